@@ -57,13 +57,6 @@ static int put_header(struct sormadup *c)
     return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
-/* The least that works, of what takes the merged records. */
-static size_t memory_beside(const struct sormadup_opts *opts)
-{
-    int n_threads = opts->common.n_threads;
-    return sorted_source_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
-}
-
 static int begin_marking(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
@@ -78,7 +71,7 @@ static int begin_marking(struct sormadup *c)
         .sam = s->sam,
         .n_threads = s->opts->n_threads,
         .slice_size = SORTED_SLICE,
-        .left = s->beside - memory_beside(c->opts),
+        .left = s->beside - sorted_source_beside(s->opts->n_threads),
         .to = s->to,
         .progress = &s->progress,
         .latch = &s->latch,
@@ -159,7 +152,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
         .fixes = &opts->fixmate,
         .group = group,
         .arg = &c,
-        .passes_on = memory_beside(opts),
+        .passes_on = sorted_source_beside(opts->common.n_threads),
     };
     int n_threads = 1;
     machine_share_heaps();

@@ -103,7 +103,7 @@ static enum engine_args_result parse_sormadup(union command_opts *opts, int argc
 
 static int run_sormadup(const union command_opts *opts)
 {
-    return bam_sormadup(&opts->sormadup);
+    return opts->common.plan ? sort_plan_sormadup(&opts->sormadup) : bam_sormadup(&opts->sormadup);
 }
 
 /* Collating is sorting by the hash of names. */

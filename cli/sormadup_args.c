@@ -18,6 +18,7 @@ static const struct option long_options[] = {
     {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
     {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    {"plan", optional_argument, NULL, OPT_PLAN},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     ENGINE_ARGS_LONG_OPTIONS
 };
@@ -56,8 +57,8 @@ void sormadup_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "  -h, --help              print this text\n"
           "\n"
-          "As in sort: --checksum, --progress, --no-progress, --report, --size-hint, --trace, --verify. See\n"
-          "samtools sort --help.\n", to);
+          "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint, --trace,\n"
+          "--verify. See samtools sort --help.\n", to);
 }
 
 /* What the command line says of the steps. */

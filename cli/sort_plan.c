@@ -19,6 +19,7 @@
 #include "plan/forecast.h"
 #include "plan/markdup_opts.h"
 #include "plan/merge_opts.h"
+#include "plan/sormadup_opts.h"
 #include "report/report.h"
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
@@ -216,6 +217,8 @@ static void put_spill(const struct plan *p)
     const struct forecast *f = &p->f;
     if (f->merges)
         return;
+    if (f->collates)
+        printf("collated: before that, by a sort of its own; each of the two has half of the memory\n");
     if (f->marks)
         put_waiting(f);
     else if (!f->sampled)
@@ -328,6 +331,8 @@ static void put_spill_json(const struct plan *p)
     put_count("fits_bytes", (double)f->fits, true);
     put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
     printf("  \"in_memory\": %s,\n", !known ? "null" : f->spills ? "false" : "true");
+    if (f->fixes)
+        printf("  \"collates\": %s,\n", f->collates ? "true" : "false");
     put_count("runs", f->runs, f->sampled && !f->marks);
     put_count("packed_bytes", f->packed, known);
     put_count("temporary_bytes", f->temporary, known);
@@ -432,4 +437,11 @@ int sort_plan_markdup(const struct markdup_opts *opts)
     struct latch latch = {0};
     struct forecast f;
     return tell(&opts->common, forecast_markdup(&f, opts, &latch) == 0 ? &f : NULL, &latch);
+}
+
+int sort_plan_sormadup(const struct sormadup_opts *opts)
+{
+    struct latch latch = {0};
+    struct forecast f;
+    return tell(&opts->common, forecast_sormadup(&f, opts, &latch) == 0 ? &f : NULL, &latch);
 }

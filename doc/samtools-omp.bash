@@ -75,7 +75,7 @@ _samtools_omp()
             -@|--threads|--fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --collate --fixmate-args --markdup-args
                 --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --size-hint --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --size-hint --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

@@ -83,22 +83,44 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
 
 /* ---------------------------------------------------------- open and close */
 
-/* The plan of the sort behind counts what this one takes. */
-static void share_memory(struct collated *c, uint64_t left)
+static uint32_t count_lent(int n_threads)
 {
-    struct sorted *behind = c->behind;
-    c->opts = *behind->opts;
-    c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
-    c->opts.memory = left / 2 + TWICE + behind->in.memory;
-    c->opts.memory_beside = 1;                   /* more is no error here */
-    c->opts.progress = PROGRESS_NEVER;
-    c->opts.in.reference = NULL;                 /* it is open, and was warned of */
-    c->n_lent = 4 + (uint32_t)c->opts.n_threads / 4;
-    c->whole = (struct input_part){
-        .opened = behind->in.each,
-        .is_last = true,
-        .beside = (c->n_lent + behind->rings.merge_ranges) * SORTED_SLICE,
-    };
+    return 4 + (uint32_t)n_threads / 4;
+}
+
+/* Bytes of what is lent, and of what is copied to be lent. */
+static size_t lent_memory(const struct memory_rings *behind)
+{
+    return (count_lent(behind->job.n_threads) + behind->merge_ranges) * SORTED_SLICE;
+}
+
+/* Of the sort in front of one with the options `behind`. */
+static struct sort_opts share_memory(const struct sort_opts *behind, const struct sort_inputs *in, uint64_t left)
+{
+    struct sort_opts opts = *behind;
+    opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
+    opts.memory = left / 2 + TWICE + in->memory;
+    opts.memory_beside = 1;                      /* more is no error here */
+    opts.progress = PROGRESS_NEVER;
+    opts.in.reference = NULL;                    /* it is open, and was warned of */
+    return opts;
+}
+
+/* What the sort behind must count of that. */
+static size_t counted_behind(const struct memory_plan *plan, const struct sort_inputs *in)
+{
+    return (size_t)memory_plan_takes(plan) - TWICE - in->memory;
+}
+
+size_t collated_memory(const struct sort_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
+                       uint64_t left)
+{
+    struct sort_opts opts = share_memory(behind, in, left);
+    struct memory_rings ours = sort_memory_rings(&opts, &opts.in, MEMORY_PARTS, false);
+    ours.source_slots = rings->source_slots;
+    struct output_use output = {.beside = lent_memory(rings)};
+    struct memory_plan plan = sort_memory_plan_any(&ours, &opts, in, output);
+    return counted_behind(&plan, in);
 }
 
 static int open_sort(struct collated *c, uint64_t left)
@@ -110,7 +132,10 @@ static int open_sort(struct collated *c, uint64_t left)
         .size_hint = c->opts.size_hint,
         .stats = c->behind->stats,
     };
-    share_memory(c, left);
+    struct sorted *behind = c->behind;
+    c->opts = share_memory(behind->opts, &behind->in, left);
+    c->n_lent = count_lent(c->opts.n_threads);
+    c->whole = (struct input_part){.opened = behind->in.each, .is_last = true, .beside = lent_memory(&behind->rings)};
     c->lent = calloc(c->n_lent, sizeof *c->lent);
     if (!c->lent)
         return latch_fail(&c->behind->latch, "out of memory");
@@ -130,7 +155,7 @@ int collated_open(struct collated *c, struct sorted *behind, uint64_t left, cons
     if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
         return -1;
     behind->sam = behind->in.each->header.sam;
-    size_t takes = (size_t)memory_plan_takes(&c->sort.plan) - TWICE - behind->in.memory;
+    size_t takes = counted_behind(&c->sort.plan, &behind->in);
     behind->in.n_sam = 0;                        /* it is parsed by this sort */
     behind->in.beside += takes;
     behind->in.grows = takes + behind->in.memory;        /* rings are larger in a larger plan: more than enough */

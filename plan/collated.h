@@ -32,6 +32,11 @@ struct collated {
     uint32_t n_lent, current;
 };
 
+/* Bytes that it takes, beside what the plan of the sort behind counts anyway: of the opened inputs, with these rings,
+ * if that leaves so many bytes for arenas. For a forecast. */
+size_t collated_memory(const struct sort_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
+                       uint64_t left);
+
 /* Takes over the input of `behind`, which is opening, and puts the window in its place. left: see struct
  * sorted_options. command_line: of the @PG line; NULL: none. -1: the error is recorded in the latch of `behind`; finish
  * and close it all the same. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include "bam/bam_header.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "order/bam_key.h"
+#include "plan/collated.h"
 #include "plan/forecast.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
@@ -11,7 +13,10 @@
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
+#include "plan/sormadup_opts.h"
 #include "plan/sort_memory.h"
+#include "plan/sorted.h"
+#include "plan/sorted_source.h"
 #include "read/input_format.h"
 #include "read/input_sample.h"
 #include "spill/spill_policy.h"
@@ -35,6 +40,42 @@ static bool all_files(const struct sort_opts *o)
     return all;
 }
 
+/* ------------------------------------------------------------------- plans */
+
+/* What the plan of memory depends on, beside how much there is. */
+struct planned {
+    const struct memory_job *job;
+    const struct sort_opts *opts;
+    const struct sort_inputs *in;
+    struct output_use output;
+    size_t passes_on;            /* of a sormadup, see struct sorted_options ... */
+    bool collates;               /* ... that has two sorts */
+};
+
+static struct planned plan_for(const struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in,
+                               struct output_use output, const struct memory_rings *rings)
+{
+    size_t passes_on = f->fixes ? sorted_source_beside(opts->n_threads) : 0;
+    return (struct planned){&rings->job, opts, in, output, passes_on, f->collates};
+}
+
+/* Bytes of the sort that collates. */
+static size_t collating(const struct planned *p, const struct memory_rings *rings)
+{
+    struct output_use output = p->output;
+    output.beside += sorted_beside(rings, p->passes_on);
+    uint64_t all = rings->job.all, fixed = sort_memory_plan_any(rings, p->opts, p->in, output).fixed;
+    return p->collates ? collated_memory(p->opts, rings, p->in, all > fixed ? all - fixed : 0) : 0;
+}
+
+/* With what a sormadup has beside the sort. */
+static struct output_use output_of(const struct planned *p, const struct memory_rings *rings)
+{
+    struct output_use output = p->output;
+    output.beside += sorted_beside(rings, p->passes_on) + collating(p, rings);
+    return output;
+}
+
 /* --------------------------------------------------------------- decisions */
 
 /* How much goes to disk, by the sizes that the sort will choose. The first arena to leave is as large as planned, those
@@ -53,6 +94,10 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     f->merged_at_once = sizes.fan_in;
     f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->cost.packed;
     f->temporary = fmax(f->packed - (double)sizes.store, 0);
+    int sorts = f->collates ? 2 : 1;
+    f->runs *= sorts;
+    f->packed *= sorts;
+    f->temporary *= sorts;
 }
 
 /* Of a markdup, whose slices have records and what is known of them. Those that all wait are spilled. */
@@ -65,10 +110,20 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
         f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
 }
 
+/* Of a sormadup that spills nothing, few records wait for their marks, and the other sort has what there is, too. */
+static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
+{
+    size_t reserved = output_of(p, rings).beside - p->output.beside - p->passes_on;
+    if (f->sampled && !f->spills)
+        f->memory += (f->collates ? (uint64_t)f->with_keys : 0) - (uint64_t)reserved;
+    f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
+}
+
 /* sample: NULL, or it may be empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
-    enum { LARGE_TIMES = 3 };                    /* while it is read, or put to the sink */
+    enum { LARGE_TIMES = 3,                      /* while it is read, or put to the sink */
+           FIXED_TAGS = 24 };                    /* bytes that fixmate -m adds to a record: MC, MQ and ms */
     f->marks = plan->rings.job.holds;
     f->merges = plan->rings.job.in_chunks && !f->marks;
     f->large = sample && !plan->rings.job.in_chunks && sample->largest > plan->arena_size ? sample->largest : 0;
@@ -81,7 +136,7 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
     if (f->sampled) {
         f->record_bytes = sample->all_bytes;
         f->records = sample->all_records;
-        f->with_keys = f->record_bytes + f->records * sizeof(struct bam_key);
+        f->with_keys = f->record_bytes + f->records * (double)(sizeof(struct bam_key) + (f->fixes ? FIXED_TAGS : 0));
     }
     if (f->marks)
         forecast_waiting(f, plan);
@@ -95,20 +150,12 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
     f->memory += f->memory_of_large;
 }
 
-/* What the plan of memory depends on, beside how much there is. */
-struct planned {
-    const struct memory_job *job;
-    const struct sort_opts *opts;
-    const struct sort_inputs *in;
-    struct output_use output;
-};
-
 static bool fits(const struct planned *p, uint64_t all, double with_keys)
 {
     struct memory_job job = *p->job;
     job.all = all;
     struct memory_rings rings = memory_plan_rings(&job);
-    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, p->in, p->output);
+    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, p->in, output_of(p, &rings));
     struct spill_outlook outlook = {.with_keys = with_keys, .arena_size = plan.arena_size};
     return spill_policy_will_fit(&outlook) > 0;
 }
@@ -171,8 +218,10 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
     double merged = MERGED * c->sort + c->find;
     double marked = c->inflate + c->find;        /* keys, sets and a copy of all take about as long as reading them */
     double ordered = f->merges ? merged : f->marks ? marked : c->sort;
+    double before = f->fixes ? 2 * marked : 0;   /* fixing them takes about as long, too */
+    before += f->collates ? c->sort + c->find : 0;
     double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
-    double each = copied + ordered + c->deflate;
+    double each = before + copied + ordered + c->deflate;
     double runs = c->packed > 0 ? f->packed / c->packed : 0;
     f->output = c->deflated * f->record_bytes;
     f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
@@ -193,10 +242,10 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
                 const struct memory_rings *rings, struct latch *latch)
 {
     struct input_sample sample;
-    struct output_use output = written_use(&opts->out, sam, rings);
+    struct planned planned = plan_for(f, opts, in, written_use(&opts->out, sam, rings), rings);
     int result = -1;
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, rings, opts, in, output, latch) < 0)
+    if (sort_memory_plan(&plan, rings, opts, in, output_of(&planned, rings), latch) < 0)
         return -1;
     if (input_sample_take(&sample, in, latch) < 0)
         goto out;
@@ -205,13 +254,14 @@ static int look(struct forecast *f, const struct sort_opts *opts, const struct s
         f->copies_none = merged_inputs_copy_none(in, !rings->job.in_chunks);
     f->file_bytes = in->length;
     forecast_memory(f, &plan, &sample);
+    if (f->fixes)
+        forecast_beside(f, &planned, rings);
     if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
         latch_fail(latch, "out of memory");
         goto out;
     }
     if (f->spills) {
         forecast_runs(f, &plan);
-        struct planned planned = {.job = &rings->job, .opts = opts, .in = in, .output = output};
         f->memory_to_fit = f->marks ? 0 : memory_to_fit(&planned, f->with_keys);
     }
     if (f->sampled)
@@ -227,8 +277,9 @@ static int foresee(struct forecast *f, const struct sort_opts *opts, const struc
                    struct latch *latch)
 {
     const struct sort_inputs none = {.n_sam = n};
+    struct planned planned = plan_for(f, opts, &none, (struct output_use){0}, rings);
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, rings, opts, &none, (struct output_use){0}, latch) < 0)
+    if (sort_memory_plan(&plan, rings, opts, &none, output_of(&planned, rings), latch) < 0)
         return -1;
     forecast_memory(f, &plan, NULL);
     return 0;
@@ -285,5 +336,41 @@ int forecast_markdup(struct forecast *f, const struct markdup_opts *opts, struct
     }
     int result = marked_look(&m, opts) < 0 ? -1 : look(f, o, &m.in, m.sam, &m.rings, latch);
     marked_look_end(&m);
+    return result;
+}
+
+/* The header decides whether records are collated, unless the command line does; as in bam_sormadup.c. */
+static int look_at_grouping(struct forecast *f, const struct sormadup_opts *opts, struct sort_inputs *in,
+                            const struct memory_rings *rings, struct latch *latch)
+{
+    const struct sort_opts *o = &opts->common;
+    sam_hdr_t *sam = in->each->header.sam;
+    int in_order = bam_header_says(sam, "coordinate");
+    if (in_order < 0)
+        return latch_fail(latch, "out of memory for the header");
+    in->n_sam++;
+    f->collates = opts->collate || in_order;
+    struct planned planned = plan_for(f, o, in, written_use(&o->out, sam, rings), rings);
+    in->grows = f->collates ? collating(&planned, rings) + in->memory : 0;
+    return 0;
+}
+
+int forecast_sormadup(struct forecast *f, const struct sormadup_opts *opts, struct latch *latch)
+{
+    const struct sort_opts *o = &opts->common;
+    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
+    struct sort_inputs in;
+    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .fixes = true};
+    if (!all_files(o)) {
+        f->collates = opts->collate;
+        return foresee(f, o, &rings, 1, latch);
+    }
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, latch, NULL);
+    int result = sort_inputs_open(&in, &how);
+    if (result == 0)
+        result = look_at_grouping(f, opts, &in, &rings, latch);
+    if (result == 0)
+        result = look(f, o, &in, in.each->header.sam, &rings, latch);
+    sort_inputs_close(&in);
     return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sort, a merge or a markdup will take, told before it begins: from the plan of memory that it makes itself, and
- * a sample of the input. Reads some MB, and makes no file. */
+/* What a sort, a merge, a markdup or a sormadup will take, told before it begins: from the plan of memory that it makes
+ * itself, and a sample of the input. Reads some MB, and makes no file. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
@@ -11,6 +11,7 @@
 struct latch;
 struct markdup_opts;
 struct merge_opts;
+struct sormadup_opts;
 struct sort_opts;
 
 /* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
@@ -20,6 +21,8 @@ struct forecast {
     bool merges;                 /* nothing is kept or spilled: what is told of that is 0 */
     bool marks;                  /* duplicates are marked: records are kept, nobody knows how long ... */
     bool keeps;                  /* ... or all of them until the end */
+    bool fixes;                  /* a sormadup's: a sort with fixmate and markdup at its ends ... */
+    bool collates;               /* ... and another one before it, of as many records: what is told is of both */
     size_t n_bam, n_sam;         /* inputs of these formats ... */
     size_t n_references;         /* ... and @SQ lines of the output, both of a merge, if they were looked at */
     double records, record_bytes;
@@ -54,5 +57,6 @@ struct forecast {
 int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struct latch *latch);
 int forecast_merge(struct forecast *forecast, const struct merge_opts *opts, struct latch *latch);
 int forecast_markdup(struct forecast *forecast, const struct markdup_opts *opts, struct latch *latch);
+int forecast_sormadup(struct forecast *forecast, const struct sormadup_opts *opts, struct latch *latch);
 
 #endif

@@ -75,13 +75,18 @@ static int prepare_order(struct sorted *s)
     return 0;
 }
 
+size_t sorted_beside(const struct memory_rings *rings, size_t passes_on)
+{
+    enum { SHARE = 6 };                          /* one byte of so many is for who takes the records */
+    size_t share = (size_t)(rings->job.all / SHARE);
+    return passes_on && share > passes_on ? share : passes_on;
+}
+
 /* Of the other half, and of who takes the records. */
 static struct output_use output_use(struct sorted *s, size_t passes_on)
 {
-    enum { BESIDE_SHARE = 6 };                   /* one byte of so many is for who takes the records */
     struct output_use output = {0};
-    size_t share = (size_t)(s->rings.job.all / BESIDE_SHARE);
-    s->beside = passes_on && share > passes_on ? share : passes_on;
+    s->beside = sorted_beside(&s->rings, passes_on);
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
     output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0) + s->beside;

@@ -23,6 +23,9 @@ struct sort_opts;
 struct sorted;
 struct written;
 
+/* Bytes for who takes the merged records and needs so many at least; 0: nobody does. */
+size_t sorted_beside(const struct memory_rings *rings, size_t passes_on);
+
 struct sorted_options {
     const struct sort_opts *opts;    /* but for ... */
     const struct input_request *in;

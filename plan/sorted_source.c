@@ -64,10 +64,11 @@ static uint32_t count_slices(int n_threads)
     return (uint32_t)n_threads + SLICES_MORE;
 }
 
-size_t sorted_source_memory(int n_threads)
+size_t sorted_source_beside(int n_threads)
 {
     enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
-    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
+    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE)
+         + marked_flow_memory(n_threads, SORTED_SLICE);
 }
 
 /* Records of a slice, judged by all of them. */

@@ -19,8 +19,8 @@ struct sorted_source {
     uint64_t n, checksum;        /* of the records that were taken; sum of record_checksum(), modulo 2^64 */
 };
 
-/* Bytes of memory for the copies, mostly. */
-size_t sorted_source_memory(int n_threads);
+/* The least that works for the copies, and for marking what is in them: bytes, mostly. */
+size_t sorted_source_beside(int n_threads);
 
 /* Makes the copies a part of the merge that is to be opened so. -1: no memory, and the error is recorded in the sort's
  * latch. Either way, close it behind the parallel region. */

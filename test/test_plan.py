@@ -151,6 +151,33 @@ def test_plan_of_markdup_is_far_from_what_it_takes(gen_bam, desk):
         assert p.returncode == 1 and not p.stdout and p.stderr.startswith("samtools markdup: ") and not (desk / "new.bam").exists()
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_plan_of_sormadup_is_far_from_what_it_takes(gen_bam, desk):
+    """Of input in coordinate order, both sorts count."""
+    few, options = {"SAMTOOLS_OMP_ARENA": "4000000"}, ["--size", "20M", "--long", "--level", 1]
+    in_order, shuffled = gen_bam(*options, "--sorted"), gen_bam(*options)
+    before = snapshot(desk)
+
+    def told(*args, env=few, **kw):
+        p = run(["sormadup", *args, "-o", "out.bam"], cwd=desk, env=env, **kw)
+        assert (p.returncode, p.stderr) == (0, "") and snapshot(desk) == before
+        return p.stdout
+
+    both, one, fit = (json.loads(told("--plan=json", path, env=env))
+                      for path, env in ((in_order, few), (shuffled, few), (in_order, {})))
+    assert [p["collates"] for p in (both, one, fit)] == [True, False, True]
+    assert both["packed_bytes"] == pytest.approx(2 * one["packed_bytes"], rel=0.5) and both["runs"] > one["runs"]
+    assert fit["in_memory"] and fit["temporary_bytes"] == 0 and fit["memory_bytes"] > 2 * fit["record_bytes"]
+    assert b"collated: " in told("--plan", in_order) and b"collated: " not in told("--plan", shuffled)
+    assert b"nothing was read" in told("--plan", "-", stdin=subprocess.DEVNULL)
+    assert json.loads(told("--plan=json", "--collate", shuffled))["collates"] is True
+    p = run(["sormadup", "--report=r.json", in_order, "-o", "out.bam"], cwd=desk, env=few)
+    assert p.returncode == 0, p.stderr
+    real = json.loads((desk / "r.json").read_text())
+    assert both["temporary_bytes"] == pytest.approx(real["stages"]["spill_write"]["bytes"], rel=NEAR)
+    assert both["records"] == pytest.approx(real["records"], rel=0.05) and real["peak_rss_bytes"] < both["memory_most_bytes"]
+
+
 # ---------------------------------------------------------------- what it leaves alone
 
 
