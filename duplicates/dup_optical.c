@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/prefetch.h"
 #include "duplicates/dup_optical.h"
 
 /* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
@@ -209,7 +210,7 @@ static void sweep_dot(struct sweep *s, uint32_t dot)
 }
 
 /* Dots and names lie in the order of the list, not of the group: fetches those that are needed soon. */
-static void fetch_ahead(const struct dup_dot *dots, const struct placed *order, size_t i, size_t n)
+PREFETCH_FN void fetch_ahead(const struct dup_dot *dots, const struct placed *order, size_t i, size_t n)
 {
     enum { AHEAD = 8 };
     if (i + 2 * AHEAD < n)

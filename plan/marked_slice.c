@@ -2,6 +2,7 @@
 #include <htslib/sam.h>
 #include <stdlib.h>
 #include "bam/record_checksum.h"
+#include "base/prefetch.h"
 #include "duplicates/dup_counts.h"
 #include "duplicates/dup_kept.h"
 #include "duplicates/dup_others.h"
@@ -232,12 +233,27 @@ bool marked_slice_join(struct marked_slice *s, struct marked_place *at)
 
 /* ------------------------------------------------------------------ entered */
 
+/* A shard's entries lie apart, and all have left the caches since they were keyed: fetches what is needed soon. */
+PREFETCH_FN void fetch_entry(const struct marked_slice *s, size_t i)
+{
+    enum { LINE = 64 };
+    const uint8_t *record = (const uint8_t *)record_of(s, i), *read = (const uint8_t *)&s->entries->reads[i];
+    for (int line = 0; line < 3; line++)
+        __builtin_prefetch(read + line * LINE);
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + LINE);           /* the name's end */
+}
+
 enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, struct dup_sets *sets, uint64_t *number)
 {
+    enum { AHEAD = 8 };
     const struct marked_entries *e = s->entries;
+    const uint32_t *end = e->list + e->begin[shard + 1];
     enum dup_fault fault = DUP_OK;
     size_t n_passed = 0;
-    for (const uint32_t *at = e->list + e->begin[shard]; at < e->list + e->begin[shard + 1] && !fault; at++) {
+    for (const uint32_t *at = e->list + e->begin[shard]; at < end && !fault; at++) {
+        if (end - at > AHEAD)
+            fetch_entry(s, at[AHEAD] / 2);
         size_t i = *at / 2, seen = n_passed;
         const struct marked_read *m = &e->reads[i];
         int64_t reach = i < s->joined && s->from.is_set && s->from.reach > m->reach ? s->from.reach : m->reach;

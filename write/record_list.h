@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include "bam/bam_record.h"
+#include "base/prefetch.h"
 #include "codec/bgzf_block.h"
 
 struct record_list {
@@ -54,7 +55,7 @@ static inline void record_list_free(struct record_list *list)
 }
 
 /* Fetches the first lines of a record that is soon looked at: in sorted order records lie anywhere in the arena. */
-static inline void record_list_prefetch(const struct record_ref *record)
+PREFETCH_FN void record_list_prefetch(const struct record_ref *record)
 {
     enum { CACHE_LINE = 64, MOST = 512 };
     for (uint32_t at = 0; at < record->size && at < MOST; at += CACHE_LINE)
