@@ -19,7 +19,7 @@ static void check(const struct byte_buffer *made, const struct bam_record *read)
 static void set_other(uint8_t *p, bool is_other)
 {
     struct bam_record *r = (struct bam_record *)p;
-    unsigned flag = bam_record_flag(r) & ~(BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
+    unsigned flag = bam_record_flag(r) & ~(unsigned)(BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
     store_le16(r->flag, (uint16_t)(is_other ? flag | BAM_FSUPPLEMENTARY : flag));
 }
 
