@@ -94,7 +94,7 @@ def grouped(tmp_path):
 
 
 SETTINGS = [{"args": ["-@", n]} for n in THREADS] + [{"args": ["-@", 2], "pipe": True}] + [
-    {"args": ["-@", n, "--total-memory", "100M"], "env": SMALL} for n in (1, 3)]
+    {"args": ["-@", n, "--total-memory", "300M"], "env": SMALL} for n in (1, 3)]
 
 
 def test_threads_memory_or_pipes_change_the_records(grouped):
@@ -263,7 +263,7 @@ def test_cut_sorted_input_leaves_an_output(in_order, desk, env):
     data = in_order(7).read_bytes()
     (desk / "cut.bam").write_bytes(data[:len(data) // 2])
     for args in [["cut.bam"], ["-T", desk / "lacks" / "x", in_order(7)]][:1 + bool(env)]:
-        p = ours(["-@", "3", "--total-memory", "100M", "-o", "out.bam", *args], cwd=desk, env=env)
+        p = ours(["-@", "3", "--total-memory", "300M", "-o", "out.bam", *args], cwd=desk, env=env)
         assert p.returncode == 1 and len(re.findall("^samtools sormadup: (?!warning)", p.stderr, re.M)) == 1, p.stderr
         assert (desk / "out.bam").read_bytes() == PRECIOUS
 
