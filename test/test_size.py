@@ -3,10 +3,15 @@
 
 import ctypes
 import ctypes.util
+import io
+import sys
 
 import pytest
 
-from conftest import REAL_BAMS, SIZE_BAMS, blocks, run_sort, sorted_bytes
+from conftest import REAL_BAMS, REPO, SIZE_BAMS, blocks, run_sort, sorted_bytes
+
+sys.path.insert(0, str(REPO / "bench"))
+import kinds  # noqa: E402
 
 MOST = 1.01     # times samtools' size, at -l 1
 MOST_DEFAULT = 1.016
@@ -80,3 +85,21 @@ def test_output_at_the_default_level_is_larger_than_that_of_samtools(path, order
     data = sorted_bytes(["--no-PG", *order, path])
     theirs = sum(FRAME + deflated(7, b.data) for b in blocks(data))
     assert len(data) <= MOST_DEFAULT * theirs, "%s: %.4f of samtools' size" % (path.name, len(data) / theirs)
+
+
+def test_kind_of_data_of_the_table_of_sizes_cannot_be_sorted(tmp_path):
+    """All of them in one file. A seed makes the same bytes again."""
+    made, file = {}, tmp_path / "kinds.sam"
+    for kind in kinds.KINDS:
+        texts = [io.StringIO() for _ in range(2)]
+        for text in texts:
+            kinds.write(kind, 1, .03, text)
+        assert texts[0].getvalue() == texts[1].getvalue(), kind
+        made[kind] = texts[0].getvalue().splitlines(keepends=True)
+    head = [line for line in next(iter(made.values())) if line[0] == "@"]
+    records = [line for lines in made.values() for line in lines if line[0] != "@"]
+    file.write_text("".join(head + records))
+    for order in ([], ["-n"], ["--template-coordinate"]):
+        sort = run_sort(["--no-PG", "-O", "sam", *order, file])
+        assert sort.returncode == 0, sort.stderr
+        assert sum(line[:1] != b"@" for line in sort.stdout.splitlines()) == len(records)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* The encoder without end: random blocks at both levels, each of which zlib, libdeflate, htslib, our decoder and, where
+ * pkg-config finds it, ISA-L must read.
+ *
+ *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
+ *
+ * Data are records of all kinds of test/record_kinds.h, cut anywhere and damaged, and mixtures of any bytes; most
+ * blocks are small, one in 32 is full. The first fault ends the program; its line says the seed that repeats it:
+ * -s SEED -n 1. */
+#include <stdbool.h>
+#include <libdeflate.h>
+#include <zlib.h>
+#ifdef WITH_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
+#include <htslib/hfile.h>
+#include "codec/bgzf_block.h"
+#include "codec_bench.h"
+#include "test/record_kinds.h"
+
+enum {
+    LEVELS = 2,
+    FULL_OF = 32,                 /* one block of so many is full */
+    SMALL = 2048,
+    SOURCE_BLOCKS = 64,           /* made of one block of records */
+    BATCH = 4 << 20,              /* bytes that htslib reads at once */
+    PACKED = BATCH + BGZF_MAX_BLOCK + BGZF_EOF_SIZE,
+};
+
+struct soak {
+    uint64_t seed;                /* of the present block */
+    struct bgzf_codec *codec[LEVELS];
+    struct libdeflate_decompressor *lib;
+    z_stream z;
+#ifdef WITH_ISAL
+    struct inflate_state isal;
+#endif
+    struct record_maker maker;
+    uint8_t genome[RECORD_GENOME];
+    uint8_t source[BGZF_FILL];    /* records that blocks are cut from */
+    uint32_t source_size;
+    uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK];
+    uint8_t *plain, *packed;      /* of the batch: what went in, and BGZF */
+    size_t plain_size, packed_size;
+    uint64_t batch_seed;          /* of its first block */
+};
+
+_Noreturn static void fault(uint64_t seed, const char *reader)
+{
+    fprintf(stderr, "%s reads another block than went in: -s %llu -n 1\n", reader, (unsigned long long)seed);
+    exit(1);
+}
+
+static uint32_t below(struct soak *s, uint32_t n) { return unit_below(&s->seed, n); }
+
+/* ---- data ---- */
+
+static void make_source(struct soak *s)
+{
+    s->maker.kind = &record_kinds[below(s, N_OF(record_kinds))];
+    s->maker.seed = s->seed;
+    s->source_size = (uint32_t)record_block(&s->maker, s->source, sizeof s->source);
+}
+
+/* Any bytes: of few letters or many, in runs, and copies of what is before. */
+static void make_mixture(struct soak *s, uint8_t *to, uint32_t n)
+{
+    for (uint32_t at = 0; at < n;) {
+        uint32_t how = below(s, 4), len = 1 + below(s, 1u << below(s, 12)), letters = 1 + below(s, 1u << below(s, 9));
+        len = len < n - at ? len : n - at;
+        uint32_t from = at ? below(s, at) : 0, base = below(s, 256);
+        for (uint32_t i = 0; i < len; i++)
+            to[at + i] = how == 0 && at ? to[from + i] : how == 1 ? (uint8_t)base : (uint8_t)(base + below(s, letters));
+        at += len;
+    }
+}
+
+static uint32_t make_size(struct soak *s)
+{
+    uint32_t kind = below(s, FULL_OF);
+    return kind == 0 ? BGZF_FILL - below(s, 300) : kind < 4 ? below(s, BGZF_FILL) : below(s, SMALL);
+}
+
+/* Where so many bytes of records begin: whole ones, but in one case of four. */
+static uint32_t make_begin(struct soak *s, uint32_t n)
+{
+    uint32_t from = n < s->source_size ? below(s, s->source_size - n) : 0, record = 0;
+    if (below(s, 4) == 0)
+        return from;
+    for (uint32_t next; (next = record + 4 + load_le32(s->source + record)) <= from; record = next)
+        ;
+    return record;
+}
+
+/* s->in; returns its size. */
+static uint32_t make_block(struct soak *s)
+{
+    uint32_t n = make_size(s), how = below(s, 8);
+    if (how == 0) {
+        make_mixture(s, s->in, n);
+        return n;
+    }
+    uint32_t from = make_begin(s, n), end = s->source_size - from;
+    n = n < end ? n : end;
+    memcpy(s->in, s->source + from, n);
+    if (n > 0 && how < 4)
+        for (uint32_t k = below(s, 6); k > 0; k--) {
+            uint32_t at = below(s, n), len = 1 + below(s, n - at < 40 ? n - at : 40);
+            make_mixture(s, s->in + at, len);
+        }
+    return n;
+}
+
+/* ---- readers ---- */
+
+static bool zlib_reads(struct soak *s, const uint8_t *data, uint32_t size, uint32_t n)
+{
+    s->z.next_in = s->block + (data - s->block);
+    s->z.avail_in = size;
+    s->z.next_out = s->back;
+    s->z.avail_out = sizeof s->back;
+    return inflateReset(&s->z) == Z_OK && inflate(&s->z, Z_FINISH) == Z_STREAM_END && s->z.total_out == n
+        && s->z.avail_in == 0;
+}
+
+static bool libdeflate_reads(struct soak *s, const uint8_t *data, uint32_t size, uint32_t n)
+{
+    size_t used, made;
+    return libdeflate_deflate_decompress_ex(s->lib, data, size, s->back, sizeof s->back, &used, &made)
+        == LIBDEFLATE_SUCCESS && used == size && made == n;
+}
+
+#ifdef WITH_ISAL
+static bool isal_reads(struct soak *s, const uint8_t *data, uint32_t size, uint32_t n)
+{
+    isal_inflate_init(&s->isal);
+    s->isal.next_in = s->block + (data - s->block);
+    s->isal.avail_in = size;
+    s->isal.next_out = s->back;
+    s->isal.avail_out = sizeof s->back;
+    return isal_inflate_stateless(&s->isal) == ISAL_DECOMP_OK && s->isal.total_out == n;
+}
+#endif
+
+static bool same(struct soak *s, uint32_t n)
+{
+    bool is = n == 0 || memcmp(s->back, s->in, n) == 0;
+    memset(s->back, 0xa5, n);
+    return is;
+}
+
+static void read_back(struct soak *s, int level, uint64_t seed, uint32_t n, uint32_t size)
+{
+    struct bgzf_frame frame;
+    if (bgzf_block_frame(s->block, size, &frame) != BGZF_OK || frame.size != size || frame.inflated_size != n)
+        fault(seed, "the frame");
+    const uint8_t *data = s->block + frame.data_offset;
+    uint32_t of_data = size - frame.data_offset - BGZF_FOOTER;
+    if (bgzf_block_inflate(s->codec[level], s->block, &frame, s->back) != BGZF_OK || !same(s, n))
+        fault(seed, "our decoder");
+    if (!zlib_reads(s, data, of_data, n) || !same(s, n))
+        fault(seed, "zlib");
+    if (!libdeflate_reads(s, data, of_data, n) || !same(s, n))
+        fault(seed, "libdeflate");
+#ifdef WITH_ISAL
+    if (!isal_reads(s, data, of_data, n) || !same(s, n))
+        fault(seed, "ISA-L");
+#endif
+}
+
+/* htslib reads the batch as one file; its memory goes to htslib, which frees it. */
+static void read_batch(struct soak *s)
+{
+    uint8_t *back = room(s->plain_size + 1);
+    memcpy(s->packed + s->packed_size, bgzf_block_eof, BGZF_EOF_SIZE);
+    s->packed_size += BGZF_EOF_SIZE;
+    hFILE *file = hopen("mem:", "r:", s->packed, s->packed_size);
+    BGZF *fp = file ? bgzf_hopen(file, "r") : NULL;
+    if (!fp || bgzf_read(fp, back, s->plain_size + 1) != (ssize_t)s->plain_size
+        || memcmp(back, s->plain, s->plain_size) != 0 || bgzf_close(fp) != 0)
+        fault(s->batch_seed, "htslib (this block or one of those that follow)");
+    free(back);
+    s->packed = room(PACKED);
+    s->packed_size = s->plain_size = 0;
+}
+
+static void add_to_batch(struct soak *s, uint64_t seed, uint32_t n, uint32_t size)
+{
+    if (s->packed_size == 0)
+        s->batch_seed = seed;
+    memcpy(s->packed + s->packed_size, s->block, size);
+    memcpy(s->plain + s->plain_size, s->in, n);
+    s->packed_size += size;
+    s->plain_size += n;
+    if (s->packed_size >= BATCH || s->plain_size >= BATCH)
+        read_batch(s);
+}
+
+static struct soak *soak_new(void)
+{
+    struct soak *s = room(sizeof *s);
+    memset(s, 0, sizeof *s);
+    s->codec[0] = bgzf_codec_new(1);
+    s->codec[1] = bgzf_codec_new(BGZF_LEVEL_DEFAULT);
+    s->lib = libdeflate_alloc_decompressor();
+    s->plain = room(BATCH + BGZF_MAX_BLOCK);
+    s->packed = room(PACKED);
+    if (!s->codec[0] || !s->codec[1] || !s->lib || inflateInit2(&s->z, -15) != Z_OK)
+        die("out of memory");
+    record_genome(s->genome);
+    s->maker.genome = s->genome;
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 1, blocks = 100000, bytes = 0, k = 0;
+    double limit = 1e9, begin = seconds(CLOCK_MONOTONIC);
+    for (int opt; (opt = getopt(argc, argv, "s:n:t:")) != -1;)
+        switch (opt) {
+        case 's': seed = strtoull(optarg, NULL, 10); break;
+        case 'n': blocks = strtoull(optarg, NULL, 10); break;
+        case 't': limit = atof(optarg); break;
+        default: die("the options are at the top of its source");
+        }
+    struct soak *s = soak_new();
+    for (; k < blocks && seconds(CLOCK_MONOTONIC) - begin < limit; k++) {
+        uint64_t own = seed + k;
+        if (k == 0 || own % SOURCE_BLOCKS == 0) {
+            s->seed = (own / SOURCE_BLOCKS) << 32;
+            make_source(s);
+        }
+        s->seed = own;
+        uint32_t n = make_block(s);
+        for (int level = 0; level < LEVELS; level++) {
+            uint32_t size = bgzf_block_deflate(s->codec[level], s->in, n, s->block);
+            read_back(s, level, own, n, size);
+            add_to_batch(s, own, n, size);
+        }
+        bytes += n;
+    }
+    read_batch(s);
+    double took = seconds(CLOCK_MONOTONIC) - begin;
+    printf("%llu blocks at two levels, %.1f MB, %.0f s, %.0f blocks/s: no fault (seeds %llu to %llu)\n",
+           (unsigned long long)(2 * k), (double)bytes * 1e-6, took, 2 * (double)k / took, (unsigned long long)seed,
+           (unsigned long long)(seed + k - 1));
+    return 0;
+}
