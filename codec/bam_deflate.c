@@ -25,7 +25,7 @@ enum {
 };
 _Static_assert((int)BAM_DEFLATE_MAX <= (int)PARSE_MAX && (int)PARSE_MAX <= (int)HUFFMAN_MAX_COUNT,
                "any count is sorted");
-_Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves");
+_Static_assert(7 + 4 * MAX_BITS < 64, "four literals fit what flush() leaves; so do items of a header");
 _Static_assert(7 + 2 * MAX_BITS + MAX_EXTRA_LEN + MAX_EXTRA_DIST < 64, "so does a match");
 _Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16,
                "words of match_bits and dist_bits hold a count above");
@@ -189,16 +189,20 @@ static void write_header(struct bits *b, const struct huffman_header *h, bool fi
         uint32_t sym = h->item[i] & 31;
         put_code(b, h->precode[sym]);
         put(b, h->item[i] >> 5, huffman_precode_extra[sym]);
-        flush(b);
+        if (i % 4 == 3)
+            flush(b);
     }
+    flush(b);
 }
 
 static void make_match_codes(struct bam_deflate *d)
 {
-    for (uint32_t len = MIN_MATCH; len <= MAX_MATCH; len++) {
-        code c = d->litlen[len_symbol(len)];
-        uint32_t extra = len_extra_bits(len), rest = (len - 3) & ((1u << extra) - 1);
-        d->match_bits[len] = code_bits(c) | rest << code_len(c) | (code_len(c) + extra) << 24;
+    for (uint32_t len = MIN_MATCH; len <= MAX_MATCH;) {
+        uint32_t extra = len_extra_bits(len), c = d->litlen[len_symbol(len)], bits = code_len(c);
+        uint32_t word = code_bits(c) | (bits + extra) << 24;
+        uint32_t end = min_u32(len + (1u << extra), MAX_MATCH + (extra == 0));   /* MAX_MATCH has its own symbol */
+        for (uint32_t rest = 0; len < end; rest++)
+            d->match_bits[len++] = word | rest << bits;
     }
     for (uint32_t i = 0; i < HUFFMAN_N_DIST; i++)
         d->dist_bits[i] = d->dist[i] | (code_len(d->dist[i]) + dist_symbol_extra_bits(i)) << 24;

@@ -2,35 +2,47 @@
 #include <string.h>
 #include "codec/huffman.h"
 
-/* Minimum-redundancy code lengths, in place (Moffat and Katajainen 1995). Turns the ascending weights
- * a[0..n) into depths, which do not increase. n >= 2. */
-static void huffman_depths(uint32_t *a, int n)
+enum {
+    SYMBOL_BITS = 9,
+    FEW_SYMBOLS = 32,
+    NONE = 1 << 30,               /* weighs more than all */
+};
+_Static_assert(HUFFMAN_MAX_SYMBOLS <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
+_Static_assert(HUFFMAN_MAX_COUNT < 1 << 16, "two rounds of eight bits sort");
+_Static_assert(HUFFMAN_MAX_SYMBOLS * HUFFMAN_MAX_COUNT < NONE, "the sum of all weights");
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Minimum-redundancy code by two queues (van Leeuwen 1976): puts to num[] how many of n symbols get a word of so many
+ * bits; those that are longer than limit count there. weight[n + 2]: ascending, then NONE twice. n >= 2.
+ *
+ * Of the first two leaves and the first two inner nodes the two lightest have a new one as their parent, a leaf rather
+ * than a node of the same weight. Which these are is random; so there are no branches. */
+static void count_lengths(const uint32_t *weight, uint32_t n, uint32_t limit, uint32_t *num)
 {
-    int leaf = 0, root = 0;
-    for (int next = 0; next < n - 1; next++) {
-        uint32_t sum = 0;
-        for (int k = 0; k < 2; k++) {
-            if (leaf >= n || (root < next && a[root] < a[leaf])) {
-                sum += a[root];
-                a[root++] = (uint32_t)next;
-            } else {
-                sum += a[leaf++];
-            }
-        }
-        a[next] = sum;
+    uint32_t sum[HUFFMAN_MAX_SYMBOLS], parent[HUFFMAN_MAX_SYMBOLS + 1], inner[HUFFMAN_MAX_BITS + 1] = {1};
+    uint32_t leaf = 0, node = 0;
+    sum[0] = NONE;
+    for (uint32_t next = 0; next < n - 1; next++) {
+        const uint32_t *l = weight + leaf, *i = sum + node;
+        sum[next + 1] = NONE;
+        uint32_t leaves = l[1] <= i[0], nodes = i[1] < l[0];
+        uint32_t lightest = min_u32(l[0] + i[0], min_u32(l[0] + l[1], i[0] + i[1]));
+        parent[node] = parent[node + 1] = next;    /* if it is not taken now, it is later */
+        leaf += 1 + leaves - nodes;
+        node += 1 + nodes - leaves;
+        sum[next] = lightest;
     }
-    a[n - 2] = 0;
-    for (int next = n - 3; next >= 0; next--)
-        a[next] = a[a[next]] + 1;
-    int avail = 1, used = 0, next = n - 1;
-    uint32_t depth = 0;
-    for (root = n - 2; avail > 0; depth++) {
-        for (; root >= 0 && a[root] == depth; root--)
-            used++;
-        for (; avail > used; avail--)
-            a[next--] = depth;
-        avail = 2 * used;
-        used = 0;
+    uint32_t *depth = sum;
+    depth[n - 2] = 0;
+    for (uint32_t k = n - 2; k-- > 0;) {
+        depth[k] = min_u32(depth[parent[k]] + 1, limit);
+        inner[depth[k]]++;
+    }
+    num[limit] = n;
+    for (uint32_t len = 1; len < limit; len++) {
+        num[len] = 2 * inner[len - 1] - inner[len];
+        num[limit] -= num[len];
     }
 }
 
@@ -55,65 +67,79 @@ static void refill(uint32_t *num, uint32_t limit)
     }
 }
 
-static uint32_t reverse_bits(uint32_t v, uint32_t n)
+/* Of 16 bits. */
+static uint32_t reverse_bits(uint32_t v)
 {
     v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
     v = (v & 0x3333) << 2 | (v >> 2 & 0x3333);
     v = (v & 0x0f0f) << 4 | (v >> 4 & 0x0f0f);
-    v = (v & 0x00ff) << 8 | (v >> 8 & 0x00ff);
-    return v >> (16 - n);
+    return (v & 0x00ff) << 8 | v >> 8;
 }
 
-/* Canonical codes from lengths (RFC 1951 section 3.2.2). */
-static void assign_codes(code *codes, int n, const uint32_t *num)
+/* Canonical codes from lengths (RFC 1951 section 3.2.2), which are there already. */
+static void assign_codes(code *codes, uint32_t n, const uint32_t *num)
 {
-    uint32_t next[HUFFMAN_MAX_BITS + 1] = {0}, c = 0;
-    for (uint32_t l = 1; l <= HUFFMAN_MAX_BITS; l++) {
-        next[l] = c;
-        c = (c + num[l]) << 1;
+    uint32_t next[HUFFMAN_MAX_BITS + 1], word = 0;     /* words as they are with 16 bits */
+    next[0] = 0;                                   /* length 0: no bits, the same for all */
+    for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++) {
+        next[len] = word;
+        word += num[len] << (16 - len);
     }
-    for (int i = 0; i < n; i++)                    /* a word of length 0 gets no bits */
-        codes[i] |= reverse_bits(next[code_len(codes[i])]++, code_len(codes[i]));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t len = code_len(codes[i]);
+        word = next[len];
+        next[len] = (word + (1u << 16 >> len)) & 0xffff;
+        codes[i] |= reverse_bits(word);
+    }
 }
-
-enum { SYMBOL_BITS = 9 };
-_Static_assert(HUFFMAN_MAX_SYMBOLS <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
-_Static_assert(HUFFMAN_MAX_COUNT < 1 << 16, "two rounds of eight bits sort");
 
 /* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their symbols. */
 static void sort_by_count(uint32_t *a, uint32_t n)
 {
     uint32_t to[HUFFMAN_MAX_SYMBOLS];
     for (uint32_t shift = SYMBOL_BITS; shift < SYMBOL_BITS + 16; shift += 8) {
-        uint16_t start[257] = {0};
+        uint32_t start[256] = {0}, sum = 0;
         for (uint32_t i = 0; i < n; i++)
-            start[(a[i] >> shift & 255) + 1]++;
-        for (uint32_t i = 0; i < 256; i++)
-            start[i + 1] = (uint16_t)(start[i + 1] + start[i]);
+            start[a[i] >> shift & 255]++;
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t count = start[i];
+            start[i] = sum;
+            sum += count;
+        }
         for (uint32_t i = 0; i < n; i++)
             to[start[a[i] >> shift & 255]++] = a[i];
         memcpy(a, to, n * sizeof *a);
     }
 }
 
-void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit)
+/* The same, where that takes longer. */
+static void sort_few(uint32_t *a, uint32_t n)
 {
-    uint32_t sorted[HUFFMAN_MAX_SYMBOLS + 1], weight[HUFFMAN_MAX_SYMBOLS];
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t v = a[i], k = i;
+        for (; k > 0 && a[k - 1] > v; k--)
+            a[k] = a[k - 1];
+        a[k] = v;
+    }
+}
+
+void huffman_code(code *codes, const uint32_t *freq, uint32_t n, uint32_t limit)
+{
+    uint32_t sorted[HUFFMAN_MAX_SYMBOLS + 1] = {0}, weight[HUFFMAN_MAX_SYMBOLS + 2];
     uint32_t num[HUFFMAN_MAX_BITS + 1] = {0}, used = 0;
-    for (int i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         codes[i] = 0;
-        sorted[used] = freq[i] << SYMBOL_BITS | (uint32_t)i;
+        sorted[used] = freq[i] << SYMBOL_BITS | i;
         used += freq[i] != 0;
     }
     for (uint32_t i = 0; used < 2; i++)
         if (!freq[i])
             sorted[used++] = i;
-    sort_by_count(sorted, used);
+    (used <= FEW_SYMBOLS ? sort_few : sort_by_count)(sorted, used);
     for (uint32_t i = 0; i < used; i++)
         weight[i] = sorted[i] >> SYMBOL_BITS;
-    huffman_depths(weight, (int)used);
-    for (uint32_t i = 0; i < used; i++)
-        num[weight[i] < limit ? weight[i] : limit]++;
+    weight[used] = weight[used + 1] = NONE;
+    count_lengths(weight, used, limit, num);
     refill(num, limit);
     for (uint32_t len = limit, i = 0; len > 0; len--)
         for (uint32_t k = num[len]; k > 0; k--)
@@ -136,6 +162,7 @@ static void put_item(struct huffman_header *h, uint32_t *freq, uint32_t sym, uin
     freq[sym]++;
 }
 
+/* Of three and more of the same length. */
 static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint32_t run)
 {
     uint32_t most = len > 0 ? 6 : 138;
@@ -154,6 +181,28 @@ static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint
         put_item(h, freq, len, 0);
 }
 
+/* n lengths. Most come once or twice. */
+static void put_lengths(struct huffman_header *h, uint32_t *freq, const uint8_t *lens, uint32_t n)
+{
+    uint16_t begin[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + 1] = {0};
+    uint32_t runs = 1;
+    for (uint32_t i = 1; i < n; i++) {
+        begin[runs] = (uint16_t)i;
+        runs += lens[i] != lens[i - 1];
+    }
+    begin[runs] = (uint16_t)n;
+    for (uint32_t k = 0; k < runs; k++) {
+        uint32_t len = lens[begin[k]], run = (uint32_t)(begin[k + 1] - begin[k]);
+        if (run >= 3) {
+            put_run(h, freq, len, run);
+            continue;
+        }
+        h->item[h->n_items] = h->item[h->n_items + 1] = (uint16_t)len;
+        h->n_items += run;
+        freq[len] += run;
+    }
+}
+
 uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist)
 {
     uint8_t lens[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST];
@@ -167,11 +216,7 @@ uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code
         lens[n++] = (uint8_t)code_len(litlen[i]);
     for (uint32_t i = 0; i < h->n_dist; i++)
         lens[n++] = (uint8_t)code_len(dist[i]);
-    for (uint32_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && lens[j] == lens[i];)
-            j++;
-        put_run(h, freq, lens[i], j - i);
-    }
+    put_lengths(h, freq, lens, n);
     huffman_code(h->precode, freq, HUFFMAN_N_PRECODE, MAX_PRECODE_BITS);
     for (h->n_precode = HUFFMAN_N_PRECODE; h->n_precode > 4 && !h->precode[huffman_precode_order[h->n_precode - 1]];)
         h->n_precode--;

@@ -25,12 +25,12 @@ static inline uint32_t code_len(code c) { return c >> 16; }
 /* Makes a code for n symbols that occur freq[] times, at most HUFFMAN_MAX_COUNT times each. No word is
  * longer than limit bits; if the limit cuts nothing, the code is the best there is. At least two symbols
  * get a word, so that the code is complete, because not all decoders accept another. */
-void huffman_code(code *codes, const uint32_t *freq, int n, uint32_t limit);
+void huffman_code(code *codes, const uint32_t *freq, uint32_t n, uint32_t limit);
 
 /* What RFC 1951 section 3.2.7 puts before the data: code lengths, run-length coded. */
 struct huffman_header {
     uint32_t n_litlen, n_dist, n_precode, n_items;
-    uint16_t item[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST];            /* symbol | extra bits << 5 */
+    uint16_t item[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + 1];        /* symbol | extra bits << 5 */
     code precode[HUFFMAN_N_PRECODE];
 };
 extern const uint8_t huffman_precode_order[HUFFMAN_N_PRECODE];
