@@ -45,12 +45,6 @@ struct spare_list {
     uint64_t mark;               /* of the sink, behind its records */
 };
 
-/* Where the order may be cut: samples of one arena's sublists. */
-struct samples {
-    struct run_samples all;
-    size_t next;
-};
-
 /* Tells how many records of a run are before a key: keys are taken to be evenly spread between the first keys of two
  * slices. */
 struct run_flow {
@@ -71,7 +65,7 @@ struct merge_ring {
     struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
     struct spare_list *spare;    /* main thread only, as all below; used in turn */
     size_t next_spare;
-    struct samples samples[MERGE_ARENAS_MAX];   /* of each arena */
+    struct run_samples samples[MERGE_ARENAS_MAX];   /* of each arena: where the order may be cut */
     struct greedy_merge greedy;  /* of runs that are not in order; main thread only */
     bool is_greedy;              /* it is open */
     /* The range that is being planned: */
@@ -104,8 +98,7 @@ static size_t n_records_of(const struct bam_arena *a)
 static int open_samples(struct merge_ring *m)
 {
     for (size_t i = 0; i < m->opt.n_arenas; i++)
-        if (run_samples_open(&m->samples[i].all, m->opt.arenas[i], m->sample_records, m->opt.n_threads,
-                             m->opt.stats) < 0)
+        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.stats) < 0)
             return -1;
     return 0;
 }
@@ -189,7 +182,7 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
         enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
         int result = ring_alloc(m);
         for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
-            run_samples_take(&m->samples[i].all);    /* its tasks may be late, so nothing may fail behind it */
+            run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail behind it */
         stats_leave(m->opt.stats, before, 0);
         if (result == 0)
             return m;
@@ -211,7 +204,7 @@ void merge_ring_close(struct merge_ring *m)
     for (uint32_t i = 0; m->spare && i < m->opt.n_spare; i++)
         record_list_free(&m->spare[i].list);
     for (size_t i = 0; i < m->opt.n_arenas; i++)
-        run_samples_free(&m->samples[i].all);
+        run_samples_free(&m->samples[i]);
     if (m->is_greedy)
         greedy_merge_close(&m->greedy);
     free(m->spare);
@@ -361,21 +354,20 @@ static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
     return found;
 }
 
-/* Finds the next sample of a sublist if it is before *cut, or if there is no cut yet. */
-static struct samples *next_sample_cut(struct merge_ring *m, bool found, struct run_cut *cut)
+/* Makes the next sample of a sublist the cut if it is before *cut, or if none was found yet. Whether there is a cut. */
+static bool next_sample_cut(const struct merge_ring *m, bool found, struct run_cut *cut)
 {
-    struct samples *from = NULL;
     for (size_t i = 0; i < m->opt.n_arenas; i++) {
-        struct samples *s = &m->samples[i];
-        if (s->next == s->all.n)
+        const struct run_samples *s = &m->samples[i];
+        if (s->next == s->n)
             continue;
-        struct run_cut other = {s->all.keys[s->next], m->opt.arenas[i]->base, m->opt.runs.n + i};
-        if ((!found && !from) || run_cut_before(&other, cut, m->rule)) {
+        struct run_cut other = {s->keys[s->next], m->opt.arenas[i]->base, m->opt.runs.n + i};
+        if (!found || run_cut_before(&other, cut, m->rule)) {
             *cut = other;
-            from = s;
+            found = true;
         }
     }
-    return from;
+    return found;
 }
 
 static void note_flow(struct merge_ring *m, size_t run, struct merge_source slice)
@@ -526,7 +518,7 @@ static int plan_range(struct merge_ring *m, bool idle)
         int found = next_slice_cut(m, idle, &cut);
         if (found < 0)
             return 0;
-        found = next_sample_cut(m, found, &cut) || found;
+        found = next_sample_cut(m, found, &cut);
         m->planned_all = !found;
         double records = found ? records_before(m, &cut) - m->before : 0;
         if (ends_before(m, records)) {

@@ -15,6 +15,7 @@ struct run_samples {
     size_t every;
     struct bam_key *keys;        /* sorted, once taken */
     size_t n;
+    size_t next;                 /* the caller's: so many are used */
     size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
     struct task_ring ring;       /* of the sublists */
     struct stats *stats;

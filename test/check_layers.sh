@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Who may include whom, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
-# line of C is longer than 120 columns, but for tests.
+# line of C is longer than 120 columns, no function than 60 lines, no file than 700, but for tests.
 #
 #   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bam_markdup, bam_sormadup, bgzip -> plan
 #       -> read, sort, spill, merge, write, report
@@ -63,6 +63,20 @@ long_lines() {
     END { exit failed }' $sources bench/*.[ch]
 }
 
+long_parts() {
+    awk 'function tell(what, lines, most) {
+            if (lines <= most)
+                return
+            print "FAILED static lengths: " what ": " lines " lines, of at most " most
+            failed = 1
+        }
+        FNR == 1 { tell(file, last, 700); file = FILENAME }
+        /^[{]/ { begin = FNR }
+        /^[}]$/ && begin { tell(FILENAME ":" begin, FNR - begin + 1, 60); begin = 0 }
+        { last = FNR }
+        END { tell(file, last, 700); exit failed }' $sources
+}
+
 # Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,
 # so names are looked for.
 low_options() {
@@ -73,6 +87,7 @@ low_options() {
 
 failed=0
 long_lines || failed=1
+long_parts || failed=1
 low_options || failed=1
 make -s samtools || failed=1
 { printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; { includes; uses; } | sort -u; } | awk '
