@@ -213,6 +213,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
         status = map_tag(remap, i, &tags[i], r, unknown);
     if (remap->leaves_tags && !remap->group && is_kept(&tags[RG]) && is_kept(&tags[PG]))
         tags[RG] = tags[PG] = (struct old_tag){NULL, NULL, NULL};
+    bool brought = !remap->group || tags[RG].to;
     if (remap->group)
         tags[RG].to = NULL;                      /* it comes behind PG */
     bool changed = tags[RG].type || tags[PG].type || remap->group;
@@ -222,7 +223,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
         struct bam_record *copy = (struct bam_record *)(to->p + start);
         changed |= map_ref(copy->ref_id, remap->ref_ids) + map_ref(copy->next_ref_id, remap->ref_ids);
     }
-    return status < 0 ? status : changed;
+    return status < 0 ? status : brought ? changed : 2;
 }
 
 const char *record_remap_fault(int status)

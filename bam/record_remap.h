@@ -55,8 +55,8 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
  * then a known PG, become the last tags, also if the value stays, as by samtools merge (1.24); `group` comes behind
  * both. With leaves_tags nothing is done to them if neither value changes. Of several equal tags the first one counts.
  * With drops_unknown, a value that is unknown is taken away and added to `unknown`, which else may be NULL. Bin stays.
- * 1: changed; 0: not; -1: no memory; -2: the record would be longer than BAM holds; -3, with drops_unknown: its RG or
- * PG is no string. Below 0 nothing was appended. */
+ * 1: changed; 2: changed, and it brought no known RG, but got `group`; 0: not changed; -1: no memory; -2: the record
+ * would be longer than BAM holds; -3, with drops_unknown: its RG or PG is no string. Below 0 nothing was appended. */
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
                         struct remap_unknown *unknown);
 

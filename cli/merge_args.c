@@ -75,8 +75,6 @@ void merge_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "      --help              print this text\n"
           "\n"
-          "-r with -t RG or --template-coordinate is left to the other samtools on PATH.\n"
-          "\n"
           "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
           "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
           "inputs, with -f.\n",
@@ -247,15 +245,6 @@ static int settle(struct engine_args *args, struct merge_words *own, int n, char
     return 0;
 }
 
-/* Whether records are looked at between two changes of their read group: for the tag, or for its library. Then only
- * samtools knows what it compares. */
-static bool order_sees_old_groups(const struct merge_opts *opts)
-{
-    const struct sort_order *order = &opts->common.order;
-    bool by_group = order->by == SORT_TAG && memcmp(order->tag, "RG", sizeof order->tag) == 0;
-    return opts->groups_by_file && (by_group || order->by == SORT_TEMPLATE);
-}
-
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv)
 {
     struct merge_words own = {.opts = opts, .room = (size_t)argc, .lists = calloc((size_t)argc, sizeof *own.lists)};
@@ -268,8 +257,6 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
         if (argc == 2) {
             merge_args_usage(stdout);
             result = ENGINE_ARGS_DONE;
-        } else if (order_sees_old_groups(opts)) {
-            result = ENGINE_ARGS_HAND_ON;
         } else if (settle(&args, &own, argc - optind, argv + optind) < 0) {
             result = ENGINE_ARGS_ERROR;
         }

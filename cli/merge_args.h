@@ -6,8 +6,7 @@
 #include "cli/engine_args.h"
 #include "plan/merge_opts.h"
 
-/* argv[0] is the program, argv[1] "merge". Whatever the result, call engine_args_free(&opts->common) afterwards.
- * HAND_ON: -r was given with -t RG or --template-coordinate. Standard input was not read then. */
+/* argv[0] is the program, argv[1] "merge". Whatever the result, call engine_args_free(&opts->common) afterwards. */
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv);
 void merge_args_usage(FILE *to);
 

@@ -183,6 +183,17 @@ bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struc
     return key_a < key_b || (key_a == key_b && (!rule || sort_key_compare(rule, a, b) <= 0));
 }
 
+void sort_rule_expect_marks(struct sort_rule *rule)
+{
+    rule->tags.marked = rule->tags.tag[0] == 'R' && rule->tags.tag[1] == 'G';
+    rule->templates.marked = rule->order.by == SORT_TEMPLATE;
+}
+
+bool sort_rule_takes_marks(const struct sort_rule *rule)
+{
+    return rule && (rule->tags.marked || rule->templates.marked);
+}
+
 void sort_rule_expect_far(struct sort_rule *rule)
 {
     rule->far = true;

@@ -55,6 +55,13 @@ enum sort_word sort_key_word(const struct sort_rule *rule, const struct bam_reco
 /* Whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
+/* Tells a new rule that each record gets a read group behind the key: an order that looks at groups takes a mark in
+ * front of each record then (order/group_mark.h). Records that it learns from have none. */
+void sort_rule_expect_marks(struct sort_rule *rule);
+
+/* Whether it does. rule: NULL: keys decide. */
+bool sort_rule_takes_marks(const struct sort_rule *rule);
+
 /* Tells a new rule that the input may have positions beyond 32 bits, so that equal keys may hide different ones.
  * Without this call coordinate order compares the 32-bit fields alone, whatever tags the input brings. */
 void sort_rule_expect_far(struct sort_rule *rule);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <htslib/sam.h>
 #include "bam/plain_header.h"
+#include "order/group_mark.h"
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
@@ -50,6 +51,12 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
         value.number = bam_aux2f(p);
     }
     return value;
+}
+
+/* The same as the order sees it. */
+static struct tag_value seen_value(const struct tag_key *tags, const struct bam_record *r)
+{
+    return group_mark_sees(tags->marked, r) ? tag_value(tags, r) : (struct tag_value){.class = TAG_NONE};
 }
 
 /* Learns the names of the header's read groups. */
@@ -179,7 +186,7 @@ static uint64_t number_key(const struct tag_key *tags, double v, uint64_t sub)
 
 uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, uint64_t sub)
 {
-    struct tag_value value = tag_value(tags, r);
+    struct tag_value value = seen_value(tags, r);
     uint64_t key = 0, room;
     switch (value.class) {
     case TAG_NONE: case TAG_ARRAY:
@@ -216,7 +223,7 @@ static bool text_word(struct text text, unsigned *number, uint64_t *word)
 
 bool tag_key_word(const struct tag_key *tags, const struct bam_record *r, unsigned *number, uint64_t *word)
 {
-    struct tag_value value = tag_value(tags, r);
+    struct tag_value value = seen_value(tags, r);
     switch (value.class) {
     case TAG_STRING:
         return text_word(value.text, number, word);
@@ -240,7 +247,7 @@ static int number_compare(double a, double b)
 
 int tag_key_compare(const struct tag_key *tags, const struct bam_record *a, const struct bam_record *b)
 {
-    struct tag_value x = tag_value(tags, a), y = tag_value(tags, b);
+    struct tag_value x = seen_value(tags, a), y = seen_value(tags, b);
     if (x.class != y.class)
         return x.class < y.class ? -1 : 1;
     switch (x.class) {

@@ -25,6 +25,7 @@ struct tag_value {
 /* Read-only once learned. */
 struct tag_key {
     char tag[2];
+    bool marked;                 /* records have marks (group_mark.h), but not those that are learned from */
     bool named;                  /* `words` was made from the header's @RG lines */
     double low;                  /* the key tells the numbers low .. low + n_steps - 1 apart... */
     uint64_t n_steps;            /* ...if they are integers; 0: all numbers are treated as floats */

@@ -5,6 +5,7 @@
 #include "bam/far_pos.h"
 #include "bam/unclipped.h"
 #include "order/coordinate_key.h"
+#include "order/group_mark.h"
 #include "order/key_room.h"
 #include "order/name_key.h"
 #include "order/template_key.h"
@@ -107,7 +108,8 @@ static unsigned library_of(const struct template_key *rule, struct text group)
     return found ? found->rank : 0;
 }
 
-static enum bam_fault view_make(const struct bam_record *r, struct template_view *view)
+static enum bam_fault view_make(const struct template_key *rule, const struct bam_record *r,
+                                struct template_view *view)
 {
     static const struct template_end nowhere = {0, INT32_MAX, false};
     static const struct text empty = {"", 0}, nothing = {NULL, 0};
@@ -134,7 +136,8 @@ static enum bam_fault view_make(const struct bam_record *r, struct template_view
     view->upper = !end_before(&own, &mate);
     view->end[view->upper] = own;
     view->end[!view->upper] = mate;
-    view->group = tags.rg.type && *tags.rg.type == 'Z' ? tag_text(tags.rg) : nothing;
+    bool has_group = tags.rg.type && *tags.rg.type == 'Z' && group_mark_sees(rule->marked, r);
+    view->group = has_group ? tag_text(tags.rg) : nothing;
     view->cell = tags.cb.type ? tag_text(tags.cb) : empty;
     view->molecule = tags.mi.type ? molecule_text(tags.mi) : empty;
     view->name = (struct text){bam_record_name(r), r->name_len - 1u};
@@ -182,7 +185,7 @@ static int view_compare(const struct template_key *rule, const struct template_v
 int template_key_compare(const struct template_key *rule, const struct bam_record *a, const struct bam_record *b)
 {
     struct template_view x, y;
-    if (view_make(a, &x) || view_make(b, &y))
+    if (view_make(rule, a, &x) || view_make(rule, b, &y))
         return 0;                /* such records have no key and are never sorted */
     return view_compare(rule, &x, &y);
 }
@@ -245,7 +248,7 @@ enum bam_fault template_key_make(const struct template_key *rule, const struct b
 {
     struct template_view view;
     struct key_fill fill = {0, 64};
-    enum bam_fault fault = view_make(r, &view);
+    enum bam_fault fault = view_make(rule, r, &view);
     if (fault)
         return fault;
     if (put_ends(&fill, rule, view.end)) {

@@ -18,6 +18,7 @@ struct template_group {
 struct template_key {
     struct template_group *groups;   /* sorted by id */
     size_t n_groups;
+    bool marked;                     /* records have marks (group_mark.h), but not those that are learned from */
     int32_t n_ref;
     unsigned ref_bits, pos_bits, library_bits;
     int64_t max_pos;

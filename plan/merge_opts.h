@@ -14,8 +14,7 @@ struct merge_opts {
     const char *region, *bed;    /* -R, -L: records in these regions only; one of them at most. NULL: not given */
     bool join_groups;            /* -c: @RG lines of one ID are one line */
     bool join_programs;          /* -p: likewise @PG lines */
-    bool groups_by_file;         /* -r: an input's name is the read group of its records. Never together with
-                                  * the order -t RG or --template-coordinate */
+    bool groups_by_file;         /* -r: an input's name is the read group of its records */
     uint32_t seed;               /* -s: of what follows an ID that another input has */
     bool sorts;                  /* `sort --copy-blocks`: the header is the one that the sort would write, and where the
                                   * merge cannot stand for the sort it gives up (merged.h) */

@@ -53,6 +53,8 @@ static int prepare_order(struct merged *m)
         return latch_fail(&m->latch, "out of memory");
     if (m->inputs.in.n_converted && far_pos_fits(&o->out.format))
         sort_rule_expect_far(m->rule);
+    if (m->opts->groups_by_file)
+        sort_rule_expect_marks(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
     m->in_order = true;
     /* What CRAM must know of records before the first one is written (write/cram_settings.h), is not known yet. */
@@ -110,8 +112,8 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
     m->sink = to->sink;
     record_sink_set_progress(m->sink, &m->progress);
     if (merge_inputs_open(&m->inputs, opts, &m->rings, &m->latch, m->stats) < 0 || check_inputs(m) < 0
-        || prepare_order(m) < 0
-        || check_memory(m) < 0 || written_prepare(to, m->inputs.sam, m->rule) < 0)
+        || prepare_order(m) < 0 || check_memory(m) < 0
+        || written_prepare(to, m->inputs.sam, sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
         return -1;
     m->n = m->inputs.in.n;
     return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(&m->latch, "out of memory");

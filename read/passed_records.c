@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "bgzf_source.h"
 #include "codec/kept_block.h"
+#include "order/group_mark.h"
 #include "read/chunk_reader.h"
 #include "read/passed_records.h"
 #include "read/record_filter.h"
@@ -36,6 +37,7 @@ struct passed_records {
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     struct record_remap remap;
     int32_t n_ref;
+    bool marks;                  /* the order takes a mark in front of each record (group_mark.h) */
     struct record_chain *chains;     /* that tasks found in the blocks, by the source's slots: right ones, we hope */
     bool follows;                /* in the chunk whose bytes come, it is known where records begin; main thread, as all
                                   * below but `found` ... */
@@ -111,13 +113,17 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
     struct record_slice *to = &c->made;
-    size_t start = to->records.n;
+    if (byte_buffer_reserve(&to->records, to->records.n + r->marks) < 0)
+        return PASS_NO_MEMORY;
+    size_t start = to->records.n += r->marks;
     struct pass_found *f = &r->found[number];
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
         return status;
     if (r->opt.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
+    if (r->marks)
+        group_mark_set(to->records.p + start, status == 1);
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 
@@ -296,6 +302,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
         .arg = r,
     };
     r->n_ref = sam_hdr_nref(header->sam);
+    r->marks = r->opt.merge && sort_rule_takes_marks(r->opt.merge->rule);
     if (r->opt.filter)
         r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.use.n_chunks);
     r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);

@@ -14,7 +14,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import HANG, PRECIOUS, REPO, clean_env, run, script
+from conftest import HANG, PRECIOUS, REPO, clean_env, run
 
 HEAD = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:1000\n@RG\tID:x\tSM:s\n@PG\tID:p\n"
 NUMBERS = ["", " ", "0", "1", "-1", "x", "3x", "2.5", "0x4", " 4", "4 ", "+4", "1e3", "9", "10", "99999999999"]
@@ -320,20 +320,10 @@ def test_help_names_an_option_that_manual_or_completion_lack():
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option
 
 
-# ------------------------------------------------------------- what is handed on
+# ------------------------------------------------------------- nothing is handed on
 
 
-@pytest.mark.parametrize("args", lines("-r -t RG | -tRG -cr | -r -t RG -b missing | -rtRG -R c1 -b -"), ids=" ".join)
-def test_what_is_handed_on_is_changed(here, args):
-    """The words reach the other samtools as they were, and it can read standard input."""
-    tool = script(here / "bin" / "samtools", 'printf "%s\\n" "$@"\ncat\n')
-    line = ["old.bam", "a.sam", *args, "-@", "3"]
-    p = ours(line, cwd=here, env={"SAMTOOLS_UPSTREAM": str(tool)}, stdin=b"b.sam\n")
-    assert p.returncode == 0, p.stderr
-    assert p.stdout.decode().split("\n")[:-1] == ["merge", *line, "b.sam"]
-
-
-@pytest.mark.parametrize("args", lines("-r -t XX | -t RG | -r -t RG -t XX | -r"), ids=" ".join)
-def test_too_much_is_handed_on(here, args):
+@pytest.mark.parametrize("args", lines("-r -t XX | -t RG | -r -t RG | -r --template-coordinate | -r"), ids=" ".join)
+def test_other_samtools_is_asked(here, args):
     p = ours([*args, *TO], cwd=here, env={"SAMTOOLS_UPSTREAM": os.devnull, "PATH": "/nonexistent"})
     assert p.returncode == 0, p.stderr

@@ -15,7 +15,7 @@ import pytest
 import bamgen
 import mergegen
 from conftest import (BINARY, HANG, PRECIOUS, SANITIZED, blocks, clean_env, limit_on, oracle_call, read_bam, run,
-                      same_lines, script)
+                      same_lines)
 from test_merge import (ALONE, SETTINGS, SMALL, bam_of, files_in, merged, merges_the_same, ours, pools, refused,
                         tiny_at)
 
@@ -351,19 +351,7 @@ def test_equal_headers_are_kept_for_each_input(tmp_path):
     assert many - few < 18 * (24 << 20), "%d MiB for 2 inputs, %d MiB for 20" % (few >> 20, many >> 20)
 
 
-# ------------------------------------------------------- what is handed on
-
-
-@pytest.mark.parametrize("args", [["-r", "-t", "RG"], ["-r", "--template-coordinate"]], ids=" ".join)
-def test_what_only_samtools_can_is_ignored(tmp_path, args):
-    """The words reach the other samtools as they were, in their order."""
-    tool = script(tmp_path / "bin" / "samtools", 'printf "%s\\n" "$0" "$@"\n')
-    line = ["out.bam", "-@", "3", *args, "in1.bam", "in2.bam"]
-    p = ours(line, env={"SAMTOOLS_UPSTREAM": str(tool)})
-    assert p.returncode == 0, p.stderr
-    assert p.stdout.decode().split("\n")[1:-1] == ["merge", *line]
-    p = ours(line, cwd=tmp_path)
-    assert p.returncode == 1 and p.stderr.count("\n") == 1 and p.stdout == b""
+# -------------------------------------------------------------------- help
 
 
 @pytest.mark.parametrize("words", [["merge", "--help"], ["help", "merge"], ["merge"]], ids=" ".join)

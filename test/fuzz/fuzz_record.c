@@ -52,7 +52,7 @@ static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
     MUST(tag_values_add(&how.programs, "p", "q") == 0);
     MUST(!grouped || (how.group = strdup("file")));
     int status = record_remap_append(&how, &to, r, &unknown);
-    MUST(status == -3 || status == 0 || status == 1);
+    MUST(status == -3 || status == 0 || status == 1 || (grouped && status == 2));
     if (status >= 0) {
         const uint8_t *p = (const uint8_t *)r;
         size_t n = (size_t)(bam_record_aux(r) - p) - BAM_FIXED;
