@@ -47,7 +47,7 @@ enum {
     SUB_SIZE = 1 << SUB_BITS,
     /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do not exist. */
     N_SUBS = 1 + N_LITLEN / 2,
-    PRE_BITS = 7,
+    PRE_BITS = 7, PRE_TOTAL = PRE_BITS + 7,      /* of a symbol and what it repeats */
 
     TOTAL = 63,
     COUNT_SHIFT = 6, LITERAL = 1 << COUNT_SHIFT,
@@ -112,17 +112,12 @@ struct output {
     uint8_t *start, *at, *end;
 };
 
-struct code {
-    uint32_t count[HUFFMAN_MAX_BITS + 1];
-    uint16_t sorted[N_LITLEN];   /* by length, then by symbol */
-};
-
 struct bam_inflate {
     uint32_t table[2 * SIZE];    /* for literals and lengths, then for distances */
-    uint32_t single[SIZE];       /* for literals and lengths, with one symbol per entry */
+    uint32_t part[SIZE / 2];     /* see fill_pairs() */
     uint32_t sub[2][N_SUBS * SUB_SIZE];
     uint32_t litlen_entry[N_LITLEN], dist_entry[N_DIST];         /* without the code's length */
-    struct code litlen;
+    struct huffman_words litlen;
     struct cursor at;
     struct output out;
     const uint8_t *in_end, *stop;                /* the loop refills only before stop */
@@ -144,124 +139,107 @@ INLINE void refill(struct cursor *c)
 }
 
 /* The same at the end of the input: loads what there is. */
-static void refill_careful(struct bam_inflate *d)
+INLINE void refill_careful(struct cursor *c, const uint8_t *end)
 {
-    struct cursor *c = &d->at;
     c->left &= 63;
-    if (d->in_end - c->next >= WORD) {
+    if (end - c->next >= WORD) {
         refill(c);
     } else {
-        for (; c->left < FILLED && c->next < d->in_end; c->left += 8)
+        for (; c->left < FILLED && c->next < end; c->left += 8)
             c->bits |= (uint64_t)*c->next++ << c->left;
     }
+}
+
+/* The next n < 32 bits. */
+INLINE uint32_t next_bits(const struct cursor *c, uint32_t n)
+{
+    return (uint32_t)c->bits & ((1u << n) - 1);
+}
+
+INLINE void drop_bits(struct cursor *c, uint32_t n)
+{
+    c->bits >>= n;
+    c->left -= n;
 }
 
 /* Refills, and takes n < 32 bits to *v. Returns -1 if the input ends before that. */
 static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
 {
-    refill_careful(d);
+    refill_careful(&d->at, d->in_end);
     if (d->at.left < n)
         return -1;
-    *v = (uint32_t)d->at.bits & ((1u << n) - 1);
-    d->at.bits >>= n;
-    d->at.left -= n;
+    *v = next_bits(&d->at, n);
+    drop_bits(&d->at, n);
     return 0;
 }
 
 /* ---- codes ---- */
 
-/* Checks the lengths and sorts the symbols. As in zlib, a code with at most one word, of one bit, may be
- * incomplete. Returns 0, or -1 for a code that is not allowed. */
-static int code_init(struct code *c, const uint8_t *lens, uint32_t n, bool may_be_single)
-{
-    uint16_t next[HUFFMAN_MAX_BITS + 2] = {0};
-    uint32_t used = 0, max = 0;
-    memset(c->count, 0, sizeof c->count);
-    for (uint32_t i = 0; i < n; i++)
-        c->count[lens[i]]++;
-    c->count[0] = 0;
-    for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++) {
-        used += c->count[len] << (HUFFMAN_MAX_BITS - len);
-        next[len + 1] = (uint16_t)(next[len] + c->count[len]);
-        max = c->count[len] ? len : max;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (lens[i])
-            c->sorted[next[lens[i]]++] = (uint16_t)i;
-    const uint32_t complete = 1 << HUFFMAN_MAX_BITS;
-    return used == complete || (used < complete && may_be_single && max <= 1) ? 0 : -1;
-}
-
-/* The code word after `word`; both have their first bit lowest. After the last word of a complete code comes 0. */
-INLINE uint32_t next_word(uint32_t word, uint32_t len)
-{
-    uint32_t zeros = word ^ ((1u << len) - 1);
-    if (zeros == 0)
-        return 0;
-    uint32_t bit = 1u << log2_floor(zeros);
-    return (word & (bit - 1)) | bit;
-}
-
 /* Fills the tables for longer codes. The entry in the main table names a sub-table of SUB_SIZE entries. */
-static void fill_subs(const struct code *c, const uint32_t *entries, const uint16_t *sym, uint32_t word,
-                      uint32_t *table, uint32_t *sub)
+static void fill_subs(const struct huffman_words *c, const uint32_t *entries, uint32_t *table, uint32_t *sub)
 {
     uint32_t n = 0, last = SIZE;
     for (uint32_t i = 0; i < SUB_SIZE; i++)
         sub[i] = RARE | BAD | ONE_BIT;
     for (uint32_t len = BITS + 1; len <= HUFFMAN_MAX_BITS; len++)
-        for (uint32_t k = c->count[len]; k > 0; k--, word = next_word(word, len)) {
-            if ((word & (SIZE - 1)) != last) {
-                last = word & (SIZE - 1);
+        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
+            if ((c->word[k] & (SIZE - 1)) != last) {
+                last = c->word[k] & (SIZE - 1);
                 table[last] = RARE | ++n << FIRST_SHIFT;
             }
-            uint32_t e = entries[*sym++] + len * ONE_BIT;
-            for (uint32_t i = word >> BITS; i < SUB_SIZE; i += 1u << (len - BITS))
+            uint32_t e = entries[c->sorted[k]] + len * ONE_BIT;
+            for (uint32_t i = c->word[k] >> BITS; i < SUB_SIZE; i += 1u << (len - BITS))
                 sub[n * SUB_SIZE + i] = e;
         }
 }
 
+/* Repeats the first n entries behind them; up to three entries more are written. */
+INLINE void double_table(uint32_t *table, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += 4)
+        memcpy(table + n + i, table + i, 4 * sizeof *table);
+}
+
 /* Fills a table with one symbol per entry. The table of all words of len bits is the table for len - 1,
  * twice, with the codes of len bits put into it. */
-static void fill_table(const struct code *c, const uint32_t *entries, uint32_t bits, uint32_t *table, uint32_t *sub)
+static void fill_table(const struct huffman_words *c, const uint32_t *entries, uint32_t bits, uint32_t *table,
+                       uint32_t *sub)
 {
-    const uint16_t *sym = c->sorted;
-    uint32_t word = 0;
     table[0] = RARE;
     for (uint32_t len = 1; len <= bits; len++) {
-        memcpy(table + (1u << (len - 1)), table, sizeof *table << (len - 1));
-        for (uint32_t k = c->count[len]; k > 0; k--, word = next_word(word, len)) {
-            uint32_t e = entries[*sym++] + len * ONE_BIT;
-            table[word] = e | ((e & TOTAL) > MAX_TOTAL ? RARE : 0);
+        double_table(table, 1u << (len - 1));
+        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
+            uint32_t e = entries[c->sorted[k]] + len * ONE_BIT;
+            table[c->word[k]] = e | ((e & TOTAL) > MAX_TOTAL ? RARE : 0);
         }
     }
     if (sub)
-        fill_subs(c, entries, sym, word, table, sub);
+        fill_subs(c, entries, table, sub);
 }
 
-/* What to add to the entry of a literal, which leaves `room` bits, so that it also stands for
- * entry e; 0 if e does not fit. */
-INLINE uint32_t second_part(uint32_t e, uint32_t room)
+/* What to add to the entry of a literal so that it also stands for entry e; 0 if e cannot be second. */
+INLINE uint32_t second_part(uint32_t e)
 {
-    uint32_t part = e & TOKEN ? e : (e & 0xffff) | (e & 0xff0000) << (SECOND_SHIFT - FIRST_SHIFT);
-    return !(e & RARE) && ((e >> CODE_SHIFT) & CODE_MASK) <= room ? part : 0;
+    return e & RARE ? 0 : e & TOKEN ? e : (e & 0xffff) | (e & 0xff0000) << (SECOND_SHIFT - FIRST_SHIFT);
 }
 
-/* Adds a second symbol to the entries of literals after which one fits. */
+/* Adds a second symbol to the entries of literals after which one fits: of these, a table that grows as in fill_table()
+ * while the literals get shorter. */
 static void fill_pairs(struct bam_inflate *d)
 {
-    const uint16_t *sym = d->litlen.sorted;
-    uint32_t word = 0, part[SIZE / 2];
-    memcpy(d->table, d->single, sizeof d->single);
-    for (uint32_t len = 1; len < BITS; len++) {
-        uint32_t n = d->litlen.count[len], n_parts = n ? SIZE >> len : 0;
-        for (uint32_t i = 0; i < n_parts; i++)
-            part[i] = second_part(d->single[i], BITS - len);
-        for (; n > 0; n--, word = next_word(word, len)) {
-            uint32_t e = d->litlen_entry[*sym++] + len * ONE_BIT;
-            if (e & LITERAL)
-                for (uint32_t i = 0; i < n_parts; i++)
-                    d->table[word | i << len] = e + part[i];
+    const struct huffman_words *c = &d->litlen;
+    uint32_t *part = d->part;
+    part[0] = 0;
+    for (uint32_t room = 1, len = BITS - 1; len > 0; room++, len--) {
+        double_table(part, 1u << (room - 1));
+        for (uint32_t k = c->first[room]; k < c->first[room + 1]; k++)
+            part[c->word[k]] = second_part(d->litlen_entry[c->sorted[k]] + room * ONE_BIT);
+        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
+            uint32_t e = d->litlen_entry[c->sorted[k]] + len * ONE_BIT, *to = d->table + c->word[k];
+            for (uint32_t i = 0; e & LITERAL && i < 1u << room; i += 2, to += 2 << len) {
+                to[0] = e + part[i];
+                to[1 << len] = e + part[i + 1];
+            }
         }
     }
 }
@@ -269,10 +247,10 @@ static void fill_pairs(struct bam_inflate *d)
 static int set_codes(struct bam_inflate *d, const uint8_t *litlen, uint32_t n_litlen,
                      const uint8_t *dist, uint32_t n_dist)
 {
-    struct code dists;
-    if (code_init(&d->litlen, litlen, n_litlen, true) < 0 || code_init(&dists, dist, n_dist, true) < 0)
+    struct huffman_words dists;
+    if (huffman_words(&d->litlen, litlen, n_litlen, true) < 0 || huffman_words(&dists, dist, n_dist, true) < 0)
         return -1;
-    fill_table(&d->litlen, d->litlen_entry, BITS, d->single, d->sub[0]);
+    fill_table(&d->litlen, d->litlen_entry, BITS, d->table, d->sub[0]);
     fill_table(&dists, d->dist_entry, BITS, d->table + SIZE, d->sub[1]);
     fill_pairs(d);
     return 0;
@@ -293,43 +271,55 @@ static int fixed_codes(struct bam_inflate *d)
 static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
 {
     uint8_t lens[HUFFMAN_N_PRECODE] = {0};
-    struct code pre;
+    struct huffman_words pre;
     uint32_t len, entries[HUFFMAN_N_PRECODE];
     for (uint32_t i = 0; i < HUFFMAN_N_PRECODE; i++)
-        entries[i] = i << FIRST_SHIFT;
+        entries[i] = i << FIRST_SHIFT | huffman_precode_extra[i];
     for (uint32_t i = 0; i < n; i++) {
         if (take(d, 3, &len) < 0)
             return -1;
         lens[huffman_precode_order[i]] = (uint8_t)len;
     }
-    if (code_init(&pre, lens, HUFFMAN_N_PRECODE, false) < 0)
+    if (huffman_words(&pre, lens, HUFFMAN_N_PRECODE, false) < 0)
         return -1;
     fill_table(&pre, entries, PRE_BITS, table, NULL);
+    return 0;
+}
+
+/* Goes on with the lengths at lens[*at]: one, or what entry e repeats, which takes the bits `extra`. Writes up to
+ * MAX_REPEAT of them. Returns -1 if there is none to repeat. */
+INLINE int put_lens(uint8_t *lens, uint32_t *at, uint32_t e, uint32_t extra)
+{
+    static const uint8_t repeat_base[HUFFMAN_N_PRECODE - REPEAT] = {3, 3, 11};
+    uint32_t sym = e >> FIRST_SHIFT, n = 1;
+    if (sym < REPEAT) {
+        lens[*at] = (uint8_t)sym;
+    } else {
+        if (sym == REPEAT && *at == 0)
+            return -1;
+        n = repeat_base[sym - REPEAT] + extra;
+        memset(lens + *at, sym == REPEAT ? lens[*at - 1] : 0, MAX_REPEAT);
+    }
+    *at += n;
     return 0;
 }
 
 /* Reads n code lengths to lens[n + MAX_REPEAT]. */
 static int read_lens(struct bam_inflate *d, const uint32_t *table, uint32_t n, uint8_t *lens)
 {
-    static const uint8_t repeat_base[HUFFMAN_N_PRECODE - REPEAT] = {3, 3, 11};
-    for (uint32_t at = 0, v; at < n;) {
-        refill_careful(d);
-        uint32_t e = table[d->at.bits & ((1 << PRE_BITS) - 1)], sym = e >> FIRST_SHIFT;
-        if (take(d, e & TOTAL, &v) < 0)
-            return -1;
-        if (sym < REPEAT) {
-            lens[at++] = (uint8_t)sym;
-            continue;
+    struct cursor c = d->at;
+    uint32_t at = 0;
+    while (at < n) {
+        refill_careful(&c, d->in_end);
+        for (int i = 0; i < FILLED / PRE_TOTAL && at < n; i++) {
+            uint32_t e = table[next_bits(&c, PRE_BITS)], total = e & TOTAL;
+            if (total > c.left || put_lens(lens, &at, e, next_bits(&c, total) >> ((e >> CODE_SHIFT) & CODE_MASK)) < 0)
+                return -1;
+            drop_bits(&c, total);
         }
-        if (take(d, huffman_precode_extra[sym], &v) < 0 || (sym == REPEAT && at == 0))
-            return -1;
-        v += repeat_base[sym - REPEAT];
-        memset(lens + at, sym == REPEAT ? lens[at - 1] : 0, v);
-        at += v;
-        if (at > n)
-            return -1;
     }
-    return 0;
+    d->at = c;
+    return at == n ? 0 : -1;
 }
 
 /* RFC 1951 section 3.2.7 */
@@ -382,15 +372,35 @@ INLINE void copy_bytes(uint8_t *to, size_t dist, size_t len)
         *to++ = *from++;
 }
 
+/* Of a distance below 16. Bytes that repeat within eight are multiplied to eight of them: the first `dist` times the
+ * sum of 2^(8 * dist * i), and the next ones begin where a repeat does. */
+INLINE void copy_near(uint8_t *to, size_t dist, size_t len)
+{
+    static const uint64_t repeats[WORD] = {0, 0x0101010101010101, 0x0001000100010001, 0x0001000001000001,
+                                           0x0000000100000001, 0x0000010000000001, 0x0001000000000001,
+                                           0x0100000000000001};
+    static const uint8_t steps[WORD] = {0, 8, 8, 6, 8, 5, 6, 7};
+    const uint8_t *from = to - dist;
+    if (dist >= WORD) {
+        for (size_t i = 0; i < len; i += WORD)
+            store_le64(to + i, load_le64(from + i));
+        return;
+    }
+    uint64_t bytes = (load_le64(from) & (((uint64_t)1 << 8 * dist) - 1)) * repeats[dist];
+    size_t step = steps[dist], i = 0;
+    UNROLL(4)
+    for (int k = 0; k < 4; k++, i += step)
+        store_le64(to + i, bytes);
+    for (; UNLIKELY(i < len); i += step)
+        store_le64(to + i, bytes);
+}
+
 /* May write up to WIDE_MATCH bytes more than len. */
 INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
 {
     const uint8_t *from = to - dist;
     if (UNLIKELY(dist < 16)) {
-        if (dist == 1)
-            memset(to, *from, len <= WIDE_MATCH ? WIDE_MATCH : len);
-        else
-            copy_bytes(to, dist, len);
+        copy_near(to, dist, len);
         return;
     }
     UNROLL(4)
@@ -502,8 +512,8 @@ INLINE bool is_symbol(uint32_t e)
 static enum result decode_careful(struct bam_inflate *d)
 {
     struct cursor *c = &d->at;
-    refill_careful(d);
-    uint32_t e = at_litlen(c, d) ? d->single[c->bits & (SIZE - 1)] : look_up(c);
+    refill_careful(c, d->in_end);
+    uint32_t e = look_up(c);
     if (e & RARE)
         e = resolve(c, e, d);
     if (e & BAD || (e & TOTAL) > c->left)

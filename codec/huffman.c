@@ -225,3 +225,45 @@ uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code
         size += freq[i] * (code_len(h->precode[i]) + huffman_precode_extra[i]);
     return size;
 }
+
+/* ---- from the lengths of words ---- */
+
+/* A counter waits for itself, so there are two of each: for the first half of the symbols, and for the second. */
+static void sort_by_length(struct huffman_words *c, const uint8_t *lens, uint32_t n)
+{
+    uint16_t next[2][HUFFMAN_MAX_BITS + 1] = {0};
+    uint32_t half = n / 2, first = 0;
+    for (uint32_t i = 0; i < half; i++) {
+        next[0][lens[i]]++;
+        next[1][lens[half + i]]++;
+    }
+    next[1][lens[n - 1]] += n & 1;
+    for (uint32_t k = 1; k <= HUFFMAN_MAX_BITS + 1; k++) {
+        uint32_t len = k % (HUFFMAN_MAX_BITS + 1), n_first = next[0][len], both = n_first + next[1][len];
+        c->first[k] = next[0][len] = (uint16_t)first;
+        next[1][len] = (uint16_t)(first + n_first);
+        first += both;
+    }
+    for (uint32_t i = 0; i < half; i++) {
+        c->sorted[next[0][lens[i]]++] = (uint16_t)i;
+        c->sorted[next[1][lens[half + i]]++] = (uint16_t)(half + i);
+    }
+    if (n & 1)
+        c->sorted[next[1][lens[n - 1]]] = (uint16_t)(n - 1);
+}
+
+int huffman_words(struct huffman_words *c, const uint8_t *lens, uint32_t n, bool may_be_single)
+{
+    const uint32_t complete = 1 << HUFFMAN_MAX_BITS;
+    uint32_t used = 0;
+    sort_by_length(c, lens, n);
+    for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++)
+        used += (uint32_t)(c->first[len + 1] - c->first[len]) << (HUFFMAN_MAX_BITS - len);
+    bool any_longer = c->first[HUFFMAN_MAX_BITS + 1] > c->first[2];
+    if (used > complete || (used < complete && (!may_be_single || any_longer)))
+        return -1;
+    for (uint32_t len = 1, word = 0; len <= HUFFMAN_MAX_BITS; len++)
+        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++, word += 2 * complete >> len)
+            c->word[k] = (uint16_t)reverse_bits(word);
+    return 0;
+}

@@ -4,6 +4,7 @@
 #ifndef HUFFMAN_H
 #define HUFFMAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -38,6 +39,18 @@ extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* number of ex
 
 /* Makes the header for the two codes. Returns its size in bits, with the three bits of the block's header. */
 uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist);
+
+/* A code as a decoder has it: the words from the shortest to the longest, and of one length in the order of their
+ * symbols. */
+struct huffman_words {
+    uint16_t first[HUFFMAN_MAX_BITS + 2];        /* place of the first word of a length; one past the last word */
+    uint16_t sorted[HUFFMAN_MAX_SYMBOLS];        /* their symbols; then those that have no word */
+    uint16_t word[HUFFMAN_MAX_SYMBOLS];          /* the first bit lowest */
+};
+
+/* Makes the code of n > 0 symbols whose words have these lengths; 0: none. Returns 0, or -1 for a code that is not
+ * allowed: as in zlib, it may be incomplete only if it has at most one word, of one bit, and may_be_single. */
+int huffman_words(struct huffman_words *c, const uint8_t *lens, uint32_t n, bool may_be_single);
 
 /* ---- symbols of matches ---- */
 

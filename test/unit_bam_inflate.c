@@ -103,7 +103,7 @@ static void fill_shape(uint32_t shape, size_t n)
         case 2:  in[i] = (uint8_t)(rnd(8) ? 37 : rnd(40)); break;
         case 3:  in[i] = (uint8_t)text[(i * i >> 7) % (sizeof text - 1)]; break;
         case 4:  in[i] = i && rnd(20) ? in[i - 1 - rnd(i < 32768 ? (uint32_t)i : 32768)] : (uint8_t)rnd(256); break;
-        case 5:  in[i] = i < 9 ? (uint8_t)i : rnd(300) ? in[i - 1 - i / 8192] : (uint8_t)rnd(256); break;
+        case 5:  in[i] = i < 9 ? (uint8_t)i : rnd(300) ? in[i - 1 - i / 1500 % 40] : (uint8_t)rnd(256); break;
         default: in[i] = (uint8_t)(1u << rnd(8) >> rnd(8)); break;       /* skewed: long codes */
         }
 }
