@@ -25,11 +25,22 @@ enum { FEW_WORDS = 16 };
 /* Most @RG lines whose names still leave room for a coordinate. */
 enum { MOST_GROUPS = 1 << 16 };
 
-static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
+/* NULL: there is none. A CG tag that holds the CIGAR is none: htslib has moved that to its place. */
+static const uint8_t *find_tag(const struct tag_key *tags, const struct bam_record *r)
 {
     int bad;                     /* set for broken tags: they hide the tag we want, as in htslib */
-    const uint8_t *end = bam_record_end(r);
+    uint32_t n;
+    const uint8_t *end = bam_record_end(r), *cigar;
     const uint8_t *p = bam_record_aux_find(bam_record_aux(r), end, tags->tag, &bad);
+    if (!p || memcmp(tags->tag, "CG", 2) != 0)
+        return p;
+    bam_record_cigar(r, &n, &cigar);
+    return cigar ? bam_record_aux_find(bam_record_aux_next(cigar, end), end, tags->tag, &bad) : p;
+}
+
+static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
+{
+    const uint8_t *p = find_tag(tags, r);
     struct tag_value value = {.class = TAG_NONE};
     if (!p)
         return value;
@@ -43,7 +54,7 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
         break;
     case 'H': case 'Z':
         value.class = TAG_STRING;
-        value.text = (struct text){(const char *)p + 1, (size_t)(end - p) - 1};
+        value.text = (struct text){(const char *)p + 1, (size_t)(bam_record_end(r) - p) - 1};
         break;
     default:
         value.class = TAG_NUMBER;

@@ -182,7 +182,8 @@ def test_odd_templates_sort_unlike_samtools(order_input, name):
     orders_as_samtools(order_input("TEMPLATES", name), ["--template-coordinate"])
 
 
-def test_clips_of_a_long_cigar_are_taken_from_its_placeholder(made):
+@pytest.mark.parametrize("order", [["--template-coordinate"], ["-t", "CG"]], ids=" ".join)
+def test_long_cigar_is_taken_for_its_placeholder_or_for_a_tag(made, order):
     """More operations than BAM's field counts: the CIGAR stays in the CG tag."""
     def content():
         ops = [(1, "MI"[k & 1]) for k in range(66000)]
@@ -190,7 +191,7 @@ def test_clips_of_a_long_cigar_are_taken_from_its_placeholder(made):
         recs = [bamgen.cg_record("long%d" % i, 70000, [*clips[i % 3], *ops, *clips[i % 3][::-1]], flag=16 * (i // 3))
                 for i in range(6)]
         return bamgen.header(), recs + [bamgen.record("r%d" % pos, 0, 0, pos) for pos in range(69990, 70010)]
-    orders_as_samtools(made("long_clips", content=content), ["--template-coordinate"])
+    orders_as_samtools(made("long_clips", content=content), order)
 
 
 @pytest.mark.parametrize("spread", [6, 300, 100000])
