@@ -16,6 +16,7 @@
 #include "cli/memory_size.h"
 #include "cli/sort_settings.h"
 #include "codec/bgzf_block.h"
+#include "write/cram_settings.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -281,6 +282,9 @@ int engine_args_settle_output(struct engine_args *args)
 {
     args->index_name = split_index_name(args->o->out.path);
     settle_format(args);
+    if (args->o->out.format.format == cram && cram_settings_clash(args->o->out.format.specific))
+        return message_mistake("no_ref=1 and embed_ref=1 exclude each other: without references there is none to "
+                               "embed");
     return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : 0;
 }
 

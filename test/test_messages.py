@@ -38,7 +38,8 @@ def test_a_source_speaks_under_another_prefix():
 
 
 MISTAKES = [["--foo"], ["-Z"], ["-nZ"], ["-m"], ["--threads"], ["-m", "1k"], ["-m", "3x"], ["-m", "x"], ["-@", "x"], ["-l", "x"],
-            ["-K", "x"], ["-O", "vcf"], ["-O", "bam,foo=1"], ["--input-fmt-option", "foo"], ["--output-fmt-option", "foo"],
+            ["-K", "x"], ["-O", "vcf"], ["-O", "bam,foo=1"], ["-O", "cram,no_ref=1,embed_ref"],
+            ["-O", "cram,embed_ref=1", "--output-fmt-option", "no_ref"], ["--input-fmt-option", "foo"], ["--output-fmt-option", "foo"],
             ["--no-PG=1"], ["--output", "bam"], ["a.bam", "b.bam"], ["--write-index=x", "-o", "o.bam"], ["--write-index"],
             ["--write-index", "-O", "sam", "-o", "o"], ["--total-memory", "0"], ["--size-hint", "x"], ["--verbosity", "x"],
             ["--tmpdir-env"], ["--add-input", "-"], ["--check", "--add-input", "x"], ["--check", "--report"]]

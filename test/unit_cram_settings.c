@@ -67,6 +67,23 @@ static void way_that_spoils_records_is_gone(void **state)
             assert_int_equal(chosen(versions[k], cases[i].option, cases[i].beyond, NULL), cases[i].wanted[k]);
 }
 
+static bool clashes(const char *options)
+{
+    htsFormat format = {0};
+    MUST(hts_parse_opt_list(&format, options) == 0);
+    bool result = cram_settings_clash(format.specific);
+    hts_opt_free(format.specific);
+    return result;
+}
+
+static void ways_that_exclude_each_other_crash(void **state)
+{
+    (void)state;
+    assert_true(clashes("no_ref=1,embed_ref") && clashes("embed_ref=1,no_ref"));
+    assert_false(clashes("no_ref=1,embed_ref=2") || clashes("no_ref=1") || clashes("embed_ref=1,no_ref=0"));
+    assert_false(clashes("no_ref=1,embed_ref=1,embed_ref=0") || clashes("version=3.0"));
+}
+
 static void put_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -129,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_compared_as_text),
         cmocka_unit_test(way_that_spoils_records_is_gone),
+        cmocka_unit_test(ways_that_exclude_each_other_crash),
         cmocka_unit_test(reference_at_hand_is_not_seen),
         cmocka_unit_test(draft_is_asked_for),
     };

@@ -54,12 +54,21 @@ static struct cram_settings choose(const struct cram_settings_case *c, int embed
     return c->htslib < EMBEDS_CONSENSUS ? avoid_consensus(c, embed) : (struct cram_settings){.reference = CRAM_AS_TOLD};
 }
 
+static int last_number(const hts_opt *options, enum hts_fmt_option kind, int none)
+{
+    const hts_opt *found = last_option(options, kind);
+    return found ? found->val.i : none;
+}
+
+bool cram_settings_clash(const hts_opt *options)
+{
+    return last_number(options, CRAM_OPT_NO_REF, 0) && last_number(options, CRAM_OPT_EMBED_REF, 0) == 1;
+}
+
 struct cram_settings cram_settings_choose(const struct cram_settings_case *c)
 {
-    const hts_opt *no_ref = last_option(c->options, CRAM_OPT_NO_REF);
-    const hts_opt *embed_ref = last_option(c->options, CRAM_OPT_EMBED_REF);
-    int embed = embed_ref ? embed_ref->val.i : -1;
-    if (no_ref && no_ref->val.i)
+    int embed = last_number(c->options, CRAM_OPT_EMBED_REF, -1);
+    if (last_number(c->options, CRAM_OPT_NO_REF, 0))
         return (struct cram_settings){.reference = CRAM_AS_TOLD};
     struct cram_settings how = choose(c, embed);
     if (embed <= 1 && how.reference != CRAM_NO_REF)

@@ -41,6 +41,10 @@ struct cram_settings {
     const char *fasta;           /* whose sequences are used, and must be those of the header; NULL: none */
 };
 
+/* Whether the user's options are ones with which htslib crashes at the first mapped record: no_ref=1 with embed_ref=1,
+ * which wants a reference to embed. With embed_ref=2, no_ref=1 counts. */
+bool cram_settings_clash(const hts_opt *options);
+
 struct cram_settings cram_settings_choose(const struct cram_settings_case *which);
 
 /* The version of CRAM to ask for before the user's options are applied, which may ask for another; NULL: htslib's own.
