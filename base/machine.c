@@ -95,6 +95,15 @@ int machine_threads(int wanted)
     return n;
 }
 
+int machine_team(int wanted, int later, const char **why)
+{
+    int limit = omp_get_thread_limit(), most = wanted < limit ? wanted : limit;
+    int n = most > 1 ? 1 + machine_threads(most - 1 + later) - later : 1;
+    *why = n < most ? "a limit on processes (ulimit -u, a container's) or on memory is reached"
+                    : "OMP_THREAD_LIMIT allows no more";
+    return n > 1 ? n : 1;
+}
+
 uint64_t machine_open_files(uint64_t wanted)
 {
     struct rlimit limit;

@@ -27,6 +27,11 @@ void machine_give_back_heaps(void);
  * pids.max and the address space limit them. Tried, since nothing tells. */
 int machine_threads(int wanted);
 
+/* Threads for a team of OpenMP's, 1 to `wanted`, so that `later` more can still be started. Of fewer than wanted, *why
+ * tells the cause: a constant string. OpenMP runtimes end the process when a thread cannot be made, and give fewer than
+ * they are asked for, without a word, where OMP_THREAD_LIMIT is less. */
+int machine_team(int wanted, int later, const char **why);
+
 /* Lets the process have `wanted` files open at once, as far as the hard limit allows (ulimit -Hn). Returns how many it
  * may have open. */
 uint64_t machine_open_files(uint64_t wanted);

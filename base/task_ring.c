@@ -291,8 +291,13 @@ void task_ring_take_all(struct task_ring *r, struct stats *stats)
 
 /* ------------------------------------------------------------------ the team */
 
+/* OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS=0 are for other programs of the job: here, they would take threads away that
+ * the user has asked for, and for which memory is divided. */
 void task_team(int n_threads, void (*main_thread)(void *), void *arg)
 {
+    omp_set_dynamic(false);
+    if (omp_get_max_active_levels() < 1)
+        omp_set_max_active_levels(1);
     #pragma omp parallel num_threads(n_threads)
     if (omp_get_thread_num() == 0)
     main_thread(arg);

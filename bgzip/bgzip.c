@@ -347,9 +347,10 @@ static int all_to_one(const struct bgzip_opts *o, int n_threads)
 int bgzip(const struct bgzip_opts *o)
 {
     machine_share_heaps();
-    int n_threads = 1 + (o->n_threads > 1 ? machine_threads(o->n_threads - 1) : 0);
+    const char *why;
+    int n_threads = machine_team(o->n_threads, 0, &why);
     if (n_threads < o->n_threads)
-        bgzip_say("warning: only %d of %d threads can be started", n_threads, o->n_threads);
+        bgzip_say("warning: only %d of %d threads can be started: %s", n_threads, o->n_threads, why);
     bool to_one = o->output && o->n_files > 1 && (o->mode == BGZIP_COMPRESS || o->mode == BGZIP_DECOMPRESS);
     int result = to_one ? all_to_one(o, n_threads) : all_files(o, NULL, n_threads);
     latch_reraise();

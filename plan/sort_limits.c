@@ -22,13 +22,11 @@ size_t sort_limits_thread_space(void)
     return machine_address_space() < UINT64_MAX ? THREAD_SPACE : 0;
 }
 
-/* OpenMP runtimes end the process when a thread cannot be made. */
 int sort_limits_threads(const struct sort_opts *opts, int later)
 {
-    int n = 1 + (opts->n_threads > 1 ? machine_threads(opts->n_threads - 1 + later) - later : 0);
-    n = n > 1 ? n : 1;
+    const char *why;
+    int n = machine_team(opts->n_threads, later, &why);
     if (n < opts->n_threads)
-        message_warning("only %d of %d threads can be started: a limit on processes (ulimit -u, a container's) or on "
-                        "memory is reached. It goes on with those", n, opts->n_threads);
+        message_warning("only %d of %d threads can be started: %s. It goes on with those", n, opts->n_threads, why);
     return n;
 }

@@ -22,7 +22,7 @@ import pytest
 
 import bamgen
 from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, SHORT, blocks, clean_env, launch, limit_on, oracle, oracle_batch,
-                      oracle_process, read_bam, run_sort, same_bam, same_records, sorted_bytes)
+                      oracle_process, read_bam, run, run_sort, same_bam, same_records, sorted_bytes)
 
 
 def snapshot(folder):
@@ -1025,7 +1025,8 @@ def reading(made, args, env=None):
 @pytest.mark.parametrize("args,env,expected", [
     ([], {}, 1), (["-@", 0], {}, 1), (["-@", 1], {}, 1), (["-@", -4], {}, 1), (["-@", 3], {}, 3),
     ([], {"OMP_NUM_THREADS": "3"}, 3), ([], {"OMP_NUM_THREADS": "4,2"}, 4),
-    (["-@", 2], {"OMP_NUM_THREADS": "5"}, 2), (["-@", 8], {"OMP_THREAD_LIMIT": "2"}, 2)],
+    (["-@", 2], {"OMP_NUM_THREADS": "5"}, 2), (["-@", 8], {"OMP_THREAD_LIMIT": "2"}, 2),
+    (["-@", 5], {"OMP_DYNAMIC": "true"}, 5), (["-@", 4], {"OMP_MAX_ACTIVE_LEVELS": "0"}, 4)],
     ids=lambda v: " ".join(map(str, v.items() if isinstance(v, dict) else v if isinstance(v, list)
                                else [v])))
 def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
@@ -1035,6 +1036,12 @@ def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
         return int(status("Threads")) == expected + 1
     with reading(made, args, env) as (p, status):
         assert until(lambda: all(steady() for _ in range(30)), p)
+
+
+def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
+    for argv in (["sort", "-o", tmp_path / "o"], ["bgzip", "-f", "-o", tmp_path / "o"]):
+        p = run([*argv, "-@", "8", made("ties")], env={"OMP_THREAD_LIMIT": "2"})
+        assert p.returncode == 0 and "warning: only 2 of 8 threads can be started: OMP_THREAD_LIMIT allows" in p.stderr, p.stderr
 
 
 def test_process_goes_by_another_name_in_ps_and_top(made):
