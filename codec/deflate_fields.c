@@ -31,30 +31,44 @@ enum {
      * slower on whole genomes. In template order 20 gain nothing. */
     LAZY_RATE = 8,
     LAZY_RATE_IN_TURN = 12,
-    TRIAL = 2 * SEGMENT,          /* after so many bytes it is seen whether fields give up too much */
+    /* After so many bytes it is seen whether fields give up too much, and after SECOND_TRIAL again: reads that have
+     * nothing in common with the first few of a block may have it with more of them. */
+    TRIAL = 2 * SEGMENT, SECOND_TRIAL = 5 * SEGMENT,
     /* Heads and names as a part of all bytes, in percent: most of such records; in template order, or where qualities
      * cost less than half as much; where the heads are those of few places; where other reads tell nothing. */
     HEAD_MOST = 36, HEAD_MUCH = 32, HEAD_OF_FEW = 25, HEAD_OF_STRANGERS = 38,
     /* Matches in 1,000 bytes of heads: fewer than at any place; the same where other reads tell nothing; fewer than
      * those of short names. */
-    HEADS_ALIKE = 42, HEADS_ALIKE_STRANGERS = 48, HEADS_USUAL = 57,
-    QUALS_OF_8 = 45,              /* and of qualities: 4 levels have 10 to 44, 8 levels that change often 52 to 60 */
+    HEADS_ALIKE = 42, HEADS_ALIKE_STRANGERS = 48, HEADS_USUAL = 57, HEADS_ALIKE_LATER = 60,
+    /* And of qualities: 4 levels have 10 to 44, of long runs less than 20; 8 levels that change often 52 to 60. */
+    QUALS_OF_8 = 45, QUALS_IN_LONG_RUNS = 20,
+    TAG_LITERALS = 12,            /* one byte in so many is such: OQ has one in 8 to 10, other tags one in 15 to 90 */
+    /* Tags as a part of all bytes in percent, matches of heads for 100 of qualities, and in 1,000 bytes of heads: tags
+     * are what costs (bisulfite, single cell). NovaSeq has 26 to 34, and 120 to 170; 10x 28 to 37 in 1,000. */
+    TAG_MUCH = 35, TAG_LITTLE = 20, HEADS_TO_QUALS = 218, HEADS_OF_COPIES = 38,
+    /* Literals in percent of SEQ from TRIAL on: strangers have more, bisulfite 47 to 53; amplicons by name, with few
+     * other tags, less than this. */
+    SEQ_LATER = 40, SEQ_OF_AMPLICONS = 68,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
 static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
+/* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay. */
 static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
+static const struct tuning copies_tuning = {.min_gain = 3};
+static const struct tuning noisy_tuning = {.shallow = true};
 static const struct tuning seq_tuning = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
 
-/* Bytes of a field of all records so far, and matches that begin there. */
+/* Bytes of a field of all records so far, matches that begin there, and literals (of SEQ and tags). */
 struct outcome {
-    uint32_t bytes, matches;
+    uint32_t bytes, matches, lits;
 };
 
 /* What a record is compared with, and what came of it. */
 struct history {
     struct heads heads;
-    struct outcome head, qual;
+    struct outcome head, seq, qual, tag;           /* seq: from TRIAL on */
+    bool strangers;                                /* up to there */
     struct reads reads;
     struct qual_tables quals;
     struct qual_events events;                     /* of the last piece */
@@ -64,6 +78,14 @@ INLINE void add_outcome(struct outcome *o, uint32_t bytes, uint32_t matches)
 {
     o->bytes += bytes;
     o->matches += matches;
+}
+
+/* lits: before it. A match may go back and take some of them. */
+INLINE void add_literals(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
+                         uint32_t to, uint32_t lits)
+{
+    o->bytes += to - from;
+    o->lits += max_u32(lits_before(d, p, to), lits) - lits;
 }
 
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
@@ -120,20 +142,47 @@ INLINE bool are_strangers(const struct reads *h)
     return h->seq_bytes > FIRST_SEQ && h->seq_lits * 2 > h->seq_bytes - FIRST_SEQ;
 }
 
-/* Would the block be larger than promised? Fields end matches that would go on, and see too few of the records before:
- * it shows where heads and names are most of what is left, qualities have many short runs, or records are copies but
- * for their names. doc/tried.md has the numbers. */
-INLINE bool is_misled(const struct history *h, uint32_t bytes)
+INLINE bool has_quals_of_8(const struct history *h)
+{
+    return h->qual.matches * 1000 >= QUALS_OF_8 * h->qual.bytes;
+}
+
+/* Would the block be larger than promised? Then how it is matched deeply, else NULL. Fields end matches that would go
+ * on, and see too few of the records before: it shows where heads and names are most of what is left, qualities have
+ * many short runs, tags are literals, or records are copies but for their names. doc/tried.md has the numbers. */
+INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
 {
     uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
-    bool strangers = are_strangers(&h->reads) && !h->reads.in_turn;
+    bool strangers = are_strangers(&h->reads) && !h->reads.in_turn, of_8 = has_quals_of_8(h);
+    h->strangers = strangers;
+    if (h->tag.lits * TAG_LITERALS >= bytes && h->tag.bytes * 100 >= TAG_MUCH * bytes
+        && (of_8 || !are_strangers(&h->reads)))
+        return &noisy_tuning;
     if (head >= HEAD_OF_FEW && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
-        return true;
+        return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes ? &copies_tuning : &deep_tuning;
+    if (of_8 && (!strangers || alike < HEADS_ALIKE_STRANGERS))
+        return &noisy_tuning;
     if (strangers)
-        return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL;
-    if (h->qual.matches * 1000 >= QUALS_OF_8 * h->qual.bytes || head >= HEAD_MOST)
-        return true;
-    return head >= HEAD_MUCH && (h->reads.in_turn || h->head.matches > 2 * h->qual.matches);
+        return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL ? &deep_tuning : NULL;
+    if (head >= HEAD_MOST || (head >= HEAD_MUCH && (h->reads.in_turn || h->head.matches > 2 * h->qual.matches)))
+        return &deep_tuning;
+    return NULL;
+}
+
+/* The same after more bytes, for what the first few records do not show: that reads have much in common with others,
+ * though not with those; and that tags are what costs. */
+INLINE const struct tuning *look_back_again(const struct history *h, uint32_t bytes)
+{
+    uint32_t alike = h->head.matches * 1000 / h->head.bytes, seq = h->seq.lits * 100 / max_u32(h->seq.bytes, 1);
+    if (h->strangers && has_quals_of_8(h) && seq < SEQ_LATER)
+        return &noisy_tuning;
+    if (h->strangers && seq < SEQ_OF_AMPLICONS && h->tag.bytes * 100 < TAG_LITTLE * bytes
+        && h->head.bytes * 100 >= HEAD_OF_FEW * bytes && alike < HEADS_ALIKE_LATER)
+        return has_quals_of_8(h) ? &noisy_tuning : &copies_tuning;
+    if (seq < SEQ_LATER && h->tag.bytes * 100 >= TAG_MUCH * bytes && alike >= HEADS_OF_COPIES
+        && h->head.matches * 100 > HEADS_TO_QUALS * h->qual.matches)
+        return &noisy_tuning;
+    return NULL;
 }
 
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
@@ -154,8 +203,9 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
 
 enum done { ALL, PART, NOTHING };
 
-/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much. */
-INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much:
+ * then *deep says how to go on. */
+INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
 {
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct qual_costs costs;
@@ -164,21 +214,30 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, agree64
     qual_costs_make(&costs);
     lazy_begin(d, true);
     for (uint32_t at = 0; at < p->n; at = f.end) {
-        uint32_t n_seqs = d->n_seqs;
+        uint32_t n_seqs = d->n_seqs, lits;
         p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))
             return PART;
         match_head(d, p, &h.heads, &f, agree);
         add_outcome(&h.head, f.seq - f.at, d->n_seqs - n_seqs);
+        lits = lits_before(d, p, f.seq);
         if (alike)
             match_seq(d, p, &h.reads, &f, effort, agree);
         else
             match_lazily(d, p, f.seq, f.qual, &seq_tuning);
+        if (at >= TRIAL)
+            add_literals(&h.seq, d, p, f.seq, f.qual, lits);
         n_seqs = d->n_seqs;
         match_qual(d, p, &h, &f, &costs, agree);
         add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
+        lits = lits_before(d, p, f.tags);
         match_lazily(d, p, f.tags, f.end, &text_tuning);
-        if (at < TRIAL && f.end >= TRIAL && is_misled(&h, f.end))
+        add_literals(&h.tag, d, p, f.tags, f.end, lits);
+        if (at < TRIAL && f.end >= TRIAL)
+            *deep = look_back(&h, f.end);
+        else if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL)
+            *deep = look_back_again(&h, f.end);
+        if (*deep)
             return NOTHING;
         if (!alike || !is_lazy_better(&h.reads))
             continue;
@@ -192,24 +251,28 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, agree64
     return ALL;
 }
 
-INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
 {
-    return is_promising(p, agree) ? parse_records(d, p, agree) : PART;
+    return is_promising(p, agree) ? parse_records(d, p, deep, agree) : PART;
 }
 
-static enum done parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
-NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p)
+static enum done parse_older(struct deflate_parse *d, struct parse *p, const struct tuning **deep)
 {
-    return parse_fields(d, p, agree64_avx2);
+    return parse_fields(d, p, deep, agree64);
+}
+NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p, const struct tuning **deep)
+{
+    return parse_fields(d, p, deep, agree64_avx2);
 }
 
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    enum done done = (newer ? parse_newer : parse_older)(d, p);
+    const struct tuning *deep = NULL;
+    enum done done = (newer ? parse_newer : parse_older)(d, p, &deep);
     if (done == NOTHING) {
         d->n_seqs = d->n_lits = p->anchor = 0;
         p->at = FIRST;
-        deflate_deep(d, p, newer, &deep_tuning);
+        deflate_deep(d, p, newer, deep);
     } else if (done == PART && p->at < p->last) {
         deflate_lazy(d, p, newer);
     }

@@ -9,6 +9,7 @@ enum {
      * but the first. */
     TRIAL = 5,
     LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
+    LONG_MEAN = 32,               /* of all matches: short reads at few places */
     LITERAL_SAMPLES = 256,
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
     LOW_QUAL = 9, HIGHEST_QUAL = 93,
@@ -113,6 +114,26 @@ static struct trial look_back(const struct deflate_parse *d)
     return t;
 }
 
+/* The same where half of the depth is enough. */
+static bool is_misled_a_little(const struct trial *t, const struct tuning *tuning)
+{
+    if (t->seqs == 0 || tuning->sparse_len || (tuning->wide && tuning->min_gain == 0))
+        return false;
+    uint32_t lits = t->lits * 100 / t->bytes, apart = t->apart * 100 / t->seqs;
+    uint32_t in_long = t->in_long * 100 / t->bytes;
+    if (lits >= 10 && lits < 13 && in_long < 22 && tuning->wide && !tuning->noisy)   /* 36 bases, 4 levels */
+        return true;
+    /* barcodes in names */
+    if (tuning->wide && lits >= 12 && lits < 15 && apart < 62 && in_long >= 33 && in_long < 41
+        && t->same * 33 < t->pairs)
+        return true;
+    if (lits < 10 || in_long >= 11)
+        return false;
+    return (lits < 21 && apart < 63)                                   /* bisulfite of 40 levels, amplicons by name */
+        || (lits < 28 && apart < 55)                                   /* OQ by name */
+        || (lits < 24 && apart >= 60 && !tuning->noisy && !tuning->wide);      /* 36 and 50 bases, 40 levels */
+}
+
 /* Whether the search gives up so much that the block would be larger than promised. doc/tried.md has the numbers. */
 static bool is_misled(const struct trial *t, const struct tuning *tuning)
 {
@@ -126,22 +147,22 @@ static bool is_misled(const struct trial *t, const struct tuning *tuning)
     if (wide && tuning->min_gain == 0)     /* copies of unmapped reads; else 4 levels, RNA */
         return lits >= 5 && lits < 10 && apart < 48 && in_long >= 60;
     if (in_long >= (wide ? 60 : 55))       /* copies of copies, cut where positions are left out */
-        return apart >= 60 || in_long >= 85;
+        return apart >= 60 || in_long >= 85 || (wide && t->bytes - t->lits >= LONG_MEAN * t->seqs);
     if (wide && cheap_lits && lits >= 40)  /* short matches cost more than their literals */
         return true;
     if (lits < 10)
         return in_long < 32 || (lits >= 6 && apart < 52 && in_long < 50);
     if (lits >= 20)
         return false;
-    return (apart < 55 && !wide) || (apart < 60 && in_long < 30) || (in_long < 12 && !wide);
+    return (apart < 58 && !wide) || (apart < 60 && in_long < 33) || (in_long < 12 && !wide);
 }
 
 /* For deflate_deep(): a match must gain more if literals are so often the same; few literals say little. */
-static struct tuning tune_deep(const struct trial *t)
+static struct tuning tune_deep(const struct trial *t, bool shallow)
 {
     uint32_t gain = min_u32(max_u32(t->same * 400 / max_u32(t->pairs, 1), 12) - 12, 6);
     bool copies = t->in_long * 10 > t->bytes * 6;
-    return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies};
+    return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies, .shallow = shallow};
 }
 
 /* HiFi, or zeros: a deep search gains nothing. */
@@ -161,9 +182,10 @@ INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, struct tuni
         if (!on_trial || end != TRIAL * SEGMENT)
             continue;
         struct trial trial = look_back(d);
-        if (!is_misled(&trial, t))
+        bool misled = is_misled(&trial, t);
+        if (!misled && !is_misled_a_little(&trial, t))
             continue;
-        *t = tune_deep(&trial);
+        *t = tune_deep(&trial, !misled);
         return false;
     }
     return true;
