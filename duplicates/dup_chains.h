@@ -16,7 +16,9 @@
 #include "duplicates/dup_warnings.h"
 
 struct dup_others;
+struct dup_store;
 
+/* Returns 0 to go on; 1: to go on later; -1: failed. */
 typedef int dup_settled_fn(void *context, const struct dup_verdict *verdict);
 
 struct dup_chains_opt {
@@ -29,7 +31,8 @@ struct dup_chains_opt {
     struct dup_others *others;   /* -S: gets the losers that are elsewhere; names must be kept. NULL: not wanted */
     struct dup_warnings *warnings;   /* gets names that cannot be read, as often as upstream reads them; NULL without
                                       * distance */
-    dup_settled_fn *settled;     /* returns 0 to go on */
+    const struct dup_store *store;   /* where losses go that outgrow memory; NULL: nowhere */
+    dup_settled_fn *settled;
     void *context;
 };
 
@@ -42,13 +45,14 @@ void dup_chains_free(struct dup_chains *chains);
 /* Takes a loss. Call dup_chains_pass() first, as for the sets. */
 enum dup_fault dup_chains_lose(struct dup_chains *chains, const struct dup_loss *loss);
 
-/* Tells of the records that leave, in input order. As dup_sets_pass(). */
+/* Tells of the records that leave, in input order. As dup_sets_pass(). DUP_PAUSED: call it again before anything else,
+ * with the same `before`. */
 enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 
 /* Whatever is to be told of records with smaller numbers has been told. UINT64_MAX: no tree waits. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
-/* Bytes of memory that it takes for what waits: some 60 for each loss, and its name. */
+/* Bytes of memory that it takes for what waits: some 60 for each loss in memory, and its name. */
 size_t dup_chains_memory(const struct dup_chains *chains);
 
 /* After DUP_NO_MATE_SCORE or DUP_BAD_NAME: the number of the record. */

@@ -7,13 +7,6 @@
 
 /* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
 
-/* A dot in the order of tiles and x. */
-struct placed {
-    long x;
-    uint32_t tile;               /* its rank among the tiles */
-    uint32_t dot;                /* its place in dots[] */
-};
-
 /* A dot of a group, by y. */
 struct high {
     long y;
@@ -33,7 +26,7 @@ struct worth {
  * would have stopped. When the next dot comes, it is compared with those active ones that are close in y. The leaves of
  * both trees are the dots of the group, in the order of y. */
 struct sweep {
-    const struct placed *order;
+    const struct dup_placed *order;
     struct high *by_y;
     bool *optical;               /* of each dot, as the next two */
     uint32_t *leaf;
@@ -54,12 +47,6 @@ struct listed {
 
 enum { LIST_KEPT = 1 << 20 };    /* bytes of it that stay for the next one */
 
-struct tile {
-    const char *text;
-    size_t n;
-    uint32_t number;             /* in the order in which they were found */
-};
-
 static int sign(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
@@ -67,13 +54,13 @@ static int sign(int64_t a, int64_t b)
 
 static int by_length(const void *x, const void *y)
 {
-    const struct tile *a = x, *b = y;
+    const struct dup_tile *a = x, *b = y;
     return a->n != b->n ? sign((int64_t)a->n, (int64_t)b->n) : memcmp(a->text, b->text, a->n);
 }
 
 static int by_place(const void *x, const void *y)
 {
-    const struct placed *a = x, *b = y;
+    const struct dup_placed *a = x, *b = y;
     return a->tile != b->tile ? sign(a->tile, b->tile) : a->x != b->x ? sign(a->x, b->x) : sign(a->dot, b->dot);
 }
 
@@ -210,7 +197,7 @@ static void sweep_dot(struct sweep *s, uint32_t dot)
 }
 
 /* Dots and names lie in the order of the list, not of the group: fetches those that are needed soon. */
-PREFETCH_FN void fetch_ahead(const struct dup_dot *dots, const struct placed *order, size_t i, size_t n)
+PREFETCH_FN void fetch_ahead(const struct dup_dot *dots, const struct dup_placed *order, size_t i, size_t n)
 {
     enum { AHEAD = 8 };
     if (i + 2 * AHEAD < n)
@@ -220,7 +207,7 @@ PREFETCH_FN void fetch_ahead(const struct dup_dot *dots, const struct placed *or
 }
 
 /* Bytes that all names of the group begin with. */
-static size_t common_bytes(const struct dup_dot *dots, const struct placed *order, size_t n)
+static size_t common_bytes(const struct dup_dot *dots, const struct dup_placed *order, size_t n)
 {
     const char *first = dots[order[0].dot].name;
     size_t common = strlen(first);
@@ -267,8 +254,9 @@ static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct worth 
     }
 }
 
-static int mark_group(struct dup_dot *dots, const struct placed *order, size_t n, long distance)
+int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance)
 {
+    qsort(order, n, sizeof *order, by_place);
     struct sweep s = {.order = order, .n = n, .distance = distance, .n_leaves = 1};
     while (s.n_leaves < n)
         s.n_leaves *= 2;
@@ -300,17 +288,22 @@ static int mark_group(struct dup_dot *dots, const struct placed *order, size_t n
 
 /* ---- tiles ---- */
 
-/* Sorts the tiles, and writes the rank of each by its number. */
-static void rank_tiles(const struct name_table *found, struct tile *tiles, uint32_t *ranks)
+void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles)
 {
     size_t n = name_table_count(found);
     for (size_t i = 0; i < n; i++) {
         const char *text = name_table_at(found, i);
-        tiles[i] = (struct tile){text, strlen(text), (uint32_t)i};
+        tiles[i] = (struct dup_tile){text, strlen(text), (uint32_t)i};
     }
     qsort(tiles, n, sizeof *tiles, by_length);
-    for (size_t i = 0; i < n; i++)
-        ranks[tiles[i].number] = (uint32_t)i;
+}
+
+size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from)
+{
+    size_t to = from + 1;
+    while (to < n && tiles[to].n != tiles[from].n)
+        to++;
+    return to;
 }
 
 /* Lists the members by tile, and in order on each. ends[i]: where those of tile i end. */
@@ -337,17 +330,16 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
     if (n < 2)
         return 0;
     struct dup_dot *dots = malloc(n * sizeof *dots);
-    struct placed *order = malloc(n * sizeof *order);
+    struct dup_placed *order = malloc(n * sizeof *order);
     int status = -1;
     if (dots && order) {
         how->read(how->context, members + begin, n, dots);
         for (uint32_t i = 0; i < n; i++) {
             while (begin + i >= ends[tile])
                 tile++;
-            order[i] = (struct placed){dots[i].spot.x, tile, i};
+            order[i] = (struct dup_placed){dots[i].spot.x, tile, i};
         }
-        qsort(order, n, sizeof *order, by_place);
-        status = mark_group(dots, order, n, how->distance);
+        status = dup_group_mark(dots, order, n, how->distance);
         for (uint32_t i = 0; i < n; i++)
             if (dots[i].optical)
                 how->mark(how->context, members[begin + i]);
@@ -357,12 +349,11 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
     return status;
 }
 
-static int mark_groups(const struct dup_members *how, const uint32_t *members, const struct tile *tiles,
+static int mark_groups(const struct dup_members *how, const uint32_t *members, const struct dup_tile *tiles,
                        uint32_t n_tiles, const uint32_t *ends)
 {
     for (uint32_t from = 0, to; from < n_tiles; from = to) {
-        for (to = from + 1; to < n_tiles && tiles[to].n != tiles[from].n; to++)
-            ;
+        to = (uint32_t)dup_tiles_group(tiles, n_tiles, from);
         if (mark_tiles(how, members, ends, from, to) < 0)
             return -1;
     }
@@ -391,12 +382,14 @@ int dup_dots_mark(struct dup_dots *dots, const struct dup_members *how)
 {
     const struct listed *list = (const struct listed *)(const void *)dots->list.p;
     size_t n = dots->list.n / sizeof *list, n_tiles = name_table_count(&dots->tiles);
-    struct tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
+    struct dup_tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
     uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members);
     int status = -1;
     if (tiles && members) {
         uint32_t *ranks = members + n, *ends = ranks + n_tiles;
-        rank_tiles(&dots->tiles, tiles, ranks);
+        dup_tiles_rank(&dots->tiles, tiles);
+        for (size_t i = 0; i < n_tiles; i++)
+            ranks[tiles[i].number] = (uint32_t)i;
         divide(list, n, ranks, n_tiles, members, ends);
         byte_buffer_trim(&dots->list, LIST_KEPT);
         status = mark_groups(how, members, tiles, (uint32_t)n_tiles, ends);

@@ -16,6 +16,20 @@ struct dup_dot {
     int64_t score;               /* of a pair end with its mate's */
     bool pair_end, qc_fail;
     bool optical;                /* it is known already */
+    bool elsewhere;              /* the caller's */
+};
+
+/* A dot in the order of tiles and x. */
+struct dup_placed {
+    long x;
+    uint32_t tile;               /* its rank among the tiles */
+    uint32_t dot;                /* its place in dots[] */
+};
+
+struct dup_tile {
+    const char *text;
+    size_t n;
+    uint32_t number;             /* in the order in which they were found */
 };
 
 /* Whose duplicates are compared. A member is a number of the caller's, who is asked for what belongs to it. */
@@ -50,5 +64,15 @@ int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const
  * Between equal ones the order decides. Takes n log n steps, 12 bytes for each and 160 for each of the largest group.
  * Then there are no dots any more. Returns 0, or -1 if there is no memory. */
 int dup_dots_mark(struct dup_dots *dots, const struct dup_members *members);
+
+/* Its parts. Sorts the tiles of the names: tiles[] has room for all. */
+void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles);
+
+/* Where the group ends that begins with tiles[from], of n: upstream's scan tells two tiles apart only where they have
+ * the same length, and compares each with the first one. */
+size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
+
+/* Marks the dots of a group. order: of each, in any order; it is sorted. -1: no memory. */
+int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance);
 
 #endif

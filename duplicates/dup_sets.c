@@ -42,6 +42,7 @@ const char *dup_fault_text(enum dup_fault fault)
         [DUP_NO_MATE_SCORE] = "a paired read has no ms tag; run samtools fixmate -m on the file first",
         [DUP_BAD_NAME] = "the name of an original does not match the expression for coordinates",
         [DUP_STOPPED] = "stopped",
+        [DUP_PAUSED] = "paused",
     };
     return texts[fault];
 }
@@ -234,16 +235,15 @@ static struct dup_set *find_or_open(struct dup_sets *s, const struct dup_key *ke
     return set;
 }
 
-enum dup_fault dup_sets_single(struct dup_sets *s, const struct dup_entry *entry)
+enum dup_fault dup_sets_single(struct dup_sets *s, const struct dup_entry *entry, bool *leads)
 {
     enum dup_fault fault;
     struct dup_member member = member_of(s, entry);
     struct dup_set *set = find_or_open(s, &entry->read->single, entry, &member, s->keep_names, &fault);
+    *leads = !set || (!set->best.pair_end && (member.pair_end || member.score > set->best.score));
     if (!set)
         return fault;
-    if (member.pair_end)
-        return set->best.pair_end ? DUP_OK : meet(s, set, &member, true, true);
-    return meet(s, set, &member, !set->best.pair_end && member.score > set->best.score, true);
+    return member.pair_end && set->best.pair_end ? DUP_OK : meet(s, set, &member, *leads, true);
 }
 
 enum dup_fault dup_sets_pair(struct dup_sets *s, const struct dup_entry *entry)

@@ -25,6 +25,8 @@ struct dup_member {
     uint32_t group;
     uint8_t name_len;            /* with its NUL, as in the record */
     bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1;
+    bool leads : 1;              /* of a loser in the table of pairs that has just come: dup_sets_single() said so. The
+                                  * caller's */
 };
 
 /* One record loses to another of its set, when the later one of the two comes. */
@@ -53,6 +55,7 @@ enum dup_fault {
     DUP_NO_MATE_SCORE,           /* two pair ends met, and one has no ms */
     DUP_BAD_NAME,                /* --read-coords does not match the name of an original */
     DUP_STOPPED,                 /* what was told of a loss did not return 0 */
+    DUP_PAUSED,                  /* no fault: what was told of a record returned 1 */
 };
 
 /* The fault in words, for an error message. A constant string. */
@@ -65,8 +68,8 @@ struct dup_sets *dup_sets_new(int64_t window, bool keep_names, dup_lost_fn *lost
 void dup_sets_free(struct dup_sets *sets);
 
 /* Enters a record in the table of singles: every one that takes part. Or in that of pairs: pair ends only, after the
- * table of singles where one shard has both. */
-enum dup_fault dup_sets_single(struct dup_sets *sets, const struct dup_entry *entry);
+ * table of singles where one shard has both. *leads: it is the best one of its set of singles now, and may win. */
+enum dup_fault dup_sets_single(struct dup_sets *sets, const struct dup_entry *entry, bool *leads);
 enum dup_fault dup_sets_pair(struct dup_sets *sets, const struct dup_entry *entry);
 
 /* Closes the sets that no record finds which has the position `before` before it. INT64_MAX: all, as the next

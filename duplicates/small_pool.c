@@ -35,12 +35,13 @@ uint32_t small_pool_take(struct small_pool *pool, size_t n)
 {
     assert(n > 0 && n <= SMALL_POOL_MAX);
     uint32_t steps = steps_of(n), taken = pool->spare[steps - 1];
+    if (!taken && steps > pool->n_room && add_slab(pool) < 0)
+        return 0;
+    pool->taken += steps * sizeof(struct small_step);
     if (taken) {
         memcpy(&pool->spare[steps - 1], small_pool_at(pool, taken), sizeof taken);
         return taken;
     }
-    if (steps > pool->n_room && add_slab(pool) < 0)
-        return 0;
     taken = pool->room;
     pool->room += steps;
     pool->n_room -= steps;
@@ -52,6 +53,7 @@ void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n)
     if (!handle)
         return;
     uint32_t *spare = &pool->spare[steps_of(n) - 1];
+    pool->taken -= steps_of(n) * sizeof(struct small_step);
     memcpy(small_pool_at(pool, handle), spare, sizeof *spare);
     *spare = handle;
 }

@@ -16,6 +16,7 @@ struct small_pool {
     struct small_step { _Alignas(SMALL_POOL_STEP) uint8_t bytes[SMALL_POOL_STEP]; } **slabs;
     uint32_t n_slabs, max_slabs;
     uint32_t room, n_room;       /* of the last slab: handle and number of the steps that are free */
+    size_t taken;                /* bytes in use */
     uint32_t spare[SMALL_POOL_SIZES];    /* by size; each begins with the handle of the next */
 };
 

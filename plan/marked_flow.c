@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "duplicates/dup_counts.h"
+#include "duplicates/dup_store.h"
 #include "plan/marked_flow.h"
 #include "plan/marked_rounds.h"
 #include "plan/marked_store.h"
@@ -22,6 +23,7 @@ struct marked_flow {
     struct marked_queue keyed;   /* wait for a round; main thread, as all below */
     struct marked_place at;      /* where the keyed records end */
     struct marked_rounds *rounds;
+    struct dup_store losses;     /* where losses go that outgrow memory; is_open: written while no round is on */
     struct marked_queue here;    /* slices that wait and stay in memory: the rounds', to which they belong */
     struct marked_queue out;     /* the sink may hold */
     struct marked_slice *given;  /* its records are being put to the sink */
@@ -235,8 +237,14 @@ static void begin_round(struct marked_flow *f)
 {
     size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.n_threads / 2;
     least = least > ROUND_LEAST ? least : ROUND_LEAST;
-    if (!marked_rounds_on(f->rounds) && n > 0 && (n >= least || task_ring_empty(&f->keys)))
-        marked_rounds_begin(f->rounds, &f->keyed);
+    if (marked_rounds_on(f->rounds) || n == 0 || (n < least && !task_ring_empty(&f->keys)))
+        return;
+    if (!f->losses.is_open && marked_rounds_memory(f->rounds, SIZE_MAX) > f->losses.most) {
+        if (marked_store_prepare(f->opt.store) < 0)
+            return;
+        f->losses.is_open = true;
+    }
+    marked_rounds_begin(f->rounds, &f->keyed);
 }
 
 static void go_on(struct marked_flow *f)
@@ -407,13 +415,18 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
+/* A quarter of the room is for losses, and half as much for what is told of them at once. */
 static int open_rounds(struct marked_flow *f)
 {
+    enum { LOSSES = 4, STEP = 8 };
     const struct marked_flow_options *o = &f->opt;
+    marked_store_lend(o->store, &f->losses);
+    f->losses.most = o->room / LOSSES;
     struct marked_rounds_options how = {
         .tell = o->tell,
         .follows = o->follows,
         .keeps = o->rule.others,
+        .step = o->room / STEP,
         .window = o->window,
         .n_threads = o->n_threads,
         .counts = f->counts,
@@ -423,6 +436,7 @@ static int open_rounds(struct marked_flow *f)
         .latch = o->latch,
         .stats = o->stats,
     };
+    how.tell.store = &f->losses;
     how.tell.totals = f->counts[o->n_threads];
     return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }

@@ -21,9 +21,11 @@ struct marked_losses {
     struct shard_losses *shards;
     uint32_t n_shards;
     struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
+    size_t at, record;           /* slice of the round, and record in it, at which it goes on; 0, 0: with a new round */
     const struct marked_queue *waiting;  /* while something is told */
     size_t first;
     struct marked_slice *told;   /* the one that was told of last; NULL: none */
+    size_t step, n_told;         /* bytes that are told at once, and that were */
 };
 
 enum { KEPT = 1 << 20 };         /* bytes of a buffer that stay from round to round */
@@ -82,7 +84,12 @@ static int settled(void *losses, const struct dup_verdict *verdict)
     struct marked_losses *l = losses;
     if (!l->told || verdict->number - l->told->first >= l->told->records.n)
         l->told = marked_queue_find(l->waiting, l->first, verdict->number);
-    return marked_slice_tell(l->told, verdict);
+    bool told_before = l->told->told;
+    if (marked_slice_tell(l->told, verdict) < 0)
+        return -1;
+    if (!told_before)
+        l->n_told += l->told->records.n * sizeof *l->told->told;
+    return l->n_told > l->step;
 }
 
 static void begin(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
@@ -90,26 +97,39 @@ static void begin(struct marked_losses *l, const struct marked_queue *waiting, s
     l->waiting = waiting;
     l->first = first;
     l->told = NULL;
+    l->n_told = 0;
 }
 
+/* What becomes of the losses of a record. Where telling pauses, it has not begun with them. */
+static enum dup_fault follow_record(struct marked_losses *l, const struct marked_slice *s, size_t i, bool breaks,
+                                    struct dup_loss *const order[2])
+{
+    const struct marked_read *read = &s->entries->reads[i];
+    enum dup_fault fault = breaks ? dup_chains_pass(l->chains, INT64_MAX)
+                         : order[0] || order[1] ? dup_chains_pass(l->chains, read->before) : DUP_OK;
+    for (int table = 0; table < 2 && !fault; table++)
+        if (order[table]) {
+            order[table]->loser.leads = !order[table]->newcomer_won && read->leads;
+            fault = dup_chains_lose(l->chains, order[table]);
+        }
+    return fault;
+}
+
+/* From l->record on. */
 static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_slice *s, struct dup_loss *const *order)
 {
     const struct marked_entries *e = s->entries;
-    enum dup_fault fault = DUP_OK;
     size_t n_passed = 0;
-    for (size_t i = 0; i < s->records.n && !fault; i++, order += 2) {
-        bool breaks = n_passed < e->n_breaks && e->breaks[n_passed] == i;
+    while (n_passed < e->n_breaks && e->breaks[n_passed] < l->record)
+        n_passed++;
+    for (; l->record < s->records.n; l->record++) {
+        bool breaks = n_passed < e->n_breaks && e->breaks[n_passed] == l->record;
+        enum dup_fault fault = follow_record(l, s, l->record, breaks, order + 2 * l->record);
+        if (fault)
+            return fault;
         n_passed += breaks;
-        if (breaks)
-            fault = dup_chains_pass(l->chains, INT64_MAX);
-        else if (order[0] || order[1])
-            fault = dup_chains_pass(l->chains, e->reads[i].before);
-        for (int table = 0; table < 2 && !fault; table++)
-            if (order[table])
-                fault = dup_chains_lose(l->chains, order[table]);
     }
-    return fault || s->records.n == 0 ? fault
-         : dup_chains_pass(l->chains, s->to.is_nowhere ? INT64_MAX : s->to.start);
+    return s->records.n == 0 ? DUP_OK : dup_chains_pass(l->chains, s->to.is_nowhere ? INT64_MAX : s->to.start);
 }
 
 enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked_queue *waiting, size_t first,
@@ -118,12 +138,21 @@ enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked
     const struct marked_queued *from = waiting->list + entered, *end = waiting->list + waiting->n;
     const struct marked_slice *last = end[-1].slice;
     enum dup_fault fault = DUP_OK;
+    bool goes_on = l->at || l->record;
     begin(l, waiting, first);
-    if (put_in_order(l, from->first, (size_t)(last->first + last->records.n - from->first)) < 0)
+    if (!goes_on && put_in_order(l, from->first, (size_t)(last->first + last->records.n - from->first)) < 0)
         return DUP_NO_MEMORY;
     struct dup_loss *const *order = (struct dup_loss *const *)(const void *)l->order.p;
-    for (const struct marked_queued *at = from; at < end && !fault; at++)
+    for (const struct marked_queued *at = from + l->at; at < end && !fault; at++) {
         fault = follow_slice(l, at->slice, order + 2 * (at->first - from->first));
+        if (!fault) {
+            l->at++;
+            l->record = 0;
+        }
+    }
+    if (fault == DUP_PAUSED)
+        return fault;
+    l->at = l->record = 0;
     forget_round(l);
     return fault;
 }
@@ -141,7 +170,7 @@ uint64_t marked_losses_decided(struct marked_losses *l)
 
 size_t marked_losses_memory(const struct marked_losses *l)
 {
-    return dup_chains_memory(l->chains);
+    return dup_chains_memory(l->chains) + l->n_told;
 }
 
 uint64_t marked_losses_culprit(const struct marked_losses *l)
@@ -151,7 +180,7 @@ uint64_t marked_losses_culprit(const struct marked_losses *l)
 
 /* ---- */
 
-struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards)
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step)
 {
     struct dup_chains_opt opt = *tell;
     struct marked_losses *l = calloc(1, sizeof *l);
@@ -159,6 +188,7 @@ struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint
     opt.context = l;
     if (l) {
         l->n_shards = n_shards;
+        l->step = step;
         l->shards = calloc(n_shards, sizeof *l->shards);
         l->chains = dup_chains_new(&opt);
     }

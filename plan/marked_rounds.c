@@ -139,16 +139,21 @@ static size_t memory_of(const struct marked_rounds *r)
     return r->losses ? marked_losses_memory(r->losses) : 0;
 }
 
-/* How far records are decided, when all shards are done with the round. */
-static void end_round(struct marked_rounds *r)
+/* How far records are decided. All shards are done with the round. */
+static void decide(struct marked_rounds *r)
 {
-    r->round = ROUND_NONE;
     r->decided = r->losses ? marked_losses_decided(r->losses) : UINT64_MAX;
     r->memory = memory_of(r);
     for (uint32_t i = 0; i < r->sets.opt.n_slots; i++) {
         uint64_t decided = dup_sets_decided(r->shards[i].sets);
         r->decided = decided < r->decided ? decided : r->decided;
     }
+}
+
+static void end_round(struct marked_rounds *r)
+{
+    r->round = ROUND_NONE;
+    decide(r);
     for (; r->entered < r->waiting.n; r->entered++)
         r->opt.entered(r->opt.arg, r->waiting.list[r->entered].slice);
 }
@@ -156,6 +161,14 @@ static void end_round(struct marked_rounds *r)
 static bool all_entered(const struct marked_rounds *r)
 {
     return r->given_all && !r->round;
+}
+
+/* More is told when the slices have gone of which all was told. */
+static void go_on_telling(struct marked_rounds *r)
+{
+    decide(r);
+    if (!marked_rounds_final(r, 0))
+        begin_to_follow(r);
 }
 
 void marked_rounds_go_on(struct marked_rounds *r)
@@ -166,6 +179,8 @@ void marked_rounds_go_on(struct marked_rounds *r)
         return;
     if (r->round == ROUND_SETS && tell_of_fault(r) == 0 && r->losses)
         begin_to_follow(r);
+    else if (r->round == ROUND_FOLLOWS && r->follow_fault == DUP_PAUSED)
+        go_on_telling(r);
     else if (r->round == ROUND_FOLLOWS && r->follow_fault)
         tell_of_number(r, r->follow_fault, marked_losses_culprit(r->losses));
     else if (r->round)
@@ -247,7 +262,7 @@ static int open_shards(struct marked_rounds *r)
         if (!(r->shards[i].sets = dup_sets_new(r->opt.window, r->opt.follows, lost, &r->shards[i])))
             return -1;
     }
-    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n)))
+    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n, r->opt.step)))
         return -1;
     r->memory = memory_of(r);
     return 0;

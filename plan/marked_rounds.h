@@ -16,6 +16,7 @@ struct marked_rounds_options {
     struct dup_chains_opt tell;  /* but for settled and context */
     bool follows;                /* losses matter, and not flags alone */
     bool keeps;                  /* nothing is final before all is */
+    size_t step;                 /* bytes of what is told before slices are to go */
     int64_t window;              /* between records, as markdup's -l */
     int n_threads;
     struct dup_counts **counts;  /* of each thread, who alone writes there, by read group */

@@ -255,7 +255,7 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
         if (end - at > AHEAD)
             fetch_entry(s, at[AHEAD] / 2);
         size_t i = *at / 2, seen = n_passed;
-        const struct marked_read *m = &e->reads[i];
+        struct marked_read *m = &e->reads[i];
         int64_t reach = i < s->joined && s->from.is_set && s->from.reach > m->reach ? s->from.reach : m->reach;
         const struct bam_record *r = record_of(s, i);
         struct dup_entry entry = {.number = s->first + i, .reach = reach, .before = m->before,
@@ -265,7 +265,7 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
         if (n_passed > seen)
             dup_sets_pass(sets, INT64_MAX);
         *number = entry.number;
-        fault = *at % 2 ? dup_sets_pair(sets, &entry) : dup_sets_single(sets, &entry);
+        fault = *at % 2 ? dup_sets_pair(sets, &entry) : dup_sets_single(sets, &entry, &m->leads);
     }
     if (!fault && n_passed < e->n_breaks)
         dup_sets_pass(sets, INT64_MAX);

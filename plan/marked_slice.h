@@ -22,6 +22,7 @@ struct marked_read {
     int64_t reach;               /* the largest place of the records up to it on its reference, in the slice */
     int64_t before;              /* as in struct dup_entry; of the first record of the slice: the main thread's */
     uint32_t single, pair;       /* its shards */
+    bool leads;                  /* as dup_sets_single() says; the shard's of the single */
 };
 
 /* What the shards need of a slice. All but `entries` is ready for use once allocated, and is used again. */

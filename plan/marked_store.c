@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/byte_hash.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
+#include "duplicates/dup_store.h"
 #include "plan/marked_store.h"
 #include "read/record_slice.h"
 #include "spill/record_pack.h"
@@ -80,6 +82,37 @@ int marked_store_put(struct marked_store *s, struct record_slice *records, struc
     records->keys = NULL;
     records->max = 0;
     return 0;
+}
+
+static int put_losses(void *store, const void *data, size_t n, struct dup_place *place)
+{
+    struct marked_store *s = store;
+    struct spill_place put;
+    if (spill_store_put(s->files, data, n, &put) < 0)
+        return -1;
+    *place = (struct dup_place){put.offset, put.size, put.volume};
+    return 0;
+}
+
+static int get_losses(void *store, const struct dup_place *place, size_t offset, size_t n, uint64_t hash, void *data)
+{
+    struct marked_store *s = store;
+    struct spill_place part = {.offset = place->offset + offset, .size = (uint32_t)n, .volume = place->volume};
+    if (spill_store_get(s->files, part, data) < 0)
+        return -1;
+    return byte_hash(data, n, 0) == hash ? 0 : spill_store_damaged(s->files, part);
+}
+
+static void drop_losses(void *store, const struct dup_place *place)
+{
+    struct marked_store *s = store;
+    spill_store_free(s->files, (struct spill_place){.offset = place->offset, .size = place->size,
+                                                    .volume = place->volume});
+}
+
+void marked_store_lend(struct marked_store *store, struct dup_store *losses)
+{
+    *losses = (struct dup_store){.put = put_losses, .get = get_losses, .drop = drop_losses, .context = store};
 }
 
 static int wrong_number(const struct marked_store *s)

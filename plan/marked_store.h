@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "spill/spill_run.h"
 
+struct dup_store;
 struct latch;
 struct marked_store;
 struct record_slice;
@@ -34,6 +35,9 @@ int marked_store_put(struct marked_store *store, struct record_slice *records, s
 
 /* The other way round. The checksum of *records stayed there. */
 int marked_store_get(struct marked_store *store, struct spill_run *run, struct record_slice *records);
+
+/* Lets losses go there, too: fills *losses, but for `most` and is_open. It is prepared before any goes. */
+void marked_store_lend(struct marked_store *store, struct dup_store *losses);
 
 /* Bytes of memory that it takes for slices of this size. */
 size_t marked_store_memory(int n_threads, size_t slice_size);

@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/byte_hash.h"
 #include "duplicates/dup_chains.h"
+#include "duplicates/dup_store.h"
 #include "test/must.h"
 
 struct dup_record {
@@ -15,6 +17,7 @@ struct dup_record {
     int32_t ref;
     int64_t reach, before;       /* the driver's */
     bool ends_all;               /* has neither reference nor position */
+    bool leads;                  /* the driver's, from here on */
     bool lost;                   /* out: and all that follows */
     enum dup_type type;
     char *original;              /* NULL: none */
@@ -29,7 +32,41 @@ struct dup_driver {
     struct dup_loss *losses;     /* of all shards */
     struct dup_counts *counts;   /* by group */
     struct dup_warnings warnings;
+    bool away;                   /* losses leave memory, and telling pauses now and then ... */
+    size_t most;                 /* ... when they take so many bytes */
+    struct byte_buffer stored;   /* struct byte_buffer: what was put */
 };
+
+static inline int driver_put(void *driver, const void *data, size_t n, struct dup_place *place)
+{
+    struct dup_driver *d = driver;
+    struct byte_buffer copy = {.p = NULL};
+    MUST(byte_buffer_append(&copy, data, n) == 0 && byte_buffer_append(&d->stored, &copy, sizeof copy) == 0);
+    *place = (struct dup_place){.offset = d->stored.n / sizeof copy - 1, .size = (uint32_t)n};
+    return 0;
+}
+
+static inline struct byte_buffer *driver_stored(const struct dup_driver *d, const struct dup_place *place)
+{
+    return (struct byte_buffer *)(void *)d->stored.p + place->offset;
+}
+
+static inline int driver_get(void *driver, const struct dup_place *place, size_t offset, size_t n, uint64_t hash,
+                             void *data)
+{
+    const struct byte_buffer *stored = driver_stored(driver, place);
+    MUST(stored->p && n <= stored->n && offset <= stored->n - n && byte_hash(stored->p + offset, n, 0) == hash);
+    memcpy(data, stored->p + offset, n);
+    return 0;
+}
+
+static inline void driver_drop(void *driver, const struct dup_place *place)
+{
+    struct byte_buffer *stored = driver_stored(driver, place);
+    MUST(stored->p);
+    free(stored->p);
+    stored->p = NULL;
+}
 
 static inline uint64_t loss_number(const struct dup_loss *loss)
 {
@@ -77,7 +114,7 @@ static inline int driver_settled(void *context, const struct dup_verdict *verdic
     } else {
         r->count = verdict->count;
     }
-    return 0;
+    return d->away && verdict->number % 3 == 0;
 }
 
 /* Places in the window, and what of the counts each record alone decides. */
@@ -130,7 +167,7 @@ static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard
             dup_sets_pass(sets, INT64_MAX);
         uint64_t decided = dup_sets_decided(sets);
         if (r->read.kind != DUP_EXCLUDED && driver_shard(d, &r->read.single) == shard)
-            fault = dup_sets_single(sets, &entry);
+            fault = dup_sets_single(sets, &entry, &r->leads);
         if (!fault && r->read.kind == DUP_PAIR_END && driver_shard(d, &r->read.pair) == shard)
             fault = dup_sets_pair(sets, &entry);
         for (size_t k = n_before; k < d->n_losses; k++)
@@ -142,6 +179,16 @@ static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard
     return fault;
 }
 
+/* Pauses are to change nothing. */
+static inline enum dup_fault driver_pass(struct dup_chains *chains, int64_t before)
+{
+    enum dup_fault fault;
+    do
+        fault = dup_chains_pass(chains, before);
+    while (fault == DUP_PAUSED);
+    return fault;
+}
+
 /* What becomes of the losses, record by record. */
 static inline enum dup_fault driver_follow(struct dup_driver *d)
 {
@@ -150,16 +197,21 @@ static inline enum dup_fault driver_follow(struct dup_driver *d)
     d->opt.totals = d->counts;
     dup_warnings_count(&d->warnings, DUP_WARNING_COORDINATES, 10);    /* none is told */
     d->opt.warnings = &d->warnings;
+    struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = d,
+                              .most = d->most, .is_open = true};
+    d->opt.store = d->away ? &store : NULL;
     struct dup_chains *chains = dup_chains_new(&d->opt);
     enum dup_fault fault = DUP_OK;
     MUST(chains);
     for (size_t i = 0, k = 0; i < d->n && !fault; i++) {
-        fault = dup_chains_pass(chains, driver_breaks(d, i) ? INT64_MAX : d->records[i].before);
-        for (; !fault && k < d->n_losses && loss_number(&d->losses[k]) == i; k++)
+        fault = driver_pass(chains, driver_breaks(d, i) ? INT64_MAX : d->records[i].before);
+        for (; !fault && k < d->n_losses && loss_number(&d->losses[k]) == i; k++) {
+            d->losses[k].loser.leads = !d->losses[k].newcomer_won && d->records[i].leads;
             fault = dup_chains_lose(chains, &d->losses[k]);
+        }
     }
     if (!fault)
-        fault = dup_chains_pass(chains, INT64_MAX);
+        fault = driver_pass(chains, INT64_MAX);
     MUST(fault || dup_chains_decided(chains) == UINT64_MAX);
     dup_chains_free(chains);
     return fault;
@@ -181,6 +233,10 @@ static inline void driver_free(struct dup_driver *d)
 {
     for (size_t i = 0; i < d->n; i++)
         free(d->records[i].original);
+    for (size_t i = 0; i < d->stored.n / sizeof(struct byte_buffer); i++)
+        free(((struct byte_buffer *)(void *)d->stored.p)[i].p);
+    free(d->stored.p);
+    d->stored = (struct byte_buffer){.p = NULL};
     free(d->losses);
     d->losses = NULL;
     d->max_losses = 0;

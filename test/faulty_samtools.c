@@ -9,7 +9,7 @@
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
  * What is read in chunks has listed (a record), lent (all chunks) and slice (those of a chunk) in place of arena and
- * run; fixmate has fixed (a template), markdup has marked (a record). sormadup has collated (a slice; before it all of
+ * run; fixmate has fixed (a template), markdup has marked (a record) and losses (that leave memory). sormadup has collated (a slice; before it all of
  * the collating sort), fixed, listed, lent, arena, ..., merged, marked.
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
@@ -25,10 +25,12 @@
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
 #include "duplicates/dup_mark.h"
+#include "duplicates/dup_store.h"
 #include "write/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
+#include "plan/marked_store.h"
 #include "plan/sorted_source.h"
 #include "read/chunk_reader.h"
 #include "read/fixed_records.h"
@@ -270,6 +272,23 @@ int __wrap_spill_slice_unpack(struct spill_slice *slice, struct record_unpacker 
     if (result == 0 && strikes("unpacked", "flip"))
         flip(slice->base, slice->bottom);
     return result;
+}
+
+static int (*put_losses)(void *context, const void *data, size_t n, struct dup_place *place);
+
+static int put_flipped(void *context, const void *data, size_t n, struct dup_place *place)
+{
+    return put_losses(context, strikes("losses", "flip") ? flipped(data, n) : data, n, place);
+}
+
+void __real_marked_store_lend(struct marked_store *store, struct dup_store *losses);
+void __wrap_marked_store_lend(struct marked_store *store, struct dup_store *losses);
+
+void __wrap_marked_store_lend(struct marked_store *store, struct dup_store *losses)
+{
+    __real_marked_store_lend(store, losses);
+    put_losses = losses->put;
+    losses->put = put_flipped;
 }
 
 /* ------------------------------------------------------------------ output */

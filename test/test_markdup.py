@@ -16,6 +16,7 @@ from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, THREADS, oracle_call, orac
 
 # So little that what waits goes to temporary files.
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
+LITTLE = {"SAMTOOLS_OMP_ARENA": "100000"}
 # Where chains are followed, all of a reference is in one window: samtools may use memory that it gave back where sets
 # of one chain end at different places.
 WIDE = ["-l", "100000"]
@@ -156,7 +157,7 @@ def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
     assert len({p.stdout for p in runs}) == 1
 
 
-@pytest.mark.parametrize("options", [["-S"], ["-t", "--duplicate-count", *WIDE], ["-r", *WIDE]], ids=" ".join)
+@pytest.mark.parametrize("options", [["-S"], ["-t", "--duplicate-count", *WIDE], ["-r", *WIDE], ["-d", "50", *WIDE]], ids=" ".join)
 def test_records_that_wait_in_files_are_others(options, piles):
     args, path, little = ["--no-PG", *options], piles("waiting", n=600), {"SAMTOOLS_OMP_ARENA": "10000"}
     runs = [ours([*args, "-@", 2, path, "-"])] + [ours([*args, "-@", n, path, "-"], env=little) for n in (1, 3)]
@@ -164,6 +165,21 @@ def test_records_that_wait_in_files_are_others(options, piles):
     assert len({p.stdout for p in runs}) == 1
     p = ours([*args, "-T", "/nowhere/x", path, "-"], env=little)
     assert p.returncode == 1 and "temporary file" in p.stderr
+
+
+@pytest.mark.parametrize("options", ["-t", "-t -d 60 --duplicate-count", "-d 60 -S"])
+def test_losses_that_leave_memory_become_others(options, tmp_path):
+    """So many at one place that dots, too, leave, and dots of tiles."""
+    r, lines = random.Random(options), []
+    for i in range(12000):
+        lines.append("a:1:%d:%d:%d_%d\t%d\tc\t5\t60\t9M\t=\t%d\t0\tACGTACGTA\t%s\tMC:Z:9M\tms:i:%d\n" % (
+            r.choice([8, 9, 10, 11, 101]), r.randrange(9000), r.randrange(300), r.randrange(10 ** 6),
+            r.choice([65, 65, 65, 0]), r.choice([5, 5, 6]), "I" * 8 + chr(48 + r.randrange(26)), r.randrange(99)))
+    (tmp_path / "in.sam").write_text("@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:90000\n" + "".join(lines))
+    args = ["--no-PG", "-s", *options.split(), tmp_path / "in.sam", "-"]
+    runs = [ours(["-@", n, *args], env=env) for n, env in ((2, {}), (1, LITTLE), (3, LITTLE))]
+    assert {p.returncode for p in runs} == {0}, runs[-1].stderr
+    assert len({(p.stdout, str(without_command(p.stderr))) for p in runs}) == 1
 
 
 # ------------------------------------------------------- header, statistics
@@ -266,15 +282,20 @@ def test_error_goes_unnoticed(case, tmp_path):
 
 FAULTS = ["marked:flip:16", "marked:flip:37", "marked:flip:60", "marked:drop", "marked:double", "merged:flip",
           "merged:drop", "merged:both", "listed:drop", "slice:drop", "lent:flip", "run:flip", "run:drop", "run:double",
-          "run:both", "slice:flip", "unpacked:flip"]
+          "run:both", "slice:flip", "unpacked:flip", "losses:flip", "losses:flip:9:20"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_passes(fault, piles, desk):
     """Of memory, or ours: in a record that is written anew, between tasks and sink, in temporary files."""
-    spills = fault.startswith(("run", "slice:flip", "unpacked"))
+    losses = fault.startswith("losses")
+    spills = losses or fault.startswith(("run", "slice:flip", "unpacked"))
     path = piles("faults", n=500 if spills else 50)
-    said = sees_fault(desk, fault, "markdup", ["-S" if spills else "-t", path, "out.bam"], SMALL if spills else {})
+    args, env = ["-S"] if spills else ["-t"], SMALL if spills else {}
+    if losses:
+        args, env = ["-t", "-d", "50", *WIDE], {"SAMTOOLS_OMP_ARENA": "10000"}
+    said = sees_fault(desk, fault, "markdup", [*args, path, "out.bam"], env)
+    assert not losses or b"temporary data" in said
     assert fault not in ("run:drop", "run:double") or b"temporary data have lost records" in said
 
 

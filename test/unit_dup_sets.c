@@ -264,24 +264,26 @@ static void piles_unlike_the_plain_way(void **state)
     static struct pile pile;
     static struct model model;
     struct dup_spots colons = {.by_regex = false};
-    uint64_t seed = 7, n_lost = 0, n_optical = 0;
+    uint64_t seed = 7, n_lost = 0, n_optical = 0, n_stored = 0;
     (void)state;
     for (int round = 0; round < 1200; round++) {
         memset(&pile.counts, 0, sizeof pile.counts);
         pile_fill(&pile, &seed);
         pile.opt.spots = &colons;
         model_run(&model, &pile);
-        for (size_t shards = 1; shards <= 3; shards += 2) {
+        for (size_t shards = 1; shards <= 3; shards++) {
             struct dup_driver d = {.records = pile.records, .n = pile.n, .shards = shards, .window = pile.window,
-                                   .opt = pile.opt, .counts = &pile.counts};
+                                   .opt = pile.opt, .counts = &pile.counts, .away = shards > 1,
+                                   .most = unit_below(&seed, 3) * 6000};
             assert_int_equal(driver_run(&d), DUP_OK);
             check(&pile, &model);
+            n_stored += d.stored.n / sizeof(struct byte_buffer);
             driver_free(&d);
         }
         n_lost += pile.counts.duplicate_pair + pile.counts.duplicate_single;
         n_optical += pile.counts.optical_pair + pile.counts.optical_single;
     }
-    assert_true(n_lost > 10000 && n_optical > 1000);
+    assert_true(n_lost > 10000 && n_optical > 1000 && n_stored > 1000);
 }
 
 /* A set costs memory while it is open only. */
@@ -296,7 +298,7 @@ static void sets_stay_open(void **state)
         read.pair.kind = 1;
         struct dup_entry entry = {.number = i, .reach = read.place, .before = (int64_t)i - 1, .name = "name",
                                   .name_len = sizeof "name", .read = &read};
-        assert_int_equal(dup_sets_single(sets, &entry), DUP_OK);
+        assert_int_equal(dup_sets_single(sets, &entry, &(bool){false}), DUP_OK);
         assert_int_equal(dup_sets_pair(sets, &entry), DUP_OK);
         assert_int_equal(dup_sets_decided(sets), i > 301 ? i - 301 : 0);
     }
@@ -351,6 +353,79 @@ static void losses_take_much_memory(void **state)
         dup_chains_free(chains);
     }
     assert_int_equal(n_told, 2 * LOSSES);
+}
+
+/* But where most are in files, whatever is wanted of them: of many at one place, and of many sets of few. */
+static void losses_in_files_take_memory(void **state)
+{
+    enum { LOSSES = 100000, MOST_BYTES = 1 << 20 };
+    static const char name[] = "A00000:1:HXXXXDSXX:1:1101:12345:12345";
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct dup_driver d = {.away = false};
+        struct dup_spots colons = {.by_regex = false};
+        struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = &d,
+                                  .most = MOST_BYTES, .is_open = true};
+        uint64_t n_told = 0, sets = kind < 2 ? 1 : 1000;
+        struct dup_chains_opt opt = {.names = true, .pass = true, .distance = kind % 2 ? 100 : 0, .spots = &colons,
+                                     .totals = &(struct dup_counts){.read = 0}, .store = &store,
+                                     .settled = count_told, .context = &n_told};
+        struct dup_loss loss = {.winner = {.name = name, .name_len = sizeof name}};
+        loss.loser = loss.winner;
+        struct dup_chains *chains = dup_chains_new(&opt);
+        size_t most = 0;
+        for (uint64_t i = sets; i <= LOSSES; i++) {
+            loss.winner.number = i % sets;
+            loss.loser.number = i;
+            assert_int_equal(dup_chains_lose(chains, &loss), DUP_OK);
+            most = dup_chains_memory(chains) > most ? dup_chains_memory(chains) : most;
+        }
+        assert_in_range(most, MOST_BYTES, 3 * MOST_BYTES);
+        assert_int_equal(dup_chains_pass(chains, INT64_MAX), DUP_OK);
+        assert_in_range(dup_chains_memory(chains), 1, 3 * MOST_BYTES);
+        assert_int_equal(n_told, LOSSES - sets + 1);
+        dup_chains_free(chains);
+        driver_free(&d);
+    }
+}
+
+/* What is told of the record with number 2. */
+static int keep_type(void *type, const struct dup_verdict *verdict)
+{
+    if (verdict->number == 2)
+        *(enum dup_type *)type = verdict->type;
+    return 0;
+}
+
+/* Of a run in a file, one has left: it is close to record 2, and better. */
+static void who_has_left_is_compared(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a:1:1:40000:0", "a:1:1:0:0", "a:1:1:1:0", "a:1:1:20000:0", "a:1:1:50000:0"};
+    static const int64_t leaves_at[] = {5, 10, 300, 500, 6000};
+    struct dup_member m[5];
+    struct dup_driver d = {.away = false};
+    struct dup_spots colons = {.by_regex = false};
+    enum dup_type type = DUP_TYPE_UNKNOWN;
+    struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = &d};
+    struct dup_chains_opt opt = {.pass = true, .distance = 100, .spots = &colons, .store = &store,
+                                 .totals = &(struct dup_counts){.read = 0}, .settled = keep_type, .context = &type};
+    struct dup_chains *chains = dup_chains_new(&opt);
+    for (size_t i = 0; i < N_OF(m); i++)
+        m[i] = (struct dup_member){.number = i, .leaves_at = leaves_at[i], .name = names[i], .score = 9 - (int64_t)i,
+                                   .name_len = (uint8_t)(strlen(names[i]) + 1)};
+    assert_int_equal(dup_chains_lose(chains, &(struct dup_loss){m[0], m[1], .newcomer_won = false}), DUP_OK);
+    store.is_open = true;
+    assert_int_equal(dup_chains_lose(chains, &(struct dup_loss){m[0], m[3], .newcomer_won = false}), DUP_OK);
+    assert_true(d.stored.n > 0);
+    assert_int_equal(dup_chains_pass(chains, 10), DUP_OK);
+    for (size_t loser = 0; loser <= 2; loser += 2)
+        assert_int_equal(dup_chains_lose(chains, &(struct dup_loss){m[4], m[loser], .newcomer_won = true}), DUP_OK);
+    assert_int_equal(dup_chains_decided(chains), 2);
+    assert_int_equal(dup_chains_pass(chains, INT64_MAX), DUP_OK);
+    assert_int_equal(type, DUP_TYPE_LIBRARY);
+    dup_chains_free(chains);
+    driver_free(&d);
 }
 
 static void losses_leave_room_to_read(void **state)
@@ -438,7 +513,9 @@ int main(void)
         cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
         cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
         cmocka_unit_test(tiles_are_read_together),
-        cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_leave_room_to_read),
+        cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_in_files_take_memory),
+        cmocka_unit_test(who_has_left_is_compared),
+        cmocka_unit_test(losses_leave_room_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dup_driver e = d;
     e.records = again;
     e.shards = 3;
+    e.away = true;
     e.counts = &counts[1];
     enum dup_fault fault = driver_run(&d);
     MUST(!fault || fault == DUP_NO_MATE_SCORE);

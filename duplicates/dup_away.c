@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_hash.h"
+#include "duplicates/dup_away.h"
+
+/* What was put of the log at once. */
+struct log_place {
+    struct dup_place place;
+    uint64_t hash;
+};
+
+/* Dots that were put at once, in the pool. */
+struct chunk {
+    struct dup_place place;
+    uint32_t n_runs;             /* that have not left */
+};
+
+/* Where the dots of a run are, in the pool. */
+struct part {
+    uint64_t hash;
+    uint32_t chunk, offset, size;
+};
+
+/* A dot of a run: this, and its name. */
+struct dot {
+    uint64_t seq, number;
+    int64_t score;
+    uint8_t name_len;            /* with its NUL */
+    bool pair_end, qc_fail, has_mate_score, elsewhere;
+};
+
+/* Losers of the log, or bytes of dots, that are put at once, at most; what part of all memory they take; and what part
+ * of such dots a run may have. */
+enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
+
+void dup_away_open(struct dup_away *a, const struct dup_store *store, bool keeps_dots)
+{
+    a->store = store;
+    a->keeps_dots = keeps_dots;
+    a->enough = store->most;
+    a->piece = store->most / PART / sizeof(struct dup_away_loss);
+    a->piece = a->piece < PIECE ? a->piece + 1 : PIECE;
+}
+
+void dup_away_rest(struct dup_away *a)
+{
+    a->enough = a->store ? a->store->most : 0;
+}
+
+void dup_away_free(struct dup_away *a)
+{
+    free(a->places.p);
+    free(a->head.p);
+    free(a->tail.p);
+    free(a->bytes.p);
+    free(a->dots.p);
+    free(a->optical.p);
+}
+
+size_t dup_away_memory(const struct dup_away *a)
+{
+    return a->places.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
+}
+
+/* ---- dots ---- */
+
+static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
+{
+    return small_pool_at(&l->pool, handle);
+}
+
+static struct part *part_at(const struct dup_links *l, uint32_t handle)
+{
+    return small_pool_at(&l->pool, handle);
+}
+
+static int put_chunk(struct dup_away *a, struct dup_links *l)
+{
+    if (a->chunk && a->store->put(a->store->context, a->bytes.p, a->bytes.n, &chunk_at(l, a->chunk)->place) < 0)
+        return -1;
+    a->chunk = 0;
+    a->bytes.n = 0;
+    return 0;
+}
+
+/* The run that begins gets its dots in the chunk. */
+static int begin_part(struct dup_away *a, struct dup_links *l, uint32_t run)
+{
+    uint32_t part = small_pool_take(&l->pool, sizeof(struct part));
+    if (!part || (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk)))))
+        return -1;
+    if (a->bytes.n == 0)
+        *chunk_at(l, a->chunk) = (struct chunk){.n_runs = 0};
+    chunk_at(l, a->chunk)->n_runs++;
+    *part_at(l, part) = (struct part){.chunk = a->chunk, .offset = (uint32_t)a->bytes.n};
+    dup_link_at(l, run)->later = part;
+    return 0;
+}
+
+static size_t chunk_size(const struct dup_away *a)
+{
+    size_t size = a->store->most / PART;
+    return size < CHUNK_LEAST ? CHUNK_LEAST : size < CHUNK ? size : CHUNK;
+}
+
+/* Bytes of dots that the run has in the chunk. */
+static size_t part_size(const struct dup_away *a, const struct dup_links *l, uint32_t run)
+{
+    return a->bytes.n - part_at(l, dup_link_at(l, run)->later)->offset;
+}
+
+/* The run is whole. */
+static int end_part(struct dup_away *a, struct dup_links *l, uint32_t run)
+{
+    if (!run || !a->keeps_dots)
+        return 0;
+    struct part *part = part_at(l, dup_link_at(l, run)->later);
+    part->size = (uint32_t)(a->bytes.n - part->offset);
+    part->hash = byte_hash(a->bytes.p + part->offset, part->size, 0);
+    return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
+}
+
+static int keep_dot(struct dup_away *a, const struct dup_link *link)
+{
+    struct dot dot;
+    memset(&dot, 0, sizeof dot);                 /* and what lies between its fields */
+    dot.seq = a->n_logged + link->in_bucket;
+    dot.number = link->number;
+    dot.score = link->score;
+    dot.name_len = link->name_len;
+    dot.pair_end = link->pair_end;
+    dot.qc_fail = link->qc_fail;
+    dot.has_mate_score = link->has_mate_score;
+    dot.elsewhere = link->elsewhere;
+    return byte_buffer_append(&a->bytes, &dot, sizeof dot) < 0 ? -1
+         : byte_buffer_append(&a->bytes, link->name, link->name_len);
+}
+
+/* All of the run have left. */
+static void drop_part(struct dup_away *a, struct dup_links *l, struct dup_link *run)
+{
+    if (!run->later)
+        return;
+    uint32_t at = part_at(l, run->later)->chunk;
+    struct chunk *chunk = chunk_at(l, at);
+    small_pool_give(&l->pool, run->later, sizeof(struct part));
+    run->later = 0;
+    if (--chunk->n_runs > 0)
+        return;
+    a->store->drop(a->store->context, &chunk->place);
+    small_pool_give(&l->pool, at, sizeof *chunk);
+}
+
+int dup_away_read(struct dup_away *a, const struct dup_links *l, uint32_t run)
+{
+    const struct part *part = part_at(l, dup_link_at(l, run)->later);
+    a->dots.n = part->size;
+    return byte_buffer_reserve(&a->dots, part->size) < 0 ? -1
+         : a->store->get(a->store->context, &chunk_at(l, part->chunk)->place, part->offset, part->size, part->hash,
+                         a->dots.p);
+}
+
+bool dup_away_next(const struct dup_away *a, size_t *at, struct dup_away_dot *found)
+{
+    struct dot dot = {.seq = 0};
+    const uint8_t *p;
+    do {
+        if (*at == a->dots.n)
+            return false;
+        p = a->dots.p + *at;
+        memcpy(&dot, p, sizeof dot);
+        *at += sizeof dot + dot.name_len;
+    } while (dot.seq < a->n_told);
+    *found = (struct dup_away_dot){
+        .seq = dot.seq, .number = dot.number, .score = dot.score, .pair_end = dot.pair_end, .qc_fail = dot.qc_fail,
+        .has_mate_score = dot.has_mate_score, .elsewhere = dot.elsewhere, .name = (const char *)p + sizeof dot};
+    return true;
+}
+
+/* ---- the log ---- */
+
+static int put_tail(struct dup_away *a)
+{
+    struct log_place put = {.hash = byte_hash(a->tail.p, a->tail.n, 0)};
+    if (a->store->put(a->store->context, a->tail.p, a->tail.n, &put.place) < 0)
+        return -1;
+    a->tail.n = 0;
+    return byte_buffer_append(&a->places, &put, sizeof put);
+}
+
+static int append(struct dup_away *a, const struct dup_away_loss *loss, bool optical)
+{
+    static const uint8_t none = 0;
+    uint64_t seq = a->n_logged++;
+    if (seq / 8 == a->optical.n && byte_buffer_append(&a->optical, &none, 1) < 0)
+        return -1;
+    if (optical)
+        dup_away_set_optical(a, seq);
+    if (byte_buffer_append(&a->tail, loss, sizeof *loss) < 0)
+        return -1;
+    return a->tail.n < a->piece * sizeof *loss ? 0 : put_tail(a);
+}
+
+/* The head has been read: the next piece becomes the head. */
+static int next_head(struct dup_away *a)
+{
+    struct log_place *put = (struct log_place *)(void *)a->places.p + a->n_gone;
+    a->at = a->head.n = 0;
+    if (a->n_gone * sizeof *put == a->places.n) {
+        struct byte_buffer head = a->head;
+        a->head = a->tail;
+        a->tail = head;
+        a->places.n = a->n_gone = 0;
+        return 0;
+    }
+    if (byte_buffer_reserve(&a->head, put->place.size) < 0
+        || a->store->get(a->store->context, &put->place, 0, put->place.size, put->hash, a->head.p) < 0)
+        return -1;
+    a->store->drop(a->store->context, &put->place);
+    a->head.n = put->place.size;
+    a->n_gone++;
+    return 0;
+}
+
+int dup_away_pop(struct dup_away *a, struct dup_links *l)
+{
+    struct dup_link *run = dup_link_at(l, dup_away_first(a)->run);
+    run->gone = --run->in_bucket == 0;
+    if (run->gone)
+        drop_part(a, l, run);
+    a->at += sizeof(struct dup_away_loss);
+    if (++a->n_told == a->n_logged)
+        a->n_told = a->n_logged = a->optical.n = 0;
+    return a->at < a->head.n ? 0 : next_head(a);
+}
+
+/* ---- runs ---- */
+
+static bool is_like(const struct dup_link *run, const struct dup_link *link)
+{
+    return run->checked == link->checked && (!run->checked || run->original == link->original);
+}
+
+static uint32_t begin_run(struct dup_links *l, const struct dup_link *like)
+{
+    uint32_t at = small_pool_take(&l->pool, offsetof(struct dup_link, name));
+    if (at)
+        *dup_link_at(l, at) = (struct dup_link){.above = like->above, .original = like->original,
+                                                .checked = like->checked, .away = true};
+    return at;
+}
+
+/* Plain links of the line get their places in the log. Nobody finds them by their numbers any more. */
+static void count_line(struct dup_links *l)
+{
+    uint32_t n = 0;
+    for (uint32_t at = l->first; at; at = dup_link_at(l, at)->later)
+        if (dup_link_at(l, at)->plain) {
+            dup_links_bucket_remove(l, at);
+            dup_link_at(l, at)->in_bucket = n++;
+        }
+}
+
+/* The run for the link, which may be the last one: *run, behind which it is in the list. */
+static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_link *link, uint32_t *run)
+{
+    if (*run && is_like(dup_link_at(l, *run), link)
+        && (!a->keeps_dots || part_size(a, l, *run) < chunk_size(a) / RUN))
+        return 0;
+    if (end_part(a, l, *run) < 0 || !(*run = begin_run(l, link)))
+        return -1;
+    return a->keeps_dots ? begin_part(a, l, *run) : 0;
+}
+
+/* Takes plain links out of the list of a tree. Those that have not left go on in the line: `above` is their run. */
+static int thin_out(struct dup_away *a, struct dup_links *l, struct dup_tree *tree)
+{
+    uint32_t before = tree->root, run = 0;
+    for (uint32_t at = dup_link_at(l, before)->next, next; at; at = next) {
+        struct dup_link *link = dup_link_at(l, at);
+        next = link->next;
+        if (!link->plain) {
+            if (end_part(a, l, run) < 0)
+                return -1;
+            run = 0;
+            before = at;
+            continue;
+        }
+        if (link->gone) {
+            dup_links_bucket_remove(l, at);
+            dup_links_give(l, at);
+        } else {
+            if (run_for(a, l, link, &run) < 0 || (a->keeps_dots && keep_dot(a, link) < 0))
+                return -1;
+            if (before != run)
+                dup_link_at(l, before)->next = run;
+            before = run;
+            dup_link_at(l, run)->in_bucket++;
+            link->above = run;
+        }
+        dup_link_at(l, before)->next = next;
+    }
+    tree->last = before;
+    return end_part(a, l, run);
+}
+
+/* Takes plain links out of the line, into the log. */
+static int leave_line(struct dup_away *a, struct dup_links *l)
+{
+    uint32_t *to = &l->first, last = 0;
+    for (uint32_t at = l->first, next; at; at = next) {
+        struct dup_link *link = dup_link_at(l, at);
+        next = link->later;
+        if (!link->plain) {
+            *to = last = at;
+            to = &link->later;
+            continue;
+        }
+        struct dup_away_loss loss = {link->number, link->leaves_at, link->above, 0};
+        bool optical = link->optical;
+        dup_links_give(l, at);
+        if (append(a, &loss, optical) < 0)
+            return -1;
+    }
+    *to = 0;
+    l->last = last;
+    return 0;
+}
+
+int dup_away_leave(struct dup_away *a, struct dup_links *l)
+{
+    if (!a->store || !a->store->is_open || l->pool.taken < a->enough)
+        return 0;
+    bool was_empty = a->n_logged == 0;
+    count_line(l);
+    for (uint32_t at = l->oldest; at; at = dup_tree_at(l, at)->newer)
+        if (thin_out(a, l, dup_tree_at(l, at)) < 0)
+            return -1;
+    if (put_chunk(a, l) < 0 || leave_line(a, l) < 0 || (was_empty && next_head(a) < 0))
+        return -1;
+    a->enough = 2 * l->pool.taken > a->store->most ? 2 * l->pool.taken : a->store->most;
+    return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_hash.h"
+#include "duplicates/dup_tiles.h"
+
+/* A dot in a list: this, and its name. */
+struct listed {
+    uint64_t member;
+    int64_t score;
+    long x, y;
+    uint8_t name_len;            /* with its NUL */
+    bool pair_end, qc_fail, elsewhere, optical;
+};
+
+/* Bytes that were put at once. */
+struct piece {
+    struct dup_place place;
+    uint64_t hash;
+};
+
+/* Of a tile. */
+struct tile_list {
+    struct byte_buffer pieces;   /* struct piece */
+    struct byte_buffer tail;     /* what follows them */
+    size_t n, bytes;             /* dots; bytes of all of them */
+};
+
+/* The dots of a group, in memory. */
+struct group {
+    struct byte_buffer bytes;    /* of the lists */
+    struct dup_dot *dots;
+    struct dup_placed *order;
+    uint64_t *members;
+    size_t n;
+};
+
+/* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
+enum { SHORT = 1 << 12, PART = 1 << 8 };
+
+static struct tile_list *list_at(const struct dup_tiles *t, size_t i)
+{
+    return (struct tile_list *)(void *)t->lists.p + i;
+}
+
+void dup_tiles_clear(struct dup_tiles *t)
+{
+    for (size_t i = 0; i < t->lists.n / sizeof(struct tile_list); i++) {
+        free(list_at(t, i)->pieces.p);
+        free(list_at(t, i)->tail.p);
+    }
+    free(t->lists.p);
+    name_table_free(&t->names);
+    *t = (struct dup_tiles){.store = t->store};
+}
+
+static int put_list(struct dup_tiles *t, struct tile_list *list)
+{
+    struct piece piece = {.hash = byte_hash(list->tail.p, list->tail.n, 0)};
+    if (t->store->put(t->store->context, list->tail.p, list->tail.n, &piece.place) < 0)
+        return -1;
+    t->memory -= list->tail.max;
+    free(list->tail.p);
+    list->tail = (struct byte_buffer){.p = NULL};
+    return byte_buffer_append(&list->pieces, &piece, sizeof piece);
+}
+
+/* All lists but short ones leave. */
+static int leave(struct dup_tiles *t)
+{
+    size_t most = t->store->most, least = most / PART < SHORT ? most / PART : SHORT;
+    for (size_t i = 0; i < t->lists.n / sizeof(struct tile_list); i++)
+        if (list_at(t, i)->tail.n > least && put_list(t, list_at(t, i)) < 0)
+            return -1;
+    t->enough = 2 * t->memory > most ? 2 * t->memory : most;
+    return 0;
+}
+
+static struct tile_list *list_of(struct dup_tiles *t, const struct dup_dot *dot)
+{
+    const char *text = dot->name + dot->spot.tile;
+    int32_t number = name_table_find(&t->names, text, dot->spot.n_tile);
+    struct tile_list none = {.n = 0};
+    if (number < 0 && ((number = name_table_add(&t->names, text, dot->spot.n_tile)) < 0
+                       || byte_buffer_append(&t->lists, &none, sizeof none) < 0))
+        return NULL;
+    return list_at(t, (size_t)number);
+}
+
+int dup_tiles_add(struct dup_tiles *t, const struct dup_dot *dot, uint64_t member)
+{
+    struct listed listed;
+    struct tile_list *list = list_of(t, dot);
+    memset(&listed, 0, sizeof listed);           /* and what lies between its fields */
+    listed.member = member;
+    listed.score = dot->score;
+    listed.x = dot->spot.x;
+    listed.y = dot->spot.y;
+    listed.name_len = (uint8_t)(strlen(dot->name) + 1);
+    listed.pair_end = dot->pair_end;
+    listed.qc_fail = dot->qc_fail;
+    listed.elsewhere = dot->elsewhere;
+    listed.optical = dot->optical;
+    if (!list)
+        return -1;
+    size_t before = list->tail.max;
+    if (byte_buffer_append(&list->tail, &listed, sizeof listed) < 0
+        || byte_buffer_append(&list->tail, dot->name, listed.name_len) < 0)
+        return -1;
+    list->n++;
+    list->bytes += sizeof listed + listed.name_len;
+    t->memory += list->tail.max - before;
+    return t->memory > (t->enough ? t->enough : t->store->most) ? leave(t) : 0;
+}
+
+/* ---- groups ---- */
+
+static int read_list(const struct dup_tiles *t, const struct tile_list *list, struct byte_buffer *to)
+{
+    const struct piece *pieces = (const struct piece *)(const void *)list->pieces.p;
+    for (size_t i = 0; i < list->pieces.n / sizeof *pieces; i++) {
+        const struct dup_place *place = &pieces[i].place;
+        if (t->store->get(t->store->context, place, 0, place->size, pieces[i].hash, to->p + to->n) < 0)
+            return -1;
+        t->store->drop(t->store->context, place);
+        to->n += place->size;
+    }
+    return byte_buffer_append(to, list->tail.p, list->tail.n);
+}
+
+/* Reads the dots of a tile, whose rank it is. There is room for all. */
+static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
+{
+    size_t at = g->bytes.n;
+    if (read_list(t, list, &g->bytes) < 0)
+        return -1;
+    for (; at < g->bytes.n; g->n++) {
+        struct listed l;
+        memcpy(&l, g->bytes.p + at, sizeof l);
+        g->dots[g->n] = (struct dup_dot){.name = (const char *)g->bytes.p + at + sizeof l,
+                                         .spot = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
+                                         .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
+        g->order[g->n] = (struct dup_placed){l.x, rank, (uint32_t)g->n};
+        g->members[g->n] = l.member;
+        at += sizeof l + l.name_len;
+    }
+    return 0;
+}
+
+/* Reads the tiles [from, to), which are one group. */
+static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to, struct group *g)
+{
+    size_t n = 0, bytes = 0;
+    for (size_t i = from; i < to; i++) {
+        n += list_at(t, tiles[i].number)->n;
+        bytes += list_at(t, tiles[i].number)->bytes;
+    }
+    g->dots = malloc(n * sizeof *g->dots);
+    g->order = malloc(n * sizeof *g->order);
+    g->members = malloc(n * sizeof *g->members);
+    if (!g->dots || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0)
+        return -1;
+    for (size_t i = from; i < to; i++)
+        if (read_tile(t, list_at(t, tiles[i].number), (uint32_t)i, g) < 0)
+            return -1;
+    return 0;
+}
+
+int dup_tiles_mark(struct dup_tiles *t, long distance,
+                   void (*mark)(void *context, uint64_t member, const struct dup_dot *dot), void *context)
+{
+    size_t n = name_table_count(&t->names);
+    struct dup_tile *tiles = malloc((n + 1) * sizeof *tiles);
+    int status = tiles ? 0 : -1;
+    if (tiles)
+        dup_tiles_rank(&t->names, tiles);
+    for (size_t from = 0, to; from < n && status == 0; from = to) {
+        struct group g = {.n = 0};
+        to = dup_tiles_group(tiles, n, from);
+        status = read_group(t, tiles, from, to, &g) < 0 || dup_group_mark(g.dots, g.order, g.n, distance) < 0 ? -1 : 0;
+        for (size_t i = 0; i < g.n && status == 0; i++)
+            if (g.dots[i].optical)
+                mark(context, g.members[i], &g.dots[i]);
+        free(g.bytes.p);
+        free(g.dots);
+        free(g.order);
+        free(g.members);
+    }
+    free(tiles);
+    dup_tiles_clear(t);
+    return status;
+}
