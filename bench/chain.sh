@@ -32,7 +32,7 @@ run() {
             "$path" filter "$in" "$out" --mark-duplicates --sorting-order coordinate --nr-of-threads "$threads" ;;
         fgumi)
             "$path" sort -i "$in" -o "$out.1" --order template-coordinate --threads "$threads"
-            "$path" dedup -i "$out.1" -o "$out.2" --no-umi --threads "$threads"
+            "$path" dedup -i "$out.1" -o "$out.2" --no-umi -n --include-unmapped --threads "$threads"
             "$path" sort -i "$out.2" -o "$out" --order coordinate --threads "$threads" \
                 ${level:+--compression-level "$level"} ;;
     esac
