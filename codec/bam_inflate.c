@@ -13,10 +13,10 @@
  *
  * An entry of a table:
  *
- *   31 ............ 16 | 15   | 14  | 13        | 12    | 11 .. 8     | 7 .. 6   | 5 .. 0
- *   literals           | rare | bad | next is a | token | code's bits | literals | all bits
- *   base lit (length)  |      |     | distance  |       |             | (count)  | to take
- *   distance - 1       |
+ *   31 .. 30 | 29 ............ 14 | 13        | 12  | 11   | 10    | 9 .. 6      | 5 .. 0
+ *   literals | literals           | next is a | bad | rare | token | code's bits | all bits
+ *   (count)  | base lit (length)  | distance  |     |      |       |             | to take
+ *            | distance - 1       |
  *
  * "All bits" are those of the code and the extra bits behind it, whose value is added to the base. An entry may stand
  * for two literals or for a literal and a length; then the bits of both codes count as the code's. */
@@ -50,14 +50,14 @@ enum {
     PRE_BITS = 7, PRE_TOTAL = PRE_BITS + 7,      /* of a symbol and what it repeats */
 
     TOTAL = 63,
-    COUNT_SHIFT = 6, LITERAL = 1 << COUNT_SHIFT,
-    CODE_SHIFT = 8, CODE_MASK = 15,
-    TOKEN_SHIFT = 12, TOKEN = 1 << TOKEN_SHIFT,
+    COUNT_SHIFT = 30, LITERAL = 1 << COUNT_SHIFT,
+    CODE_SHIFT = 6, CODE_MASK = 15,
+    TOKEN = 1 << 10, TOKEN_TO_SIZE = 6,          /* shifted by this, the bit is a token's size: no step, or one */
     NEXT_DIST = SIZE * sizeof(uint32_t),
-    BAD = 1 << 14,               /* a symbol that must not occur; set together with RARE */
+    BAD = 1 << 12,               /* a symbol that must not occur; set together with RARE */
     /* not for the loop; if there are also no bits to take, the code is longer than BITS */
-    RARE = 1 << 15,
-    FIRST_SHIFT = 16, SECOND_SHIFT = 24,
+    RARE = 1 << 11,
+    FIRST_SHIFT = 14, SECOND_SHIFT = 22,
     /* a code's length times this: the length in both fields, "code's" and "all bits" */
     ONE_BIT = 1 | 1 << CODE_SHIFT,
 
@@ -89,6 +89,8 @@ struct token {
     uint32_t lits_end;           /* low half of the address at which the literals before the match end */
     uint64_t bits;               /* the bit buffer before the bits of the entry were taken */
 };
+
+_Static_assert(sizeof(struct token) == TOKEN >> TOKEN_TO_SIZE, "one step");
 
 /* What the loop has decoded and not copied yet. */
 struct chunk {
@@ -220,7 +222,8 @@ static void fill_table(const struct huffman_words *c, const uint32_t *entries, u
 /* What to add to the entry of a literal so that it also stands for entry e; 0 if e cannot be second. */
 INLINE uint32_t second_part(uint32_t e)
 {
-    return e & RARE ? 0 : e & TOKEN ? e : (e & 0xffff) | (e & 0xff0000) << (SECOND_SHIFT - FIRST_SHIFT);
+    uint32_t literal = e & (uint32_t)UINT8_MAX << FIRST_SHIFT;
+    return e & RARE ? 0 : e & TOKEN ? e : e - literal + (literal << (SECOND_SHIFT - FIRST_SHIFT));
 }
 
 /* Adds a second symbol to the entries of literals after which one fits: of these, a table that grows as in fill_table()
@@ -352,7 +355,7 @@ INLINE uint32_t extra_of(const struct token *t)
 
 INLINE size_t len_of(const struct token *t)
 {
-    return MIN_MATCH + (t->entry >> SECOND_SHIFT) + extra_of(t);
+    return MIN_MATCH + ((t->entry >> SECOND_SHIFT) & UINT8_MAX) + extra_of(t);
 }
 
 INLINE size_t dist_of(const struct token *t)
@@ -454,7 +457,8 @@ static int copy_rest(struct output *o, const struct chunk *c, const struct token
 
 /* ---- decode ---- */
 
-INLINE uint32_t look_up(const struct cursor *c)
+/* Of 64 bits, as what it is added to, so that no instruction makes it so. */
+INLINE uint64_t look_up(const struct cursor *c)
 {
     uint32_t e;
     memcpy(&e, c->table + (c->bits & (SIZE - 1)) * sizeof e, sizeof e);
@@ -462,26 +466,26 @@ INLINE uint32_t look_up(const struct cursor *c)
 }
 
 /* Does what has to be done for any entry. */
-INLINE void advance(struct cursor *c, uint32_t e, const struct bam_inflate *d)
+INLINE void advance(struct cursor *c, uint64_t e, const struct bam_inflate *d)
 {
-    c->token->entry = e;
+    c->token->entry = (uint32_t)e;
     c->token->bits = c->bits;
     c->bits >>= e & TOTAL;
     c->left -= e;
     store_le16(c->lit, (uint16_t)(e >> FIRST_SHIFT));
-    c->lit += (e >> COUNT_SHIFT) & 3;
+    c->lit += e >> COUNT_SHIFT;
     c->token->lits_end = (uint32_t)(uintptr_t)c->lit;
-    c->token += (e >> TOKEN_SHIFT) & 1;
+    c->token = (struct token *)(void *)((uint8_t *)c->token + ((e >> TOKEN_TO_SIZE) & sizeof *c->token));
     c->table = (const uint8_t *)d->table + (e & NEXT_DIST);
 }
 
 /* Does three look-ups and returns 0. At a rare entry it stops and returns that entry. */
-INLINE uint32_t advance_3(struct cursor *c, const struct bam_inflate *d)
+INLINE uint64_t advance_3(struct cursor *c, const struct bam_inflate *d)
 {
     refill(c);
     UNROLL(3)
     for (int i = 0; i < 3; i++) {
-        uint32_t e = look_up(c);
+        uint64_t e = look_up(c);
         if (UNLIKELY(e & RARE))
             return e;
         advance(c, e, d);
@@ -513,7 +517,7 @@ static enum result decode_careful(struct bam_inflate *d)
 {
     struct cursor *c = &d->at;
     refill_careful(c, d->in_end);
-    uint32_t e = look_up(c);
+    uint32_t e = (uint32_t)look_up(c);
     if (e & RARE)
         e = resolve(c, e, d);
     if (e & BAD || (e & TOTAL) > c->left)
@@ -552,10 +556,10 @@ INLINE enum result decode_chunk(struct bam_inflate *d)
     for (;;) {
         if (UNLIKELY(c.next >= stop))
             goto unusual;
-        uint32_t rare = advance_3(&c, d);
+        uint64_t rare = advance_3(&c, d);
         if (UNLIKELY(rare)) {
-            rare = resolve(&c, rare, d);
-            if (!is_symbol(rare))
+            rare = resolve(&c, (uint32_t)rare, d);
+            if (!is_symbol((uint32_t)rare))
                 goto unusual;
             refill(&c);
             advance(&c, rare, d);
