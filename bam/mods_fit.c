@@ -89,7 +89,6 @@ static unsigned complement(unsigned base)
     return (base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | (base & 8) >> 3;
 }
 
-
 /* The first tag of that name, or of its draft. */
 static const uint8_t *first_tag(const struct bam_record *r, const char name[2], const char draft[2])
 {

@@ -149,7 +149,7 @@ int collated_open(struct collated *c, struct sorted *behind, uint64_t left, cons
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, SAMTOOLS_VERSION_OF_BOTH, command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", sort_opts_input(behind->opts));
-    c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .counted = true};
+    c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .collated = true};
     struct sort_inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
                                                         behind->stats);
     if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)

@@ -88,7 +88,7 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written 
 static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;
-    sliced_input_free(&f->slices, record_sink_passed, f->sink);
+    sliced_input_free(&f->slices, record_sink_passed_of, f->sink);
     return sliced_input_advance(&f->slices) < 0 || latch_tripped(&f->latch) || f->slices.ended
         || f->slices.left < f->slices.made;
 }

@@ -279,13 +279,9 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
 /* Keeps a name. Mostly it is the one that was kept last. */
 static int keep_name(struct marked_slice *s, const char *name, struct marked_told *told)
 {
-    size_t n = strlen(name) + 1;
-    if (s->names.n >= n && memcmp(s->names.p + s->names.n - n, name, n) == 0
-        && (s->names.n == n || s->names.p[s->names.n - n - 1] == 0)) {
-        told->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
-        return 0;
-    }
-    if (s->names.n + n > NAMES_MOST || byte_buffer_append(&s->names, name, n) < 0)
+    size_t n = strlen(name) + 1, had = s->names.n;
+    bool again = had >= n && memcmp(s->names.p + had - n, name, n) == 0 && (had == n || s->names.p[had - n - 1] == 0);
+    if (!again && (had + n > NAMES_MOST || byte_buffer_append(&s->names, name, n) < 0))
         return -1;
     told->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
     return 0;

@@ -148,7 +148,7 @@ static void end_input(void *merged, uint32_t number)
 static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
-    sliced_input_free(input, record_sink_passed, m->sink);
+    sliced_input_free(input, record_sink_passed_of, m->sink);
     if (sliced_input_advance(input) == 0 && input->fallen)
         warn_of_fallen(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)

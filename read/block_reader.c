@@ -194,7 +194,7 @@ int block_reader_take(struct block_reader *r, bool wait)
     r->last_block = block.file_offset;
     if (accept(r, &block, found) < 0)
         return -1;
-    if (!r->in->part || !r->in->part->counted)
+    if (!r->in->part || !r->in->part->collated)
         stats_records(r->opt.stats, r->known ? found->walk.n : r->arena->n_records - n_before);
     return 1;
 }

@@ -24,7 +24,7 @@ struct input_part {
     size_t sample_size;
     size_t beside;               /* bytes of memory that the process needs meanwhile for what the sort does not know */
     bool prepared;               /* another sort mended the records; with -M it turned reads, which keep their ranks */
-    bool counted;                /* another sort has counted the bytes and records of the window, in the same stats */
+    bool collated;               /* the window has what another sort has collated, with the same stats: counted there */
     bool silent;                 /* another process tells on stderr what all would */
     bool is_last;                /* the file ends with it, which is when an EOF block is missed */
 };

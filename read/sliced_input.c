@@ -139,9 +139,9 @@ static void give_back(struct sliced_input *s, struct record_slice *slice)
     chunk_pool_keeps(&s->loan, s->made - s->freed);
 }
 
-void sliced_input_free(struct sliced_input *s, bool (*passed)(const void *arg, uint64_t mark), const void *arg)
+void sliced_input_free(struct sliced_input *s, sliced_input_passed_fn *passed, const void *sink)
 {
-    while (s->freed < s->left && passed(arg, s->slices[s->freed % s->opt.n_slices].mark))
+    while (s->freed < s->left && passed(sink, s->slices[s->freed % s->opt.n_slices].mark))
         if (s->freed++, s->loan.pool)
             give_back(s, &s->slices[(s->freed - 1) % s->opt.n_slices].records);
 }

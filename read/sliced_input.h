@@ -96,7 +96,10 @@ void sliced_input_await(struct sliced_input *input, bool awaited, uint64_t now);
 /* The merge leaves the slices before this one; their memory is used again when the sink has passed the mark. */
 void sliced_input_leave(struct sliced_input *input, size_t number, uint64_t mark);
 
-/* Frees the slices that the sink has passed: whose mark `passed` says so of. */
-void sliced_input_free(struct sliced_input *input, bool (*passed)(const void *arg, uint64_t mark), const void *arg);
+/* Whether the sink has passed a mark. */
+typedef bool sliced_input_passed_fn(const void *sink, uint64_t mark);
+
+/* Frees the slices whose mark the sink has passed. */
+void sliced_input_free(struct sliced_input *input, sliced_input_passed_fn *passed, const void *sink);
 
 #endif

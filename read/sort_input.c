@@ -51,7 +51,7 @@ static int open_source(struct sort_input *in)
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
         .stats = rests ? NULL : in->format->opt.stats,
-        .text_size = part && part->counted ? BGZF_FILL : 0,
+        .text_size = part && part->collated ? BGZF_FILL : 0,
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
@@ -112,7 +112,7 @@ static int open_fixed(struct sort_input *in)
         .rules = in->fixes,
         .use = how->sam,
         .path = in->name,
-        .collated = in->part && in->part->counted,
+        .collated = in->part && in->part->collated,
         .lone = in->lone,
         .lone_arg = in->lone_arg,
         .latch = how->latch,

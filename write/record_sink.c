@@ -226,10 +226,14 @@ uint64_t record_sink_mark(const struct record_sink *k)
     return !k ? 0 : k->hts ? hts_writer_mark(k->hts) : bgzf_sink_mark(k->bgzf);
 }
 
-bool record_sink_passed(const void *sink, uint64_t mark)
+bool record_sink_passed(const struct record_sink *k, uint64_t mark)
 {
-    const struct record_sink *k = sink;
     return !k || (k->hts ? hts_writer_passed(k->hts, mark) : bgzf_sink_passed(k->bgzf, mark));
+}
+
+bool record_sink_passed_of(const void *sink, uint64_t mark)
+{
+    return record_sink_passed(sink, mark);
 }
 
 bool record_sink_will_pass(const struct record_sink *k, uint64_t mark)

@@ -58,7 +58,8 @@ int record_sink_put(struct record_sink *sink, const struct record_list *list);
 
 /* As bgzf_sink_mark() and so on (bgzf_sink.h). NULL: merged records go to no sink and are copied, so all has passed. */
 uint64_t record_sink_mark(const struct record_sink *sink);
-bool record_sink_passed(const void *sink, uint64_t mark);
+bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
+bool record_sink_passed_of(const void *sink, uint64_t mark);     /* for sliced_input_free() */
 bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
 void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
