@@ -17,6 +17,7 @@
 #include "plan/driver.h"
 #include "plan/lone_mates.h"
 #include "plan/marking.h"
+#include "plan/sormadup.h"
 #include "plan/sormadup_opts.h"
 #include "plan/sorted.h"
 #include "plan/sorted_source.h"
@@ -24,6 +25,7 @@
 
 struct sormadup {
     const struct sormadup_opts *opts;
+    struct sormadup_use use;     /* from when the inputs are open */
     struct collated collated;    /* if the input is not grouped by name */
     struct sorted sorted;
     struct sorted_source source;
@@ -60,18 +62,15 @@ static int put_header(struct sormadup *c)
 static int begin_marking(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
-    struct merge_ring_options how;
-    if (bam_sort_prepare_merge(s, &how) < 0 || sorted_source_open(&c->source, s, &how) < 0
-        || bam_sort_begin_merge(s, &how) < 0)
+    if (sorted_source_begin(&c->source, s) < 0)
         return -1;
-    bam_sort_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
     struct marking_options marking = {
         .opts = &c->opts->markdup,
         .source = sorted_source_records(&c->source),
         .sam = s->sam,
         .n_threads = s->opts->n_threads,
         .slice_size = SORTED_SLICE,
-        .left = s->beside - sorted_source_beside(s->opts->n_threads),
+        .left = sormadup_marking(&s->rings) - sormadup_marking_least(s->opts->n_threads),
         .to = s->to,
         .progress = &s->progress,
         .latch = &s->latch,
@@ -94,26 +93,28 @@ static int mark_and_write(struct sormadup *c)
     return marking_end(&c->marking);
 }
 
-static int group(void *sormadup, struct sorted *s, bool in_order, uint64_t left)
+static int group(void *sormadup, struct sorted *s)
 {
     struct sormadup *c = sormadup;
-    if (!in_order && !c->opts->collate)
-        return 0;
-    return collated_open(&c->collated, s, left, s->opts->out.no_pg ? NULL : c->opts->collate_line);
+    int collates = sormadup_collates(c->opts, &s->in, &s->latch);
+    c->use = (struct sormadup_use){s->opts, s->in, sorted_output(s), collates > 0};
+    const char *line = s->opts->out.no_pg ? NULL : c->opts->collate_line;
+    return collates <= 0 ? collates : collated_open(&c->collated, s, sormadup_marking(&s->rings), line);
+}
+
+static size_t count_beside(const void *sormadup, const struct memory_rings *rings)
+{
+    return sormadup_beside(&((const struct sormadup *)sormadup)->use, rings);
 }
 
 /* Afterwards the collated records can be read. */
 static int collate(struct sormadup *c)
 {
     struct sorted *s = &c->collated.sort;
-    struct merge_ring_options how;
     if (!c->collated.behind)
         return 0;
     s->progress = c->sorted.progress;
-    if (bam_sort_read(s) < 0 || bam_sort_prepare_merge(s, &how) < 0
-        || sorted_source_open(&c->collated.source, s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
-        return collated_stop(&c->collated);
-    return 0;
+    return bam_sort_read(s) < 0 || sorted_source_begin(&c->collated.source, s) < 0 ? collated_stop(&c->collated) : 0;
 }
 
 static void work(void *sormadup)
@@ -130,7 +131,7 @@ static int look_for_lone_mates(struct sormadup *c)
     struct lone_mates_options how = {
         .prefixes = s->opts->temp_prefixes,
         .n_prefixes = s->opts->n_temp_prefixes,
-        .memory = s->beside,
+        .memory = sormadup_marking(&s->rings),
         .path = sort_opts_input(s->opts),
         .latch = &s->latch,
         .stats = s->stats,
@@ -145,14 +146,12 @@ int bam_sormadup(const struct sormadup_opts *opts)
     struct sormadup c = {.opts = opts};
     struct sorted *s = &c.sorted;
     struct driver d = {.latch = &s->latch, .progress = &s->progress};
+    struct sorted_between between = {.fixes = &opts->fixmate, .group = group, .beside = count_beside, .arg = &c};
     struct sorted_options how = {
         .opts = &opts->common,
         .in = &opts->common.in,
         .size_hint = opts->common.size_hint,
-        .fixes = &opts->fixmate,
-        .group = group,
-        .arg = &c,
-        .passes_on = sorted_source_beside(opts->common.n_threads),
+        .between = &between,
     };
     int n_threads = 1;
     machine_share_heaps();

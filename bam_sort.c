@@ -15,9 +15,7 @@
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
-#include <stdio.h>
 #include <string.h>
-#include <htslib/hts_log.h>
 #include "base/machine.h"
 #include "base/stats.h"
 #include "bam_merge.h"
@@ -235,37 +233,6 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-void bam_sort_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
-{
-    bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
-    if (n_runs > 0 && is_told)
-        fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
-                (unsigned long long)n_runs, (unsigned long long)n_sublists);
-}
-
-/* Runs come back, a slice at a time, into the arena that is free by now. */
-int bam_sort_prepare_merge(struct sorted *s, struct merge_ring_options *how)
-{
-    struct bam_arena *spare = arenas_other(&s->arenas);
-    *how = (struct merge_ring_options){
-        .arenas = {spare, s->arenas.filled},
-        .n_arenas = 2,
-        .sink = s->sink,
-        .n_ranges = s->rings.merge_ranges,
-        .n_spare = s->rings.merge_spare,
-        .n_records = s->rings.merge_records,
-        .n_threads = s->opts->n_threads,
-        .latch = &s->latch,
-        .stats = s->stats,
-    };
-    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
-}
-
-int bam_sort_begin_merge(struct sorted *s, const struct merge_ring_options *how)
-{
-    return (s->merge = merge_ring_open(how)) ? 0 : -1;
-}
-
 /* Loop 4: while there is a merged range (the keys from one value to another, which a task merged from all sublists and
  * runs), puts its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it
  * to a deflate task, and its ticket gives it a place in the file. */
@@ -286,9 +253,9 @@ static int merge_and_write(struct sorted *s)
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
-        || bam_sort_prepare_merge(s, &how) < 0 || bam_sort_begin_merge(s, &how) < 0)
+        || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
-    bam_sort_tell_merge(&s->opts->order, how.runs.n, all->n_sublists);
+    sorted_tell_merge(&s->opts->order, how.runs.n, all->n_sublists);
     if (merge_ranges(s) < 0)
         return -1;
     return written_finish(s->to, all->n_records, all->checksum + s->sorts.turned);

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct merge_ring_options;
-struct sort_order;
 struct sort_opts;
 struct sorted;
 
@@ -25,14 +23,5 @@ int bam_sort_read(struct sorted *sorted);
 void bam_sort_begin_reading(struct sorted *sorted);
 int bam_sort_read_input(struct sorted *sorted, size_t number);
 int bam_sort_end_reading(struct sorted *sorted);
-
-/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
-int bam_sort_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
-
-/* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
-int bam_sort_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
-
-/* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
-void bam_sort_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 #endif

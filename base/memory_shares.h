@@ -32,7 +32,14 @@ struct memory_job {
     bool in_chunks;              /* see MEMORY_AT_ONCE; all but the first are waiting then */
     bool holds;                  /* markdup's: records wait, in memory and in temporary files (plan/marked_flow.h) */
     bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
+    bool within;                 /* of a sort in front of another one, in whose plan the program, its threads and what
+                                  * reads and decodes the input are; it writes nothing */
 };
+
+struct memory_rings;
+
+/* Bytes of something that grows with the memory there is, with these rings. */
+typedef size_t memory_beside_fn(const void *arg, const struct memory_rings *rings);
 
 /* Bytes that an output takes beside its rings, and what is like it. */
 struct output_use {
@@ -40,6 +47,8 @@ struct output_use {
     bool is_cram;
     size_t beside;               /* --verify, ranks of -M, regions: the same however much there is */
     uint64_t references;         /* its index, or references of CRAM: as much, but a third of all at most */
+    memory_beside_fn *more;      /* what is beside the sort, with its argument; NULL: nothing */
+    const void *arg;
 };
 
 /* What is known once the headers are read. */

@@ -58,7 +58,7 @@ static enum engine_args_result parse_sort(union command_opts *opts, int argc, ch
 static int run_sort(const union command_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
-    return o->check ? sort_check(o) : o->plan ? sort_plan(o) : bam_sort(o);
+    return o->check ? sort_check(o) : o->plan ? sort_plan(o, forecast_sort(o)) : bam_sort(o);
 }
 
 static enum engine_args_result parse_collate(union command_opts *opts, int argc, char **argv)
@@ -73,7 +73,8 @@ static enum engine_args_result parse_merge(union command_opts *opts, int argc, c
 
 static int run_merge(const union command_opts *opts)
 {
-    return opts->common.plan ? sort_plan_merge(&opts->merge) : bam_merge(&opts->merge);
+    const struct sort_opts *o = &opts->common;
+    return o->plan ? sort_plan(o, forecast_merge(&opts->merge)) : bam_merge(&opts->merge);
 }
 
 static enum engine_args_result parse_fixmate(union command_opts *opts, int argc, char **argv)
@@ -93,7 +94,8 @@ static enum engine_args_result parse_markdup(union command_opts *opts, int argc,
 
 static int run_markdup(const union command_opts *opts)
 {
-    return opts->common.plan ? sort_plan_markdup(&opts->markdup) : bam_markdup(&opts->markdup);
+    const struct sort_opts *o = &opts->common;
+    return o->plan ? sort_plan(o, forecast_markdup(&opts->markdup)) : bam_markdup(&opts->markdup);
 }
 
 static enum engine_args_result parse_sormadup(union command_opts *opts, int argc, char **argv)
@@ -103,7 +105,8 @@ static enum engine_args_result parse_sormadup(union command_opts *opts, int argc
 
 static int run_sormadup(const union command_opts *opts)
 {
-    return opts->common.plan ? sort_plan_sormadup(&opts->sormadup) : bam_sormadup(&opts->sormadup);
+    const struct sort_opts *o = &opts->common;
+    return o->plan ? sort_plan(o, forecast_sormadup(&opts->sormadup)) : bam_sormadup(&opts->sormadup);
 }
 
 /* Collating is sorting by the hash of names. */

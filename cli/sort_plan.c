@@ -16,10 +16,7 @@
 #include "base/out_file.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
-#include "plan/forecast.h"
-#include "plan/markdup_opts.h"
-#include "plan/merge_opts.h"
-#include "plan/sormadup_opts.h"
+#include "plan/sort_opts.h"
 #include "report/report.h"
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
@@ -99,7 +96,7 @@ static void find_warnings(struct plan *p)
     if (f->sampled && f->memory > machine_memory())
         forewarn(p, "about %.0f MB of memory are taken, but the machine or its cgroup has %.0f MB. Use a smaller %s",
                  (double)f->memory / 1e6, (double)machine_memory() / 1e6,
-                 f->merges || f->marks ? "--total-memory" : "-m");
+                 f->of == FORECAST_MERGE || f->of == FORECAST_MARKDUP ? "--total-memory" : "-m");
     bool shared = *out->dir && p->temp->device == out->device;
     if (f->temporary > p->temp_free)
         forewarn(p, "temporary data take about %.0f MB, but only %.0f MB are free in %s%s. -T names another place",
@@ -215,11 +212,11 @@ static void put_temporary(const struct plan *p)
 static void put_spill(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    if (f->merges)
+    if (f->of == FORECAST_MERGE)
         return;
     if (f->collates)
         printf("collated: before that, by a sort of its own; each of the two has half of the memory\n");
-    if (f->marks)
+    if (f->of == FORECAST_MARKDUP)
         put_waiting(f);
     else if (!f->sampled)
         printf("fits in memory: up to %.1f MB uncompressed, of which each record takes 16 bytes more%s\n",
@@ -245,7 +242,8 @@ static void put_time(const struct forecast *f)
         printf("time now: about %.1f s, since other programs want the CPUs\n", f->wall_now_s);
     if (f->copied_cpu_s > 0)
         printf("time if %s: about %.1f s (%.1f s of CPU)\n",
-               f->merges ? "all blocks are copied" : "the input is in this order, and its blocks are copied",
+               f->of == FORECAST_MERGE ? "all blocks are copied"
+               : "the input is in this order, and its blocks are copied",
                f->copied_wall_s, f->copied_cpu_s);
     if (f->threads_that_pay != f->n_threads)
         printf("time with -@ %d: about %.1f s\n", f->threads_that_pay, f->wall_that_pay_s);
@@ -254,13 +252,13 @@ static void put_time(const struct forecast *f)
 static void put_text(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    if (f->merges)
+    if (f->of == FORECAST_MERGE)
         put_inputs(p);
     else
         put_input(p);
     if (f->sampled)
         printf("records: about %.0f, %.1f MB uncompressed\n", f->records, mb(f->record_bytes));
-    bool known = f->sampled && !f->merges && (!f->marks || f->keeps);
+    bool known = f->sampled && f->of != FORECAST_MERGE && (f->of != FORECAST_MARKDUP || f->keeps);
     printf("memory: %s%.1f MB\n", known ? "about " : "at most ", mb((double)f->memory));
     if (f->large)
         printf("large records: one of %.1f MB was seen, for which up to %.1f MB of this are needed\n",
@@ -268,7 +266,8 @@ static void put_text(const struct plan *p)
     put_spill(p);
     if (f->copies)
         printf("copied blocks: %s%s\n", f->copies_none ? "none: " : "", f->copies_none ? f->copies_none
-               : f->merges ? "where the records of one input follow each other" : "if the input is in this order");
+               : f->of == FORECAST_MERGE ? "where the records of one input follow each other"
+               : "if the input is in this order");
     put_time(f);
     if (f->output > 0)
         printf("output: about %.1f MB\n", mb(f->output));
@@ -326,14 +325,14 @@ static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i]
 static void put_spill_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    bool known = f->sampled && (!f->marks || f->spills || waits_in_memory(f));
+    bool known = f->sampled && (f->of != FORECAST_MARKDUP || f->spills || waits_in_memory(f));
     put_count("large_record_bytes", (double)f->large, f->large > 0);
     put_count("fits_bytes", (double)f->fits, true);
     put_count("memory_to_fit_bytes", (double)f->memory_to_fit, f->memory_to_fit > 0);
     printf("  \"in_memory\": %s,\n", !known ? "null" : f->spills ? "false" : "true");
-    if (f->fixes)
+    if (f->of == FORECAST_SORMADUP)
         printf("  \"collates\": %s,\n", f->collates ? "true" : "false");
-    put_count("runs", f->runs, f->sampled && !f->marks);
+    put_count("runs", f->runs, f->sampled && f->of != FORECAST_MARKDUP);
     put_count("packed_bytes", f->packed, known);
     put_count("temporary_bytes", f->temporary, known);
     put_count("temporary_free_bytes", p->temp_free, true);
@@ -365,7 +364,7 @@ static void put_json(const struct plan *p)
     put_count("record_bytes", f->record_bytes, sampled);
     put_count("memory_bytes", (double)f->memory, true);
     put_count("memory_most_bytes", (double)f->memory_most, true);
-    if (f->merges)
+    if (f->of == FORECAST_MERGE)
         put_merge_json(p);
     else
         put_spill_json(p);
@@ -387,13 +386,12 @@ static void put_json(const struct plan *p)
     printf("}\n");
 }
 
-/* f: NULL if the forecast failed, which the latch tells. */
-static int tell(const struct sort_opts *opts, const struct forecast *f, const struct latch *latch)
+int sort_plan(const struct sort_opts *opts, struct forecast forecast)
 {
     struct plan *p = calloc(1, sizeof *p);
     int status = EXIT_FAILURE;
-    if (!f) {
-        message_error("%s.", latch->message);
+    if (latch_failed(&forecast.latch)) {
+        message_error("%s.", forecast.latch.message);
         goto out;
     }
     if (!p || !(p->temp = calloc(opts->n_temp_prefixes + 1, sizeof *p->temp))) {
@@ -401,7 +399,7 @@ static int tell(const struct sort_opts *opts, const struct forecast *f, const st
         goto out;
     }
     p->opts = opts;
-    p->f = *f;
+    p->f = forecast;
     look_at_places(p);
     find_warnings(p);
     if (opts->plan == PLAN_JSON)
@@ -416,32 +414,4 @@ out:
     free(p ? p->temp : NULL);
     free(p);
     return status;
-}
-
-int sort_plan(const struct sort_opts *opts)
-{
-    struct latch latch = {0};
-    struct forecast f;
-    return tell(opts, forecast_make(&f, opts, &latch) == 0 ? &f : NULL, &latch);
-}
-
-int sort_plan_merge(const struct merge_opts *opts)
-{
-    struct latch latch = {0};
-    struct forecast f;
-    return tell(&opts->common, forecast_merge(&f, opts, &latch) == 0 ? &f : NULL, &latch);
-}
-
-int sort_plan_markdup(const struct markdup_opts *opts)
-{
-    struct latch latch = {0};
-    struct forecast f;
-    return tell(&opts->common, forecast_markdup(&f, opts, &latch) == 0 ? &f : NULL, &latch);
-}
-
-int sort_plan_sormadup(const struct sormadup_opts *opts)
-{
-    struct latch latch = {0};
-    struct forecast f;
-    return tell(&opts->common, forecast_sormadup(&f, opts, &latch) == 0 ? &f : NULL, &latch);
 }

@@ -51,7 +51,7 @@ static void tell_merge(const struct rank_parts *s, size_t n_runs)
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
     mpi_wait_allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM);
     if (s->team.rank == 0)
-        bam_sort_tell_merge(&s->opts->order, all[0], all[1]);
+        sorted_tell_merge(&s->opts->order, all[0], all[1]);
 }
 
 /* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be
@@ -90,7 +90,7 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
     };
     if (rank_lists_make(&s->lists, &s->a.arenas) < 0)
         return latch_fail(&s->b.latch, "out of memory for the list of sublists");
-    if (!in_memory && bam_sort_prepare_merge(&s->a, merge) < 0)
+    if (!in_memory && sorted_prepare_merge(&s->a, merge) < 0)
         return latch_fail(&s->b.latch, "%s", s->a.latch.message);
     tell_merge(s, merge->runs.n);
     how.lists = s->lists.all;
@@ -100,7 +100,7 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
     if (splitters_make(&s->splitters, &how) < 0 || (in_memory && share_out(s, &how) < 0))
         return -1;
     if (in_memory && !s->keeps)
-        return bam_sort_prepare_merge(&s->a, merge);
+        return sorted_prepare_merge(&s->a, merge);
     return 0;
 }
 
@@ -109,7 +109,7 @@ static int begin_exchange(struct rank_parts *s)
     struct merge_ring_options merge = {.n_arenas = 0};
     if (divide(s, &merge) < 0)
         return -1;
-    if (!s->keeps && bam_sort_begin_merge(&s->a, &merge) < 0)
+    if (!s->keeps && sorted_begin_merge(&s->a, &merge) < 0)
         return latch_fail(&s->b.latch, "%s", s->a.latch.message);
     struct exchange_records records = {
         .shares = s->keeps ? &s->shares : NULL,

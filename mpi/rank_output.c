@@ -16,12 +16,12 @@
 static int begin_merge(struct rank_parts *s, size_t *n_runs)
 {
     struct merge_ring_options how;
-    if (bam_sort_prepare_merge(&s->b, &how) < 0)
+    if (sorted_prepare_merge(&s->b, &how) < 0)
         return -1;
     if (s->keeps)
         rank_lists_merge(&s->lists, &s->shares, s->team.rank, &s->a.arenas, &s->b.arenas, &how);
     *n_runs = how.runs.n;
-    return bam_sort_begin_merge(&s->b, &how);
+    return sorted_begin_merge(&s->b, &how);
 }
 
 static uint64_t records_to_write(const struct rank_parts *s)

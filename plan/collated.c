@@ -10,10 +10,6 @@
 #include "plan/sort_memory.h"
 #include "write/written.h"
 
-/* What both plans count, though it is there once, as what decodes the input is: of the program, and what is not used
- * where nothing is written. */
-static const size_t TWICE = (size_t)12 << 20;
-
 struct lent_slice {
     struct record_slice records;
     atomic_int users;
@@ -94,58 +90,61 @@ static size_t lent_memory(const struct memory_rings *behind)
     return (count_lent(behind->job.n_threads) + behind->merge_ranges) * SORTED_SLICE;
 }
 
-/* Of the sort in front of one with the options `behind`. */
-static struct sort_opts share_memory(const struct sort_opts *behind, const struct sort_inputs *in, uint64_t left)
+/* Of the sort in front: half of what the one behind leaves for arenas. The inputs are open, with those rings. */
+static struct memory_rings divide(const struct sort_opts *behind, const struct memory_rings *rings,
+                                  const struct sort_inputs *in, struct output_use output)
 {
-    struct sort_opts opts = *behind;
-    opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
-    opts.memory = left / 2 + TWICE + in->memory;
-    opts.memory_beside = 1;                      /* more is no error here */
-    opts.progress = PROGRESS_NEVER;
-    opts.in.reference = NULL;                    /* it is open, and was warned of */
-    return opts;
-}
-
-/* What the sort behind must count of that. */
-static size_t counted_behind(const struct memory_plan *plan, const struct sort_inputs *in)
-{
-    return (size_t)memory_plan_takes(plan) - TWICE - in->memory;
+    size_t fixed = sort_memory_plan_any(rings, behind, in, output).fixed;
+    struct memory_job job = rings->job;
+    job.all = job.all > fixed ? (job.all - fixed) / 2 : 0;
+    job.level = 0;
+    job.within = true;
+    struct memory_rings ours = memory_plan_rings(&job);
+    ours.source_slots = rings->source_slots;
+    ours.sam = rings->sam;
+    return ours;
 }
 
 size_t collated_memory(const struct sort_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
-                       uint64_t left)
+                       struct output_use output)
 {
-    struct sort_opts opts = share_memory(behind, in, left);
-    struct memory_rings ours = sort_memory_rings(&opts, &opts.in, MEMORY_PARTS, false);
-    ours.source_slots = rings->source_slots;
-    struct output_use output = {.beside = lent_memory(rings)};
-    struct memory_plan plan = sort_memory_plan_any(&ours, &opts, in, output);
-    return counted_behind(&plan, in);
+    struct memory_rings ours = divide(behind, rings, in, output);
+    struct output_use lent = {.beside = lent_memory(rings)};
+    struct memory_plan plan = sort_memory_plan_any(&ours, behind, in, lent);
+    return (size_t)memory_plan_takes(&plan);
 }
 
-static int open_sort(struct collated *c, uint64_t left)
+static int open_sort(struct collated *c, size_t beside)
 {
+    struct sorted *behind = c->behind;
+    struct output_use output = sorted_output(behind);
+    output.beside += beside;
+    struct memory_rings rings = divide(behind->opts, &behind->rings, &behind->in, output);
     struct sorted_options how = {
         .opts = &c->opts,
         .in = &c->opts.in,
         .part = &c->whole,
-        .size_hint = c->opts.size_hint,
-        .stats = c->behind->stats,
+        .size_hint = behind->opts->size_hint,
+        .rings = &rings,
+        .stats = behind->stats,
     };
-    struct sorted *behind = c->behind;
-    c->opts = share_memory(behind->opts, &behind->in, left);
+    c->opts = *behind->opts;
+    c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
+    c->opts.memory_beside = 1;                   /* more is no error here */
+    c->opts.progress = PROGRESS_NEVER;
+    c->opts.in.reference = NULL;                 /* it is open, and was warned of */
     c->n_lent = count_lent(c->opts.n_threads);
     c->whole = (struct input_part){.opened = behind->in.each, .is_last = true, .beside = lent_memory(&behind->rings)};
     c->lent = calloc(c->n_lent, sizeof *c->lent);
     if (!c->lent)
-        return latch_fail(&c->behind->latch, "out of memory");
+        return latch_fail(&behind->latch, "out of memory");
     return sorted_open(&c->sort, &how, NULL) < 0 ? collated_stop(c) : 0;
 }
 
-int collated_open(struct collated *c, struct sorted *behind, uint64_t left, const char *command_line)
+int collated_open(struct collated *c, struct sorted *behind, size_t beside, const char *command_line)
 {
     *c = (struct collated){.behind = behind, .window.more = more};
-    if (open_sort(c, left) < 0)
+    if (open_sort(c, beside) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, SAMTOOLS_VERSION_OF_BOTH, command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", sort_opts_input(behind->opts));
@@ -155,10 +154,7 @@ int collated_open(struct collated *c, struct sorted *behind, uint64_t left, cons
     if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
         return -1;
     behind->sam = behind->in.each->header.sam;
-    size_t takes = counted_behind(&c->sort.plan, &behind->in);
     behind->in.n_sam = 0;                        /* it is parsed by this sort */
-    behind->in.beside += takes;
-    behind->in.grows = takes + behind->in.memory;        /* rings are larger in a larger plan: more than enough */
     return 0;
 }
 

@@ -32,15 +32,15 @@ struct collated {
     uint32_t n_lent, current;
 };
 
-/* Bytes that it takes, beside what the plan of the sort behind counts anyway: of the opened inputs, with these rings,
- * if that leaves so many bytes for arenas. For a forecast. */
+/* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, has opened the
+ * inputs, and has `output` beside itself but for this sort. */
 size_t collated_memory(const struct sort_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
-                       uint64_t left);
+                       struct output_use output);
 
-/* Takes over the input of `behind`, which is opening, and puts the window in its place. left: see struct
- * sorted_options. command_line: of the @PG line; NULL: none. -1: the error is recorded in the latch of `behind`; finish
- * and close it all the same. */
-int collated_open(struct collated *collated, struct sorted *behind, uint64_t left, const char *command_line);
+/* Takes over the input of `behind`, which is opening, and puts the window in its place. beside: bytes of all that is
+ * around the sort behind, but for this one. command_line: of the @PG line; NULL: none. -1: the error is recorded in the
+ * latch of `behind`; finish and close it all the same. */
+int collated_open(struct collated *collated, struct sorted *behind, size_t beside, const char *command_line);
 
 /* The error of this sort is also that of the one behind, if it has none. Always returns -1. */
 int collated_stop(const struct collated *collated);

@@ -4,7 +4,6 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "order/bam_key.h"
-#include "plan/collated.h"
 #include "plan/forecast.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
@@ -13,10 +12,9 @@
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
+#include "plan/sormadup.h"
 #include "plan/sormadup_opts.h"
 #include "plan/sort_memory.h"
-#include "plan/sorted.h"
-#include "plan/sorted_source.h"
 #include "read/input_format.h"
 #include "read/input_sample.h"
 #include "spill/spill_policy.h"
@@ -46,34 +44,22 @@ static bool all_files(const struct sort_opts *o)
 struct planned {
     const struct memory_job *job;
     const struct sort_opts *opts;
-    const struct sort_inputs *in;
+    struct sort_inputs in;
     struct output_use output;
-    size_t passes_on;            /* of a sormadup, see struct sorted_options ... */
-    bool collates;               /* ... that has two sorts */
+    struct sormadup_use use;     /* what `output` counts of a sormadup */
 };
 
-static struct planned plan_for(const struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in,
-                               struct output_use output, const struct memory_rings *rings)
+/* Of the opened inputs; output: of the files. */
+static void plan_for(struct planned *p, const struct forecast *f, const struct sort_opts *opts,
+                     const struct sort_inputs *in, struct output_use output, const struct memory_rings *rings)
 {
-    size_t passes_on = f->fixes ? sorted_source_beside(opts->n_threads) : 0;
-    return (struct planned){&rings->job, opts, in, output, passes_on, f->collates};
-}
-
-/* Bytes of the sort that collates. */
-static size_t collating(const struct planned *p, const struct memory_rings *rings)
-{
-    struct output_use output = p->output;
-    output.beside += sorted_beside(rings, p->passes_on);
-    uint64_t all = rings->job.all, fixed = sort_memory_plan_any(rings, p->opts, p->in, output).fixed;
-    return p->collates ? collated_memory(p->opts, rings, p->in, all > fixed ? all - fixed : 0) : 0;
-}
-
-/* With what a sormadup has beside the sort. */
-static struct output_use output_of(const struct planned *p, const struct memory_rings *rings)
-{
-    struct output_use output = p->output;
-    output.beside += sorted_beside(rings, p->passes_on) + collating(p, rings);
-    return output;
+    *p = (struct planned){.job = &rings->job, .opts = opts, .in = *in, .output = output};
+    if (f->of != FORECAST_SORMADUP)
+        return;
+    p->use = (struct sormadup_use){opts, *in, output, f->collates};
+    p->output.more = sormadup_beside;
+    p->output.arg = &p->use;
+    p->in.n_sam = 1 + (f->collates ? 0 : in->n_sam);     /* the other sort parses them */
 }
 
 /* --------------------------------------------------------------- decisions */
@@ -82,7 +68,7 @@ static struct output_use output_of(const struct planned *p, const struct memory_
  * after it leave room for what is kept packed in memory, and the last one stays. */
 static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 {
-    if (f->marks) {
+    if (f->of == FORECAST_MARKDUP) {
         f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->cost.packed;
         return;
     }
@@ -113,7 +99,7 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
 /* Of a sormadup that spills nothing, few records wait for their marks, and the other sort has what there is, too. */
 static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
-    size_t reserved = output_of(p, rings).beside - p->output.beside - p->passes_on;
+    size_t reserved = sormadup_beside(&p->use, rings) - sormadup_marking_least(f->n_threads);
     if (f->sampled && !f->spills)
         f->memory += (f->collates ? (uint64_t)f->with_keys : 0) - (uint64_t)reserved;
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
@@ -124,29 +110,28 @@ static void forecast_memory(struct forecast *f, const struct memory_plan *plan, 
 {
     enum { LARGE_TIMES = 3,                      /* while it is read, or put to the sink */
            FIXED_TAGS = 24 };                    /* bytes that fixmate -m adds to a record: MC, MQ and ms */
-    f->marks = plan->rings.job.holds;
-    f->merges = plan->rings.job.in_chunks && !f->marks;
+    bool marks = f->of == FORECAST_MARKDUP, fixes = f->of == FORECAST_SORMADUP, merges = f->of == FORECAST_MERGE;
     f->large = sample && !plan->rings.job.in_chunks && sample->largest > plan->arena_size ? sample->largest : 0;
     f->memory_of_large = LARGE_TIMES * f->large;
     uint64_t takes = memory_plan_takes(plan);
-    f->memory_most = (f->marks && takes < plan->rings.job.all ? plan->rings.job.all : takes) + f->memory_of_large;
+    f->memory_most = (marks && takes < plan->rings.job.all ? plan->rings.job.all : takes) + f->memory_of_large;
     f->memory = f->memory_most;
     f->fits = 2 * (uint64_t)plan->arena_size;
     f->sampled = sample && sample->n > 0;
     if (f->sampled) {
         f->record_bytes = sample->all_bytes;
         f->records = sample->all_records;
-        f->with_keys = f->record_bytes + f->records * (double)(sizeof(struct bam_key) + (f->fixes ? FIXED_TAGS : 0));
+        f->with_keys = f->record_bytes + f->records * (double)(sizeof(struct bam_key) + (fixes ? FIXED_TAGS : 0));
     }
-    if (f->marks)
+    if (marks)
         forecast_waiting(f, plan);
-    if (f->marks || !f->sampled)
+    if (marks || !f->sampled)
         return;
     struct spill_outlook outlook = {.records = f->record_bytes, .with_keys = f->with_keys,
                                     .arena_size = plan->arena_size};
-    f->spills = !f->merges && spill_policy_will_fit(&outlook) == 0;
+    f->spills = !merges && spill_policy_will_fit(&outlook) == 0;
     f->memory = f->spills ? plan->fixed + 2 * (uint64_t)plan->arena_size
-              : plan->fixed - plan->spilling + (f->merges ? 0 : (uint64_t)f->with_keys);
+              : plan->fixed - plan->spilling + (merges ? 0 : (uint64_t)f->with_keys);
     f->memory += f->memory_of_large;
 }
 
@@ -155,7 +140,7 @@ static bool fits(const struct planned *p, uint64_t all, double with_keys)
     struct memory_job job = *p->job;
     job.all = all;
     struct memory_rings rings = memory_plan_rings(&job);
-    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, p->in, output_of(p, &rings));
+    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, &p->in, p->output);
     struct spill_outlook outlook = {.with_keys = with_keys, .arena_size = plan.arena_size};
     return spill_policy_will_fit(&outlook) > 0;
 }
@@ -217,8 +202,8 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
         return;
     double merged = MERGED * c->sort + c->find;
     double marked = c->inflate + c->find;        /* keys, sets and a copy of all take about as long as reading them */
-    double ordered = f->merges ? merged : f->marks ? marked : c->sort;
-    double before = f->fixes ? 2 * marked : 0;   /* fixing them takes about as long, too */
+    double ordered = f->of == FORECAST_MERGE ? merged : f->of == FORECAST_MARKDUP ? marked : c->sort;
+    double before = f->of == FORECAST_SORMADUP ? 2 * marked : 0;   /* fixing them takes about as long, too */
     before += f->collates ? c->sort + c->find : 0;
     double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
     double each = before + copied + ordered + c->deflate;
@@ -238,139 +223,133 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
 /* ------------------------------------------------------------ all together */
 
 /* sam: the header of the output. */
-static int look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
-                const struct memory_rings *rings, struct latch *latch)
+static void look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
+                 const struct memory_rings *rings)
 {
     struct input_sample sample;
-    struct planned planned = plan_for(f, opts, in, written_use(&opts->out, sam, rings), rings);
-    int result = -1;
+    struct planned planned;
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, rings, opts, in, output_of(&planned, rings), latch) < 0)
-        return -1;
-    if (input_sample_take(&sample, in, latch) < 0)
+    plan_for(&planned, f, opts, in, written_use(&opts->out, sam, rings), rings);
+    if (sort_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) < 0)
+        return;
+    if (input_sample_take(&sample, in, &f->latch) < 0)
         goto out;
     f->looked = true;
     if (f->copies && !f->copies_none)
         f->copies_none = merged_inputs_copy_none(in, !rings->job.in_chunks);
     f->file_bytes = in->length;
     forecast_memory(f, &plan, &sample);
-    if (f->fixes)
+    if (f->of == FORECAST_SORMADUP)
         forecast_beside(f, &planned, rings);
     if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
-        latch_fail(latch, "out of memory");
+        latch_fail(&f->latch, "out of memory");
         goto out;
     }
     if (f->spills) {
         forecast_runs(f, &plan);
-        f->memory_to_fit = f->marks ? 0 : memory_to_fit(&planned, f->with_keys);
+        f->memory_to_fit = f->of == FORECAST_MARKDUP ? 0 : memory_to_fit(&planned, f->with_keys);
     }
     if (f->sampled)
         forecast_time(f, opts);
-    result = 0;
 out:
     input_sample_close(&sample);
-    return result;
 }
 
 /* Without looking at the inputs, of which n are read in chunks. */
-static int foresee(struct forecast *f, const struct sort_opts *opts, const struct memory_rings *rings, size_t n,
-                   struct latch *latch)
+static void foresee(struct forecast *f, const struct sort_opts *opts, const struct memory_rings *rings, size_t n)
 {
     const struct sort_inputs none = {.n_sam = n};
-    struct planned planned = plan_for(f, opts, &none, (struct output_use){0}, rings);
+    struct planned planned;
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, rings, opts, &none, output_of(&planned, rings), latch) < 0)
-        return -1;
-    forecast_memory(f, &plan, NULL);
-    return 0;
+    plan_for(&planned, f, opts, &none, (struct output_use){0}, rings);
+    if (sort_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) == 0)
+        forecast_memory(f, &plan, NULL);
+}
+
+static struct forecast begin(enum forecast_of of, const struct sort_opts *opts)
+{
+    return (struct forecast){.of = of, .n_threads = opts->n_threads, .cpus = machine_cpus()};
 }
 
 /* What is known of copied blocks before the inputs are opened. */
-static struct forecast begin(const struct merge_opts *opts)
+static struct forecast begin_merge(enum forecast_of of, const struct merge_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
-    bool copies = o->out.copies;
-    return (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .copies = copies,
-                             .copies_none = copies ? merged_copies_none(opts) : NULL};
+    struct forecast f = begin(of, &opts->common);
+    f.copies = opts->common.out.copies;
+    f.copies_none = f.copies ? merged_copies_none(opts) : NULL;
+    return f;
 }
 
-int forecast_make(struct forecast *f, const struct sort_opts *opts, struct latch *latch)
+struct forecast forecast_sort(const struct sort_opts *opts)
 {
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
-    *f = begin(&(struct merge_opts){.common = *opts, .sorts = true});
-    if (!all_files(opts))
-        return foresee(f, opts, &rings, 0, latch);
-    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
-    int result = sort_inputs_open(&in, &how) < 0 ? -1 : look(f, opts, &in, in.each->header.sam, &rings, latch);
+    struct forecast f = begin_merge(FORECAST_SORT, &(struct merge_opts){.common = *opts, .sorts = true});
+    if (!all_files(opts)) {
+        foresee(&f, opts, &rings, 0);
+        return f;
+    }
+    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, &f.latch, NULL);
+    if (sort_inputs_open(&in, &how) == 0)
+        look(&f, opts, &in, in.each->header.sam, &rings);
     sort_inputs_close(&in);
-    return result;
+    return f;
 }
 
-int forecast_merge(struct forecast *f, const struct merge_opts *opts, struct latch *latch)
+struct forecast forecast_merge(const struct merge_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     struct merge_inputs m = {.join = NULL};
-    *f = begin(opts);
-    if (!all_files(o) || (opts->header && !may_look(opts->header)))
-        return foresee(f, o, &rings, o->in.n, latch);
-    int result = merge_inputs_open(&m, opts, &rings, latch, NULL) < 0 ? -1 : look(f, o, &m.in, m.sam, &rings, latch);
-    for (size_t i = 0; i < m.in.n && result == 0; i++) {
-        f->n_bam += m.in.each[i].format->framing != INPUT_RECORDS;
-        f->n_sam += input_format_is_sam(m.in.each[i].format);
+    struct forecast f = begin_merge(FORECAST_MERGE, opts);
+    if (!all_files(o) || (opts->header && !may_look(opts->header))) {
+        foresee(&f, o, &rings, o->in.n);
+        return f;
     }
-    f->n_references = result == 0 ? (size_t)sam_hdr_nref(m.sam) : 0;
+    if (merge_inputs_open(&m, opts, &rings, &f.latch, NULL) == 0)
+        look(&f, o, &m.in, m.sam, &rings);
+    for (size_t i = 0; i < m.in.n && f.looked; i++) {
+        f.n_bam += m.in.each[i].format->framing != INPUT_RECORDS;
+        f.n_sam += input_format_is_sam(m.in.each[i].format);
+    }
+    f.n_references = f.looked ? (size_t)sam_hdr_nref(m.sam) : 0;
     merge_inputs_close(&m);
-    return result;
+    return f;
 }
 
-int forecast_markdup(struct forecast *f, const struct markdup_opts *opts, struct latch *latch)
+struct forecast forecast_markdup(const struct markdup_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
-    struct marked m = {.latch = latch};
-    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .keeps = opts->others};
+    struct forecast f = begin(FORECAST_MARKDUP, o);
+    struct marked m = {.latch = &f.latch};
+    f.keeps = opts->others;
     if (!all_files(o)) {
         struct memory_rings rings = marked_rings(o);
-        return foresee(f, o, &rings, o->in.n, latch);
+        foresee(&f, o, &rings, o->in.n);
+        return f;
     }
-    int result = marked_look(&m, opts) < 0 ? -1 : look(f, o, &m.in, m.sam, &m.rings, latch);
+    if (marked_look(&m, opts) == 0)
+        look(&f, o, &m.in, m.sam, &m.rings);
     marked_look_end(&m);
-    return result;
+    return f;
 }
 
-/* The header decides whether records are collated, unless the command line does; as in bam_sormadup.c. */
-static int look_at_grouping(struct forecast *f, const struct sormadup_opts *opts, struct sort_inputs *in,
-                            const struct memory_rings *rings, struct latch *latch)
-{
-    const struct sort_opts *o = &opts->common;
-    sam_hdr_t *sam = in->each->header.sam;
-    int in_order = bam_header_says(sam, "coordinate");
-    if (in_order < 0)
-        return latch_fail(latch, "out of memory for the header");
-    in->n_sam++;
-    f->collates = opts->collate || in_order;
-    struct planned planned = plan_for(f, o, in, written_use(&o->out, sam, rings), rings);
-    in->grows = f->collates ? collating(&planned, rings) + in->memory : 0;
-    return 0;
-}
-
-int forecast_sormadup(struct forecast *f, const struct sormadup_opts *opts, struct latch *latch)
+struct forecast forecast_sormadup(const struct sormadup_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
-    *f = (struct forecast){.n_threads = o->n_threads, .cpus = machine_cpus(), .fixes = true};
+    struct forecast f = begin(FORECAST_SORMADUP, o);
     if (!all_files(o)) {
-        f->collates = opts->collate;
-        return foresee(f, o, &rings, 1, latch);
+        f.collates = opts->collate;
+        foresee(&f, o, &rings, 0);
+        return f;
     }
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, latch, NULL);
-    int result = sort_inputs_open(&in, &how);
-    if (result == 0)
-        result = look_at_grouping(f, opts, &in, &rings, latch);
-    if (result == 0)
-        result = look(f, o, &in, in.each->header.sam, &rings, latch);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
+    int collates = sort_inputs_open(&in, &how) < 0 ? -1 : sormadup_collates(opts, &in, &f.latch);
+    f.collates = collates > 0;
+    if (collates >= 0)
+        look(&f, o, &in, in.each->header.sam, &rings);
     sort_inputs_close(&in);
-    return result;
+    return f;
 }

@@ -6,23 +6,26 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/latch.h"
 #include "plan/calibration.h"
 
-struct latch;
 struct markdup_opts;
 struct merge_opts;
 struct sormadup_opts;
 struct sort_opts;
 
+/* What is foretold. A merge keeps and spills nothing: what is told of that is 0. markdup keeps records, nobody knows
+ * how long. sormadup is a sort with fixmate and markdup at its ends. */
+enum forecast_of { FORECAST_SORT, FORECAST_MERGE, FORECAST_MARKDUP, FORECAST_SORMADUP };
+
 /* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
 struct forecast {
+    struct latch latch;          /* of the error if it failed: an input that could not be read in earnest either */
+    enum forecast_of of;
     bool looked;                 /* the inputs are files, and their headers were read */
     bool sampled;                /* and all are BAM, with records: what follows is estimated */
-    bool merges;                 /* nothing is kept or spilled: what is told of that is 0 */
-    bool marks;                  /* duplicates are marked: records are kept, nobody knows how long ... */
-    bool keeps;                  /* ... or all of them until the end */
-    bool fixes;                  /* a sormadup's: a sort with fixmate and markdup at its ends ... */
-    bool collates;               /* ... and another one before it, of as many records: what is told is of both */
+    bool keeps;                  /* a markdup: all records wait until the end */
+    bool collates;               /* a sormadup: another sort comes first, of as many records. What is told is of both */
     size_t n_bam, n_sam;         /* inputs of these formats ... */
     size_t n_references;         /* ... and @SQ lines of the output, both of a merge, if they were looked at */
     double records, record_bytes;
@@ -53,10 +56,9 @@ struct forecast {
     double copied_wall_s;        /* ... and wall_s; both 0: not known */
 };
 
-/* -1: failed, and the error is recorded in the latch: an input that could not be read in earnest either. */
-int forecast_make(struct forecast *forecast, const struct sort_opts *opts, struct latch *latch);
-int forecast_merge(struct forecast *forecast, const struct merge_opts *opts, struct latch *latch);
-int forecast_markdup(struct forecast *forecast, const struct markdup_opts *opts, struct latch *latch);
-int forecast_sormadup(struct forecast *forecast, const struct sormadup_opts *opts, struct latch *latch);
+struct forecast forecast_sort(const struct sort_opts *opts);
+struct forecast forecast_merge(const struct merge_opts *opts);
+struct forecast forecast_markdup(const struct markdup_opts *opts);
+struct forecast forecast_sormadup(const struct sormadup_opts *opts);
 
 #endif

@@ -203,11 +203,12 @@ static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t 
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
-    size_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(0, r->source_slots);
+    size_t input = (job->within ? 0 : read_ahead_memory(r->piece_size, r->n_pieces))
+                 + bgzf_source_memory(0, r->source_slots);
     return inputs_at_once(job) * input + bgzf_source_memory(job->n_threads, 0)
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + (job->in_chunks ? r->sam.source_slots : r->source_slots) * job->found
-         + sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size)
+         + (job->within ? 0 : sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size))
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
 }
 
@@ -231,17 +232,22 @@ static size_t header_memory(const struct memory_use *use)
          : PLAIN_COPIES * use->header + PLAIN_REFERENCE * use->references;
 }
 
-static size_t output_memory(const struct output_use *use, size_t all)
+static size_t output_memory(const struct output_use *use, const struct memory_rings *rings)
 {
-    return use->htslib + use->beside + clamp((size_t)use->references, 0, all / HTSLIB_SHARE);
+    return use->htslib + use->beside + clamp((size_t)use->references, 0, all_of(rings->job.all) / HTSLIB_SHARE)
+         + (use->more ? use->more(use->arg, rings) : 0);
+}
+
+/* What is there once, however many sorts there are. */
+static size_t process_memory(const struct memory_job *job, const struct memory_use *use)
+{
+    return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->stats;
 }
 
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     const struct memory_rings *r = &p->rings;
-    return program_memory(&r->job) + (size_t)r->job.n_threads * PER_THREAD + use->htslib + use->stats + rings_memory(r)
-         + output_memory(&use->output, all_of(r->job.all))
-         + use->n_sam * r->sam.bytes
+    return process_memory(&r->job, use) + rings_memory(r) + output_memory(&use->output, r) + use->n_sam * r->sam.bytes
          + header_memory(use)
          + (r->job.holds ? marked_flow_memory(r->job.n_threads, r->sam.records_size) : 0)
          + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size)

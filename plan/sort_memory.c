@@ -118,6 +118,5 @@ int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings,
     *plan = memory_plan_make(rings, &use);
     if (opts->memory_beside > 0 || memory_plan_takes(plan) <= opts->memory)
         return 0;
-    use.output.beside += inputs->grows;
     return too_little(rings, opts, &use, latch);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
+#include <htslib/hts_log.h>
 #include "bam/far_pos.h"
 #include "plan/sort_opts.h"
 #include "base/stats.h"
@@ -75,47 +77,38 @@ static int prepare_order(struct sorted *s)
     return 0;
 }
 
-size_t sorted_beside(const struct memory_rings *rings, size_t passes_on)
-{
-    enum { SHARE = 6 };                          /* one byte of so many is for who takes the records */
-    size_t share = (size_t)(rings->job.all / SHARE);
-    return passes_on && share > passes_on ? share : passes_on;
-}
-
-/* Of the other half, and of who takes the records. */
-static struct output_use output_use(struct sorted *s, size_t passes_on)
+struct output_use sorted_output(const struct sorted *s)
 {
     struct output_use output = {0};
-    s->beside = sorted_beside(&s->rings, passes_on);
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
-    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0) + s->beside;
+    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
     return output;
 }
 
 /* The second half of the plan: the headers are read, and the index of -I is made. */
-static int plan_memory(struct sorted *s, size_t passes_on)
+static int plan_memory(struct sorted *s, const struct sorted_between *between)
 {
-    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output_use(s, passes_on), &s->latch);
+    struct output_use output = sorted_output(s);
+    output.more = between ? between->beside : NULL;
+    output.arg = between ? between->arg : NULL;
+    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 
 /* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
-static int fix_input(struct sorted *s, const struct sorted_options *how)
+static int fix_input(struct sorted *s, const struct sorted_between *between)
 {
-    const struct fixmate_rules *fixes = how->fixes;
-    int in_order = bam_header_says(s->sam, "coordinate");
-    struct memory_plan plan = sort_memory_plan_any(&s->rings, s->opts, &s->in, output_use(s, how->passes_on));
-    uint64_t all = s->rings.job.all, left = all > plan.fixed ? all - plan.fixed : 0;
-    if (in_order >= 0 && how->group(how->arg, s, in_order, left) < 0)
+    bool drops = between->fixes->drops;
+    if (between->group(between->arg, s) < 0)
         return -1;
-    s->rules = *fixes;
+    s->rules = *between->fixes;
     s->rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
-    if (in_order < 0 || !s->reference_lengths)
+    if (!s->reference_lengths)
         return latch_fail(&s->latch, "out of memory for the header");
     s->in.each->fixes = &s->rules;
     s->in.n_sam++;                               /* its records go through chunks once more */
-    s->in.size = fixes->drops ? 0 : s->in.size;
-    s->in.size_known = s->in.size_known && !fixes->drops;
+    s->in.size = drops ? 0 : s->in.size;
+    s->in.size_known = s->in.size_known && !drops;
     return 0;
 }
 
@@ -126,7 +119,7 @@ static int open_inputs(struct sorted *s, const struct sorted_options *options)
     if (sort_inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
-    return options->fixes ? fix_input(s, options) : 0;
+    return options->between ? fix_input(s, options->between) : 0;
 }
 
 static int open_spill(struct sorted *s)
@@ -200,18 +193,50 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
         return latch_fail(&s->latch, "out of memory");
     stats_phase(s->stats, PHASE_OPEN);
     progress_start(&s->progress, s->opts->progress, s->stats);
-    s->rings = sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
-    if (s->part && s->part->opened)              /* by who did not know this plan */
-        s->rings.source_slots = s->part->opened->n_slots;
+    s->rings = how->rings ? *how->rings
+             : sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
-        || plan_memory(s, how->passes_on) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
+        || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
         || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
         return -1;
-    if (how->passes_on)
+    if (how->between)
         s->sink = NULL;
     s->progress.file_bytes = (double)s->in.length;
     s->progress.data_bytes = (double)how->size_hint;
     return 0;
+}
+
+/* ------------------------------------------------------------------- merge */
+
+void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
+{
+    bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
+    if (n_runs > 0 && is_told)
+        fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
+                (unsigned long long)n_runs, (unsigned long long)n_sublists);
+}
+
+/* Runs come back, a slice at a time, into the arena that is free by now. */
+int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
+{
+    struct bam_arena *spare = arenas_other(&s->arenas);
+    *how = (struct merge_ring_options){
+        .arenas = {spare, s->arenas.filled},
+        .n_arenas = 2,
+        .sink = s->sink,
+        .n_ranges = s->rings.merge_ranges,
+        .n_spare = s->rings.merge_spare,
+        .n_records = s->rings.merge_records,
+        .n_threads = s->opts->n_threads,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
+}
+
+int sorted_begin_merge(struct sorted *s, const struct merge_ring_options *how)
+{
+    return (s->merge = merge_ring_open(how)) ? 0 : -1;
 }
 
 /* ----------------------------------------------------------------- closing */

@@ -18,29 +18,32 @@
 
 struct input_part;
 struct input_request;
+struct merge_ring_options;
 struct record_sink;
 struct sort_opts;
+struct sort_order;
 struct sorted;
 struct written;
 
-/* Bytes for who takes the merged records and needs so many at least; 0: nobody does. */
-size_t sorted_beside(const struct memory_rings *rings, size_t passes_on);
+/* Of a sort whose records are fixed where they are read, and whose merged ones are copied, and go through somebody's
+ * hands before they are put to the sink. */
+struct sorted_between {
+    const struct fixmate_rules *fixes;   /* as fixmate writes them, but for the lengths, which the header tells */
+    /* The inputs are open and their headers are read. It may put another input in their place, which is grouped by
+     * name. -1: the error is recorded in the latch. */
+    int (*group)(void *arg, struct sorted *sorted);
+    memory_beside_fn *beside;    /* of all that is around the sort, once they are grouped */
+    void *arg;                   /* of both */
+};
 
 struct sorted_options {
     const struct sort_opts *opts;    /* but for ... */
     const struct input_request *in;
     const struct input_part *part;   /* what is read of each input; NULL: all */
     uint64_t size_hint;
-    const struct fixmate_rules *fixes;   /* records are sorted as fixmate writes them, all of one input, but for the
-                                  * lengths, which the header tells; NULL: as they are */
-    /* The header of the input that is to be fixed has been read; in_order: it says that it is sorted by coordinate. It
-     * may put another input in its place, which is grouped by name, and take some of the bytes that are left for the
-     * arenas: then in.beside counts them. -1: the error is recorded in the latch. */
-    int (*group)(void *arg, struct sorted *sorted, bool in_order, uint64_t left);
-    void *arg;
+    const struct sorted_between *between;    /* NULL: records are sorted as they are, and put to the sink */
+    const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
     struct stats *stats;         /* of another sort, which stops them; NULL: it has its own */
-    size_t passes_on;            /* the merged records are copied, and go through somebody's hands before they are put
-                                  * to the sink, who needs so many bytes at least; 0: they are not */
 };
 
 struct sorted {
@@ -52,9 +55,8 @@ struct sorted {
     struct progress progress;
     struct memory_watch watch;   /* the driver starts it */
     struct sort_inputs in;
-    struct fixmate_rules rules;  /* of options->fixes */
+    struct fixmate_rules rules;  /* of between->fixes */
     int64_t *reference_lengths;  /* its lengths */
-    size_t beside;               /* bytes for who takes the merged records, if they are passed on; else 0 */
     struct written *to;          /* the other half; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
     struct memory_rings rings;   /* memory, before anything is opened ... */
@@ -76,6 +78,18 @@ struct sorted {
  * options' output; NULL: there is none. Both halves are zero; only the latch may be in use. -1: the error is recorded
  * in the latch; finish it all the same. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
+
+/* What the other half takes, and what the order needs: for the plan. */
+struct output_use sorted_output(const struct sorted *sorted);
+
+/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
+int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
+
+/* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
+int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
+
+/* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
+void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 /* Gives the outputs of the other half their names, unless the latch holds an error; it may get one here. Closes both
  * halves, ends the line of progress, and stops the stats, which measure this too, and stay. A team of n_threads does it

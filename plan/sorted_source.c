@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/stats.h"
+#include "merge/merge_ring.h"
+#include "plan/sort_opts.h"
 #include "plan/sorted_source.h"
 #include "read/record_slice.h"
 
@@ -64,11 +66,10 @@ static uint32_t count_slices(int n_threads)
     return (uint32_t)n_threads + SLICES_MORE;
 }
 
-size_t sorted_source_beside(int n_threads)
+size_t sorted_source_memory(int n_threads)
 {
     enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
-    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE)
-         + marked_flow_memory(n_threads, SORTED_SLICE);
+    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
 }
 
 /* Records of a slice, judged by all of them. */
@@ -79,7 +80,7 @@ static size_t records_of_slice(const struct sorted *s)
 }
 
 /* A range that needs another pass keeps all others waiting for it: one of runs has as much as one of their slices. */
-int sorted_source_open(struct sorted_source *s, struct sorted *sorted, struct merge_ring_options *how)
+static int open_copies(struct sorted_source *s, struct sorted *sorted, struct merge_ring_options *how)
 {
     uint32_t most = count_slices(how->n_threads);
     how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
@@ -91,6 +92,16 @@ int sorted_source_open(struct sorted_source *s, struct sorted *sorted, struct me
     how->n_spare = 0;
     s->slices = calloc(s->n_slices, sizeof *s->slices);
     return s->slices ? 0 : latch_fail(&sorted->latch, "out of memory");
+}
+
+int sorted_source_begin(struct sorted_source *s, struct sorted *sorted)
+{
+    struct merge_ring_options how;
+    if (sorted_prepare_merge(sorted, &how) < 0 || open_copies(s, sorted, &how) < 0
+        || sorted_begin_merge(sorted, &how) < 0)
+        return -1;
+    sorted_tell_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);
+    return 0;
 }
 
 void sorted_source_close(struct sorted_source *s)

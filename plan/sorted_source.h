@@ -4,7 +4,6 @@
 #ifndef SORTED_SOURCE_H
 #define SORTED_SOURCE_H
 
-#include "merge/merge_ring.h"
 #include "plan/marked_flow.h"
 #include "plan/sorted.h"
 
@@ -19,15 +18,15 @@ struct sorted_source {
     uint64_t n, checksum;        /* of the records that were taken; sum of record_checksum(), modulo 2^64 */
 };
 
-/* The least that works for the copies, and for marking what is in them: bytes, mostly. */
-size_t sorted_source_beside(int n_threads);
+/* Bytes of the copies, mostly. */
+size_t sorted_source_memory(int n_threads);
 
-/* Makes the copies a part of the merge that is to be opened so. -1: no memory, and the error is recorded in the sort's
- * latch. Either way, close it behind the parallel region. */
-int sorted_source_open(struct sorted_source *source, struct sorted *sorted, struct merge_ring_options *how);
+/* Opens the merge of all that was read, with the copies a part of it, and tells of it. -1: failed, and the error is
+ * recorded in the sort's latch. Either way, close it behind the parallel region. */
+int sorted_source_begin(struct sorted_source *source, struct sorted *sorted);
 void sorted_source_close(struct sorted_source *source);
 
-/* The merge is open: functions of struct marked_source. */
+/* Functions of struct marked_source. */
 enum chunk_state sorted_source_advance(void *source);
 int sorted_source_take(void *source, struct record_slice *slice);
 

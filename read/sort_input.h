@@ -59,7 +59,6 @@ struct sort_inputs {
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding ... */
     size_t beside;               /* ... and what is named of files takes, where only regions are read */
-    size_t grows;                /* by so many bytes at most `beside` grows where there is a little more memory */
     size_t n_sam;                /* of memory_use: how many are SAM, of those that have buffers at one time, and of how
                                   * many, at one time, records are read as they pass */
     bool parsed;                 /* htslib has parsed one of the headers */

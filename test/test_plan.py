@@ -178,6 +178,17 @@ def test_plan_of_sormadup_is_far_from_what_it_takes(gen_bam, desk):
     assert both["records"] == pytest.approx(real["records"], rel=0.05) and real["peak_rss_bytes"] < both["memory_most_bytes"]
 
 
+def test_least_memory_of_sormadup_is_not_enough_or_another_for_plan(gen_bam, tmp_path):
+    """Of both sorts, where it collates; with less than is told, a run says the same."""
+    for path in gen_bam("--size", "4M", "--sorted", "--level", 1), gen_bam("--size", "4M", "--level", 1):
+        told = [re.search(r"(\d+)M is enough", run(["sormadup", *args, path]).stderr)[1]
+                for args in (["--total-memory=24M", "-@2"], ["--total-memory=24M", "-@2", "--plan"])]
+        assert abs(int(told[0]) - int(told[1])) <= 1     # the program itself differs by some pages
+        for less, status in (0, 0), (1, 1):
+            p = run(["sormadup", "-@2", "--total-memory=%dM" % (int(told[0]) + 1 - 3 * less), "-o", tmp_path / "out.bam", path])
+            assert p.returncode == status, (told, p.stderr)
+
+
 # ---------------------------------------------------------------- what it leaves alone
 
 
