@@ -37,14 +37,26 @@ struct sormadup {
 static int compare_fixed(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
-    const struct chunk_reader *chunks = fixed_records_chunks(s->in.each->fixed);
-    const struct chunk_counts *fixed = chunk_reader_counts(chunks);
+    struct chunk_counts fixed = {.seen = 0};
     const struct bam_arena *all = s->arenas.filled;
     uint64_t n = c->collated.source.n, sum = c->collated.source.checksum;
-    if (c->collated.behind && written_compare(s->to, n, sum, fixed->seen, sum) < 0)
+    for (size_t i = 0; i < s->in.n; i++) {
+        const struct chunk_reader *chunks = fixed_records_chunks(s->in.each[i].fixed);
+        const struct chunk_counts *counts = chunk_reader_counts(chunks);
+        if (chunk_reader_compare(chunks) < 0)
+            return -1;
+        fixed.seen += counts->seen;
+        fixed.made += counts->made;
+        fixed.checksum += counts->checksum;
+    }
+    if (c->collated.behind && written_compare(s->to, n, sum, fixed.seen, sum) < 0)
         return -1;
-    return chunk_reader_compare(chunks) < 0 ? -1
-         : written_compare(s->to, fixed->made, fixed->checksum, all->n_records, all->checksum);
+    return written_compare(s->to, fixed.made, fixed.checksum, all->n_records, all->checksum);
+}
+
+static int cannot_change_header(struct sorted *s)
+{
+    return latch_fail(&s->latch, "%s: the header could not be changed", sort_opts_input(s->opts));
 }
 
 /* One @PG line for each step. */
@@ -55,7 +67,7 @@ static int put_header(struct sormadup *c)
     const char *fixmate_line = c->collated.behind ? c->opts->collated_line : c->opts->fixmate_line;
     if (!none && (bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, fixmate_line) < 0
                   || bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->sort_line) < 0))
-        return latch_fail(&s->latch, "%s: the header could not be changed", sort_opts_input(s->opts));
+        return cannot_change_header(s);
     return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
 
@@ -97,6 +109,9 @@ static int group(void *sormadup, struct sorted *s)
 {
     struct sormadup *c = sormadup;
     int collates = sormadup_collates(c->opts, &s->in, &s->latch);
+    if (!s->opts->out.no_pg && c->opts->cat_line && collates >= 0
+        && bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->cat_line) < 0)
+        return cannot_change_header(s);
     c->use = (struct sormadup_use){s->opts, s->in, sorted_output(s), collates > 0};
     const char *line = s->opts->out.no_pg ? NULL : c->opts->collate_line;
     return collates <= 0 ? collates : collated_open(&c->collated, s, sormadup_marking(&s->rings), line);
@@ -136,8 +151,8 @@ static int look_for_lone_mates(struct sormadup *c)
         .latch = &s->latch,
         .stats = s->stats,
     };
-    s->in.each->lone = lone_mates_put;
-    s->in.each->lone_arg = c->lone = lone_mates_open(&how);
+    s->fixes.lone = lone_mates_put;
+    s->fixes.lone_arg = c->lone = lone_mates_open(&how);
     return c->lone ? 0 : -1;
 }
 

@@ -109,8 +109,9 @@ static void settle_unknown_name(struct engine_args *args, const struct collate_w
     args->format_given = true;
 }
 
-static int settle_temp(struct sort_opts *o, const struct collate_words *own)
+static int settle_temp(struct engine_args *args, const struct collate_words *own)
 {
+    struct sort_opts *o = args->o;
     const char *folder = getenv("TMPDIR");
     char *elsewhere = NULL;
     if (own->prefix) {
@@ -119,7 +120,7 @@ static int settle_temp(struct sort_opts *o, const struct collate_words *own)
     }
     if (asprintf(&elsewhere, "%s/collate", folder && *folder ? folder : "/tmp") < 0)
         return engine_args_no_memory();
-    int result = engine_args_settle_temp(o, elsewhere);
+    int result = engine_args_settle_temp(args, elsewhere);
     free(elsewhere);
     return result;
 }
@@ -141,7 +142,7 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     if (settle_output(args, own) < 0)
         return -1;
     settle_unknown_name(args, own);
-    if (engine_args_settle_memory(args) < 0 || engine_args_settle_output(args) < 0 || settle_temp(o, own) < 0)
+    if (engine_args_settle_memory(args) < 0 || engine_args_settle_output(args) < 0 || settle_temp(args, own) < 0)
         return -1;
     engine_args_settle_report(o);
     return 0;

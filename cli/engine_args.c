@@ -113,6 +113,14 @@ static int parse_plan(struct sort_opts *o, const char *text)
     return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
 }
 
+static int add_input(struct sort_opts *o, const char *name)
+{
+    char *path = o->in.paths[o->in.n++] = input_name_file(name);
+    if (!path)
+        return engine_args_no_memory();
+    return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
+}
+
 static int take_common(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
@@ -130,6 +138,8 @@ static int take_common(struct engine_args *args, int c)
     case OPT_SIZE_HINT:
         return memory_size_parse(optarg, &o->size_hint) < 0
              ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
+    case OPT_ADD_INPUT: return add_input(o, optarg);
+    case OPT_TMPDIR_ENV: args->tmpdir_env = true; return 0;
     case OPT_NO_PG: o->out.no_pg = true; return 0;
     case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
     case OPT_VERIFY: o->out.verify = true; return 0;
@@ -351,19 +361,30 @@ int engine_args_settle_memory_at_once(struct engine_args *args)
     return result;
 }
 
-int engine_args_settle_temp(struct sort_opts *o, const char *elsewhere)
+static int add_temp(struct sort_opts *o, const char *begin, const char *middle, const char *end)
 {
-    const char *path = o->out.path;
+    if (asprintf(&o->default_prefix, "%s%s%s", begin, middle, end) < 0)
+        return engine_args_no_memory();
+    o->temp_prefixes[o->n_temp_prefixes++] = o->default_prefix;
+    return 0;
+}
+
+int engine_args_settle_temp(struct engine_args *args, const char *elsewhere)
+{
+    struct sort_opts *o = args->o;
+    const char *path = o->out.path, *tmpdir = getenv("TMPDIR");
+    if (o->n_temp_prefixes)
+        return 0;
+    if (args->tmpdir_env)
+        return !tmpdir || !*tmpdir ? message_mistake("--tmpdir-env: TMPDIR is not set")
+             : add_temp(o, tmpdir, "/samtools-", args->command->name);
     if (sort_settings_temp(o) < 0)
         return -1;
     if (o->n_temp_prefixes)
         return 0;
     bool beside = strcmp(path, "-") != 0 && (strncmp(path, "/dev/", 5) != 0 || out_file_replaces(path))
                && out_file_can_add_beside(path);
-    if (asprintf(&o->default_prefix, "%s%s", beside ? path : elsewhere, beside ? ".tmp" : "") < 0)
-        return engine_args_no_memory();
-    o->temp_prefixes[o->n_temp_prefixes++] = o->default_prefix;
-    return 0;
+    return add_temp(o, beside ? path : elsewhere, beside ? ".tmp" : "", "");
 }
 
 void engine_args_settle_report(struct sort_opts *o)

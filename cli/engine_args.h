@@ -27,7 +27,8 @@ enum engine_option {
 enum {
     OPT_NO_PG = 256, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
     OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_HELP,
-    OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN, OPT_SIZE_HINT,    /* only those that list them */
+    /* only those that list them: */
+    OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN, OPT_SIZE_HINT, OPT_ADD_INPUT, OPT_TMPDIR_ENV,
     OPT_OWN,
 };
 
@@ -84,6 +85,7 @@ struct engine_args {
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
     uint64_t total;              /* of --total-memory; 0: not given */
+    bool tmpdir_env;             /* --tmpdir-env */
     bool write_index;            /* --write-index */
     const char *index_format;    /* of --write-index=...; NULL: by the name */
     const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
@@ -111,10 +113,10 @@ int engine_args_settle_index(const struct engine_args *args);
 int engine_args_settle_memory(struct engine_args *args);
 /* The same for who keeps nothing (MEMORY_AT_ONCE): what is usual are the blocks and chunks that are under way. */
 int engine_args_settle_memory_at_once(struct engine_args *args);
-/* Adds a place for temporary files: that of the environment, if it names some; else beside the output; or, where no
- * file can be made beside it, and where it is standard output or what somebody has open (/dev/null, /dev/stdout, a
- * shell's >(command)), those that begin with `elsewhere`. */
-int engine_args_settle_temp(struct sort_opts *opts, const char *elsewhere);
+/* Adds a place for temporary files, if -T names none: TMPDIR with --tmpdir-env; else that of the environment, if it
+ * names some; else beside the output; or, where no file can be made beside it, and where it is standard output or what
+ * somebody has open (/dev/null, /dev/stdout, a shell's >(command)), those that begin with `elsewhere`. */
+int engine_args_settle_temp(struct engine_args *args, const char *elsewhere);
 
 /* The environment's folder for reports, if the command line wants none; and what reports tell. Call it last. */
 void engine_args_settle_report(struct sort_opts *opts);

@@ -194,8 +194,7 @@ static int settle(struct engine_args *args, struct markdup_opts *opts, int n, ch
 {
     struct sort_opts *o = args->o;
     if (engine_args_settle_files(args, n, operands) < 0 || engine_args_settle_index(args) < 0
-        || engine_args_settle_memory(args) < 0
-        || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-markdup.tmp") < 0))
+        || engine_args_settle_memory(args) < 0 || engine_args_settle_temp(args, "samtools-markdup.tmp") < 0)
         return -1;
     engine_args_settle_report(o);
     opts->command = o->out.command_line;

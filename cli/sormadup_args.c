@@ -14,12 +14,14 @@
 enum { OPT_COLLATE = OPT_OWN, OPT_FIXMATE_ARGS, OPT_MARKDUP_ARGS };
 
 static const struct option long_options[] = {
+    {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"collate", no_argument, NULL, OPT_COLLATE},
     {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
     {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"plan", optional_argument, NULL, OPT_PLAN},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
+    {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     ENGINE_ARGS_LONG_OPTIONS
 };
 
@@ -46,6 +48,7 @@ void sormadup_args_usage(FILE *to)
           "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
           "      --no-PG             add no @PG lines to the header: else one for each step\n"
           "Input\n"
+          "      --add-input FILE    the records of FILE come behind those of in.bam; may be repeated\n"
           "      --reference FILE    FASTA of the references, for CRAM\n"
           "      --input-fmt-option OPT[=VAL]\n"
           "Resources\n"
@@ -57,8 +60,8 @@ void sormadup_args_usage(FILE *to)
           "      --verbosity INT     below 3: no warnings\n"
           "  -h, --help              print this text\n"
           "\n"
-          "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint, --trace,\n"
-          "--verify. See samtools sort --help.\n", to);
+          "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
+          "--tmpdir-env, --trace, --verify. See samtools sort --help.\n", to);
 }
 
 /* What the command line says of the steps. */
@@ -144,15 +147,29 @@ static const char *put_line(char **to, const char *command, const char *args, co
     return line;
 }
 
+/* Inputs that are several are joined first, for those steps that read one. */
+static const char *put_cat(char **to, const struct input_request *in)
+{
+    const char *names = *to;
+    if (in->n == 1)
+        return NULL;
+    for (size_t i = 0; i < in->n; i++)
+        *to += sprintf(*to, i ? " %s" : "%s", in->paths[i]);
+    ++*to;
+    return put_line(to, "cat", "", names);
+}
+
 /* The lines of the steps, as if each had been run alone. */
 static int put_lines(struct sormadup_opts *opts, const struct steps *steps, struct words *w, char *to)
 {
     struct output_request *out = &opts->common.out;
+    opts->cat_line = put_cat(&to, &opts->common.in);
+    const char *first = opts->cat_line ? "-" : opts->common.in.paths[0];
     char *files = to;
-    to += 1 + sprintf(files, "%s -", opts->common.in.paths[0]);
+    to += 1 + sprintf(files, "%s -", first);
     opts->fixmate_line = put_line(&to, "fixmate -m", steps->fixmate, files);
     opts->collated_line = put_line(&to, "fixmate -m", steps->fixmate, "- -");
-    opts->collate_line = put_line(&to, "collate -O -u", "", opts->common.in.paths[0]);
+    opts->collate_line = put_line(&to, "collate -O -u", "", first);
     opts->collate = steps->collate;
     opts->sort_line = put_line(&to, "sort", "", "-");
     files = to;
@@ -188,7 +205,10 @@ static enum engine_args_result settle_steps(struct sormadup_opts *opts, const st
 {
     enum { NAMES = 256 };        /* of commands, options and dashes */
     const struct sort_opts *o = &opts->common;
-    size_t texts = 3 * (strlen(steps->fixmate) + strlen(steps->markdup) + strlen(o->in.paths[0]) + strlen(o->out.path))
+    size_t names = 0;
+    for (size_t i = 0; i < o->in.n; i++)
+        names += 1 + strlen(o->in.paths[i]);
+    size_t texts = 3 * (strlen(steps->fixmate) + strlen(steps->markdup) + names + strlen(o->out.path))
                  + strlen(o->out.command_line) + NAMES;
     struct words *w = opts->common.words = calloc(1, sizeof *w + 2 * texts);
     if (!w)
@@ -212,7 +232,7 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
         return result;
     int n = argc - optind;
     if (n > 1)
-        return message_mistake("only one input is taken; -o FILE names the output");
+        return message_mistake("only one input is taken (--add-input names more); -o FILE names the output");
     if (n == 0 && isatty(STDIN_FILENO)) {
         sormadup_args_usage(stdout);
         return ENGINE_ARGS_DONE;
@@ -221,7 +241,7 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
         return engine_args_no_memory();
     if (engine_args_settle_memory(&args) < 0 || engine_args_settle_output(&args) < 0
         || engine_args_settle_index(&args) < 0
-        || (!o->n_temp_prefixes && engine_args_settle_temp(o, "samtools-sormadup.tmp") < 0))
+        || engine_args_settle_temp(&args, "samtools-sormadup.tmp") < 0)
         return ENGINE_ARGS_ERROR;
     engine_args_settle_report(o);
     return settle_steps(opts, &steps);

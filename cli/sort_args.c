@@ -14,7 +14,7 @@
 
 enum {
     KMER_DEFAULT = 20, KMER_MAX = 31, WINDOW_DEFAULT = 100,
-    OPT_PICARD = OPT_OWN, OPT_CHECK, OPT_ADD_INPUT, OPT_TMPDIR_ENV,
+    OPT_PICARD = OPT_OWN, OPT_CHECK,
 };
 
 static const struct option long_options[] = {
@@ -28,12 +28,6 @@ static const struct option long_options[] = {
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"plan", optional_argument, NULL, OPT_PLAN},
     ENGINE_ARGS_LONG_OPTIONS
-};
-
-/* What sort alone can be told, as far as it was read. */
-struct sort_words {
-    struct order_args order;
-    bool tmpdir_env;
 };
 
 void sort_args_usage(FILE *to)
@@ -98,7 +92,6 @@ void sort_args_usage(FILE *to)
 static enum engine_option take_order(struct engine_args *args, int c)
 {
     struct sort_order *order = &args->o->order;
-    struct sort_words *own = args->own;
     int result = 0;
     switch (c) {
     case OPT_PICARD: order->by = SORT_NAME_PICARD; break;
@@ -108,58 +101,28 @@ static enum engine_option take_order(struct engine_args *args, int c)
     case 'w': result = engine_args_count("-w", optarg, 1, INT_MAX, &order->window); break;
     case 'R': order->no_reverse = true; break;
     case 'H': order->squash = true; break;
-    default: return order_args_take(&own->order, order, c);
+    default: return order_args_take(args->own, order, c);
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
-}
-
-static int add_input(struct sort_opts *o, const char *name)
-{
-    char *path = o->in.paths[o->in.n++] = input_name_file(name);
-    if (!path)
-        return engine_args_no_memory();
-    return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
 }
 
 static enum engine_option take_sort_option(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
-    struct sort_words *own = args->own;
-    int result = 0;
     switch (c) {
-    case OPT_CHECK: o->check = true; break;
-    case OPT_COPY_BLOCKS: o->out.copies = true; break;
-    case OPT_ADD_INPUT: result = add_input(o, optarg); break;
-    case OPT_TMPDIR_ENV: own->tmpdir_env = true; break;
+    case OPT_CHECK: o->check = true; return ENGINE_OPTION_TAKEN;
+    case OPT_COPY_BLOCKS: o->out.copies = true; return ENGINE_OPTION_TAKEN;
     default: return take_order(args, c);
     }
-    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
 }
 
 static void settle_order(struct engine_args *args)
 {
-    struct sort_words *own = args->own;
-    order_args_settle(&own->order, &args->o->order);
+    order_args_settle(args->own, &args->o->order);
     if (!args->write_index || args->o->order.by == SORT_COORDINATE || args->o->order.by == SORT_MINHASH)
         return;
     message_warning("Ignoring --write-index as it only works for position sorted files.");
     args->write_index = false;
-}
-
-/* Where temporary files go: -T, else TMPDIR with --tmpdir-env, else what the engine settles. */
-static int settle_temp(struct sort_opts *o, const struct sort_words *own)
-{
-    const char *tmpdir = getenv("TMPDIR");
-    if (o->n_temp_prefixes)
-        return 0;
-    if (!own->tmpdir_env)
-        return engine_args_settle_temp(o, "samtools-sort.tmp");
-    if (!tmpdir || !*tmpdir)
-        return message_mistake("--tmpdir-env: TMPDIR is not set");
-    if (asprintf(&o->default_prefix, "%s/samtools-sort", tmpdir) < 0)
-        return engine_args_no_memory();
-    o->temp_prefixes[o->n_temp_prefixes++] = o->default_prefix;
-    return 0;
 }
 
 static enum engine_args_result check_operands(struct sort_opts *o, int n, char **operands)
@@ -193,14 +156,14 @@ static const struct engine_command sort = {
 
 enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
 {
-    struct sort_words own = {0};
+    struct order_args own = {0};
     struct engine_args args = {.own = &own};
     enum engine_args_result result = engine_args_read(&args, &sort, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
     settle_order(&args);
     if (engine_args_settle_memory(&args) < 0 || engine_args_settle_output(&args) < 0
-        || engine_args_settle_index(&args) < 0 || settle_temp(o, &own) < 0)
+        || engine_args_settle_index(&args) < 0 || engine_args_settle_temp(&args, "samtools-sort.tmp") < 0)
         return ENGINE_ARGS_ERROR;
     engine_args_settle_report(o);
     return check_operands(o, argc - optind, argv + optind);

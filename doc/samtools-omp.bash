@@ -73,7 +73,7 @@ _samtools_omp()
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads|--fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
-            *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --collate --fixmate-args --markdup-args
+            *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --add-input --collate --fixmate-args --markdup-args --tmpdir-env
                 --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
                 --plan --plan=json --total-memory --size-hint --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
         esac

@@ -123,7 +123,7 @@ static int open_sort(struct collated *c, size_t beside)
     struct sorted_options how = {
         .opts = &c->opts,
         .in = &c->opts.in,
-        .part = &c->whole,
+        .part = c->whole = calloc(behind->in.n, sizeof *c->whole),
         .size_hint = behind->opts->size_hint,
         .rings = &rings,
         .stats = behind->stats,
@@ -134,10 +134,12 @@ static int open_sort(struct collated *c, size_t beside)
     c->opts.progress = PROGRESS_NEVER;
     c->opts.in.reference = NULL;                 /* it is open, and was warned of */
     c->n_lent = count_lent(c->opts.n_threads);
-    c->whole = (struct input_part){.opened = behind->in.each, .is_last = true, .beside = lent_memory(&behind->rings)};
     c->lent = calloc(c->n_lent, sizeof *c->lent);
-    if (!c->lent)
+    if (!c->lent || !c->whole)
         return latch_fail(&behind->latch, "out of memory");
+    for (size_t i = 0; i < behind->in.n; i++)
+        c->whole[i] = (struct input_part){.opened = &behind->in.each[i], .is_last = true,
+                                          .beside = lent_memory(&behind->rings)};
     return sorted_open(&c->sort, &how, NULL) < 0 ? collated_stop(c) : 0;
 }
 
@@ -154,6 +156,7 @@ int collated_open(struct collated *c, struct sorted *behind, size_t beside, cons
     if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
         return -1;
     behind->sam = behind->in.each->header.sam;
+    behind->in.n = 1;
     behind->in.n_sam = 0;                        /* it is parsed by this sort */
     return 0;
 }
@@ -173,6 +176,8 @@ void collated_close(struct collated *c)
     for (uint32_t i = 0; c->lent && i < c->n_lent; i++)
         record_slice_free(&c->lent[i].records);
     free(c->lent);
+    free(c->whole);
     sorted_source_close(&c->source);
     c->lent = NULL;
+    c->whole = NULL;
 }

@@ -26,7 +26,7 @@ struct collated {
     struct sorted *behind;       /* the sort that reads it; NULL: nobody does */
     struct sorted sort;
     struct sort_opts opts;       /* of this sort */
-    struct input_part whole, part;   /* its input; that of the sort behind */
+    struct input_part *whole, part;  /* its inputs; the one of the sort behind */
     struct sorted_source source;
     struct lent_slice *lent;     /* the window lies in one of them after the other */
     uint32_t n_lent, current;

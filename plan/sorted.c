@@ -101,11 +101,13 @@ static int fix_input(struct sorted *s, const struct sorted_between *between)
     bool drops = between->fixes->drops;
     if (between->group(between->arg, s) < 0)
         return -1;
-    s->rules = *between->fixes;
-    s->rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
+    s->fixes.rules = *between->fixes;
+    s->fixes.rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
     if (!s->reference_lengths)
         return latch_fail(&s->latch, "out of memory for the header");
-    s->in.each->fixes = &s->rules;
+    for (size_t i = 0; i < s->in.n; i++)
+        s->in.each[i].fixes = &s->fixes;
+    s->in.each[s->in.n - 1].is_last = true;
     s->in.n_sam++;                               /* its records go through chunks once more */
     s->in.size = drops ? 0 : s->in.size;
     s->in.size_known = s->in.size_known && !drops;
@@ -321,6 +323,7 @@ void sorted_finish(struct sorted *s, int n_threads)
     arenas_close(&s->arenas);
     free(s->lengths);
     free(s->reference_lengths);
+    free(s->fixes.open.p);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
     if (s->has_stats)

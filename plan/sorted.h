@@ -4,7 +4,6 @@
 #ifndef SORTED_H
 #define SORTED_H
 
-#include "bam/fixmate.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
@@ -55,8 +54,8 @@ struct sorted {
     struct progress progress;
     struct memory_watch watch;   /* the driver starts it */
     struct sort_inputs in;
-    struct fixmate_rules rules;  /* of between->fixes */
-    int64_t *reference_lengths;  /* its lengths */
+    struct fix_wish fixes;       /* of between->fixes */
+    int64_t *reference_lengths;  /* its rules have these */
     struct written *to;          /* the other half; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
     struct memory_rings rings;   /* memory, before anything is opened ... */

@@ -37,6 +37,7 @@ struct chunk_reader {
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
     struct chunk_counts counts;
+    uint64_t gone_on;            /* units of BAM that are another input's */
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* and all records were lent */
     size_t shown_most;           /* see chunk_reader_show_records(); 0: any bytes, all at once */
@@ -153,6 +154,20 @@ static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
     c->made = (struct record_slice){.n = 0};
 }
 
+/* The input ends: what is carried may go on in another one. */
+static void leave_carry(struct chunk_reader *r)
+{
+    uint64_t n = 0;
+    struct byte_buffer *to = r->opt.leave ? r->opt.leave(r->opt.arg, &r->carry, &n) : NULL;
+    if (!to)
+        return;
+    struct byte_buffer had = *to;
+    *to = r->carry;
+    r->carry = had;
+    r->carry.n = 0;
+    r->counts.seen -= n;
+}
+
 /* Closes chunks whose bytes have all arrived. At the end of the input what is carried gets a chunk of its own. */
 static int close_chunks(struct chunk_reader *r)
 {
@@ -163,6 +178,8 @@ static int close_chunks(struct chunk_reader *r)
         if (close_chunk(r) < 0)
             return -1;
     }
+    if (r->at_end && r->carry.n)
+        leave_carry(r);
     if (r->at_end && r->carry.n && may_fill(r)) {
         if (equip_chunk(r, chunk_of(r, r->filling)) < 0)
             return -1;
@@ -427,7 +444,9 @@ int chunk_reader_compare(const struct chunk_reader *r)
 int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault, const uint8_t *record,
                       const char *why)
 {
-    struct record_place at = {r->opt.path, r->counts.n + c->n + 1, r->counts.bytes + c->size, r->opt.file->offset};
+    uint64_t n = r->counts.n + c->n;
+    struct record_place at = {r->opt.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
+                              r->opt.file->offset};
     if (fault == BAM_CUT)
         return record_fault_tell_cut(r->opt.latch, &at, true);
     if (fault)
@@ -444,6 +463,15 @@ void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
     first->filled = first->arrived = n;
     if (n)
         memcpy(first->bytes, bytes, n);
+}
+
+void chunk_reader_go_on(struct chunk_reader *r, struct byte_buffer *unit, uint64_t n)
+{
+    r->counts.bytes -= unit->n;
+    r->counts.seen += n;
+    r->gone_on = n;
+    r->carry = *unit;
+    *unit = (struct byte_buffer){.p = NULL};
 }
 
 static int alloc_chunks(struct chunk_reader *r)

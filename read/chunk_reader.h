@@ -86,6 +86,9 @@ struct chunk_reader_options {
     void (*make)(void *arg, uint32_t number, struct chunk *chunk);
     /* Its records are next. Main thread. -1: failed, and the error is recorded in the latch. */
     int (*lend)(void *arg, uint32_t number, struct chunk *chunk);
+    /* The input ends in this unit: where it is left, with how many units of BAM, as it may go on in another input.
+     * Main thread. NULL, and if this is NULL: nowhere, so it is made. */
+    struct byte_buffer *(*leave)(void *arg, const struct byte_buffer *carried, uint64_t *n);
     /* All records were lent. Main thread; may be NULL. */
     void (*ended)(void *arg);
     void *arg;                   /* of these */
@@ -107,6 +110,9 @@ void chunk_reader_end(struct chunk_reader *reader);
  * used. */
 void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t n);
 
+/* The same of a unit that an input before this one has left, with n units of BAM: it may go on here. Takes it over. */
+void chunk_reader_go_on(struct chunk_reader *reader, struct byte_buffer *unit, uint64_t n);
+
 /* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
 struct byte_window *chunk_reader_window(struct chunk_reader *reader);
 
@@ -117,8 +123,8 @@ void chunk_reader_show_records(struct chunk_reader *reader, size_t most);
 /* Those of the chunks that were lent, without the one that lend() looks at. */
 const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader);
 
-/* All are lent: each unit that the main thread has found in the input is a record now, or was left out. -1: it is not,
- * and the error is recorded in the latch. */
+/* All are lent: each unit that the main thread has found in the input, and has not left, is a record now, or was left
+ * out. -1: it is not, and the error is recorded in the latch. */
 int chunk_reader_compare(const struct chunk_reader *reader);
 
 /* Records in the latch what is wrong with the record behind the units of BAM in the chunk that lend() looks at. fault:

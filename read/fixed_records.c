@@ -337,6 +337,29 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
     return 0;
 }
 
+/* A record that is cut ends its input. */
+static struct byte_buffer *leave_template(void *records, const struct byte_buffer *carried, uint64_t *n)
+{
+    const struct fixed_records *r = records;
+    if (!r->opt.open || r->opt.is_last || r->seam.part || r->seam.is_broken)
+        return NULL;
+    for (size_t at = 0; at < carried->n; at += bam_record_said_size(carried->p + at))
+        ++*n;
+    return r->opt.open;
+}
+
+/* Takes the template that the input before has left: the seam is as if its records were of this input. */
+static void go_on(struct fixed_records *r)
+{
+    struct byte_buffer *open = r->opt.open;
+    uint64_t n = 0;
+    if (!open)
+        return;
+    for (size_t at = 0; at < open->n; at += bam_record_said_size(open->p + at), n++)
+        keep_name(&r->seam, open->p + at);
+    chunk_reader_go_on(r->chunks, open, n);
+}
+
 static int tell(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c)
 {
     static const char *const why[] = {
@@ -392,6 +415,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .inflated = find_in_block,
         .make = fix_chunk,
         .lend = lend,
+        .leave = leave_template,
         .arg = r,
     };
     r->n_ref = sam_hdr_nref(header->sam);
@@ -399,7 +423,10 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
     r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
     if (!r->found || !r->blocks)
         return -1;
-    return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
+    if (!(r->chunks = chunk_reader_open(&how)))
+        return -1;
+    go_on(r);
+    return 0;
 }
 
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header)

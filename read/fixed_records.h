@@ -34,6 +34,9 @@ struct fixed_records_options {
                                   * not */
     struct sam_use use;          /* memory, see memory_plan_merge() */
     const char *path;            /* for messages */
+    struct byte_buffer *open;    /* all records of the template in which the input before ended, which may go on in this
+                                  * one; it gets those of the last one here. NULL: there is no other input, ... */
+    bool is_last;                /* ... or none behind: it gets nothing */
     bool collated;               /* records come in another order than in the file */
     fixed_lone_fn *lone;         /* NULL: nobody asks for them */
     void *lone_arg;

@@ -109,12 +109,14 @@ static int open_fixed(struct sort_input *in)
     struct fixed_records_options records = {
         .source = in->source,
         .file = in->format->window,
-        .rules = in->fixes,
+        .rules = &in->fixes->rules,
         .use = how->sam,
         .path = in->name,
         .collated = in->part && in->part->collated,
-        .lone = in->lone,
-        .lone_arg = in->lone_arg,
+        .open = &in->fixes->open,
+        .is_last = in->is_last,
+        .lone = in->fixes->lone,
+        .lone_arg = in->fixes->lone_arg,
         .latch = how->latch,
         .stats = how->stats,
     };
@@ -276,6 +278,8 @@ static int open_each(struct sort_inputs *inputs, const struct sort_inputs_option
         each.known = each.waits ? known : NULL;
         if (sort_input_open(in, request->paths[i], part, &each) < 0)
             return -1;
+        if (part && part->opened)                /* by who has joined its header, too */
+            continue;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && sort_inputs_join(inputs, in, how->latch) < 0)
             return -1;
         rest(in);

@@ -9,14 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
+#include "bam/fixmate.h"
 #include "bam/record_remap.h"
 #include "bam/ref_regions.h"
+#include "base/byte_buffer.h"
 #include "base/memory_shares.h"
 
 struct bgzf_codec;
 struct bgzf_source;
 struct fixed_records;
-struct fixmate_rules;
 struct input_format;
 struct input_part;
 struct input_request;
@@ -25,6 +26,14 @@ struct latch;
 struct merge_wish;
 struct passed_records;
 struct stats;
+
+/* How records are fixed: as if all inputs were one. */
+struct fix_wish {
+    struct fixmate_rules rules;
+    int (*lone)(void *arg, const uint64_t *lone, size_t n);  /* this and the next: as in fixed_records_options */
+    void *lone_arg;
+    struct byte_buffer open;     /* the template in which an input ended, until the next one begins; its owner's */
+};
 
 struct sort_input {
     const char *name;            /* for messages */
@@ -37,10 +46,9 @@ struct sort_input {
     const struct input_part *part;   /* NULL: the whole input */
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before sort_input_begin(). NULL: no merge reads them */
-    const struct fixmate_rules *fixes;   /* the source gives the records as fixmate writes them; set it before
+    struct fix_wish *fixes;      /* the source gives the records as fixmate writes them; set it before
                                   * sort_input_begin(). NULL: it does not */
-    int (*lone)(void *arg, const uint64_t *lone, size_t n);  /* as in fixed_records_options; set with `fixes`, ... */
-    void *lone_arg;              /* ... as this */
+    bool is_last;                /* of those that are fixed; set with `fixes` */
     struct fixed_records *fixed; /* what the source reads then, from its begin on */
     struct bgzf_source *as_passed;   /* what `fixed` reads */
     uint32_t n_slots;            /* of the source */

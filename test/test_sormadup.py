@@ -2,12 +2,15 @@
 """`samtools sormadup` against fixmate -m, sort and markdup of samtools 1.24, one after the other: records, tags and
 their order, header lines but the command lines, statistics, exit status."""
 
+import gzip
+import json
 import os
 import random
 import re
 
 import pytest
 
+import bamgen
 import fixmategen
 from conftest import PRECIOUS, REAL_BAMS, REPO, THREADS, oracle_call, read_bam, run, same_lines, sees_fault
 
@@ -256,6 +259,103 @@ def test_shuffled_input_is_not_collated(grouped, tmp_path):
     assert text == piped(tmp_path / "in.sam")
     assert [x for x in mine if x and not x.startswith("@PG")] == [x for x in text.decode().splitlines() if x[0] == "@"]
     assert len(re.findall(r"^samtools sormadup: done: 100 %, 0.00 M records", p.stderr, re.M)) == 1
+
+
+def parts(tmp_path, header, records, ends):
+    """Files that hold the records up to each of these, SAM and BAM in turn."""
+    paths = []
+    for i, (begin, end) in enumerate(zip([0, *ends], ends)):
+        paths.append(tmp_path / ("part%d.sam" % i))
+        paths[i].write_text("".join(header + records[begin:end]))
+        if i % 2:
+            assert oracle_call("view", ["-b", "--no-PG", "-o", paths[i].with_suffix(".bam"), paths[i]])[0] == 0
+            paths[i] = paths[i].with_suffix(".bam")
+    return paths
+
+
+def joined(paths):
+    """The words that name the first one last."""
+    return [w for path in paths[1:] for w in ("--add-input", path)] + [paths[0]]
+
+
+def test_parts_become_another_than_the_whole(grouped, tmp_path):
+    """Templates lie in two files, and one, larger than a chunk, in four. The third file has no record."""
+    lines = grouped(8).read_text().splitlines(True)
+    header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
+    middle, first = len(records) // 2, records.index(next(x for x in records if "\t65\t" in x))
+    long = [x.replace("q0", "long") for x in ([ONE % ("long", 65, 7), ONE % ("long", 129, 70)]
+                                              + [ONE % ("long", 2113, 8 + i) for i in range(9000)])]
+    records[middle:middle] = long
+    ends = [first + 1, middle + 3, middle + 3, middle + 4000, middle + 8999, len(records)]
+    whole = tmp_path / "whole.sam"
+    whole.write_text("".join(header + records))
+    wanted = chain(whole)
+    paths = parts(tmp_path, header, records, ends)
+    for how in SETTINGS:
+        p = ours(["--no-PG", "-O", "sam", *how.get("args", []), *joined(["-", *paths[1:]] if how.get("pipe") else paths)],
+                 env=how.get("env", {}), stdin=open(paths[0], "rb") if how.get("pipe") else None)
+        assert p.returncode == 0, p.stderr
+        same_lines(p.stdout.decode(), wanted.decode(), how)
+    told = ours(["--plan=json", *joined(paths[1:2] * 2)]).stdout
+    assert json.loads(told)["records"] == 2 * json.loads(ours(["--plan=json", paths[1]]).stdout)["records"]
+
+
+def test_parts_in_any_order_are_not_collated(grouped, tmp_path):
+    """Where one header says that its file is in order, and where the option says it. Else mates in two files are seen."""
+    lines = grouped(9).read_text().splitlines(True)
+    header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
+    random.Random(9).shuffle(records)
+    ends = [len(records) // 3, len(records) // 2, len(records)]
+    whole = tmp_path / "whole.sam"
+    whole.write_text("".join(header + records))
+    wanted = piped(whole).decode()
+    paths = parts(tmp_path, header, records, ends)
+    for args in ["--collate", "-@3"], ["--collate", "--total-memory=300M"]:
+        p = ours(["--no-PG", "-O", "sam", "--verify", *args, *joined(paths)], env=SMALL if len(args[1]) > 4 else {})
+        assert p.returncode == 0, p.stderr
+        same_lines(p.stdout.decode(), wanted, args)
+    p = ours(joined(paths))
+    assert p.returncode == 1 and "use --collate" in p.stderr
+    paths[2].write_text(paths[2].read_text().replace("unsorted", "coordinate"))
+    p = ours(["-o", "out.bam", *joined([path.name for path in paths])], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    same_lines(ours(["--no-PG", "-O", "sam", *joined(paths)]).stdout.decode(), wanted, "by the header")
+    assert [re.sub(r".*\tCL:", "", x) for x in read_bam(tmp_path / "out.bam").lines() if x.startswith("@PG")] == [
+        "samtools cat part0.sam part1.bam part2.sam", "samtools collate -O -u -", "samtools fixmate -m - -",
+        "samtools sort -", "samtools markdup - out.bam"]
+
+
+def test_tags_of_renamed_programs_are_those_of_others(grouped, tmp_path):
+    """Records of the second file are changed before they are fixed, and the template at the seam is one."""
+    lines = grouped(10, 300).read_text().splitlines(True)
+    header, records = [x for x in lines if x[0] == "@"], [x[:-1] + "\tPG:Z:bwa\n" for x in lines if x[0] != "@"]
+    at = 1 + records.index(next(x for x in records if "\t65\t" in x))
+    paths = [tmp_path / name for name in ("a.sam", "b.sam")]
+    for i, path in enumerate(paths):
+        path.write_text("".join([*header, "@PG\tID:bwa\tCL:%d\n" % i, *(records[at:] if i else records[:at])]))
+    text = run(["sort", "--no-PG", "-O", "sam", *joined(paths)]).stdout.decode().splitlines(True)
+    names = [re.match(r"@PG\tID:([^\t]*)", x)[1] for x in text if x.startswith("@PG")]
+    assert names[0] == "bwa" != names[1]
+    whole = tmp_path / "whole.sam"
+    whole.write_text("".join([*header, *(x for x in text if x.startswith("@PG")), *records[:at]])
+                     + "".join(records[at:]).replace("PG:Z:bwa", "PG:Z:" + names[1]))
+    p = ours(["--no-PG", "-O", "sam", *joined(paths)])
+    assert p.returncode == 0, p.stderr
+    same_lines(p.stdout.decode(), chain(whole).decode(), "renamed")
+
+
+def test_cut_part_is_a_seam(grouped, desk):
+    """Its last record ends in no other file; one behind a seam has its number in its own."""
+    path = grouped(11, 50)
+    assert oracle_call("view", ["-b", "-o", desk / "a.bam", path])[0] == 0
+    (desk / "cut.bam").write_bytes(bamgen.bgzf(gzip.decompress((desk / "a.bam").read_bytes())[:-5]))
+    one = "%s\t%d\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n"
+    for name, tail in ("seam.sam", ""), ("bad.sam", one[:-8] % ("q", 129) + "\n" + one % ("t", 0)):
+        (desk / name).write_text(PAIRS[1] + (tail or ONE % ("q", 65, 9)))
+    for paths, words in (["cut.bam", "seam.sam"], "cut.bam"), (["seam.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
+        p = ours(["--fixmate-args", "-M", "-o", "out.bam", *joined(paths)], cwd=desk)
+        assert p.returncode == 1 and re.search("^samtools sormadup: " + words, p.stderr, re.M), p.stderr
+        assert (desk / "out.bam").read_bytes() == PRECIOUS
 
 
 @pytest.mark.parametrize("env", [{}, SMALL])
