@@ -96,7 +96,7 @@ int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
     merge.common.n_temp_prefixes = 0;
     if (!why) {
         run(&m, d, &merge);
-        if (!m.gave_up)
+        if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
             return finish(&m, d);
         merged_finish(&m);
         stats_free(m.stats);

@@ -253,6 +253,30 @@ bool out_file_replaces(const char *path)
     return replaces(path, stat(path, &st) == 0 ? &st : NULL);
 }
 
+/* Where standard output stands, if that is the end of a file. With O_APPEND others may write to it, too. */
+static off_t end_of_stdout(void)
+{
+    struct stat st;
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    off_t at = lseek(STDOUT_FILENO, 0, SEEK_CUR);
+    bool is_end = flags >= 0 && !(flags & O_APPEND) && fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode)
+               && at == st.st_size;
+    return is_end ? at : -1;
+}
+
+bool out_file_can_take_back(const char *path)
+{
+    struct stat st, *there = stat(path, &st) == 0 ? &st : NULL;
+    return is_stdout(path, there) ? end_of_stdout() >= 0 : replaces(path, there);
+}
+
+int out_file_take_back(const struct out_file *out)
+{
+    if (out->begin < 0)
+        return 0;
+    return ftruncate(out->fd, out->begin) < 0 || lseek(out->fd, out->begin, SEEK_SET) < 0 ? -1 : 0;
+}
+
 static void open_target(struct out_file *out, const struct stat *st)
 {
     if ((st && access(out->path, W_OK) < 0) || out_file_target(out->path, out->target) < 0)
@@ -267,14 +291,16 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
 {
     struct stat st, *there = stat(path, &st) == 0 ? &st : NULL;
     bool possible = there || (errno == ENOENT && *path);
-    *out = (struct out_file){.path = strcmp(path, "-") == 0 ? "standard output" : path, .fd = -1};
+    *out = (struct out_file){.path = strcmp(path, "-") == 0 ? "standard output" : path, .fd = -1, .begin = -1};
     bool direct = there && !is_stdout(path, there) && !replaces(path, there);
-    if (is_stdout(path, there))
+    if (is_stdout(path, there)) {
+        out->begin = end_of_stdout();
         out->fd = open_stdout();
-    else if (direct)
+    } else if (direct) {
         out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);   /* it keeps its bytes until out_file_begin() */
-    else if (possible)
+    } else if (possible) {
         open_target(out, there);
+    }
     if (out->fd >= 0) {
         out->holds_old = direct && S_ISREG(st.st_mode);
         widen_pipe(out->fd);
@@ -424,5 +450,5 @@ void out_file_abandon(struct out_file *out)
     if (out->temp[0])
         unlink(out->temp);
     change_named(out, NULL);
-    *out = (struct out_file){.path = out->path, .fd = -1};
+    *out = (struct out_file){.path = out->path, .fd = -1, .begin = -1};
 }

@@ -16,6 +16,7 @@ struct out_file {
     int fd;                      /* -1: not open */
     char target[PATH_MAX];       /* the file to be replaced, symbolic links resolved; "": written directly */
     char temp[PATH_MAX];         /* the name beside the target while the file has one; else "" */
+    off_t begin;                 /* standard output that ends a file: its place there when it was opened; else -1 */
     bool holds_old;              /* a file that is written directly, and not yet emptied */
     bool holds_part;             /* one that is emptied: if the sort fails, it shall not look whole */
     char by_fd[32];              /* see out_file_name() */
@@ -36,6 +37,9 @@ int out_file_target(const char *path, char target[PATH_MAX]);
  * cannot be given to another: a mount point, or a file in a directory that we may not write to. */
 bool out_file_replaces(const char *path);
 
+/* The same, or whether it is standard output into a file, behind what is there: what is written may be taken back. */
+bool out_file_can_take_back(const char *path);
+
 /* Whether a file may be made in the directory of what path leads to; true also if that is not there. */
 bool out_file_can_add_beside(const char *path);
 
@@ -48,6 +52,10 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
 /* Call it before the first byte is written: empties a file that is written directly, which has kept its old bytes so
  * far. From then on out_file_abandon() empties it. -1: failed, and the error is recorded in the latch. */
 int out_file_begin(struct out_file *out, struct latch *latch);
+
+/* Of an open file by a path for which out_file_can_take_back() holds: takes what was written to standard output away
+ * again. Nothing else must write to it. What is invisible stays as it is. -1: failed, with errno. */
+int out_file_take_back(const struct out_file *out);
 
 /* For a file that is never committed: takes its temporary name away, if it has one, so that nothing is left of it
  * whoever is killed. It can still be opened once more. */

@@ -42,7 +42,7 @@ const char *merged_copies_none(const struct merge_opts *opts)
         return none;
     return o->order.by == SORT_MINHASH ? "-M changes records"
          : !all_are_files(&o->in) ? "not all inputs are files, which can be read twice"
-         : strcmp(o->out.path, "-") == 0 || !out_file_replaces(o->out.path)
+         : !out_file_can_take_back(o->out.path)
            ? "what is written to the output cannot be taken back; -o FILE can" : NULL;
 }
 

@@ -427,6 +427,8 @@ MUTANTS = [
      [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of remapped records are not copied"),
     ("read/passed_records.c", "r->opt.use.keeps && (status > 0 || mend)", "r->opt.use.keeps && status > 0",
      [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of mended records are not copied"),
+    ("base/out_file.c", "ftruncate(out->fd, out->begin) < 0 || lseek", "lseek", ["unit_out_file"],
+     "what was written to standard output is taken back"),
     ("order/sort_key.c", "rule->templates.marked = rule->order.by == SORT_TEMPLATE;", "",
      ["test_merge.py::test_group_that_a_record_did_not_bring_decides_where_it_goes"], "and so does the template order"),
     ("read/chunk_pool.c", "&& borrowed < loan->meant\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),

@@ -5,12 +5,13 @@ rule is here once more, in words of offsets: which blocks are copied is a functi
 import bisect
 import json
 import struct
+import subprocess
 
 import pysam
 import pytest
 
 import bamgen
-from conftest import blocks, read_bam, run, run_sort, same_bam, same_lines
+from conftest import BINARY, HANG, blocks, clean_env, read_bam, run, run_sort, same_bam, same_lines
 from mergegen import cut_tags, with_tags
 from test_merge import LEAST, merged, ours
 
@@ -361,6 +362,34 @@ def test_sort_fails_where_it_cannot_copy(tmp_path):
     p = run_sort(["--no-PG", "--copy-blocks", "--report", x.path])
     assert p.returncode == 0 and "copied blocks: none: what is written to the output" in p.stderr, p.stderr
     assert read_bam(p.stdout).records() == recs
+
+
+@pytest.mark.parametrize("old,mode,at,copies", [
+    (b"", "wb", 0, True), (b"old", "r+b", 3, True), (b"old", "ab", 3, False), (bytes(1 << 20), "r+b", 0, False),
+], ids=["new", "behind", "append", "over"])
+def test_standard_output_in_a_file_is_left_with_what_was_written_first(tmp_path, old, mode, at, copies):
+    """A late inversion: most of the merge is in the file by then. Nothing is copied in front of old bytes, or where
+    others may append."""
+    recs = records_of("z", 1500)
+    inverted = recs[:1490] + [recs[1491], recs[1490]] + recs[1492:]
+    good, bad = (x.path for x in files(tmp_path, [recs, inverted], "straddle"))
+    plain = run_sort(["--no-PG", "-o", "-", good]).stdout
+    none = None if copies else "cannot be taken back"
+    for path, because in (good, none), (bad, none or "belongs before"):
+        (tmp_path / "out").write_bytes(old)
+        with open(tmp_path / "out", mode) as to:
+            to.seek(at)
+            args = ["--no-PG", "--copy-blocks", "--report=" + str(tmp_path / "report.json"), "-@2", str(path)]
+            p = subprocess.run([BINARY, "sort", *args], stdout=to, stderr=subprocess.PIPE, env=clean_env(),
+                               timeout=HANG)
+        assert p.returncode == 0, p.stderr
+        report, found = json.loads((tmp_path / "report.json").read_text()), (tmp_path / "out").read_bytes()
+        assert (because or "None") in str(report["copied_none_because"])
+        assert (report["copied_blocks"] > 3) == (because is None) and found[:at] == old[:at]
+        if because:
+            assert found[at:at + len(plain)] == plain and len(found) == max(at + len(plain), len(old))
+        else:
+            assert read_bam(found[at:]).records() == recs
 
 
 def test_many_inputs_need_more_memory_than_a_sort(tmp_path):

@@ -469,6 +469,34 @@ static void test_standard_output_is_written_and_stays_open(void **state)
     close(file);
 }
 
+static void test_what_is_taken_back_from_standard_output_stays_or_takes_more_along(void **state)
+{
+    (void)state;
+    int file = unit_temp_file();
+    unit_write(file, "old", 3);
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    dup2(file, STDOUT_FILENO);
+    bool at_end = out_file_can_take_back("-");
+    int opened = out_file_open(&out, "-", &latch);
+    unit_write(out.fd, "bytes", 5);
+    int taken = out_file_take_back(&out);
+    unit_write(out.fd, "new", 3);
+    out_file_abandon(&out);
+    lseek(file, 0, SEEK_SET);
+    bool in_front = out_file_can_take_back("-");
+    dup2(old, STDOUT_FILENO);
+    close(old);
+    assert_true(at_end && !in_front);
+    assert_int_equal(opened, 0);
+    assert_int_equal(taken, 0);
+    struct unit_bytes got = unit_read_file(file);
+    assert_int_equal(got.n, 6);
+    assert_memory_equal(got.data, "oldnew", 6);
+    unit_free(&got);
+    close(file);
+}
+
 /* ---- names that go before the file does ---- */
 
 static void test_file_that_is_never_committed_keeps_a_name(void **state)
@@ -578,6 +606,7 @@ int main(void)
         TEST(test_device_is_written_and_stays_a_device),
         TEST(test_fifo_is_written_and_stays_a_fifo),
         TEST(test_standard_output_is_written_and_stays_open),
+        TEST(test_what_is_taken_back_from_standard_output_stays_or_takes_more_along),
         TEST(test_temporary_name_where_there_are_no_unnamed_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
