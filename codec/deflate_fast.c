@@ -4,12 +4,12 @@
  *
  *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
  *   SEQ                           the reads before, by position on the reference; where that explains little, samples
- *   QUAL                          runs; in a copy of a read, that read's; greedily from where reads turn out to have
- *                                 nothing in common
+ *   QUAL                          runs; in a copy of a read, that read's; greedily where they do not come in runs, and
+ *                                 from where reads turn out to have nothing in common
  *   long CIGARs, tags             greedily
  *
- * Anything else is matched greedily (deflate_greedy.c): qualities that do not come in runs, with all around them,
- * records without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
+ * Anything else is matched greedily (deflate_greedy.c): qualities that go in small steps, with all around them, records
+ * without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
  * alike. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
@@ -30,17 +30,24 @@ enum {
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
-    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
+    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower; not in runs 0.8 % and 13 % */
     NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
     /* After so many bytes it is seen whether fields suit the block. */
     TRIAL = 2 * SEGMENT,
+    LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
     SHORT_IN_TURN = 16,           /* the same in template order, where SEQ is half explained */
     LONG_MATCHES = 32,
+    /* Of so many pairs of qualities one must be of the same value, where they do not come in runs, or their matches
+     * are too short for a table of 5 bytes: HiSeq has one of 7 to 11, generated ones have one of 19. */
+    NOISY_PAIRS = 13,
+    /* As RUN_RATE, two in so many: HiSeq has 48 to 61 percent. RNA of 8 levels, between the two, gains nothing by
+     * coordinate, and would be 1.0103 of libdeflate's level 1 by name. */
+    NOISY_RATE = 5,
     HALF_FROM = 31, HALF_TO = 66, /* percent of SEQ */
     FEW_LITERALS = 9,             /* one byte in so many, */
     FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
@@ -58,24 +65,47 @@ _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "i
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
-enum told { BYTES, RECORDS, ALIKE };
+enum told { BYTES, RECORDS, ALIKE, NOISY };
 
-/* Is it whole records, and do their fields promise to be alike: reads with qualities in runs? */
+/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY): then
+ * unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t records = 0, quals = 0;
+    uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
     struct sampled s = {0, 0};
     struct fields f;
     for (uint32_t at = 0; at < p->n; at = f.end) {
         if (!find_fields(p->in, p->n, at, &f))
             return BYTES;
         quals += f.tags - f.qual;
+        tags += f.end - f.tags;
+        unmapped += (bam_record_flag((const void *)(p->in + at)) & BAM_FUNMAP) != 0;
         if (records++ % SAMPLE_RECORDS == 0)
             sample_runs(p, &f, &s, agree);
     }
-    if (records < MIN_RECORDS || s.differ * RUN_RATE > s.all)
+    bool runs = s.differ * RUN_RATE <= s.all;
+    if (records < MIN_RECORDS)
         return BYTES;
-    return quals * QUAL_RATE < p->n ? RECORDS : ALIKE;
+    if (!runs && (s.differ * NOISY_RATE < s.all * 2 || quals < records * SHORT_READ || quals > records * LONG_READ
+                  || tags > quals || unmapped * 2 > records))
+        return BYTES;
+    if (quals * QUAL_RATE < p->n)
+        return runs ? RECORDS : BYTES;
+    return runs ? ALIKE : NOISY;
+}
+
+/* Can qualities that do not come in runs be matched apart from all else? Looks at one of each half of each read. */
+INLINE bool is_noise_matched(const struct parse *p)
+{
+    uint16_t count[256] = {0};
+    uint32_t same = 0, reads = 0;
+    struct fields f;
+    for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end, reads++) {
+        uint32_t quals = f.tags - f.qual, first = f.qual + reads % 8 * quals / 16;
+        same += count[p->in[min_u32(first, p->n - 1)]]++;
+        same += count[p->in[min_u32(first + quals / 2, p->n - 1)]]++;
+    }
+    return same * NOISY_PAIRS >= 2 * reads * reads && !deflate_has_steps(p->in, p->n);
 }
 
 /* Bytes of a field of the records in the trial, and how many of them became literals. */
@@ -177,12 +207,15 @@ INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse 
 
 /* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
  * that of bisulfite reads: whole genomes have 8 to 30 % of it left, strangers 70 and more. */
-INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn)
+INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn,
+                   bool noisy)
 {
     uint32_t matched = p->anchor - d->n_lits, seq = h->reads.seq_bytes - FIRST_SEQ, lits = h->reads.seq_lits;
     bool half = lits * 100 > seq * HALF_FROM && lits * 100 < seq * HALF_TO;
     if ((half && !in_turn) || is_mostly_heads(h, d, p->anchor, half))
         return true;
+    if (noisy)
+        return false;
     return matched < (in_turn && half ? SHORT_IN_TURN : SHORT_MATCHES) * d->n_seqs
         || (matched > LONG_MATCHES * d->n_seqs && d->n_lits * FEW_LITERALS < p->anchor
             && lits * FEW_SEQ > h->reads.seq_bytes);
@@ -194,18 +227,23 @@ INLINE bool are_strangers(const struct reads *h)
     return h->seq_bytes > FIRST_SEQ && h->seq_lits * 4 > (h->seq_bytes - FIRST_SEQ) * 3;
 }
 
+static const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
+static const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
+
 /* Up to the last record, or to where fields turn out not to be alike. Returns what the rest is then. */
-INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
 {
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
     const struct greedy quals = {
-        .head = d->fast_head, .factor = HASH_FACTOR(8), .bits = QUAL_BITS, .stride = QUAL_STRIDE,
-        .far_of_4 = MAX_DIST + 1, .nearest = true,
+        .head = d->fast_head, .factor = noisy ? HASH_FACTOR(5) : HASH_FACTOR(8), .bits = QUAL_BITS,
+        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = !noisy,
     };
-    const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
-    const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
+    const struct greedy quals_of_strangers = {
+        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = QUAL_BITS, .stride = QUAL_STRIDE,
+        .far_of_4 = MAX_DIST + 1, .pairs = true,
+    };
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
     bool alike = true, is_short = false, hashed = false, in_turn = false;
@@ -227,24 +265,27 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         if (alike && is_unlike(&h.reads)) {
             if (is_short || !are_strangers(&h.reads))
                 break;
-            alike = false;
+            alike = hashed = false;
         }
-        if ((alike && !(is_short && h.reads.in_turn)) || is_copy(p, &f, agree)) {
+        if ((alike && !noisy && !(is_short && h.reads.in_turn)) || is_copy(p, &f, agree)) {
             match_qual(d, p, &h, &f, agree);
         } else {
             if (!hashed)
                 memset(d->fast_head, 0, 2 << QUAL_BITS);
             hashed = true;
-            match_greedily(d, p, f.qual, f.tags, &quals);
+            if (noisy && !alike)
+                match_greedily(d, p, f.qual, f.tags, &quals_of_strangers);
+            else
+                match_greedily(d, p, f.qual, f.tags, &quals);
         }
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
         bool of_literals = h.tag.lits * TAG_LITERALS > f.end;
-        if (at < TRIAL && f.end >= TRIAL && (of_literals || is_cut(d, p, &h, in_turn))) {
+        if (at < TRIAL && f.end >= TRIAL && (of_literals || is_cut(d, p, &h, in_turn, noisy))) {
             d->n_seqs = d->n_lits = p->anchor = 0;
             p->at = FIRST;
-            return of_literals ? GREEDY_STEPS : GREEDY_HARD;
+            return noisy ? GREEDY_ANY : of_literals ? GREEDY_STEPS : GREEDY_HARD;
         }
     }
     p->at = max_u32(p->at, p->anchor);
@@ -255,7 +296,9 @@ INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, 
 {
     enum told told = look(p, agree);
     if (told == ALIKE)
-        return parse_records(d, p, agree);
+        return parse_records(d, p, false, agree);
+    if (told == NOISY)
+        return is_noise_matched(p) ? parse_records(d, p, true, agree) : GREEDY_ANY;
     return told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 

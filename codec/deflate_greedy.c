@@ -67,6 +67,11 @@ static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
     };
 }
 
+bool deflate_has_steps(const uint8_t *in, uint32_t n)
+{
+    return tune(NULL, in, n).steps;
+}
+
 /* Matches that begin before stop, segment by segment. */
 INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {

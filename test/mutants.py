@@ -104,6 +104,7 @@ MUTANTS = [
     ("codec/deflate_search.h", "at - cand > furthest)", "0)", ["unit_bam_deflate"], "no match lies further back than DEFLATE allows"),
     ("codec/deflate_greedy.c", ".steps = !cheap &&", ".steps = false &&", ["unit_bam_deflate"], "size of small steps"),
     ("codec/deflate_fast.c", "is_mostly_heads(h, d, p->anchor, half)", "false", ["unit_bam_deflate"], "size by heads"),
+    ("codec/deflate_fast.c", "same * NOISY_PAIRS >= 2 * reads * reads &&", "true &&", ["unit_bam_deflate"], "size of 40 levels"),
     ("codec/deflate_deep.c", "cand > oldest &&", "cand > 0 &&", ["unit_bam_deflate"], "nor does one of the deep search"),
     ("codec/frame_list.c", "[list->next].at != place)", "[list->next].at < place)", ["unit_frame_list"],
      "a listed block is taken only at its place"),
