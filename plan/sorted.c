@@ -73,7 +73,7 @@ static int prepare_order(struct sorted *s)
     if (is_prepared(s))
         arenas_set_mended(&s->arenas);
     if (s->sink && keep_ranks(s))
-        record_sink_set_finish(s->sink, sort_tasks_finish_record);
+        record_sink_how(s->sink)->finish = sort_tasks_finish_record;
     return 0;
 }
 

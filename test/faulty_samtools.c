@@ -379,7 +379,7 @@ struct output_blocks *__wrap_output_blocks_open(const struct bgzf_sink_options *
 {
     struct output_blocks *sink = __real_output_blocks_open(options);
     if (sink && strcmp(fault().place, "gathered") == 0)
-        output_blocks_set_finish(sink, spoil_gathered);
+        output_blocks_how(sink)->finish = spoil_gathered;
     return sink;
 }
 

@@ -186,7 +186,7 @@ static void reading_run(struct reading *r)
         tripping.latch = &r->latch;
         tripping.n = 0;
         tripping.trip_at = r->trip_at;
-        record_sink_set_finish(r->sink, trip);
+        record_sink_how(r->sink)->finish = trip;
     }
     fill_arenas(r);
     #pragma omp parallel num_threads(r->n_threads)

@@ -78,7 +78,7 @@ static void job_free(struct job *job)
 
 static int put_all(struct output_blocks *blocks, const struct job *job)
 {
-    output_blocks_set_sam_header(blocks, header);
+    output_blocks_how(blocks)->header = header;
     if (output_blocks_put_header(blocks, (const uint8_t *)header_text, sizeof header_text - 1) < 0)
         return -1;
     for (int i = 0; i < N; i += 10) {
@@ -97,7 +97,7 @@ static int write_job(const struct job *job, int fd, enum sink_form form, int n_t
                                     .n_slots = N_SLOTS, .piece_size = 1 << 16, .latch = &latch};
     struct output_blocks *blocks = output_blocks_open(&how);
     MUST(blocks);
-    output_blocks_set_finish(blocks, finish);
+    output_blocks_how(blocks)->finish = finish;
     #pragma omp parallel num_threads(n_threads)
     if (omp_get_thread_num() == 0)
     result = put_all(blocks, job);
@@ -222,7 +222,7 @@ static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_byt
     MUST(blocks);
     #pragma omp parallel num_threads(how->n_threads)
     if (omp_get_thread_num() == 0) {
-        output_blocks_set_sam_header(blocks, header);
+        output_blocks_how(blocks)->header = header;
         for (size_t i = 0; i < n; i++) {
             struct record_ref ref = {record->data, (uint32_t)record->n, 0, 0};
             n_failed += output_blocks_put(blocks, &(struct record_list){.records = &ref, .n = 1}) < 0;

@@ -274,7 +274,7 @@ static int write_all(struct desk *d)
                                         .piece_size = 1 << 16, .latch = &d->latch};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
-    output_blocks_set_verify(sink, d->verify);
+    output_blocks_how(sink)->verify = d->verify;
     #pragma omp parallel num_threads(N_THREADS)
     if (omp_get_thread_num() == 0)
     result = put_all(sink, d);

@@ -18,7 +18,6 @@
 #include "write/cram_settings.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
-#include "write/record_out.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
@@ -48,13 +47,10 @@ struct hts_writer {
     struct out_count *count;     /* of what comes through it, if that is CRAM; else NULL */
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
-    bool needs_groups;           /* RG tags must name @RG lines */
     bool needs_refs;             /* htslib was told not to do without references */
-    bool compares;               /* sums are compared here, not by htslib */
     const char *fasta;           /* used for CRAM; NULL: none ... */
     struct ref_sums *sums;       /* ... nor this, for its sequences */
-    record_finish_fn *finish;
-    struct samtools_checksum *samtools;   /* NULL: none */
+    struct record_out_options how;   /* its sums are NULL where htslib compares them */
     uint64_t checksum;
     struct batch *batches;
     struct task_ring ring;       /* of them: handed out when full, taken back when written */
@@ -154,21 +150,11 @@ static void make_ready(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;
     struct batch *batch = &w->batches[slot];
-    struct record_out_options how = {
-        .path = w->opt.path,
-        .format = w->opt.format->format,
-        .header = w->header,
-        .groups = w->needs_groups ? w->header : NULL,
-        .sums = w->compares ? w->sums : NULL,
-        .finish = w->finish,
-        .samtools = w->samtools,
-        .latch = w->opt.latch,
-    };
     enum stage before = stats_enter(w->opt.stats, STAGE_GATHER);
     batch->checksum = 0;
     batch->result = 0;
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++)
-        batch->result = record_out_take(&batch->ready[i], &how, batch->records[i].data, batch->records[i].size,
+        batch->result = record_out_take(&batch->ready[i], &w->how, batch->records[i].data, batch->records[i].size,
                                         &batch->checksum);
     stats_leave(w->opt.stats, before, batch->size);
 }
@@ -190,6 +176,8 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
         return NULL;
     }
     w->opt = *options;
+    w->how = (struct record_out_options){.path = options->path, .format = options->format->format,
+                                         .latch = options->latch};
     errno = 0;
     if (batches_alloc(w) < 0)
         latch_fail(options->latch, "out of memory");
@@ -210,10 +198,11 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
         hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0);
     w->needs_refs = how.reference == CRAM_NO_EMBED;
     w->fasta = how.fasta;
-    w->compares = !cram_settings_compares_sums(which.htslib);
     if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->opt.path, w->opt.latch)))
         return -1;
-    w->needs_groups = cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0;
+    w->how.sums = cram_settings_compares_sums(which.htslib) ? NULL : w->sums;
+    if (cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0)
+        w->how.groups = header;
     if (how.why)
         message_warning("%s: %s", w->opt.path, how.why);
     return set < 0 ? failed(w, "setting up") : 0;
@@ -222,7 +211,7 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
 int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index, bool beyond)
 {
     errno = 0;
-    w->header = header;
+    w->how.header = w->header = header;
     if (w->opt.format->format == cram && settle_cram(w, header, beyond) < 0)
         return -1;
     if (sam_hdr_write(w->sam, header) < 0)
@@ -232,14 +221,9 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
     return 0;
 }
 
-void hts_writer_set_finish(struct hts_writer *w, record_finish_fn *finish)
+struct record_out_options *hts_writer_how(struct hts_writer *w)
 {
-    w->finish = finish;
-}
-
-void hts_writer_set_samtools(struct hts_writer *w, struct samtools_checksum *sum)
-{
-    w->samtools = sum;
+    return &w->how;
 }
 
 static int write_batch(struct hts_writer *w, struct batch *batch)

@@ -9,9 +9,9 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "base/memory_shares.h"
+#include "write/record_out.h"
 
 struct latch;
-struct samtools_checksum;
 struct hts_writer;
 
 struct hts_writer_options {
@@ -35,9 +35,8 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index, bool beyond);
 
-/* Calls finish for a copy of each record. Call this before the first put. */
-void hts_writer_set_finish(struct hts_writer *writer, record_finish_fn *finish);
-void hts_writer_set_samtools(struct hts_writer *writer, struct samtools_checksum *sum);
+/* What is done with records: to be set before the first put, but for what the header says. */
+struct record_out_options *hts_writer_how(struct hts_writer *writer);
 
 /* Puts n checked records, in order. Tasks make batches of them ready, and the main thread gives these to htslib.
  * Records must stay unchanged until hts_writer_passed() is true for the mark behind them. -1: failed, and the error is

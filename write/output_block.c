@@ -58,10 +58,8 @@ struct output_blocks {
     struct record_ref *records;  /* of all slots */
     struct output_block *filling;   /* NULL: none; main thread */
     uint32_t room, records_max;  /* of a block */
-    record_finish_fn *finish;    /* these four: NULL: none; main thread, before the first block */
-    struct sink_verify *verify;
-    struct bam_index *index;
-    struct samtools_checksum *samtools;
+    struct record_out_options how;   /* this and the next: main thread, before the first block */
+    struct bam_index *index;     /* NULL: none */
     struct copied_blocks copied; /* main thread; used if opt.copies */
     uint64_t checksum;           /* of all blocks that have their place; this and the next: used by placed() */
     struct copied_count count;
@@ -114,7 +112,7 @@ static void add_samtools(struct output_blocks *o, const struct output_block *blo
         const struct record_ref *r = &block->records[i];
         size_t size;
         const uint8_t *record = ending_record(block, i, &size);
-        if (record && samtools_checksum_add(o->samtools, thread, record == r->data ? data : record, size) < 0)
+        if (record && samtools_checksum_add(o->how.samtools, thread, record == r->data ? data : record, size) < 0)
             latch_fail(o->opt.latch, "out of memory for --checksum");
         data += r->size;
     }
@@ -140,7 +138,7 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
         sum += checksum_of(block, i, data);
         data += block->records[i].size;
     }
-    if (o->samtools)
+    if (o->how.samtools)
         add_samtools(o, block, data - records_size(block));
     return sum;
 }
@@ -183,8 +181,8 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
-    block->size = gather(block, o->finish, data);
-    if (!o->verify)
+    block->size = gather(block, o->how.finish, data);
+    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
@@ -198,14 +196,15 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
 {
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
-    if (!o->verify)
+    struct sink_verify *look = o->how.verify;
+    if (!look)
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
-    if (sink_verify_block(o->verify, thread, deflated, length, data, block->size) == 0
-        && sink_verify_order(o->verify, block->records + parted, block->n - parted, &block->ends) == 0)
-        block->checksum = checksum_block(o, block, sink_verify_inflated(o->verify, thread));
+    if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
+        && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
+        block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
     stats_leave(o->opt.stats, before, block->size);
 }
 
@@ -218,8 +217,8 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
     uint32_t n = is_header ? sam_text_header(o->text, slot, block->records, bytes)
                            : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
-    if (o->verify && !is_header && n > 0)
-        sink_verify_order(o->verify, block->records, block->n, &block->ends);
+    if (o->how.verify && !is_header && n > 0)
+        sink_verify_order(o->how.verify, block->records, block->n, &block->ends);
     stats_leave(o->opt.stats, before, records_size(block));
     return n ? n : 1;
 }
@@ -243,8 +242,8 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     o->count.bytes += block->kept ? next - place : 0;
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
-    if (o->verify)
-        sink_verify_join(o->verify, &block->ends);
+    if (o->how.verify)
+        sink_verify_join(o->how.verify, &block->ends);
 }
 
 /* ---- on the main thread ---- */
@@ -256,6 +255,7 @@ static int slots_alloc(struct output_blocks *o)
         .level = o->opt.level,
         .n_threads = o->opt.n_threads,
         .n_slots = o->opt.n_slots,
+        .how = &o->how,
         .path = o->opt.path,
         .latch = o->opt.latch,
         .stats = o->opt.stats,
@@ -276,6 +276,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
         o->opt = *options;
+        o->how = (struct record_out_options){.path = options->path, .format = sam, .latch = options->latch};
         o->room = room_of(options->form, options->level);
         o->records_max = records_max(options->form, options->level);
         o->opt.fill = fill;
@@ -319,30 +320,9 @@ int output_blocks_set_index(struct output_blocks *o, struct bam_index *index)
     return 0;
 }
 
-void output_blocks_set_finish(struct output_blocks *o, record_finish_fn *finish)
+struct record_out_options *output_blocks_how(struct output_blocks *o)
 {
-    o->finish = finish;
-    if (o->text)
-        sam_text_set_finish(o->text, finish);
-}
-
-void output_blocks_set_samtools(struct output_blocks *o, struct samtools_checksum *sum)
-{
-    o->samtools = sum;
-    if (o->text)
-        sam_text_set_samtools(o->text, sum);
-}
-
-void output_blocks_set_verify(struct output_blocks *o, struct sink_verify *verify)
-{
-    o->verify = verify;
-    if (o->text)
-        sam_text_set_verify(o->text, verify);
-}
-
-void output_blocks_set_sam_header(struct output_blocks *o, const sam_hdr_t *header)
-{
-    sam_text_set_header(o->text, header);
+    return &o->how;
 }
 
 int output_blocks_flush(struct output_blocks *o)

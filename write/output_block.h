@@ -10,10 +10,9 @@
 #include "bgzf_sink.h"
 #include "write/copied_blocks.h"
 #include "write/record_list.h"
+#include "write/record_out.h"
 
 struct bam_index;
-struct samtools_checksum;
-struct sink_verify;
 
 struct output_blocks;
 
@@ -27,18 +26,8 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *blocks);
 /* Every record put from now on is entered into the index. -1: no memory. */
 int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *index);
 
-/* The deflate task calls finish for its copy of each record, or of a record's first segment. Call this before the
- * first put. */
-void output_blocks_set_finish(struct output_blocks *blocks, record_finish_fn *finish);
-
-/* Every record is added to sum, too. Call this before the first put. */
-void output_blocks_set_samtools(struct output_blocks *blocks, struct samtools_checksum *sum);
-
-/* Every block is checked before it is written. Call this before the first put. */
-void output_blocks_set_verify(struct output_blocks *blocks, struct sink_verify *verify);
-
-/* SAM: what the references of records are called. The header must stay unchanged. Call this before the first put. */
-void output_blocks_set_sam_header(struct output_blocks *blocks, const sam_hdr_t *header);
+/* What is done with records: to be set before the first put. SAM takes the header, which must stay unchanged. */
+struct record_out_options *output_blocks_how(struct output_blocks *blocks);
 
 /* Puts bytes that belong to no record: a header. They begin a block and must stay unchanged, as records. -1: stop. */
 int output_blocks_put_header(struct output_blocks *blocks, const uint8_t *data, size_t size);

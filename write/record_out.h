@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A record on its way out through htslib: finished, added to the checksum, checked, and made a bam1_t. */
+/* What is done with records on their way out; and a record on its way out through htslib: finished, added to the
+ * checksum, checked, and made a bam1_t. */
 #ifndef RECORD_OUT_H
 #define RECORD_OUT_H
 
@@ -12,6 +13,7 @@
 struct latch;
 struct ref_sums;
 struct samtools_checksum;
+struct sink_verify;
 
 /* Used by one thread at a time. Zeroed: ready for the first record. */
 struct record_out {
@@ -19,14 +21,17 @@ struct record_out {
     struct byte_buffer copy;     /* of the record, to be finished */
 };
 
+/* Its owner sets what is NULL at first before the first record. */
 struct record_out_options {
     const char *path;            /* for messages */
     enum htsExactFormat format;
     const sam_hdr_t *header;
     sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; else NULL */
     struct ref_sums *sums;       /* with which references of mapped reads are compared; NULL: they are not */
-    record_finish_fn *finish;    /* NULL: none */
-    struct samtools_checksum *samtools;   /* NULL: none */
+    record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, in any thread. NULL:
+                                  * none is */
+    struct samtools_checksum *samtools;   /* each record is added; NULL: none */
+    struct sink_verify *verify;  /* looks at blocks, for whoever makes them; NULL: none does */
     struct latch *latch;
 };
 

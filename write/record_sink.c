@@ -18,7 +18,6 @@ struct record_sink {
     struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* of BAM; NULL: none */
     uint8_t *header;             /* of BAM: the blocks refer to it until they are finished */
-    struct sink_verify *verify;  /* NULL: nothing is */
     struct latch *latch;
     struct stats *stats;
     struct progress *progress;   /* NULL: nobody looks */
@@ -113,10 +112,11 @@ void record_sink_close(struct record_sink *k)
 {
     if (!k)
         return;
+    struct sink_verify *verify = record_sink_how(k)->verify;
     output_blocks_close(k->blocks);
     hts_writer_close(k->hts);
     bam_index_free(k->index);
-    sink_verify_free(k->verify);
+    sink_verify_free(verify);
     free(k->header);
     free(k);
 }
@@ -126,7 +126,7 @@ static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
     const char *lines = sam_hdr_str(sam);
     if (!lines)
         return latch_fail(k->latch, "out of memory for the header");
-    output_blocks_set_sam_header(k->blocks, sam);
+    output_blocks_how(k->blocks)->header = sam;
     return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
 }
 
@@ -166,33 +166,15 @@ struct bam_index *record_sink_index(const struct record_sink *k)
     return k->index;
 }
 
-void record_sink_set_verify(struct record_sink *k, struct sink_verify *verify)
+struct record_out_options *record_sink_how(const struct record_sink *k)
 {
-    k->verify = verify;
-    if (k->blocks)
-        output_blocks_set_verify(k->blocks, verify);
+    return k->hts ? hts_writer_how(k->hts) : output_blocks_how(k->blocks);
 }
 
 void record_sink_forget_order(struct record_sink *k)
 {
-    if (k->verify)
-        sink_verify_forget_order(k->verify);
-}
-
-void record_sink_set_finish(struct record_sink *k, record_finish_fn *finish)
-{
-    if (k->hts)
-        hts_writer_set_finish(k->hts, finish);
-    else
-        output_blocks_set_finish(k->blocks, finish);
-}
-
-void record_sink_set_samtools(struct record_sink *k, struct samtools_checksum *sum)
-{
-    if (k->hts)
-        hts_writer_set_samtools(k->hts, sum);
-    else
-        output_blocks_set_samtools(k->blocks, sum);
+    if (record_sink_how(k)->verify)
+        sink_verify_forget_order(record_sink_how(k)->verify);
 }
 
 void record_sink_set_progress(struct record_sink *k, struct progress *progress)
@@ -203,9 +185,10 @@ void record_sink_set_progress(struct record_sink *k, struct progress *progress)
 
 static int put_hts(struct record_sink *k, const struct record_list *list)
 {
+    struct sink_verify *verify = hts_writer_how(k->hts)->verify;
     struct verify_ends ends;
-    if (k->verify && (sink_verify_order(k->verify, list->records, (uint32_t)list->n, &ends) < 0
-                      || sink_verify_join(k->verify, &ends) < 0))
+    if (verify && (sink_verify_order(verify, list->records, (uint32_t)list->n, &ends) < 0
+                   || sink_verify_join(verify, &ends) < 0))
         return -1;
     return hts_writer_put(k->hts, list->records, list->n);
 }

@@ -10,6 +10,7 @@
 #include "bam/bam_record.h"
 #include "base/sink_form.h"
 #include "write/copied_blocks.h"
+#include "write/record_out.h"
 
 struct bam_index;
 struct latch;
@@ -18,8 +19,6 @@ struct output_request;
 struct progress;
 struct record_list;
 struct record_sink;
-struct samtools_checksum;
-struct sink_verify;
 struct stats;
 
 /* Who makes this output: decided here only. */
@@ -37,18 +36,12 @@ void record_sink_close(struct record_sink *sink);
  * its reference, which CRAM must know. -1: failed, and the error is in the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format, bool beyond);
 
-/* From now on everything is looked at once more before it is written. Takes over verify, which must be made for
- * blocks if tasks make them (BAM, SAM.gz). Call it before the first record. */
-void record_sink_set_verify(struct record_sink *sink, struct sink_verify *verify);
+/* What is done with records: its finish, samtools and verify are to be set before the first record. verify becomes the
+ * sink's, and must be made for blocks if tasks make them (BAM, SAM.gz); samtools must live as long as the sink. */
+struct record_out_options *record_sink_how(const struct record_sink *sink);
 
 /* The records that are put from now on need not be in order, whatever --verify was told. */
 void record_sink_forget_order(struct record_sink *sink);
-
-/* Calls finish for a copy of each record, in any thread. Call this before the first record. */
-void record_sink_set_finish(struct record_sink *sink, record_finish_fn *finish);
-
-/* Adds every record to sum, in tasks. Call this before the first record. sum must live as long as the sink. */
-void record_sink_set_samtools(struct record_sink *sink, struct samtools_checksum *sum);
 
 /* The sink counts records put there. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);

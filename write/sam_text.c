@@ -41,8 +41,6 @@ struct text_slot {
 
 struct sam_text {
     struct sam_text_options opt;
-    struct record_out_options how;
-    struct sink_verify *verify;  /* NULL: none */
     struct bgzf_codec **codecs;  /* this and the next one: of each thread; NULL: the text stays plain */
     struct text_thread *threads;
     struct text_slot *slots;
@@ -66,7 +64,6 @@ struct sam_text *sam_text_new(const struct sam_text_options *options)
     if (!t)
         return NULL;
     t->opt = *options;
-    t->how = (struct record_out_options){.path = options->path, .format = sam, .latch = options->latch};
     if (alloc_all(t) == 0)
         return t;
     sam_text_free(t);
@@ -88,26 +85,6 @@ void sam_text_free(struct sam_text *t)
     free(t->threads);
     free(t->slots);
     free(t);
-}
-
-void sam_text_set_header(struct sam_text *t, const sam_hdr_t *header)
-{
-    t->how.header = header;
-}
-
-void sam_text_set_finish(struct sam_text *t, record_finish_fn *finish)
-{
-    t->how.finish = finish;
-}
-
-void sam_text_set_samtools(struct sam_text *t, struct samtools_checksum *sum)
-{
-    t->how.samtools = sum;
-}
-
-void sam_text_set_verify(struct sam_text *t, struct sink_verify *verify)
-{
-    t->verify = verify;
 }
 
 /* ---- main thread: the room of all slots ---- */
@@ -165,10 +142,10 @@ static int append(struct sam_text *t, struct byte_buffer *to, const void *bytes,
 static int append_record(struct sam_text *t, struct byte_buffer *to, const struct record_ref *r, uint64_t *checksum)
 {
     struct text_thread *own = &t->threads[task_thread()];
-    if (record_out_take(&own->record, &t->how, r->data, r->size, checksum) < 0)
+    if (record_out_take(&own->record, t->opt.how, r->data, r->size, checksum) < 0)
         return -1;
     errno = 0;
-    if (sam_format1(t->how.header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
+    if (sam_format1(t->opt.how->header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
         return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
                           hts_file_cause(errno));
     return append(t, to, own->line.s, own->line.l);
@@ -201,7 +178,8 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
     uint8_t *block = out->p + out->n;
     uint32_t length = bgzf_block_deflate(codec, data, n, block);
     out->n += length;
-    return t->verify ? sink_verify_block(t->verify, thread, block, length, data, n) : 0;
+    struct sink_verify *verify = t->opt.how->verify;
+    return verify ? sink_verify_block(verify, thread, block, length, data, n) : 0;
 }
 
 /* Cuts the text into blocks of about the same size: the last one of full ones could be a tiny one. */

@@ -10,16 +10,16 @@
 #include "bam/bam_record.h"
 
 struct latch;
-struct stats;
+struct record_out_options;
 struct sam_text;
-struct samtools_checksum;
-struct sink_verify;
+struct stats;
 
 struct sam_text_options {
     bool blocks;                 /* BGZF blocks; else plain text */
     int level;                   /* of the blocks */
     int n_threads;
     uint32_t n_slots;
+    const struct record_out_options *how;   /* stays the caller's; its header is there before the first block */
     const char *path;            /* for messages */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
@@ -28,12 +28,6 @@ struct sam_text_options {
 /* NULL: no memory. */
 struct sam_text *sam_text_new(const struct sam_text_options *options);
 void sam_text_free(struct sam_text *text);
-
-/* These four before the first block. The header must stay unchanged. verify looks at each BGZF block. */
-void sam_text_set_header(struct sam_text *text, const sam_hdr_t *header);
-void sam_text_set_finish(struct sam_text *text, record_finish_fn *finish);
-void sam_text_set_samtools(struct sam_text *text, struct samtools_checksum *sum);
-void sam_text_set_verify(struct sam_text *text, struct sink_verify *verify);
 
 /* Main thread: gives the slot room for its block. line: the record, if that is longer than blocks are; else NULL.
  * False: all slots together would have too much. Then give back another slot's room, and try again; when no other slot

@@ -93,10 +93,8 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
         .path = f->data.path,
         .latch = f->latch,
     };
-    struct sink_verify *verify = sink_verify_new(&how);
-    if (!verify)
+    if (!(record_sink_how(f->sink)->verify = sink_verify_new(&how)))
         return latch_fail(f->latch, "out of memory for --verify");
-    record_sink_set_verify(f->sink, verify);
     return 0;
 }
 
@@ -122,7 +120,7 @@ static int open_samtools(struct written *f)
 {
     if (!(f->samtools = samtools_checksum_new(f->n_threads)))
         return latch_fail(f->latch, "out of memory for --checksum");
-    record_sink_set_samtools(f->sink, f->samtools);
+    record_sink_how(f->sink)->samtools = f->samtools;
     return 0;
 }
 
