@@ -6,6 +6,7 @@
 #include "bam_arena.h"
 #include "bam/record_fault.h"
 #include "bam/record_search.h"
+#include "base/byte_buffer.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 
@@ -310,14 +311,11 @@ int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct ba
         n++;
     if (n == 0)
         return 0;
-    if (arena->n_sublists == arena->max_sublists) {
-        size_t max = arena->max_sublists ? 2 * arena->max_sublists : 64;
-        struct bam_sublist *grown = realloc(arena->sublists, max * sizeof *grown);
-        if (!grown)
-            return -1;
-        arena->sublists = grown;
-        arena->max_sublists = max;
-    }
+    struct bam_sublist *sublists = byte_buffer_grow(arena->sublists, arena->n_sublists, &arena->max_sublists,
+                                                    sizeof *sublists);
+    if (!sublists)
+        return -1;
+    arena->sublists = sublists;
     arena->sublist_top -= n * sizeof(struct bam_key);
     *sublist = (struct bam_sublist){(struct bam_key *)(arena->base + arena->sublist_top), n};
     arena->sublists[arena->n_sublists++] = *sublist;

@@ -2,17 +2,14 @@
 #include <stdlib.h>
 #include "bam/bam_record.h"
 #include "bam/ref_regions.h"
+#include "base/byte_buffer.h"
 
 int ref_regions_add(struct ref_regions *list, const struct region *region)
 {
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 1;
-        struct region *each = realloc(list->each, room * sizeof *each);
-        if (!each)
-            return -1;
-        list->each = each;
-        list->room = room;
-    }
+    struct region *each = byte_buffer_grow(list->each, list->n, &list->room, sizeof *each);
+    if (!each)
+        return -1;
+    list->each = each;
     list->each[list->n++] = *region;
     return 0;
 }

@@ -42,6 +42,20 @@ static inline int byte_buffer_append(struct byte_buffer *buffer, const void *byt
     return 0;
 }
 
+/* Room for one element of `size` bytes more in an array of n, of which there are *room: if it has to grow, for twice as
+ * many, which moves it. Returns where it is; NULL: no memory, and nothing is changed. */
+static inline void *byte_buffer_grow(void *array, size_t n, size_t *room, size_t size)
+{
+    enum { LEAST = 64 };
+    if (n < *room)
+        return array;
+    size_t larger = *room < LEAST ? LEAST : 2 * *room;
+    void *grown = realloc(array, larger * size);
+    if (grown)
+        *room = larger;
+    return grown;
+}
+
 /* Empties the buffer and gives back the memory beyond max bytes. */
 static inline void byte_buffer_trim(struct byte_buffer *buffer, size_t max)
 {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/byte_buffer.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
 #include "base/out_file.h"
@@ -12,14 +13,10 @@ enum { NUMBER = 8, PAIR = 16, WRITTEN_AT_ONCE = 4096, READ_AT_ONCE = 1 << 16 };
 
 int gzi_index_add(struct gzi_index *index, struct gzi_place place)
 {
-    if (index->n == index->room) {
-        size_t room = index->room ? 2 * index->room : 256;
-        struct gzi_place *more = realloc(index->places, room * sizeof *more);
-        if (!more)
-            return -1;
-        index->places = more;
-        index->room = room;
-    }
+    struct gzi_place *places = byte_buffer_grow(index->places, index->n, &index->room, sizeof *places);
+    if (!places)
+        return -1;
+    index->places = places;
     index->places[index->n++] = place;
     return 0;
 }

@@ -12,14 +12,10 @@ enum { SAMPLES = 8192, SAMPLES_LEAST = 2048, SAMPLES_OF_ALL = 1 << 18 };
 
 int key_samples_add(struct key_samples *s, struct key_sample sample)
 {
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : SAMPLES;
-        struct key_sample *larger = realloc(s->each, room * sizeof *larger);
-        if (!larger)
-            return -1;
-        s->each = larger;
-        s->room = room;
-    }
+    struct key_sample *each = byte_buffer_grow(s->each, s->n, &s->room, sizeof *each);
+    if (!each)
+        return -1;
+    s->each = each;
     s->each[s->n++] = sample;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <htslib/hts.h>
 #include <htslib/sam.h>
 #include "bam/ref_regions.h"
+#include "base/byte_buffer.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
@@ -40,14 +41,10 @@ static int does_not_fit(const struct input_file *file)
 
 static int add_extent(struct file_extents *x, uint64_t offset, uint32_t skip, uint32_t keep, uint64_t size)
 {
-    if (x->n == x->room) {
-        size_t room = 2 * x->room + 16;
-        struct extent *each = realloc(x->each, room * sizeof *each);
-        if (!each)
-            return -1;
-        x->each = each;
-        x->room = room;
-    }
+    struct extent *each = byte_buffer_grow(x->each, x->n, &x->room, sizeof *each);
+    if (!each)
+        return -1;
+    x->each = each;
     x->each[x->n++] = (struct extent){x->size, offset, skip, keep};
     x->size += size;
     return 0;

@@ -312,14 +312,10 @@ static int note_last(struct spill *p, struct bam_key last)
 
 static struct spill_run *new_run(struct spill *p)
 {
-    if (p->n_runs == p->max_runs) {
-        size_t max = p->max_runs ? 2 * p->max_runs : 64;
-        struct spill_run *grown = realloc(p->runs, max * sizeof *grown);
-        if (!grown)
-            return NULL;
-        p->runs = grown;
-        p->max_runs = max;
-    }
+    struct spill_run *runs = byte_buffer_grow(p->runs, p->n_runs, &p->max_runs, sizeof *runs);
+    if (!runs)
+        return NULL;
+    p->runs = runs;
     p->runs[p->n_runs] = (struct spill_run){0};
     return &p->runs[p->n_runs++];
 }
