@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/far_pos.h"
+#include "bam/plain_header.h"
 #include "order/collate_key.h"
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
@@ -48,6 +49,17 @@ static enum sort_by names_by(const struct sort_order *order)
     return by == SORT_NAME_NATURAL || by == SORT_NAME_ASCII || by == SORT_NAME_PICARD ? by : SORT_COORDINATE;
 }
 
+/* What the order must know of the header's lines. -1: no memory. */
+static int learn_lines(struct sort_rule *rule, sam_hdr_t *sam)
+{
+    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
+    int status = !lines ? -1 : rule->order.by == SORT_TAG ? tag_key_init(&rule->tags, rule->order.tag, lines)
+               : template_key_init(&rule->templates, sam, lines);
+    if (lines != sam)
+        sam_hdr_destroy(lines);
+    return status;
+}
+
 struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
 {
     struct sort_rule *rule = calloc(1, sizeof *rule);
@@ -64,8 +76,7 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
         rule->collated = collate_key_init(order->n_bins);
     if (rule->names_by != SORT_COORDINATE)
         name_key_init(&rule->names, rule->names_by);
-    if ((order->by == SORT_TAG && tag_key_init(&rule->tags, order->tag, sam))
-        || (order->by == SORT_TEMPLATE && template_key_init(&rule->templates, sam))) {
+    if ((order->by == SORT_TAG || order->by == SORT_TEMPLATE) && learn_lines(rule, sam) < 0) {
         sort_rule_free(rule);
         return NULL;
     }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <htslib/sam.h>
-#include "bam/plain_header.h"
 #include "order/group_mark.h"
 #include "order/key_room.h"
 #include "order/tag_key.h"
@@ -71,16 +70,16 @@ static struct tag_value seen_value(const struct tag_key *tags, const struct bam_
 }
 
 /* Learns the names of the header's read groups. */
-static int learn_groups(struct tag_key *tags, sam_hdr_t *sam)
+static int learn_groups(struct tag_key *tags, sam_hdr_t *lines)
 {
-    int n = sam_hdr_count_lines(sam, "RG"), n_ids = 0;
+    int n = sam_hdr_count_lines(lines, "RG"), n_ids = 0;
     if (n <= 0)
         return 0;
     struct text *ids = calloc((size_t)n, sizeof *ids);
     if (!ids)
         return -1;
     for (int i = 0; i < n; i++) {
-        const char *id = sam_hdr_line_name(sam, "RG", i);
+        const char *id = sam_hdr_line_name(lines, "RG", i);
         if (id)
             ids[n_ids++] = (struct text){id, strlen(id)};
     }
@@ -90,22 +89,13 @@ static int learn_groups(struct tag_key *tags, sam_hdr_t *sam)
     return learned < 0 ? -1 : 0;
 }
 
-static int groups_learn(struct tag_key *tags, sam_hdr_t *sam)
-{
-    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
-    int status = lines ? learn_groups(tags, lines) : -1;
-    if (lines != sam)
-        sam_hdr_destroy(lines);
-    return status;
-}
-
-int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *sam)
+int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *lines)
 {
     memcpy(tags->tag, tag, 2);
     tags->low = INT32_MIN;
     tags->n_steps = MOST_STEPS;
     text_code_init(&tags->text, false, VALUE_RANGE);
-    return memcmp(tag, "RG", 2) == 0 ? groups_learn(tags, sam) : 0;
+    return memcmp(tag, "RG", 2) == 0 ? learn_groups(tags, lines) : 0;
 }
 
 void tag_key_free(struct tag_key *tags)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <htslib/kstring.h>
-#include "bam/plain_header.h"
 #include "bam/far_pos.h"
 #include "bam/unclipped.h"
 #include "order/coordinate_key.h"
@@ -273,10 +272,10 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The library of the read group at line i; "" if it has none. NULL: no memory. */
-static char *library_name(sam_hdr_t *sam, int i)
+static char *library_name(sam_hdr_t *lines, int i)
 {
     kstring_t lb = KS_INITIALIZE;
-    if (sam_hdr_find_tag_pos(sam, "RG", i, "LB", &lb) < 0 || !lb.s) {
+    if (sam_hdr_find_tag_pos(lines, "RG", i, "LB", &lb) < 0 || !lb.s) {
         ks_free(&lb);
         return strdup("");
     }
@@ -284,16 +283,16 @@ static char *library_name(sam_hdr_t *sam, int i)
 }
 
 /* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if there is no memory. */
-static int learn_groups(struct template_key *rule, sam_hdr_t *sam)
+static int learn_groups(struct template_key *rule, sam_hdr_t *lines)
 {
-    int n = sam_hdr_count_lines(sam, "RG");
+    int n = sam_hdr_count_lines(lines, "RG");
     unsigned rank = 0;
     rule->groups = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *rule->groups);
     for (int i = 0; rule->groups && i < n; i++) {
         struct template_group *group = &rule->groups[rule->n_groups++];
-        const char *id = sam_hdr_line_name(sam, "RG", i);
+        const char *id = sam_hdr_line_name(lines, "RG", i);
         group->id = id ? strdup(id) : NULL;
-        group->library = library_name(sam, i);
+        group->library = library_name(lines, i);
         if (!group->id || !group->library)
             return -1;
     }
@@ -309,16 +308,7 @@ static int learn_groups(struct template_key *rule, sam_hdr_t *sam)
     return 0;
 }
 
-static int groups_learn(struct template_key *rule, sam_hdr_t *sam)
-{
-    sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
-    int status = lines ? learn_groups(rule, lines) : -1;
-    if (lines != sam)
-        sam_hdr_destroy(lines);
-    return status;
-}
-
-int template_key_init(struct template_key *rule, sam_hdr_t *sam)
+int template_key_init(struct template_key *rule, sam_hdr_t *sam, sam_hdr_t *lines)
 {
     memset(rule, 0, sizeof *rule);
     rule->n_ref = sam_hdr_nref(sam);
@@ -327,7 +317,7 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam)
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
     text_code_init(&rule->name, false, UINT64_MAX);
     text_code_init(&rule->cell, false, UINT64_MAX);
-    return groups_learn(rule, sam);
+    return learn_groups(rule, lines);
 }
 
 void template_key_free(struct template_key *rule)
