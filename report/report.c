@@ -9,6 +9,14 @@ bool report_is_io(enum stage stage)
     return stage == STAGE_READ || stage == STAGE_WRITE || stage == STAGE_SPILL_WRITE || stage == STAGE_SPILL_READ;
 }
 
+double report_work(const struct report *r)
+{
+    double sum = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : report_worked(&r->stages[stage]);
+    return sum;
+}
+
 /* A thread is in the queue also when it wakes up to look for work. So what was used of CPUs counts in any case. */
 double report_busy_share(const struct report *r)
 {

@@ -108,6 +108,15 @@ double report_cpu_share(const struct report *report);
 /* The share of the team's time in which threads were busy and did not wait for a CPU; 0..1. */
 double report_busy_share(const struct report *report);
 
+/* CPU seconds of a stage, about. */
+static inline double report_worked(const struct report_stage *stage)
+{
+    return stage->busy - stage->blocked;
+}
+
+/* The same of all stages but those of rest. */
+double report_work(const struct report *report);
+
 /* Whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 

@@ -31,14 +31,6 @@ __attribute__((format(printf, 2, 3))) static void say(struct report *r, const ch
     va_end(values);
 }
 
-static double work(const struct report *r)
-{
-    double sum = 0;
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy - r->stages[stage].blocked;
-    return sum;
-}
-
 /* Threads that share a CPU look busy while they wait for it, so their times say little. */
 static bool have_cpus(const struct report *r)
 {
@@ -48,7 +40,7 @@ static bool have_cpus(const struct report *r)
 /* The times also say little if other programs have the CPUs. */
 static bool cpus_taken(const struct report *r)
 {
-    return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * work(r);
+    return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * report_work(r);
 }
 
 /* The number of threads that would have been enough. */
@@ -209,7 +201,7 @@ static void advise_on_machine(struct report *r)
 void report_advise(struct report *r)
 {
     const struct report_facts *f = &r->facts;
-    double deflate = r->stages[STAGE_DEFLATE].busy, all = work(r);
+    double deflate = r->stages[STAGE_DEFLATE].busy, all = report_work(r);
     bool times_count = have_cpus(r) && !cpus_taken(r);
     memset(r->advice, 0, sizeof r->advice);
     if (r->wall < TOO_SHORT) {                   /* other findings would be chance */

@@ -37,6 +37,13 @@ static const struct row {
     {"bytes", "uncompressed, bytes", COUNT, false},
     {"records", "records", COUNT, false},
 };
+static const struct {
+    const char *path, *what;
+} texts[REPORT_COMPARE_TEXTS] = {
+    {"input", "input"}, {"date", "date"}, {"host", "host"}, {"cpu_model", "CPU"}, {"version", "version"},
+    {"verdict/bound_by", "bound by"},
+};
+enum { INPUT = 0, HOST = 2, CPU = 3, VERSION = 4 };
 enum { WALL = 0, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
 
 /* ----------------------------------------------------------------- reading */
@@ -53,10 +60,10 @@ static const json_t *value_at(const json_t *from, const char *path)
     return from;
 }
 
-static void take_text(const json_t *root, const char *path, char to[REPORT_COMPARE_TEXT])
+static void take_text(const json_t *root, const char *path, char to[REPORT_COMPARE_SIZE])
 {
     const char *text = json_string_value(value_at(root, path));
-    snprintf(to, REPORT_COMPARE_TEXT, "%s", text ? text : "");
+    snprintf(to, REPORT_COMPARE_SIZE, "%s", text ? text : "");
 }
 
 /* NAN: not there. A number that is below 0 is none of ours. */
@@ -70,12 +77,8 @@ static double number_at(const json_t *root, const char *path)
 static void take_values(struct report_compare_side *s, const json_t *root)
 {
     char path[PATH];
-    take_text(root, "input", s->input);
-    take_text(root, "host", s->host);
-    take_text(root, "cpu_model", s->cpu);
-    take_text(root, "date", s->date);
-    take_text(root, "version", s->version);
-    take_text(root, "verdict/bound_by", s->bound_by);
+    for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
+        take_text(root, texts[i].path, s->texts[i]);
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
         s->numbers[i] = number_at(root, rows[i].path);
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
@@ -93,7 +96,7 @@ int report_compare_read(struct report_compare_side *s, const char *name, const c
         return -1;
     take_values(s, root);
     json_decref(root);
-    return *s->version && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS]) && !isnan(s->stages[STAGE_OTHER])
+    return *s->texts[VERSION] && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS]) && !isnan(s->stages[STAGE_OTHER])
          ? 0 : -1;
 }
 
@@ -133,7 +136,7 @@ static const char *caution(const struct report_compare_side sides[2])
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
     if (a->numbers[RECORDS] != b->numbers[RECORDS])
         return "The numbers of records differ: these are sorts of different data.";
-    if (strcmp(a->host, b->host) != 0 || strcmp(a->cpu, b->cpu) != 0)
+    if (strcmp(a->texts[HOST], b->texts[HOST]) != 0 || strcmp(a->texts[CPU], b->texts[CPU]) != 0)
         return "These are sorts on different machines.";
     return "";
 }
@@ -169,12 +172,9 @@ void report_compare_text(const struct report_compare_side sides[2], FILE *to)
 {
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
     fprintf(to, "  %-28s %24s %24s %8s\n", "", tail_of(a->name), tail_of(b->name), "ratio");
-    print_texts(to, "input", tail_of(a->input), tail_of(b->input));
-    print_texts(to, "date", a->date, b->date);
-    print_texts(to, "host", a->host, b->host);
-    print_texts(to, "CPU", a->cpu, b->cpu);
-    print_texts(to, "version", a->version, b->version);
-    print_texts(to, "bound by", a->bound_by, b->bound_by);
+    print_texts(to, texts[INPUT].what, tail_of(a->texts[INPUT]), tail_of(b->texts[INPUT]));
+    for (size_t i = INPUT + 1; i < REPORT_COMPARE_TEXTS; i++)
+        print_texts(to, texts[i].what, a->texts[i], b->texts[i]);
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
         print_row(to, rows[i].what, rows[i].unit, a->numbers[i], b->numbers[i]);
     fputs("  seconds of all threads:\n", to);
@@ -224,12 +224,8 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
     if (*caution(sides))
         fprintf(to, "<section class=\"advice\"><p>%s</p></section>\n", caution(sides));
     begin_table(to, "What was sorted where");
-    put_texts(to, "input", a->input, b->input);
-    put_texts(to, "date", a->date, b->date);
-    put_texts(to, "host", a->host, b->host);
-    put_texts(to, "CPU", a->cpu, b->cpu);
-    put_texts(to, "version", a->version, b->version);
-    put_texts(to, "bound by", a->bound_by, b->bound_by);
+    for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
+        put_texts(to, texts[i].what, a->texts[i], b->texts[i]);
     fputs("</tbody></table></section>\n", to);
     begin_table(to, "Numbers");
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)

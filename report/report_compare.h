@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include "base/stats.h"
 
-enum { REPORT_COMPARE_NUMBERS = 21, REPORT_COMPARE_TEXT = 256 };
+enum { REPORT_COMPARE_NUMBERS = 21, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
 
 /* What is compared of one report. Numbers that it does not have are not a number (NAN). */
 struct report_compare_side {
     const char *name;            /* of its file */
-    char input[REPORT_COMPARE_TEXT], host[REPORT_COMPARE_TEXT], cpu[REPORT_COMPARE_TEXT], date[REPORT_COMPARE_TEXT];
-    char version[REPORT_COMPARE_TEXT], bound_by[REPORT_COMPARE_TEXT];
-    double numbers[REPORT_COMPARE_NUMBERS];      /* report_compare.c says which */
+    char texts[REPORT_COMPARE_TEXTS][REPORT_COMPARE_SIZE];   /* report_compare.c says which, as of the numbers */
+    double numbers[REPORT_COMPARE_NUMBERS];
     double stages[N_STAGES];     /* seconds of all threads */
 };
 

@@ -181,68 +181,40 @@ static void put_inputs(const struct report_inputs *inputs, FILE *to)
 /* ------------------------------------------------------------------- words */
 
 static const char *const words[][2] = {
-    {"wall time",
-     "From start to end, by the clock."},
-    {"CPU time",
-     "Time in which threads ran on a CPU, of all threads together: their own code and the "
-     "system&rsquo;s."},
-    {"bound by",
-     "What a faster sort would need more of. CPU time decides first; if CPUs stood idle, what threads "
-     "were seen to wait for longest is to blame."},
-    {"stage",
-     "What a thread is doing. Each thread is in one stage at a time, so its times add up to the wall "
-     "time."},
-    {"busy",
-     "In a stage of work, that is, neither idle nor waiting for other threads nor for a CPU."},
-    {"idle, wait",
-     "idle: a thread has nothing to do. wait: it needs what another thread is about to finish, and has"
-     " nothing to help with."},
-    {"waited for a CPU",
-     "Time in the run queue: a thread could go on, but all CPUs were taken, by other programs or by "
-     "more threads than CPUs. All threads together."},
-    {"blocked",
-     "In a stage, but without a CPU: mostly for a disk or a pipe."},
-    {"critical thread",
-     "The thread with the most work that no other thread can take over, mostly thread 0."},
-    {"serial",
-     "Work that is always on the same thread. However many threads there are, the sort takes at least "
-     "as long. It is given per GB (10<sup>9</sup> bytes) of uncompressed input."},
-    {"in turn",
-     "Work on any thread, but on one at a time."},
-    {"MB/s, each thread",
-     "Bytes of the stage per second that one thread spends in it."},
-    {"MB/s, all threads",
-     "Bytes of the stage per second in which at least one thread was in it: what the disk, the pipe or"
-     " all threads together gave."},
-    {"I/O",
-     "Reading and writing: input, output and temporary files."},
-    {"block",
-     "BAM is compressed in blocks of up to 64 KiB, each on its own."},
-    {"deal",
-     "One thread hands compressed blocks to the others and takes them back in order."},
-    {"record, key",
-     "A record is one alignment. Its key is 16 bytes that stand for it while it is sorted."},
-    {"sublist",
-     "About a million keys that one thread sorts in memory."},
-    {"range",
-     "The keys from one value to another: one thread merges them, of all sublists."},
-    {"temporary data",
-     "Sorted records that did not fit into the memory given (-m): packed and written to a disk (-T), "
-     "later read and unpacked."},
-    {"waits, waited",
-     "How often a merge had nothing to do before the next records of this input came, and how long that took. "
-     "Meanwhile the thread that merges does the work of the others."},
-    {"peak memory",
-     "The most memory that the process held at any time (RSS)."},
-    {"huge pages",
-     "Memory in pages of 2 MiB: fewer look-ups of addresses."},
-    {"CPU cycles",
-     "As the CPU counted them while our own code ran, not that of the system. How much of it was vector "
-     "instructions no event tells that all CPUs have; which code ran is under instructions."},
-    {"energy",
-     "What the CPU packages took from start to end, with all that ran on them beside us (RAPL)."},
-    {"NUMA node",
-     "CPUs with memory of their own; that of other nodes is slower."},
+    {"wall time", "From start to end, by the clock."},
+    {"CPU time", "Time in which threads ran on a CPU, of all threads together: their own code and the system&rsquo;s."},
+    {"bound by", "What a faster sort would need more of. CPU time decides first; if CPUs stood idle, what threads were "
+        "seen to wait for longest is to blame."},
+    {"stage", "What a thread is doing. Each thread is in one stage at a time, so its times add up to the wall time."},
+    {"busy", "In a stage of work, that is, neither idle nor waiting for other threads nor for a CPU."},
+    {"idle, wait", "idle: a thread has nothing to do. wait: it needs what another thread is about to finish, and has "
+        "nothing to help with."},
+    {"waited for a CPU", "Time in the run queue: a thread could go on, but all CPUs were taken, by other programs or "
+        "by more threads than CPUs. All threads together."},
+    {"blocked", "In a stage, but without a CPU: mostly for a disk or a pipe."},
+    {"critical thread", "The thread with the most work that no other thread can take over, mostly thread 0."},
+    {"serial", "Work that is always on the same thread. However many threads there are, the sort takes at least as "
+        "long. It is given per GB (10<sup>9</sup> bytes) of uncompressed input."},
+    {"in turn", "Work on any thread, but on one at a time."},
+    {"MB/s, each thread", "Bytes of the stage per second that one thread spends in it."},
+    {"MB/s, all threads", "Bytes of the stage per second in which at least one thread was in it: what the disk, the "
+        "pipe or all threads together gave."},
+    {"I/O", "Reading and writing: input, output and temporary files."},
+    {"block", "BAM is compressed in blocks of up to 64 KiB, each on its own."},
+    {"deal", "One thread hands compressed blocks to the others and takes them back in order."},
+    {"record, key", "A record is one alignment. Its key is 16 bytes that stand for it while it is sorted."},
+    {"sublist", "About a million keys that one thread sorts in memory."},
+    {"range", "The keys from one value to another: one thread merges them, of all sublists."},
+    {"temporary data", "Sorted records that did not fit into the memory given (-m): packed and written to a disk (-T), "
+        "later read and unpacked."},
+    {"waits, waited", "How often a merge had nothing to do before the next records of this input came, and how long "
+        "that took. Meanwhile the thread that merges does the work of the others."},
+    {"peak memory", "The most memory that the process held at any time (RSS)."},
+    {"huge pages", "Memory in pages of 2 MiB: fewer look-ups of addresses."},
+    {"CPU cycles", "As the CPU counted them while our own code ran, not that of the system. How much of it was vector "
+        "instructions no event tells that all CPUs have; which code ran is under instructions."},
+    {"energy", "What the CPU packages took from start to end, with all that ran on them beside us (RAPL)."},
+    {"NUMA node", "CPUs with memory of their own; that of other nodes is slower."},
 };
 
 static void put_words(FILE *to)

@@ -24,12 +24,6 @@ static void judge(struct report *r, enum report_bound bound, const char *format,
     va_end(values);
 }
 
-/* CPU seconds. */
-static double worked(const struct report_stage *s)
-{
-    return s->busy - s->blocked;
-}
-
 /* Seconds on the wall in which at least one thread waited in one of the two stages, about. */
 static double waited(const struct report *r, enum stage a, enum stage b)
 {
@@ -41,18 +35,12 @@ static double waited(const struct report *r, enum stage a, enum stage b)
     return fmin(sum, r->wall);
 }
 
-/* By the clock, with what was blocked. */
-static double was_busy(const struct report_stage *s)
-{
-    return s->busy;
-}
-
-/* All stages but those of rest. */
-static double sum_of(const struct report *r, double seconds(const struct report_stage *))
+/* All stages but those of rest, by the clock, with what was blocked. */
+static double sum_busy(const struct report *r)
 {
     double sum = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : seconds(&r->stages[stage]);
+        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
     return sum;
 }
 
@@ -64,7 +52,7 @@ static double in_queue(const struct report *r)
     if (r->facts.by_htslib)                      /* whose threads are in no stage */
         queue = fmax(queue, 0);
     else
-        queue = queue < 0 ? sum_of(r, worked) - used : fmin(queue, sum_of(r, was_busy) - used);
+        queue = queue < 0 ? report_work(r) - used : fmin(queue, sum_busy(r) - used);
     return fmin(fmax(queue, 0) / r->n_threads, r->wall);
 }
 
@@ -78,20 +66,22 @@ double report_cpu_share(const struct report *r)
 static void blame_cpu(struct report *r)
 {
     enum stage most = STAGE_OTHER;
-    double all = sum_of(r, worked);
+    double all = report_work(r);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (stats_stage(stage)->kind != STAGE_RESTS && worked(&r->stages[stage]) > worked(&r->stages[most]))
+        if (stats_stage(stage)->kind != STAGE_RESTS
+            && report_worked(&r->stages[stage]) > report_worked(&r->stages[most]))
             most = stage;
+    double share = all > 0 ? report_worked(&r->stages[most]) / all : 0;
     judge(r, REPORT_BOUND_CPU, "%.0f %% of the CPU time that could be had was used; most work was to %s, %.0f %%.",
-          100 * report_cpu_share(r), stats_stage(most)->what, all > 0 ? 100 * worked(&r->stages[most]) / all : 0);
+          100 * report_cpu_share(r), stats_stage(most)->what, 100 * share);
 }
 
 /* Whether a sort with more memory would have less to do. */
 static bool blame_memory(struct report *r)
 {
-    double all = sum_of(r, worked), fetched = (double)r->facts.major_faults * FAULT;
-    double extra = worked(&r->stages[STAGE_PACK]) + worked(&r->stages[STAGE_UNPACK])
-                 + worked(&r->stages[STAGE_SPILL_WRITE]) + worked(&r->stages[STAGE_SPILL_READ]);
+    double all = report_work(r), fetched = (double)r->facts.major_faults * FAULT;
+    double extra = report_worked(&r->stages[STAGE_PACK]) + report_worked(&r->stages[STAGE_UNPACK])
+                 + report_worked(&r->stages[STAGE_SPILL_WRITE]) + report_worked(&r->stages[STAGE_SPILL_READ]);
     if (fetched >= WORTH_NAMING * r->wall * r->n_threads)
         judge(r, REPORT_BOUND_MEMORY, "the machine had too little: %llu pages had to be read back from disk.",
               (unsigned long long)r->facts.major_faults);
