@@ -17,24 +17,21 @@
 #include "write/written.h"
 
 /* Number and checksum of the records, as they were fixed, must be those of the records that went out. */
-static int fix_and_write(struct fixed *f)
+static void work(void *fixed)
 {
+    struct fixed *f = fixed;
     struct chunk_reader *chunks = fixed_records_chunks(f->records);
     const struct chunk_counts *in = chunk_reader_counts(chunks);
     struct record_list list;
     int found;
     stats_phase(f->stats, PHASE_WRITE);
     if (written_header(f->to, f->in.each->header.sam, NULL, false, false) < 0)
-        return -1;
+        return;
     while ((found = fixed_next(f, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
-            return -1;
-    return found < 0 || chunk_reader_compare(chunks) < 0 ? -1 : written_finish(f->to, in->made, in->checksum);
-}
-
-static void work(void *fixed)
-{
-    fix_and_write(fixed);
+            return;
+    if (found == 0 && chunk_reader_compare(chunks) == 0)
+        written_finish(f->to, in->made, in->checksum);
 }
 
 int bam_fixmate(const struct fixmate_opts *opts)

@@ -13,15 +13,12 @@
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
 
-static int mark_and_write(struct marked *m)
-{
-    stats_phase(m->stats, PHASE_WRITE);
-    return marked_begin(m) < 0 || marking_run(&m->marking) < 0 || marked_compare(m) < 0 ? -1 : marking_end(&m->marking);
-}
-
 static void work(void *marked)
 {
-    mark_and_write(marked);
+    struct marked *m = marked;
+    stats_phase(m->stats, PHASE_WRITE);
+    if (marked_begin(m) == 0 && marking_run(&m->marking) == 0 && marked_compare(m) == 0)
+        marking_end(&m->marking);
 }
 
 int bam_markdup(const struct markdup_opts *opts)

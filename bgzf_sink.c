@@ -362,7 +362,8 @@ static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index)
         length = bgzf_block_deflate(codec, data, size, compressed);
     stats_leave(k->opt.stats, before, size);
     slot->bytes = compressed;
-    k->opt.deflated(k->opt.arg, index, data, compressed, length);
+    if (k->opt.deflated)
+        k->opt.deflated(k->opt.arg, index, data, compressed, length);
     return length;
 }
 

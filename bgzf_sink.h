@@ -52,7 +52,7 @@ struct bgzf_sink_options {
     bool copies;                 /* some blocks are kept; and what is in the begun block may go to the next one, too */
     bgzf_sink_fill_fn *fill;     /* this and the next two: for BAM */
     bgzf_sink_kept_fn *kept;     /* asked if it copies */
-    bgzf_sink_deflated_fn *deflated;
+    bgzf_sink_deflated_fn *deflated;     /* may be NULL */
     bgzf_sink_make_fn *make;     /* for SAM */
     bgzf_sink_placed_fn *placed;
     void *arg;                   /* of these */

@@ -51,11 +51,6 @@ static uint32_t fill(void *pass, uint32_t slot, uint8_t *data)
     return block->size;
 }
 
-static void deflated(void *pass, uint32_t slot, const uint8_t *data, const uint8_t *block, uint32_t length)
-{
-    (void)pass, (void)slot, (void)data, (void)block, (void)length;
-}
-
 static void add_place(struct bgzip_pass *p, uint64_t file, uint64_t data)
 {
     if (p->opt.index && file > 0 && gzi_index_add(p->opt.index, (struct gzi_place){file, data}) < 0)
@@ -114,8 +109,7 @@ static int alloc_pass(struct bgzip_pass *p)
     uint32_t n_slots = SLOTS + SLOTS_PER_THREAD * (uint32_t)o->n_threads;
     struct bgzf_sink_options how = {
         .fd = o->fd, .path = o->out_path, .form = compress ? SINK_BAM : SINK_SAM, .level = o->level,
-        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .deflated = deflated,
-        .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
+        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
     };
     how.piece_size = compress ? bgzf_sink_piece_size(o->n_threads, o->level, PIECES_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);

@@ -29,6 +29,14 @@ static inline void mpi_wait(MPI_Request *request, MPI_Status *status)
     }
 }
 
+/* Begins a call that goes on by itself (MPI_I...), with these arguments, and waits for its end. */
+#define MPI_WAIT_FOR(start, ...)                                \
+    do {                                                        \
+        MPI_Request request;                                    \
+        start(__VA_ARGS__, MPI_COMM_WORLD, &request);           \
+        mpi_wait(&request, MPI_STATUS_IGNORE);                  \
+    } while (0)
+
 static inline void mpi_wait_barrier(void)
 {
     MPI_Request request;
@@ -38,62 +46,46 @@ static inline void mpi_wait_barrier(void)
 
 static inline void mpi_wait_bcast(void *data, int n, MPI_Datatype type, int root)
 {
-    MPI_Request request;
-    MPI_Ibcast(data, n, type, root, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Ibcast, data, n, type, root);
 }
 
 static inline void mpi_wait_allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op)
 {
-    MPI_Request request;
-    MPI_Iallreduce(from, to, n, type, op, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Iallreduce, from, to, n, type, op);
 }
 
 static inline void mpi_wait_exscan(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op)
 {
-    MPI_Request request;
-    MPI_Iexscan(from, to, n, type, op, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Iexscan, from, to, n, type, op);
 }
 
 /* Rank 0 gets n of each rank. */
 static inline void mpi_wait_gather(const void *from, int n, MPI_Datatype type, void *to)
 {
-    MPI_Request request;
-    MPI_Igather(from, n, type, to, n, type, 0, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Igather, from, n, type, to, n, type, 0);
 }
 
 /* Rank 0 gets bytes: counts[] of each rank, put at places[]. */
 static inline void mpi_wait_gather_bytes(const void *from, int n, void *to, const int *counts, const int *places)
 {
-    MPI_Request request;
-    MPI_Igatherv(from, n, MPI_BYTE, to, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Igatherv, from, n, MPI_BYTE, to, counts, places, MPI_BYTE, 0);
 }
 
 /* Each rank gets n of each rank. */
 static inline void mpi_wait_allgather(const void *from, int n, MPI_Datatype type, void *to)
 {
-    MPI_Request request;
-    MPI_Iallgather(from, n, type, to, n, type, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Iallgather, from, n, type, to, n, type);
 }
 
 /* Each rank gets n of each rank, others of each. */
 static inline void mpi_wait_alltoall(const void *from, int n, MPI_Datatype type, void *to)
 {
-    MPI_Request request;
-    MPI_Ialltoall(from, n, type, to, n, type, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Ialltoall, from, n, type, to, n, type);
 }
 
 static inline void mpi_wait_send(const void *from, int n, MPI_Datatype type, int to, int tag)
 {
-    MPI_Request request;
-    MPI_Isend(from, n, type, to, tag, MPI_COMM_WORLD, &request);
-    mpi_wait(&request, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Isend, from, n, type, to, tag);
 }
 
 /* Returns how many came, at most n. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
-#include <htslib/kstring.h>
 #include "bam/bam_header.h"
-#include "bam/plain_header.h"
 #include "base/stats.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
@@ -28,16 +25,11 @@ static int out_of_memory(struct marked *m)
 /* As samtools, which looks no further than the header. */
 static int check_order(struct marked *m)
 {
-    sam_hdr_t *lines = plain_header_is(m->sam) ? plain_header_lines(m->sam) : m->sam;
-    kstring_t order = KS_INITIALIZE;
-    if (!lines)
-        return out_of_memory(m);
-    bool by_name = sam_hdr_find_tag_hd(lines, "SO", &order) == 0 && strcmp(order.s, "queryname") == 0;
-    free(order.s);
-    if (lines != m->sam)
-        sam_hdr_destroy(lines);
-    return by_name ? latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was "
-                                "written; use samtools sort first", sort_opts_input(common(m))) : 0;
+    int by_name = bam_header_says(m->sam, "queryname");
+    if (by_name <= 0)
+        return by_name < 0 ? out_of_memory(m) : 0;
+    return latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; use "
+                      "samtools sort first", sort_opts_input(common(m)));
 }
 
 /* Its records are taken in chunks, as a merge takes them. */
