@@ -109,7 +109,8 @@ static int alloc_pass(struct bgzip_pass *p)
     uint32_t n_slots = SLOTS + SLOTS_PER_THREAD * (uint32_t)o->n_threads;
     struct bgzf_sink_options how = {
         .fd = o->fd, .path = o->out_path, .form = compress ? SINK_BAM : SINK_SAM, .level = o->level,
-        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill, .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
+        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill,
+        .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
     };
     how.piece_size = compress ? bgzf_sink_piece_size(o->n_threads, o->level, PIECES_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);

@@ -33,8 +33,8 @@ struct tag_key {
     struct text_code text;
 };
 
-/* Prepares the order by tag; *tags must be zeroed. If the tag is RG, its values are taken from the @RG lines. Returns 0,
- * or -1 if there is no memory. */
+/* Prepares the order by tag; *tags must be zeroed. If the tag is RG, its values are taken from the @RG lines. Returns
+ * 0, or -1 if there is no memory. */
 int tag_key_init(struct tag_key *tags, const char tag[2], sam_hdr_t *lines);
 void tag_key_free(struct tag_key *tags);
 

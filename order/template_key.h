@@ -25,8 +25,8 @@ struct template_key {
     struct text_code name, cell;
 };
 
-/* Prepares the order for input with the header sam, which has these lines beside those of @SQ. Returns 0, or -1 if there
- * is no memory. */
+/* Prepares the order for input with the header sam, which has these lines beside those of @SQ. Returns 0, or -1 if
+ * there is no memory. */
 int template_key_init(struct template_key *rule, sam_hdr_t *sam, sam_hdr_t *lines);
 void template_key_free(struct template_key *rule);
 

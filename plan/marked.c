@@ -28,8 +28,8 @@ static int check_order(struct marked *m)
     int by_name = bam_header_says(m->sam, "queryname");
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
-    return latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; use "
-                      "samtools sort first", sort_opts_input(common(m)));
+    return latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
+                      "use samtools sort first", sort_opts_input(common(m)));
 }
 
 /* Its records are taken in chunks, as a merge takes them. */

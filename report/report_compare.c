@@ -96,8 +96,8 @@ int report_compare_read(struct report_compare_side *s, const char *name, const c
         return -1;
     take_values(s, root);
     json_decref(root);
-    return *s->texts[VERSION] && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS]) && !isnan(s->stages[STAGE_OTHER])
-         ? 0 : -1;
+    return *s->texts[VERSION] && !isnan(s->numbers[WALL]) && !isnan(s->numbers[RECORDS])
+        && !isnan(s->stages[STAGE_OTHER]) ? 0 : -1;
 }
 
 /* ----------------------------------------------------------------- numbers */
