@@ -180,7 +180,7 @@ def test_index_changes_the_data(made, tmp_path, kind):
     (["--write-index"], "x.bam##idx##y", "y"), (["--write-index=bai"], "x.bam##idx##y", "y"),
     (["--write-index=csi"], "x.bam", "x.bam.csi"), (["--write-index"], "x", "x.csi"),
     (["--write-index", "-O", "bam"], "x.sam", "x.sam.csi"), (["--write-index", "-O", "sam.gz"], "x.bam", "x.bam.csi"),
-    (["--write-index", "-M"], "x.bam", "x.bam.csi"), (["--write-index", "-u"], "x.bam", "x.bam.csi"),
+    (["--write-index", "-O", "sam.gz"], "x##idx##y.bai", "y.bai"), (["--write-index", "-M"], "x.bam", "x.bam.csi"), (["--write-index", "-u"], "x.bam", "x.bam.csi"),
     (["--write-index", "-O", "sam,level=1"], "x.sam", "x.sam.csi")], ids=lambda v: " ".join(v) if isinstance(v, list) else v)
 def test_index_goes_by_another_name_than_asked(made, tmp_path, args, out, index):
     (tmp_path / "sub").mkdir()
@@ -189,7 +189,7 @@ def test_index_goes_by_another_name_than_asked(made, tmp_path, args, out, index)
     data = out.split("##")[0]
     assert sorted(str(x.relative_to(tmp_path)) for x in tmp_path.rglob("*") if x.is_file()) == sorted((data, index))
     head = (tmp_path / index).read_bytes()[:4]
-    assert (head == b"BAI\1") == (index.endswith("bai") or "=bai" in str(args)) or head[:2] == b"\x1f\x8b"
+    assert (head == b"BAI\1") == (index.endswith("bai") or "=bai" in str(args))
     found = pysam.samtools.view("-c", "-X", str(tmp_path / data), str(tmp_path / index), "chr1")
     assert int(found) > 500
 

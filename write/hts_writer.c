@@ -216,7 +216,7 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
         return -1;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
-    if (index && sam_idx_init(w->sam, header, CSI_MIN_SHIFT, index) < 0)
+    if (index && sam_idx_init(w->sam, header, w->opt.bai ? 0 : CSI_MIN_SHIFT, index) < 0)
         return failed(w, "starting the index of");
     return 0;
 }

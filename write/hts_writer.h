@@ -23,6 +23,7 @@ struct hts_writer_options {
     struct htslib_room room;     /* memory for it */
     const char *reference;       /* for CRAM; NULL: as htslib finds it */
     bool indexed;                /* hts_writer_header() will get an index */
+    bool bai;                    /* of this format: of SAM, which may also have CSI */
     uint32_t n_batches;          /* of records that tasks make ready at a time; at least 1 */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

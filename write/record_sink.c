@@ -94,6 +94,7 @@ struct record_sink *record_sink_open(const struct output_request *request, const
             .room = rings->writer,
             .reference = request->reference,
             .indexed = request->index != NULL,
+            .bai = request->index_format == HTS_FMT_BAI,
             .n_batches = rings->sink_slots,
             .latch = latch,
             .stats = stats,
