@@ -12,7 +12,8 @@
  *   none of both, before 1.16 | fails                                                             | before 1.16
  *   any                       | drops RG tags that name no @RG line                               | before 1.16
  *
- * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. */
+ * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. With version=2.1 it gives
+ * reads without qualities some, in samtools, too. */
 #ifndef CRAM_SETTINGS_H
 #define CRAM_SETTINGS_H
 
