@@ -421,7 +421,7 @@ MUTANTS = [
      [COPIES + "test_blocks_of_files_that_take_turns_are_cut_wrongly[straddle]"], "all of a copied block is of one input"),
     ("plan/merged.c", "    if (m->opts->sorts) {\n        m->gave_up", "    if (0) {\n        m->gave_up",
      [COPIES + "test_late_inversion_is_copied"], "sort: records that are not in order are sorted"),
-    ("plan/merged.c", "strcmp(o->out.path, \"-\") == 0 || !out_file_replaces(o->out.path)", "o->out.path[0] == 0",
+    ("plan/merged.c", "         : !out_file_can_take_back(o->out.path)", "         : o->out.path[0] == 0",
      [COPIES + "test_sort_fails_where_it_cannot_copy"], "sort: what was copied can be taken back"),
     ("plan/merged.c", "memory_plan_takes(&plan) <= m->rings.job.all", "memory_plan_takes(&plan) > 0",
      [COPIES + "test_many_inputs_need_more_memory_than_a_sort"], "sort: a merge takes no more memory than there is"),
