@@ -105,7 +105,7 @@ INLINE bool is_noise_matched(const struct parse *p)
         same += count[p->in[min_u32(first, p->n - 1)]]++;
         same += count[p->in[min_u32(first + quals / 2, p->n - 1)]]++;
     }
-    return same * NOISY_PAIRS >= 2 * reads * reads && !deflate_has_steps(p->in, p->n);
+    return same * NOISY_PAIRS >= 2 * reads * reads && !deflate_greedy_has_steps(p->in, p->n);
 }
 
 /* Bytes of a field of the records in the trial, and how many of them became literals. */

@@ -67,7 +67,7 @@ static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
     };
 }
 
-bool deflate_has_steps(const uint8_t *in, uint32_t n)
+bool deflate_greedy_has_steps(const uint8_t *in, uint32_t n)
 {
     return tune(NULL, in, n).steps;
 }
