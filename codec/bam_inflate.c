@@ -195,11 +195,14 @@ static void fill_subs(const struct huffman_words *c, const uint32_t *entries, ui
         }
 }
 
-/* Repeats the first n entries behind them; up to three entries more are written. */
+/* Repeats the first n entries behind them; up to three entries more are written, where n is 1 or 2 over those read. */
 INLINE void double_table(uint32_t *table, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i += 4)
-        memcpy(table + n + i, table + i, 4 * sizeof *table);
+    uint32_t four[4];
+    for (uint32_t i = 0; i < n; i += 4) {
+        memcpy(four, table + i, sizeof four);
+        memcpy(table + n + i, four, sizeof four);
+    }
 }
 
 /* Fills a table with one symbol per entry. The table of all words of len bits is the table for len - 1,

@@ -205,7 +205,7 @@ static int append(struct dup_away *a, const struct dup_away_loss *loss, bool opt
 /* The head has been read: the next piece becomes the head. */
 static int next_head(struct dup_away *a)
 {
-    struct log_place *put = (struct log_place *)(void *)a->places.p + a->n_gone;
+    struct log_place *put = (struct log_place *)(void *)a->places.p;
     a->at = a->head.n = 0;
     if (a->n_gone * sizeof *put == a->places.n) {
         struct byte_buffer head = a->head;
@@ -214,6 +214,7 @@ static int next_head(struct dup_away *a)
         a->places.n = a->n_gone = 0;
         return 0;
     }
+    put += a->n_gone;
     if (byte_buffer_reserve(&a->head, put->place.size) < 0
         || a->store->get(a->store->context, &put->place, 0, put->place.size, put->hash, a->head.p) < 0)
         return -1;

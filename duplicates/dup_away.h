@@ -61,8 +61,7 @@ int dup_away_leave(struct dup_away *away, struct dup_links *links);
 /* The first one that has not left the queue; NULL: there is none. */
 static inline const struct dup_away_loss *dup_away_first(const struct dup_away *away)
 {
-    const void *first = away->head.p + away->at;
-    return away->n_logged > away->n_told ? first : NULL;
+    return away->n_logged > away->n_told ? (const void *)(away->head.p + away->at) : NULL;
 }
 
 /* Its place in the log. */
