@@ -167,8 +167,8 @@ static uint64_t memory_to_fit(const struct planned *p, double with_keys)
 
 /* -------------------------------------------------------------------- time */
 
-/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back. See
- * doc/design.md for the seconds per GB; as a part they depend less on the machine. */
+/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back.
+ * bench/SCALING.md has the seconds per GB; as a part they depend less on the machine. */
 static const double SERIAL = 1.0 / 38;
 
 /* What is sorted is merged only, which is half of it. And a merge copies all records once more. */
