@@ -5,8 +5,8 @@
 #   make samtools build/gen_bam && bench/merge.sh [gather]
 #
 # gather: one file for each of 25 chromosomes instead, at the default level; and ours once more, with --copy-blocks.
-# $LANES inputs (8) of $SIZE MB (1000) uncompressed in all are made once in $BENCH_DIR (bench/work/merge), each from a
-# seed of its own. samtools is $BENCH_SAMTOOLS, else the one that bench/build_samtools.sh builds with libdeflate. The
+# $LANES inputs (8) of $SIZE MB (1000) uncompressed in all are made once in $BENCH_DIR (bench/work/merge): reads of one
+# sample, dealt out by the last digits of their names. samtools is $BENCH_SAMTOOLS, else the one that bench/build_samtools.sh builds with libdeflate. The
 # programs take turns in each of $ROUNDS rounds (5), after one that does not count, with each of $THREADS ("2") and at
 # each of $LEVELS ("default 1 0"); ratios are medians of those of each round. Output goes to $BENCH_OUT (the same
 # folder). The first outputs are compared, record by record.
@@ -17,12 +17,22 @@ work=${BENCH_DIR:-bench/work/merge}/$size.$lanes
 mkdir -p "$work"
 samtools=${BENCH_SAMTOOLS:-$(sh bench/build_samtools.sh)}
 
-make_lane()   # NUMBER
+# Lane n has the reads whose names end with n. With 8 lanes a fifth of the reads is left over: so many more are made.
+make_lanes()
 {
-    build/gen_bam --size $((size * 1000000 / lanes)) --seed "$1" --level 1 -o "$work/part" 2>/dev/null
-    "$ours" sort --no-PG -T "$work/sort" -o "$work/sorted" "$work/part"
-    mv "$work/sorted" "$work/lane$1.bam"
+    last=$((lanes - 1)) all=1
+    while [ "$all" -lt "$lanes" ]; do
+        all=$((all * 10))
+    done
+    build/gen_bam --size $((size * 1000000 / lanes * all)) --sorted --seed 1 --level 1 -o "$work/part" 2>/dev/null
+    while [ "$last" -ge 0 ]; do
+        end=$(printf "%0$((${#all} - 1))d" "$last")
+        "$samtools" view --no-PG -e "qname =~ \"$end\$\"" -b -o "$work/made" "$work/part"
+        mv "$work/made" "$work/lane$end.bam"
+        last=$((last - 1))
+    done
     rm "$work/part"
+    touch "$work/all"
 }
 
 if [ "${1:-}" = gather ]; then
@@ -40,10 +50,6 @@ if [ "${1:-}" = gather ]; then
         "$work"/*.bam
 fi
 
-n=0
-while [ "$n" -lt "$lanes" ]; do
-    n=$((n + 1))
-    [ -e "$work/lane$n.bam" ] || make_lane "$n"
-done
+[ -e "$work/all" ] || make_lanes
 exec python3 bench/merge.py merge "$ours" "$samtools" "${BENCH_OUT:-$work}" "${ROUNDS:-5}" "${THREADS:-2}" \
     "${LEVELS:-default 1 0}" "$work"/lane*.bam
