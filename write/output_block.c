@@ -250,17 +250,7 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 
 static int slots_alloc(struct output_blocks *o)
 {
-    struct sam_text_options text = {
-        .blocks = o->opt.form == SINK_SAM_GZ,
-        .level = o->opt.level,
-        .n_threads = o->opt.n_threads,
-        .n_slots = o->opt.n_slots,
-        .how = &o->how,
-        .path = o->opt.path,
-        .latch = o->opt.latch,
-        .stats = o->opt.stats,
-    };
-    if (o->opt.form != SINK_BAM && !(o->text = sam_text_new(&text)))
+    if (o->opt.form != SINK_BAM && !(o->text = sam_text_new(&o->opt, &o->how)))
         return -1;
     if (!(o->slots = calloc(o->opt.n_slots, sizeof *o->slots)))
         return -1;

@@ -40,7 +40,8 @@ struct text_slot {
 };
 
 struct sam_text {
-    struct sam_text_options opt;
+    struct bgzf_sink_options opt;
+    const struct record_out_options *how;
     struct bgzf_codec **codecs;  /* this and the next one: of each thread; NULL: the text stays plain */
     struct text_thread *threads;
     struct text_slot *slots;
@@ -53,17 +54,19 @@ static int alloc_all(struct sam_text *t)
     t->slots = calloc(t->opt.n_slots, sizeof *t->slots);
     if (!t->threads || !t->slots)
         return -1;
-    if (t->opt.blocks)
-        t->codecs = calloc((size_t)t->opt.n_threads, sizeof *t->codecs);
-    return t->opt.blocks && !t->codecs ? -1 : 0;
+    if (t->opt.form != SINK_SAM_GZ)
+        return 0;
+    t->codecs = calloc((size_t)t->opt.n_threads, sizeof *t->codecs);
+    return t->codecs ? 0 : -1;
 }
 
-struct sam_text *sam_text_new(const struct sam_text_options *options)
+struct sam_text *sam_text_new(const struct bgzf_sink_options *sink, const struct record_out_options *how)
 {
     struct sam_text *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    t->opt = *options;
+    t->opt = *sink;
+    t->how = how;
     if (alloc_all(t) == 0)
         return t;
     sam_text_free(t);
@@ -142,10 +145,10 @@ static int append(struct sam_text *t, struct byte_buffer *to, const void *bytes,
 static int append_record(struct sam_text *t, struct byte_buffer *to, const struct record_ref *r, uint64_t *checksum)
 {
     struct text_thread *own = &t->threads[task_thread()];
-    if (record_out_take(&own->record, t->opt.how, r->data, r->size, checksum) < 0)
+    if (record_out_take(&own->record, t->how, r->data, r->size, checksum) < 0)
         return -1;
     errno = 0;
-    if (sam_format1(t->opt.how->header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
+    if (sam_format1(t->how->header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
         return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
                           hts_file_cause(errno));
     return append(t, to, own->line.s, own->line.l);
@@ -178,7 +181,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
     uint8_t *block = out->p + out->n;
     uint32_t length = bgzf_block_deflate(codec, data, n, block);
     out->n += length;
-    struct sink_verify *verify = t->opt.how->verify;
+    struct sink_verify *verify = t->how->verify;
     return verify ? sink_verify_block(verify, thread, block, length, data, n) : 0;
 }
 

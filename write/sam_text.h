@@ -9,24 +9,13 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 
-struct latch;
+struct bgzf_sink_options;
 struct record_out_options;
 struct sam_text;
-struct stats;
 
-struct sam_text_options {
-    bool blocks;                 /* BGZF blocks; else plain text */
-    int level;                   /* of the blocks */
-    int n_threads;
-    uint32_t n_slots;
-    const struct record_out_options *how;   /* stays the caller's; its header is there before the first block */
-    const char *path;            /* for messages */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
-};
-
-/* NULL: no memory. */
-struct sam_text *sam_text_new(const struct sam_text_options *options);
+/* sink: as the sink of the blocks has them; SINK_SAM_GZ: in BGZF blocks, else plain. how: stays the caller's; its header
+ * is there before the first block. NULL: no memory. */
+struct sam_text *sam_text_new(const struct bgzf_sink_options *sink, const struct record_out_options *how);
 void sam_text_free(struct sam_text *text);
 
 /* Main thread: gives the slot room for its block. line: the record, if that is longer than blocks are; else NULL.
