@@ -66,42 +66,40 @@ static int socket_of(const char *root, int cpu)
     return first_in(root, cpu, "physical_package_id");
 }
 
-struct topology topology_of(const char *root, const struct affinity *cpus)
-{
-    struct affinity cores = {0}, sockets = {0};
-    for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++) {
-        if (!affinity_has(cpus, cpu))
-            continue;
-        int core = core_of(root, cpu), socket = socket_of(root, cpu);
-        if (core >= 0)
-            affinity_add(&cores, core);
-        if (socket >= 0)
-            affinity_add(&sockets, socket);
-    }
-    return (struct topology){affinity_count(&cores), affinity_count(&sockets), count_nodes(root, cpus)};
-}
-
-/* The cores of those CPUs that lie on the socket. */
+/* The cores of those CPUs that lie on the socket; -1: on any. */
 static int cores_on(const char *root, const struct affinity *cpus, int socket)
 {
     struct affinity cores = {0};
     for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++) {
-        int core = affinity_has(cpus, cpu) && socket_of(root, cpu) == socket ? core_of(root, cpu) : -1;
+        bool counts = affinity_has(cpus, cpu) && (socket < 0 || socket_of(root, cpu) == socket);
+        int core = counts ? core_of(root, cpu) : -1;
         if (core >= 0)
             affinity_add(&cores, core);
     }
     return affinity_count(&cores);
 }
 
-int topology_socket_cores(const char *root, const struct affinity *cpus, int cores[], int most)
+static struct affinity sockets_of(const char *root, const struct affinity *cpus)
 {
     struct affinity sockets = {0};
-    int n = 0;
     for (int cpu = 0; cpu < AFFINITY_CPUS; cpu++) {
         int socket = affinity_has(cpus, cpu) ? socket_of(root, cpu) : -1;
         if (socket >= 0)
             affinity_add(&sockets, socket);
     }
+    return sockets;
+}
+
+struct topology topology_of(const char *root, const struct affinity *cpus)
+{
+    struct affinity sockets = sockets_of(root, cpus);
+    return (struct topology){cores_on(root, cpus, -1), affinity_count(&sockets), count_nodes(root, cpus)};
+}
+
+int topology_socket_cores(const char *root, const struct affinity *cpus, int cores[], int most)
+{
+    struct affinity sockets = sockets_of(root, cpus);
+    int n = 0;
     for (int socket = 0; socket < AFFINITY_CPUS && n < most; socket++) {
         int on_it = affinity_has(&sockets, socket) ? cores_on(root, cpus, socket) : 0;
         if (on_it > 0)
