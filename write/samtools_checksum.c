@@ -13,6 +13,7 @@
 #include <string.h>
 #include <libdeflate.h>
 #include "bam/bam_record.h"
+#include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
 
 enum { FLAG_REVERSE = 16, FLAGS_USED = 0xc1, FLAGS_SKIPPED = 0x900 };
@@ -71,22 +72,12 @@ static int compare_name(const char *name, size_t n, const char *other)
     return order ? order : -(other[n] != 0);
 }
 
-static int reserve_one(struct thread_sums *t)
-{
-    size_t max = 2 * t->max + 8;
-    struct group **groups = t->n < t->max ? t->groups : realloc(t->groups, max * sizeof *groups);
-    if (!groups)
-        return -1;
-    t->max = t->n < t->max ? t->max : max;
-    t->groups = groups;
-    return 0;
-}
-
 /* Inserts a group at `at`. NULL: no memory. */
 static struct group *insert(struct thread_sums *t, size_t at, const char *name, size_t n)
 {
-    struct group *group = reserve_one(t) == 0 ? calloc(1, sizeof *group + n + 1) : NULL;
-    if (!group)
+    struct group **groups = byte_buffer_grow(t->groups, t->n, &t->max, sizeof *groups), *group;
+    t->groups = groups ? groups : t->groups;
+    if (!groups || !(group = calloc(1, sizeof *group + n + 1)))
         return NULL;
     group->sums = ONE;
     memcpy(group->name, name, n);
