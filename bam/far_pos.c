@@ -35,9 +35,12 @@ static int64_t value(int32_t field, const uint8_t *p, int64_t least)
     return nearest(v) == field && v >= least ? v : field;
 }
 
-struct far_pos far_pos_of_tag(const struct bam_record *r, const uint8_t *tag)
+struct far_pos far_pos_get(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r), next = (int32_t)load_le32(r->next_pos), tlen = (int32_t)load_le32(r->tlen);
+    const uint8_t *tag = far_pos_tag(r);
+    if (!tag)
+        return (struct far_pos){pos, next, tlen};
     tag += HEAD_SIZE;
     return (struct far_pos){
         .pos = value(pos, tag, INT32_MIN),
@@ -51,10 +54,18 @@ bool far_pos_fits(const htsFormat *format)
     return format->format == sam || format->format == fastq_format || format->format == fasta_format;
 }
 
-const char *far_pos_reference(sam_hdr_t *sam)
+int64_t far_pos_longest(sam_hdr_t *sam)
+{
+    int64_t most = 0;
+    for (int i = 0; i < sam_hdr_nref(sam); i++)
+        most = sam_hdr_tid2len(sam, i) > most ? sam_hdr_tid2len(sam, i) : most;
+    return most;
+}
+
+const char *far_pos_reference(sam_hdr_t *sam, int64_t longest)
 {
     for (int i = 0; i < sam_hdr_nref(sam); i++)
-        if (sam_hdr_tid2len(sam, i) > INT32_MAX)
+        if (sam_hdr_tid2len(sam, i) > longest)
             return sam_hdr_tid2name(sam, i);
     return NULL;
 }

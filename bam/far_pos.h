@@ -41,18 +41,9 @@ static inline const uint8_t *far_pos_other_tags(const struct bam_record *r)
     return bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0);
 }
 
-/* See below; the record has this tag. */
-struct far_pos far_pos_of_tag(const struct bam_record *r, const uint8_t *tag);
-
 /* The three values of a checked record. Where a field is at its limit and the record has the tag, the
  * value is that of the tag. */
-static inline struct far_pos far_pos_get(const struct bam_record *r)
-{
-    const uint8_t *tag = far_pos_tag(r);
-    if (tag)
-        return far_pos_of_tag(r, tag);
-    return (struct far_pos){bam_record_pos(r), (int32_t)load_le32(r->next_pos), (int32_t)load_le32(r->tlen)};
-}
+struct far_pos far_pos_get(const struct bam_record *r);
 
 /* The first two of them, sooner. */
 static inline int64_t far_pos(const struct bam_record *r)
@@ -70,7 +61,10 @@ static inline int64_t far_next_pos(const struct bam_record *r)
 /* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA, FASTQ). */
 bool far_pos_fits(const htsFormat *format);
 
-/* The name of the first reference longer than 2^31-1; NULL if there is none. */
-const char *far_pos_reference(sam_hdr_t *sam);
+/* The length of the longest reference; 0 if there is none. */
+int64_t far_pos_longest(sam_hdr_t *sam);
+
+/* The name of the first reference longer than this; NULL if there is none. */
+const char *far_pos_reference(sam_hdr_t *sam, int64_t longest);
 
 #endif

@@ -11,11 +11,3 @@ int coordinate_key_compare(const struct bam_record *a, const struct bam_record *
         order = key_compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
     return order ? order : key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
 }
-
-int64_t coordinate_key_max(sam_hdr_t *sam)
-{
-    int64_t most = 0;
-    for (int i = 0; i < sam_hdr_nref(sam); i++)
-        most = sam_hdr_tid2len(sam, i) > most ? sam_hdr_tid2len(sam, i) : most;
-    return most;
-}

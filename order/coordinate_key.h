@@ -29,7 +29,4 @@ static inline uint64_t coordinate_key_far(const struct bam_record *r)
 /* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
 int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b);
 
-/* Length of the longest reference. */
-int64_t coordinate_key_max(sam_hdr_t *sam);
-
 #endif

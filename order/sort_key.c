@@ -68,7 +68,7 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
     rule->order = *order;
     rule->names_by = names_by(order);
     rule->n_ref = sam_hdr_nref(sam);
-    rule->max_pos = (uint64_t)coordinate_key_max(sam) + 1;
+    rule->max_pos = (uint64_t)far_pos_longest(sam) + 1;
     /* at least 1 bit: for 0 bits key_put() would shift by 64 */
     rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
     rule->pos_bits = key_bits(rule->max_pos);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "write/bam_index.h"
 #include "bam/bam_record.h"
+#include "bam/far_pos.h"
 #include "base/byte_buffer.h"
 #include "base/latch.h"
 
@@ -11,7 +12,6 @@ enum {
     MIN_SHIFT = 14, BAI_LEVELS = 5,              /* of BAI (SAMv1 section 5.1.1), and the default of CSI */
     CSI_SLACK = 256,                             /* bases that htslib adds to the longest reference */
 };
-#define BAI_LONGEST ((int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS))
 
 struct bam_index {
     sam_hdr_t *sam;
@@ -23,21 +23,9 @@ struct bam_index {
     struct byte_buffer log;
 };
 
-int64_t bam_index_longest(sam_hdr_t *sam)
-{
-    int64_t longest = 0;
-    for (int i = 0; i < sam_hdr_nref(sam); i++)
-        if (sam_hdr_tid2len(sam, i) > longest)
-            longest = sam_hdr_tid2len(sam, i);
-    return longest;
-}
-
 const char *bam_index_beyond_bai(sam_hdr_t *sam)
 {
-    for (int i = 0; i < sam_hdr_nref(sam); i++)
-        if (sam_hdr_tid2len(sam, i) > BAI_LONGEST)
-            return sam_hdr_tid2name(sam, i);
-    return NULL;
+    return far_pos_reference(sam, (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
 }
 
 /* Measured with htslib 1.16: one read in each of the smallest bins of
@@ -54,9 +42,10 @@ uint64_t bam_index_memory(sam_hdr_t *sam)
 static int levels(const struct bam_index *index)
 {
     int n = 0;
+    int64_t longest = far_pos_longest(index->sam);
     if (index->format == HTS_FMT_BAI)
         return BAI_LEVELS;
-    for (int64_t span = (int64_t)1 << MIN_SHIFT; span < bam_index_longest(index->sam) + CSI_SLACK; span <<= 3)
+    for (int64_t span = (int64_t)1 << MIN_SHIFT; span < longest + CSI_SLACK; span <<= 3)
         n++;
     return n;
 }

@@ -19,10 +19,6 @@ struct bam_index_entry {
     int mapped;
 };
 
-/* Bases of the longest reference; 0 if there is none. They decide on the
- * depth and the format of the index. */
-int64_t bam_index_longest(sam_hdr_t *sam);
-
 /* The name of a reference that is too long for BAI (beyond 2^29 bases); NULL: there is none. */
 const char *bam_index_beyond_bai(sam_hdr_t *sam);
 

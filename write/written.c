@@ -68,7 +68,7 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
         .beside = request->verify ? sink_verify_memory(n) : 0,
-        .references = written_takes_reference(format) ? 2 * (uint64_t)bam_index_longest(sam)
+        .references = written_takes_reference(format) ? 2 * (uint64_t)far_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
 }
@@ -101,7 +101,7 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
 /* As samtools, which looks no further than the header. */
 static int check_references(const struct written *f, sam_hdr_t *sam)
 {
-    const char *far = far_pos_fits(&f->request->format) ? NULL : far_pos_reference(sam);
+    const char *far = far_pos_fits(&f->request->format) ? NULL : far_pos_reference(sam, INT32_MAX);
     if (!far)
         return 0;
     return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
