@@ -11,10 +11,11 @@ static struct affinity at_start;
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void get_mask(struct affinity *mask)
+struct affinity affinity_now(void)
 {
-    *mask = (struct affinity){0};
-    mask->known = syscall(SYS_sched_getaffinity, 0, sizeof mask->cpus, mask->cpus) > 0;
+    struct affinity mask = {0};
+    mask.known = syscall(SYS_sched_getaffinity, 0, sizeof mask.cpus, mask.cpus) > 0;
+    return mask;
 }
 
 static void set_mask(const struct affinity *mask)
@@ -27,11 +28,11 @@ static void set_mask(const struct affinity *mask)
  * section before the constructors of all libraries. musl does not; then the mask stays unknown. */
 static void note_start(void)
 {
-    get_mask(&at_start);
+    at_start = affinity_now();
 }
 __attribute__((section(".preinit_array"), used)) static void (*const note_start_early)(void) = note_start;
 #else
-static void get_mask(struct affinity *mask) { mask->known = false; }
+struct affinity affinity_now(void) { return (struct affinity){.known = false}; }
 static void set_mask(const struct affinity *mask) { (void)mask; }
 #endif
 
@@ -63,7 +64,7 @@ static void change(const struct affinity *to, struct affinity *before)
 {
     *before = (struct affinity){0};
     if (to->known)
-        get_mask(before);
+        *before = affinity_now();
     if (before->known)
         set_mask(to);
 }
@@ -91,21 +92,12 @@ void affinity_narrow(const struct affinity *before)
     errno = kept;
 }
 
-struct affinity affinity_now(void)
-{
-    struct affinity mask;
-    get_mask(&mask);
-    return mask;
-}
-
 struct affinity affinity_allowed(void)
 {
     struct affinity mask = all_places();
     if (!mask.known)
         mask = at_start;
-    if (!mask.known)
-        get_mask(&mask);
-    return mask;
+    return mask.known ? mask : affinity_now();
 }
 
 int affinity_count(const struct affinity *mask)

@@ -4,16 +4,11 @@
 #include "base/byte_hash.h"
 #include "base/byte_hash_avx2.h"
 
-uint64_t byte_hash_portable(const uint8_t *bytes, size_t n, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(bytes, n, seed);
-}
-
 uint64_t byte_hash(const uint8_t *bytes, size_t n, uint64_t seed)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2"))
         return byte_hash_avx2(bytes, n, seed);
 #endif
-    return byte_hash_portable(bytes, n, seed);
+    return XXH3_64bits_withSeed(bytes, n, seed);
 }

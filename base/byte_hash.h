@@ -9,7 +9,4 @@
 /* XXH3_64bits_withSeed() of n bytes; with seed 0, XXH3_64bits(). */
 uint64_t byte_hash(const uint8_t *bytes, size_t n, uint64_t seed);
 
-/* The version for processors for which there is no other. */
-uint64_t byte_hash_portable(const uint8_t *bytes, size_t n, uint64_t seed);
-
 #endif

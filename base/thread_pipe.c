@@ -28,11 +28,6 @@ int thread_pipe_start(struct thread_pipe *p, void *(*run)(void *), void *arg)
     return -1;
 }
 
-int thread_pipe_end(const struct thread_pipe *p)
-{
-    return dup(p->theirs);
-}
-
 void thread_pipe_join(struct thread_pipe *p)
 {
     pthread_join(p->thread, NULL);

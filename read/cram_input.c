@@ -71,7 +71,7 @@ struct cram_input *cram_input_open(struct input_file *file, bool checks)
 
 int cram_input_end(const struct cram_input *in)
 {
-    return thread_pipe_end(&in->pipe);
+    return dup(in->pipe.theirs);
 }
 
 /* Counts up to offset `end` of the file; `end` -1: it is not known, and errno says why. -1: failed,

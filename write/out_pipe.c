@@ -58,7 +58,7 @@ struct out_pipe *out_pipe_open(const struct out_pipe_options *options)
 
 int out_pipe_end(const struct out_pipe *p)
 {
-    return thread_pipe_end(&p->pipe);
+    return dup(p->pipe.theirs);
 }
 
 void out_pipe_close(struct out_pipe *p)
