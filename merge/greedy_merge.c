@@ -49,11 +49,9 @@ int greedy_merge_open(struct greedy_merge *g, const size_t *first)
 {
     size_t n = g->runs->n;
     if (!(g->next = malloc((n + 1) * sizeof *g->next)) || record_list_alloc(&g->list, g->max) < 0
-        || run_merge_init(&g->merge, g->rule, n) < 0)
+        || run_merge_init(&g->merge, g->rule, n, n) < 0)
         return latch_fail(g->latch, "out of memory for merging");
     memcpy(g->next, first, n * sizeof *first);
-    for (size_t i = 0; i < n; i++)
-        run_merge_add(&g->merge, (struct merge_source){0});
     int result = run_merge_start(&g->merge, next_slice, g);
     g->from = NULL;
     return result;

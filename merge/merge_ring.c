@@ -136,7 +136,7 @@ static int ring_alloc(struct merge_ring *m)
         range->ring = m;
         range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
         if (record_list_alloc(&range->list, o->n_records) < 0 || !range->spans
-            || run_merge_init(&range->merge, m->rule, m->n_sources) < 0)
+            || run_merge_init(&range->merge, m->rule, m->n_sources, 0) < 0)
             return -1;
     }
     for (uint32_t i = 0; i < o->n_spare; i++)
@@ -251,9 +251,7 @@ static int next_slice(void *arg, size_t number, struct merge_source *source)
 static void begin_range(struct range *range)
 {
     const struct merge_ring *m = range->ring;
-    run_merge_reset(&range->merge);
-    for (size_t i = 0; i < m->opt.runs.n; i++)
-        run_merge_add(&range->merge, (struct merge_source){0});
+    run_merge_reset(&range->merge, m->opt.runs.n);
     for (size_t i = 0; i < m->opt.n_arenas; i++)
         for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
             const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];

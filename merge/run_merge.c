@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 #include "merge/run_merge.h"
 #include "order/sort_key.h"
 
@@ -26,15 +27,17 @@ static void sift_down(struct run_merge *m, size_t at)
     m->heap[at] = head;
 }
 
-int run_merge_init(struct run_merge *m, const struct sort_rule *rule, size_t max)
+int run_merge_init(struct run_merge *m, const struct sort_rule *rule, size_t max, size_t n_runs)
 {
     *m = (struct run_merge){.rule = rule};
     m->sources = malloc((max + 1) * sizeof *m->sources);
     m->heap = malloc((max + 1) * sizeof *m->heap);
-    if (m->sources && m->heap)
-        return 0;
-    run_merge_free(m);
-    return -1;
+    if (!m->sources || !m->heap) {
+        run_merge_free(m);
+        return -1;
+    }
+    run_merge_reset(m, n_runs);
+    return 0;
 }
 
 void run_merge_free(struct run_merge *m)
@@ -44,9 +47,11 @@ void run_merge_free(struct run_merge *m)
     *m = (struct run_merge){0};
 }
 
-void run_merge_reset(struct run_merge *m)
+void run_merge_reset(struct run_merge *m, size_t n_runs)
 {
-    m->n_sources = m->n = 0;
+    memset(m->sources, 0, n_runs * sizeof *m->sources);
+    m->n_sources = n_runs;
+    m->n = 0;
     m->given = false;
 }
 

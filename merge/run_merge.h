@@ -42,12 +42,13 @@ struct merge_item {
     size_t source;
 };
 
-/* Makes a merge with room for max sources. -1: no memory. */
-int run_merge_init(struct run_merge *merge, const struct sort_rule *rule, size_t max);
+/* Makes a merge with room for max sources, of which n_runs are there, without keys: `more` gives them theirs. -1: no
+ * memory. */
+int run_merge_init(struct run_merge *merge, const struct sort_rule *rule, size_t max, size_t n_runs);
 void run_merge_free(struct run_merge *merge);
 
-/* Removes all sources, as after run_merge_init(). */
-void run_merge_reset(struct run_merge *merge);
+/* Makes it once more what it is after run_merge_init(). */
+void run_merge_reset(struct run_merge *merge, size_t n_runs);
 
 /* Adds a source after those added before. Of equal records those of the earlier source come first;
  * those of one source come in the order of its keys. */

@@ -199,7 +199,7 @@ static void write_range(struct spill *p, size_t number)
     const struct bam_arena *a = p->arena;
     if (!w)
         return;
-    if (run_merge_init(&merge, p->rule, a->n_sublists) < 0) {
+    if (run_merge_init(&merge, p->rule, a->n_sublists, 0) < 0) {
         latch_fail(p->opt.latch, "out of memory");
         return;
     }

@@ -343,14 +343,13 @@ int spill_merge(const struct spill_merge *how)
     struct spill_writer writer = how->writer;
     struct merging m = {how, calloc(how->n, sizeof *m.buffers), calloc(how->n, sizeof *m.next)};
     int result = -1;
-    if (!m.buffers || !m.next || run_merge_init(&merge, how->rule, how->n) < 0) {
+    if (!m.buffers || !m.next || run_merge_init(&merge, how->rule, how->n, how->n) < 0) {
         latch_fail(writer.latch, "out of memory for merging temporary data");
     } else {
         for (size_t i = 0; i < how->n; i++) {
             m.buffers[i].home = how->memory + i * how->slice_size;
             m.buffers[i].home_size = how->slice_size;
             m.next[i] = first_slice(&how->runs[i], how->from);
-            run_merge_add(&merge, (struct merge_source){0});
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;

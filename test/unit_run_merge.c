@@ -54,7 +54,7 @@ static void free_lists(struct lists *m)
 
 static void merge_begin(struct run_merge *merge, const struct bam_sublist *list, size_t n)
 {
-    assert_int_equal(run_merge_init(merge, order.rule, n), 0);
+    assert_int_equal(run_merge_init(merge, order.rule, n, 0), 0);
     for (size_t i = 0; i < n; i++)
         run_merge_add(merge, (struct merge_source){list[i].keys, list[i].keys + list[i].n, order.base});
     assert_int_equal(run_merge_start(merge, NULL, NULL), 0);
@@ -308,9 +308,7 @@ static int next_piece(void *arg, size_t number, struct merge_source *source)
 
 static int pieces_begin(struct run_merge *merge, struct pieces *p, size_t n)
 {
-    assert_int_equal(run_merge_init(merge, order.rule, n), 0);
-    for (size_t i = 0; i < n; i++)
-        run_merge_add(merge, (struct merge_source){0});
+    assert_int_equal(run_merge_init(merge, order.rule, n, n), 0);
     return run_merge_start(merge, next_piece, p);
 }
 
@@ -394,7 +392,7 @@ static void test_keys_say_what_their_places_are_relative_to(void **state)
     struct bam_key keys[3][2];
     struct run_merge merge;
     struct merge_item item;
-    assert_int_equal(run_merge_init(&merge, NULL, 3), 0);
+    assert_int_equal(run_merge_init(&merge, NULL, 3, 0), 0);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 2; j++) {
             size_t at = bytes[i].n;

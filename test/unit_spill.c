@@ -219,9 +219,7 @@ static void check_merged(struct sorting *s, const struct unit_list *sorted)
     r->runs = spill_runs(s->spill, &r->n);
     assert_in_range(r->n, 0, 1000);
     size_t n_sublists = s->arenas[0].n_sublists + s->arenas[1].n_sublists;
-    assert_int_equal(run_merge_init(&merge, s->rule, r->n + n_sublists), 0);
-    for (size_t i = 0; i < r->n; i++)
-        run_merge_add(&merge, (struct merge_source){0});
+    assert_int_equal(run_merge_init(&merge, s->rule, r->n + n_sublists, r->n), 0);
     for (int i = 0; i < 2; i++)
         for (size_t j = 0; j < s->arenas[i].n_sublists; j++) {
             const struct bam_sublist *sublist = &s->arenas[i].sublists[j];
