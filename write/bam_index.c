@@ -16,10 +16,9 @@ enum {
 struct bam_index {
     sam_hdr_t *sam;
     int format;
-    const char *path;
+    const char *path;            /* NULL: only the log is used */
     hts_idx_t *idx;              /* made with the first block of records */
     uint64_t end;                /* virtual offset after the last record */
-    bool logs;                   /* then only the next is used */
     struct byte_buffer log;
 };
 
@@ -55,14 +54,6 @@ struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path)
     struct bam_index *index = calloc(1, sizeof *index);
     if (index)
         *index = (struct bam_index){.sam = sam, .format = format, .path = path};
-    return index;
-}
-
-struct bam_index *bam_index_new_log(sam_hdr_t *sam)
-{
-    struct bam_index *index = bam_index_new(sam, HTS_FMT_CSI, NULL);
-    if (index)
-        index->logs = true;
     return index;
 }
 
@@ -117,7 +108,7 @@ int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint6
                   const struct bam_index_entry *entries, uint32_t n)
 {
     struct bam_index_block block = {offset, next, size, n};
-    if (index->logs)
+    if (!index->path)
         return log_block(&index->log, &block, entries);
     if (!index->idx && start(index, offset) < 0)
         return -1;

@@ -25,13 +25,11 @@ const char *bam_index_beyond_bai(sam_hdr_t *sam);
 /* Bytes of memory, about, that an index of all these references takes. */
 uint64_t bam_index_memory(sam_hdr_t *sam);
 
-/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. NULL: no memory. */
+/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. NULL: for a file whose beginning another
+ * process writes; then bam_index_add() keeps what it is told, and nothing else may be called but bam_index_log(). NULL:
+ * no memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
-
-/* The same for a file whose beginning another process writes: bam_index_add() keeps what it is told, and nothing else
- * may be called but bam_index_log(). NULL: no memory. */
-struct bam_index *bam_index_new_log(sam_hdr_t *sam);
 
 /* What was kept: for each block a struct bam_index_block, and its entries. */
 const struct byte_buffer *bam_index_log(const struct bam_index *index);

@@ -131,6 +131,15 @@ static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
     return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
 }
 
+/* path: see bam_index_new(). */
+static int open_index(struct record_sink *k, sam_hdr_t *sam, int format, const char *path)
+{
+    k->index = bam_index_new(sam, format, path);
+    if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
+        return latch_fail(k->latch, "out of memory for the index");
+    return 0;
+}
+
 int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format, bool beyond)
 {
     size_t size;
@@ -140,11 +149,8 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->latch, "out of memory for the header");
-    if (index) {
-        k->index = bam_index_new(sam, index_format, index);
-        if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
-            return latch_fail(k->latch, "out of memory for the index");
-    }
+    if (index && open_index(k, sam, index_format, index) < 0)
+        return -1;
     return output_blocks_put_header(k->blocks, k->header, size) < 0 ? -1 : output_blocks_flush(k->blocks);
 }
 
@@ -155,11 +161,8 @@ void record_sink_hold_index(struct record_sink *k)
 
 int record_sink_log_index(struct record_sink *k, sam_hdr_t *sam)
 {
-    k->index = bam_index_new_log(sam);
-    if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
-        return latch_fail(k->latch, "out of memory for the index");
     k->holds_index = true;
-    return 0;
+    return open_index(k, sam, HTS_FMT_CSI, NULL);
 }
 
 struct bam_index *record_sink_index(const struct record_sink *k)

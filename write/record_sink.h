@@ -58,7 +58,7 @@ void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
 
 /* For several processes that write one file. The sink of the file's beginning, which has an index, will not save it
- * at its end; the others, to which no header is put, keep what the index needs (bam_index_new_log()). Call the first
+ * at its end; the others, to which no header is put, keep what the index needs (bam_index_log()). Call the first
  * behind record_sink_header(), the second before the first record. -1: no memory, and the error is in the latch. */
 void record_sink_hold_index(struct record_sink *sink);
 int record_sink_log_index(struct record_sink *sink, sam_hdr_t *sam);
