@@ -44,8 +44,7 @@ static struct desk *desk_new(enum sort_by by)
     MUST(d->sam);
     d->rule = sort_rule_new(&order, d->sam);
     MUST(d->rule);
-    struct sink_verify_options options = {N_THREADS, d->rule, "the output", &d->latch};
-    d->verify = sink_verify_new(&options);
+    d->verify = sink_verify_new(N_THREADS, d->rule, "the output", &d->latch);
     MUST(d->verify);
     for (int32_t i = 0; i < RECORDS; i++)
         add_record(d, (size_t)i, i / 2, 40);

@@ -20,7 +20,10 @@ struct verify_thread {
 };
 
 struct sink_verify {
-    struct sink_verify_options opt;
+    int n_threads;
+    const struct sort_rule *rule;
+    const char *path;
+    struct latch *latch;
     struct verify_thread *threads;   /* one per thread, used by that thread only */
     struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used
                                   * by the thread that joins */
@@ -30,7 +33,7 @@ struct sink_verify {
 
 static int alloc_all(struct sink_verify *v)
 {
-    int n = v->opt.n_threads;
+    int n = v->n_threads;
     v->kept = malloc(LONGEST_KEPT);
     v->threads = calloc((size_t)n + 1, sizeof *v->threads);
     if (!v->kept || !v->threads)
@@ -44,12 +47,12 @@ static int alloc_all(struct sink_verify *v)
     return 0;
 }
 
-struct sink_verify *sink_verify_new(const struct sink_verify_options *options)
+struct sink_verify *sink_verify_new(int n_threads, const struct sort_rule *rule, const char *path, struct latch *latch)
 {
     struct sink_verify *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;
-    v->opt = *options;
+    *v = (struct sink_verify){.n_threads = n_threads, .rule = rule, .path = path, .latch = latch};
     if (alloc_all(v) == 0)
         return v;
     sink_verify_free(v);
@@ -60,7 +63,7 @@ void sink_verify_free(struct sink_verify *v)
 {
     if (!v)
         return;
-    for (int i = 0; v->threads && i < v->opt.n_threads; i++) {
+    for (int i = 0; v->threads && i < v->n_threads; i++) {
         if (v->threads[i].inflate)
             libdeflate_free_decompressor(v->threads[i].inflate);
         free(v->threads[i].inflated);
@@ -94,8 +97,8 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
 {
     if (gives_back(&v->threads[thread], block, length, data, n))
         return 0;
-    return latch_fail(v->opt.latch, "--verify: a block of %u bytes for %s does not inflate to what it was made of. "
-                      "Memory or processor may be faulty, or this is our bug: please report it", n, v->opt.path);
+    return latch_fail(v->latch, "--verify: a block of %u bytes for %s does not inflate to what it was made of. "
+                      "Memory or processor may be faulty, or this is our bug: please report it", n, v->path);
 }
 
 const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread)
@@ -114,8 +117,8 @@ static int may_follow(const struct sort_rule *rule, const struct verify_end *bef
 
 static int offence(const struct sink_verify *v, const struct verify_end *now)
 {
-    return latch_fail(v->opt.latch, "--verify: on its way to %s, record %s came after one that it belongs before. "
-                      "Memory may be faulty, or this is our bug: please report it", v->opt.path,
+    return latch_fail(v->latch, "--verify: on its way to %s, record %s came after one that it belongs before. "
+                      "Memory may be faulty, or this is our bug: please report it", v->path,
                       bam_record_name((const struct bam_record *)now->record));
 }
 
@@ -128,17 +131,17 @@ int sink_verify_order(const struct sink_verify *v, const struct record_ref *reco
                       struct verify_ends *ends)
 {
     *ends = (struct verify_ends){0};
-    if (!v->opt.rule || atomic_load_explicit(&v->is_unordered, memory_order_relaxed))
+    if (!v->rule || atomic_load_explicit(&v->is_unordered, memory_order_relaxed))
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         struct verify_end now = {records[i].data, 0};
         if (records[i].segment != 0)
             continue;
         /* This cannot fail: the key was made once before. */
-        sort_key_make(v->opt.rule, (const struct bam_record *)now.record, &now.key);
+        sort_key_make(v->rule, (const struct bam_record *)now.record, &now.key);
         if (!ends->first.record)
             ends->first = now;
-        else if (!may_follow(v->opt.rule, &ends->last, &now))
+        else if (!may_follow(v->rule, &ends->last, &now))
             return offence(v, &now);
         ends->last = now;
     }
@@ -149,7 +152,7 @@ int sink_verify_join(struct sink_verify *v, const struct verify_ends *ends)
 {
     if (!ends->first.record)
         return 0;
-    if (!may_follow(v->opt.rule, &v->last, &ends->first))
+    if (!may_follow(v->rule, &v->last, &ends->first))
         return offence(v, &ends->first);
     size_t size = bam_record_size((const struct bam_record *)ends->last.record);
     v->last = (struct verify_end){size <= LONGEST_KEPT ? v->kept : NULL, ends->last.key};

@@ -12,15 +12,9 @@ struct record_ref;
 struct sort_rule;
 struct sink_verify;
 
-struct sink_verify_options {
-    int n_threads;               /* that check blocks; 0: there are no blocks, as in SAM and CRAM */
-    const struct sort_rule *rule;   /* the order; NULL: it is not checked. Stays the caller's */
-    const char *path;            /* of the output, for messages */
-    struct latch *latch;
-};
-
-/* NULL: no memory. */
-struct sink_verify *sink_verify_new(const struct sink_verify_options *options);
+/* n_threads: that check blocks; 0: there are no blocks, as in SAM and CRAM. rule: the order; NULL: it is not checked.
+ * path: of the output, for messages. Both stay the caller's. NULL: no memory. */
+struct sink_verify *sink_verify_new(int n_threads, const struct sort_rule *rule, const char *path, struct latch *latch);
 void sink_verify_free(struct sink_verify *v);
 
 /* Bytes of memory that this takes. */

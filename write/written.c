@@ -87,13 +87,8 @@ static int open_index(struct written *f, sam_hdr_t *sam)
 static int open_verify(struct written *f, const struct sort_rule *rule)
 {
     enum sink_form form = record_sink_form(f->request);
-    struct sink_verify_options how = {
-        .n_threads = form == SINK_BAM || form == SINK_SAM_GZ ? f->n_threads : 0,
-        .rule = rule,
-        .path = f->data.path,
-        .latch = f->latch,
-    };
-    if (!(record_sink_how(f->sink)->verify = sink_verify_new(&how)))
+    int n = form == SINK_BAM || form == SINK_SAM_GZ ? f->n_threads : 0;
+    if (!(record_sink_how(f->sink)->verify = sink_verify_new(n, rule, f->data.path, f->latch)))
         return latch_fail(f->latch, "out of memory for --verify");
     return 0;
 }
