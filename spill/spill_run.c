@@ -54,25 +54,27 @@ void spill_run_remove(struct spill_run *run, struct spill_store *store)
 
 /* ----------------------------------------------------------------- writing */
 
-/* Lists the place of a slice that takes `size` bytes in memory. There is room in the list. */
-static int list_place(struct spill_writer *w, struct spill_place place, uint64_t size)
+/* Puts a slice, which takes `size` bytes in memory, and lists its place. hash: see struct spill_place. */
+static int put_slice(struct spill_writer *w, const struct spill_bytes both[2], uint64_t first_key, uint64_t hash,
+                     uint64_t size)
 {
     struct spill_run *run = w->run;
-    run->slices[run->n++] = place;
-    run->bytes += place.size;
+    struct spill_place *place = make_room(run, 1) < 0 ? NULL : &run->slices[run->n];
+    if (!place)
+        return latch_fail(w->latch, "out of memory for the list of temporary data");
+    if (spill_store_put_both(w->store, both, place) < 0)
+        return -1;
+    place->first_key = first_key;
+    place->hash = hash;
+    run->n++;
+    run->bytes += place->size;
     run->largest = size > run->largest ? size : run->largest;
     return latch_tripped(w->latch) ? -1 : 0;
-}
-
-static int make_room_for_place(struct spill_writer *w)
-{
-    return make_room(w->run, 1) < 0 ? latch_fail(w->latch, "out of memory for the list of temporary data") : 0;
 }
 
 static int write_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
-    struct spill_place place;
     size_t n;
     enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
     int failed = spill_packer_pack(w->packer, &packed, &n);
@@ -80,10 +82,8 @@ static int write_slice(struct spill_writer *w)
     stats_leave(spill_store_stats(w->store), before, size);
     if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
-    if (make_room_for_place(w) < 0 || spill_store_put(w->store, packed, n, &place) < 0)
-        return -1;
-    place.first_key = w->first_key;
-    return list_place(w, place, size);
+    const struct spill_bytes both[2] = {{packed, n}, {NULL, 0}};
+    return put_slice(w, both, w->first_key, 0, size);
 }
 
 static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
@@ -111,18 +111,13 @@ static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t 
 {
     const struct bam_record *r = (const struct bam_record *)record;
     size_t at = qualities_at(r), n = load_le32(r->seq_len);
-    struct spill_place place;
     enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
     bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
     size_t end = none ? at : size, next = none ? at + n : size;
     const struct spill_bytes both[2] = {{record, end}, {record + next, size - next}};
     uint64_t hash = hash_of(record, end, record + next, size - next);
     stats_leave(spill_store_stats(w->store), before, size);
-    if (make_room_for_place(w) < 0 || spill_store_put_both(w->store, both, &place) < 0)
-        return -1;
-    place.first_key = sort_key;
-    place.hash = hash;
-    return list_place(w, place, spill_slice_memory(size, 1));
+    return put_slice(w, both, sort_key, hash, spill_slice_memory(size, 1));
 }
 
 int spill_writer_put(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
@@ -256,17 +251,12 @@ int spill_load_body(struct spill_store *store, struct spill_place place, const s
     return damaged ? spill_store_damaged(store, place) : 0;
 }
 
-static int load_large(struct spill_store *store, struct spill_place place, struct spill_buffer *b, bool home_is_free,
-                      struct latch *latch)
-{
-    return spill_load_head(store, place, b, home_is_free, latch) < 0 ? -1 : spill_load_body(store, place, b);
-}
-
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *b, bool home_is_free, struct latch *latch)
 {
-    return place.hash ? load_large(store, place, b, home_is_free, latch)
-                      : load_packed(store, place, loader, b, home_is_free, latch);
+    if (!place.hash)
+        return load_packed(store, place, loader, b, home_is_free, latch);
+    return spill_load_head(store, place, b, home_is_free, latch) < 0 ? -1 : spill_load_body(store, place, b);
 }
 
 /* ----------------------------------------------------------------- merging */
