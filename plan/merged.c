@@ -373,7 +373,7 @@ uint64_t merged_count(const struct merged *m)
 
 struct report_input *merged_report(const struct merged *m)
 {
-    struct report_input *each = calloc(m->n, sizeof *each);
+    struct report_input *each = m->opts->common.report.format ? calloc(m->n, sizeof *each) : NULL;
     for (size_t i = 0; each && i < m->n; i++) {
         const struct sliced_input *s = &m->each[i];
         const struct input_format *format = s->in->format;

@@ -69,7 +69,7 @@ uint64_t merged_count(const struct merged *merged);
 uint64_t merged_checksum(const struct merged *merged);
 
 /* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no
- * memory. */
+ * memory, or no report is wanted. */
 struct report_input *merged_report(const struct merged *merged);
 
 /* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
