@@ -56,7 +56,6 @@ static int prepare_lengths(struct sorted *s)
         return 0;
     if (!(s->lengths = bam_header_lengths(s->sam)))
         return latch_fail(&s->latch, "out of memory");
-    arenas_set_lengths(&s->arenas, s->lengths);
     return 0;
 }
 
@@ -69,9 +68,7 @@ static int prepare_order(struct sorted *s)
     if (far)
         sort_rule_expect_far(s->rule);
     bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
-    arenas_set_order(&s->arenas, sam_hdr_nref(s->sam), keys_do ? NULL : s->rule);
-    if (is_prepared(s))
-        arenas_set_mended(&s->arenas);
+    arenas_expect(&s->arenas, sam_hdr_nref(s->sam), s->lengths, keys_do ? NULL : s->rule, is_prepared(s));
     if (s->sink && keep_ranks(s))
         record_sink_how(s->sink)->finish = sort_tasks_finish_record;
     return 0;
@@ -198,8 +195,8 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->rings = how->rings ? *how->rings
              : sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
-        || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_order(s) < 0
-        || prepare_lengths(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
+        || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0
+        || prepare_order(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
         return -1;
     if (how->between)
         s->sink = NULL;

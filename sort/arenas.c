@@ -32,27 +32,19 @@ void arenas_give_back(const struct arenas *p, size_t share, size_t n_shares)
     }
 }
 
-void arenas_set_order(struct arenas *p, int32_t n_ref, const struct sort_rule *rule)
+void arenas_expect(struct arenas *p, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule, bool mended)
 {
     for (int i = 0; i < 2; i++) {
         p->each[i].n_ref = n_ref;
+        p->each[i].lengths = lengths;
         p->each[i].rule = rule;
+        p->each[i].mended = mended;
     }
-}
-
-void arenas_set_lengths(struct arenas *p, const int64_t *lengths)
-{
-    p->each[0].lengths = p->each[1].lengths = lengths;
 }
 
 bool arenas_beyond(const struct arenas *p)
 {
     return p->each[0].beyond || p->each[1].beyond;
-}
-
-void arenas_set_mended(struct arenas *p)
-{
-    p->each[0].mended = p->each[1].mended = true;
 }
 
 double arenas_with_keys(const struct arenas *p, double records)

@@ -26,18 +26,14 @@ void arenas_close(struct arenas *arenas);
  * threads may each give back a share at a time. Afterwards the arenas hold nothing. */
 void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares);
 
-/* What both must know of the records: number of references, and order. rule: see struct bam_arena. */
-void arenas_set_order(struct arenas *arenas, int32_t n_ref, const struct sort_rule *rule);
+/* What both must know of the records to come: the number of references, their lengths and the order, as in struct
+ * bam_arena. The caller keeps both while records are read. mended: they were mended by another sort. (-M keeps ranks in
+ * fields that their bins seem to disagree with.) */
+void arenas_expect(struct arenas *arenas, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule,
+                   bool mended);
 
-/* From now on arenas_beyond() is known. lengths: those of all references, which the caller keeps while records are
- * read. */
-void arenas_set_lengths(struct arenas *arenas, const int64_t *lengths);
-
-/* Whether a record, of all so far, begins behind the end of its reference. */
+/* Whether a record, of all so far, begins behind the end of its reference; false without lengths. */
 bool arenas_beyond(const struct arenas *arenas);
-
-/* The records to come were mended by another sort. (-M keeps ranks in fields that their bins seem to disagree with.) */
-void arenas_set_mended(struct arenas *arenas);
 
 /* The one that is not filled. It holds the older records, or none. */
 static inline struct bam_arena *arenas_other(struct arenas *arenas)
