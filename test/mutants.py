@@ -221,7 +221,7 @@ MUTANTS = [
      [GUARDS + "test_verify_passes_a_block_of_sam_that_is_not_of_that_text"], "--verify: blocks of SAM.gz"),
     ("write/output_block.c", "    if (o->how.verify && !is_header && n > 0)", "    if (0 && !is_header && n > 0)",
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM"),
-    ("write/hts_writer.c", "    return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;", "    return 0;",
+    ("write/hts_writer.c", "    return is_counted ? out_count_check(w->count, w->n, w->path, w->latch) : 0;", "    return 0;",
      ["unit_hts_writer"], "they are counted"),
 
     # ------------------------------------------------------------ --verify, --check

@@ -6,6 +6,8 @@
 #include <htslib/sam.h>
 #include "write/hts_writer.h"
 #include "base/latch.h"
+#include "base/memory_shares.h"
+#include "write/output_request.h"
 
 enum { N = 3000, NONE = -1 };
 
@@ -39,18 +41,17 @@ static struct latch latch;
 /* Writes N records, one of them lost if it is not NONE, and ends as hts_writer_finish() did. */
 static int write_all(const char *format, int n_threads, bool indexed, int lose, const char *tag)
 {
-    htsFormat how;
+    struct output_request request = {.level = -1};
     char index[] = "/tmp/unit-XXXXXX";
     int fd = unit_temp_file(), index_fd = mkstemp(index);
     MUST(index_fd >= 0);
-    memset(&how, 0, sizeof how);
     memset(&latch, 0, sizeof latch);
     lost = lose;
     written = 0;
-    assert_int_equal(hts_parse_format(&how, format), 0);
-    struct hts_writer_options options = {.fd = fd, .path = "the output", .format = &how, .level = -1, .n_threads = n_threads,
-                                         .room = {(uint64_t)1 << 30, 0}, .indexed = indexed, .n_batches = 3, .latch = &latch};
-    struct hts_writer *w = hts_writer_open(&options);
+    assert_int_equal(hts_parse_format(&request.format, format), 0);
+    request.index = indexed ? index : NULL;
+    struct memory_rings rings = {.job.n_threads = n_threads, .writer = {(uint64_t)1 << 30, 0}, .sink_slots = 3};
+    struct hts_writer *w = hts_writer_open(&request, &rings, fd, "the output", &latch, NULL);
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
     MUST(w && header);
@@ -71,7 +72,7 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     unit_free(&b);
     hts_writer_close(w);
     sam_hdr_destroy(header);
-    hts_opt_free((hts_opt *)how.specific);
+    hts_opt_free((hts_opt *)request.format.specific);
     unlink(index);
     close(index_fd);
     close(fd);

@@ -18,6 +18,7 @@
 #include "write/cram_settings.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
+#include "write/output_request.h"
 
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
@@ -38,7 +39,12 @@ struct batch {
 };
 
 struct hts_writer {
-    struct hts_writer_options opt;
+    const struct output_request *request;
+    struct memory_rings rings;
+    int out_fd;                  /* the file */
+    const char *path;            /* of it, for messages */
+    struct latch *latch;
+    struct stats *stats;
     samFile *sam;
     int fd;                      /* beneath it */
     htsThreadPool threads;       /* of it */
@@ -61,7 +67,7 @@ struct hts_writer {
 static int failed(struct hts_writer *w, const char *what)
 {
     /* ENOENT is left from looking for references, not from writing to an open file. */
-    return latch_fail(w->opt.latch, "%s %s failed: %s", what, w->opt.path,
+    return latch_fail(w->latch, "%s %s failed: %s", what, w->path,
                       hts_file_cause(errno == ENOENT ? 0 : errno));
 }
 
@@ -75,19 +81,19 @@ static int failed_records(struct hts_writer *w)
     errno = no;
     if (!missing || (errno && errno != ENOENT))
         return failed(w, "writing");
-    return latch_fail(w->opt.latch, "writing %s failed: reference %s is in no place where it is looked for. Name a "
-                      "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->opt.path,
+    return latch_fail(w->latch, "writing %s failed: reference %s is in no place where it is looked for. Name a "
+                      "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->path,
                       missing);
 }
 
 /* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
 static int open_pipe(struct hts_writer *w)
 {
-    bool is_cram = w->opt.format->format == cram;
+    bool is_cram = w->request->format.format == cram;
     if (is_cram && !(w->count = out_count_new()))
         return -1;
     if (is_cram || w->use.n_threads > 1) {
-        struct out_pipe_options how = {w->opt.fd, w->opt.path, is_cram ? out_count_see : NULL, w->count, w->opt.latch};
+        struct out_pipe_options how = {w->out_fd, w->path, is_cram ? out_count_see : NULL, w->count, w->latch};
         w->pipe = out_pipe_open(&how);
     }
     if (!w->pipe)
@@ -98,26 +104,26 @@ static int open_pipe(struct hts_writer *w)
 static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
-    htsFormat format = *w->opt.format;           /* htslib wants it writable */
-    w->use = memory_shares_htslib(format.format == cram, true, &w->opt.room, w->opt.n_threads);
+    htsFormat format = w->request->format;       /* htslib wants it writable */
+    w->use = memory_shares_htslib(format.format == cram, true, &w->rings.writer, w->rings.job.n_threads);
     /* Threads that make an index of lines would write outside of their memory if a tag holds an end of line. Tasks of
      * ours make most of SAM. */
     if (format.format == sam)
         w->use.n_threads = 1;
     if (open_pipe(w) < 0)
         return failed(w, "writing");
-    w->fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->opt.fd);
+    w->fd = w->pipe ? out_pipe_end(w->pipe) : dup(w->out_fd);
     hFILE *file = w->fd < 0 ? NULL : hdopen(w->fd, "w");
     if (!file)
         return failed(w, "writing");
     /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
-    if (w->opt.level >= 0 && (format.format == cram || format.compression != no_compression))
-        snprintf(level, sizeof level, "%d", w->opt.level % 10);
+    if (w->request->level >= 0 && (format.format == cram || format.compression != no_compression))
+        snprintf(level, sizeof level, "%d", w->request->level % 10);
     snprintf(mode, sizeof mode, "w%s%s%s",
              format.format == cram ? "c" : format.format == fastq_format ? "f"
              : format.format == fasta_format ? "F" : "",
              format.format != cram && format.compression == bgzf ? "z" : "", level);
-    w->sam = hts_hopen(file, w->opt.path, mode);
+    w->sam = hts_hopen(file, w->path, mode);
     if (!w->sam) {
         hclose_abruptly(file);
         return failed(w, "opening");
@@ -128,16 +134,16 @@ static int open_sam(struct hts_writer *w)
 static int set_up(struct hts_writer *w)
 {
     struct hts_file_options how = {
-        .path = w->opt.path,
+        .path = w->path,
         .writing = true,
-        .format_options = w->opt.format->specific,
-        .reference = w->opt.reference,
+        .format_options = w->request->format.specific,
+        .reference = w->request->reference,
         .n_threads = w->use.n_threads,
-        .no_threads = w->opt.format->format == sam,
-        .latch = w->opt.latch,
+        .no_threads = w->request->format.format == sam,
+        .latch = w->latch,
     };
     /* Before the user's options, which may name another. */
-    const char *version = w->opt.format->format == cram ? cram_settings_version(htslib_version()) : NULL;
+    const char *version = w->request->format.format == cram ? cram_settings_version(htslib_version()) : NULL;
     if (version && hts_set_opt(w->sam, CRAM_OPT_VERSION, version) < 0)
         return failed(w, "setting up");
     return hts_file_set_up(w->sam, &w->threads, &how);
@@ -150,37 +156,42 @@ static void make_ready(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;
     struct batch *batch = &w->batches[slot];
-    enum stage before = stats_enter(w->opt.stats, STAGE_GATHER);
+    enum stage before = stats_enter(w->stats, STAGE_GATHER);
     batch->checksum = 0;
     batch->result = 0;
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++)
         batch->result = record_out_take(&batch->ready[i], &w->how, batch->records[i].data, batch->records[i].size,
                                         &batch->checksum);
-    stats_leave(w->opt.stats, before, batch->size);
+    stats_leave(w->stats, before, batch->size);
 }
 
 /* ---- on the main thread ---- */
 
 static int batches_alloc(struct hts_writer *w)
 {
-    struct task_ring_options ring = {.n_slots = w->opt.n_batches, .n_threads = w->opt.n_threads, .run = make_ready,
-                                     .arg = w};
-    return task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(w->opt.n_batches, sizeof *w->batches)) ? -1 : 0;
+    uint32_t n = w->rings.sink_slots;
+    struct task_ring_options ring = {.n_slots = n, .n_threads = w->rings.job.n_threads, .run = make_ready, .arg = w};
+    return task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(n, sizeof *w->batches)) ? -1 : 0;
 }
 
-struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
+struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
+                                   const char *path, struct latch *latch, struct stats *stats)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
     if (!w) {
-        latch_fail(options->latch, "out of memory");
+        latch_fail(latch, "out of memory");
         return NULL;
     }
-    w->opt = *options;
-    w->how = (struct record_out_options){.path = options->path, .format = options->format->format,
-                                         .latch = options->latch};
+    w->request = request;
+    w->rings = *rings;
+    w->out_fd = fd;
+    w->path = path;
+    w->latch = latch;
+    w->stats = stats;
+    w->how = (struct record_out_options){.path = path, .format = request->format.format, .latch = latch};
     errno = 0;
     if (batches_alloc(w) < 0)
-        latch_fail(options->latch, "out of memory");
+        latch_fail(latch, "out of memory");
     else if (open_sam(w) == 0 && set_up(w) == 0)
         return w;
     hts_writer_close(w);
@@ -190,7 +201,8 @@ struct hts_writer *hts_writer_open(const struct hts_writer_options *options)
 /* Keeps htslib from ways of writing CRAM that would not give the records back. */
 static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
 {
-    struct cram_settings_case which = {htslib_version(), w->opt.format->specific, w->opt.reference, header, beyond};
+    const struct output_request *request = w->request;
+    struct cram_settings_case which = {htslib_version(), request->format.specific, request->reference, header, beyond};
     struct cram_settings how = cram_settings_choose(&which);
     int set = how.reference == CRAM_NO_REF ? hts_set_opt(w->sam, CRAM_OPT_NO_REF, 1)
             : how.reference == CRAM_NO_EMBED ? hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0) : 0;
@@ -198,13 +210,13 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
         hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0);
     w->needs_refs = how.reference == CRAM_NO_EMBED;
     w->fasta = how.fasta;
-    if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->opt.path, w->opt.latch)))
+    if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->path, w->latch)))
         return -1;
     w->how.sums = cram_settings_compares_sums(which.htslib) ? NULL : w->sums;
     if (cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0)
         w->how.groups = header;
     if (how.why)
-        message_warning("%s: %s", w->opt.path, how.why);
+        message_warning("%s: %s", w->path, how.why);
     return set < 0 ? failed(w, "setting up") : 0;
 }
 
@@ -212,11 +224,12 @@ int hts_writer_header(struct hts_writer *w, sam_hdr_t *header, const char *index
 {
     errno = 0;
     w->how.header = w->header = header;
-    if (w->opt.format->format == cram && settle_cram(w, header, beyond) < 0)
+    if (w->request->format.format == cram && settle_cram(w, header, beyond) < 0)
         return -1;
     if (sam_hdr_write(w->sam, header) < 0)
         return failed(w, "writing the header of");
-    if (index && sam_idx_init(w->sam, header, w->opt.bai ? 0 : CSI_MIN_SHIFT, index) < 0)
+    int min_shift = w->request->index_format == HTS_FMT_BAI ? 0 : CSI_MIN_SHIFT;
+    if (index && sam_idx_init(w->sam, header, min_shift, index) < 0)
         return failed(w, "starting the index of");
     return 0;
 }
@@ -243,16 +256,16 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
 /* Takes the oldest batch back and writes it. wait: also if it is not ready yet. 1: done; 0: there is none; -1: stop. */
 static int write_oldest(struct hts_writer *w, bool wait)
 {
-    if (task_ring_empty(&w->ring) || latch_tripped(w->opt.latch))
-        return latch_tripped(w->opt.latch) ? -1 : 0;
+    if (task_ring_empty(&w->ring) || latch_tripped(w->latch))
+        return latch_tripped(w->latch) ? -1 : 0;
     uint32_t slot = task_ring_oldest(&w->ring);
     if (wait)
-        task_ring_wait(&w->ring, slot, TASK_DONE, w->opt.latch, w->opt.stats);
+        task_ring_wait(&w->ring, slot, TASK_DONE, w->latch, w->stats);
     if (task_ring_state(&w->ring, slot) != TASK_DONE)
-        return latch_tripped(w->opt.latch) ? -1 : 0;
-    enum stage before = stats_enter(w->opt.stats, STAGE_CONVERT);
+        return latch_tripped(w->latch) ? -1 : 0;
+    enum stage before = stats_enter(w->stats, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
-    stats_leave(w->opt.stats, before, w->batches[slot].size);
+    stats_leave(w->stats, before, w->batches[slot].size);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }
@@ -268,7 +281,7 @@ static void hand_out(struct hts_writer *w)
  * than they are counted with (hts_writer_batches_memory()), so fewer of them are under way. */
 static bool must_write(const struct hts_writer *w)
 {
-    return task_ring_full(&w->ring) || w->under_way > (size_t)w->opt.n_batches * BATCH_BYTES;
+    return task_ring_full(&w->ring) || w->under_way > (size_t)w->rings.sink_slots * BATCH_BYTES;
 }
 
 /* Writes what is ready, and what must be. -1: stop; then a task may have the ring's next batch. */
@@ -300,7 +313,7 @@ int hts_writer_put(struct hts_writer *w, const struct record_ref *records, size_
         w->filling->records[w->filling->n++] = records[i];
         w->filling->size += records[i].size;
     }
-    return latch_tripped(w->opt.latch) ? -1 : 0;
+    return latch_tripped(w->latch) ? -1 : 0;
 }
 
 uint64_t hts_writer_mark(const struct hts_writer *w)
@@ -339,7 +352,7 @@ int hts_writer_finish(struct hts_writer *w)
     if (write_rest(w) < 0)
         return -1;
     errno = 0;
-    if (w->opt.indexed && sam_idx_save(w->sam) < 0)
+    if (w->request->index && sam_idx_save(w->sam) < 0)
         return failed(w, "writing the index of");
     bool is_counted = w->pipe && w->count;
     int status = hts_close(w->sam);
@@ -348,9 +361,9 @@ int hts_writer_finish(struct hts_writer *w)
     w->pipe = NULL;
     if (status != 0)
         return failed_records(w);
-    if (latch_tripped(w->opt.latch))
+    if (latch_tripped(w->latch))
         return -1;
-    return is_counted ? out_count_check(w->count, w->n, w->opt.path, w->opt.latch) : 0;
+    return is_counted ? out_count_check(w->count, w->n, w->path, w->latch) : 0;
 }
 
 /* Closes a file that will not be whole. htslib would write what it has kept so far and an end as if the file were
@@ -375,10 +388,10 @@ void hts_writer_close(struct hts_writer *w)
     out_pipe_close(w->pipe);
     out_count_free(w->count);
     ref_sums_free(w->sums);
-    for (uint32_t i = 0; w->batches && i < w->opt.n_batches; i++)
+    for (uint32_t i = 0; w->batches && i < w->rings.sink_slots; i++)
         for (int k = 0; k < BATCH_RECORDS; k++)
             record_out_close(&w->batches[i].ready[k]);
-    task_ring_close(&w->ring, !latch_tripped(w->opt.latch));
+    task_ring_close(&w->ring, !latch_tripped(w->latch));
     free(w->batches);
     free(w);
 }

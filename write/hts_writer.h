@@ -13,24 +13,14 @@
 
 struct latch;
 struct hts_writer;
+struct output_request;
+struct stats;
 
-struct hts_writer_options {
-    int fd;                      /* stays the caller's */
-    const char *path;            /* for messages */
-    const htsFormat *format;     /* with its options (--output-fmt-option) */
-    int level;                   /* -1: the format's own default */
-    int n_threads;
-    struct htslib_room room;     /* memory for it */
-    const char *reference;       /* for CRAM; NULL: as htslib finds it */
-    bool indexed;                /* hts_writer_header() will get an index */
-    bool bai;                    /* of this format: of SAM, which may also have CSI */
-    uint32_t n_batches;          /* of records that tasks make ready at a time; at least 1 */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
-};
-
-/* Checks and prepares all that does not need the header. NULL: failed, and the error is recorded in the latch. */
-struct hts_writer *hts_writer_open(const struct hts_writer_options *options);
+/* Checks and prepares all that does not need the header. As record_sink_open(); the request must live as long as the
+ * writer. Of the rings it takes the threads, the room for htslib, and as many batches of records at a time as there are
+ * slots. NULL: failed, and the error is recorded in the latch. */
+struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
+                                   const char *path, struct latch *latch, struct stats *stats);
 
 /* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. beyond:
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */

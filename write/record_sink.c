@@ -85,21 +85,7 @@ struct record_sink *record_sink_open(const struct output_request *request, const
         };
         k->blocks = output_blocks_open(&bgzf);
     } else {
-        struct hts_writer_options hts = {
-            .fd = fd,
-            .path = path,
-            .format = &request->format,
-            .level = request->level,
-            .n_threads = rings->job.n_threads,
-            .room = rings->writer,
-            .reference = request->reference,
-            .indexed = request->index != NULL,
-            .bai = request->index_format == HTS_FMT_BAI,
-            .n_batches = rings->sink_slots,
-            .latch = latch,
-            .stats = stats,
-        };
-        k->hts = hts_writer_open(&hts);
+        k->hts = hts_writer_open(request, rings, fd, path, latch, stats);
     }
     if (k->blocks)
         k->bgzf = output_blocks_sink(k->blocks);
