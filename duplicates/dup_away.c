@@ -4,22 +4,10 @@
 #include "base/byte_hash.h"
 #include "duplicates/dup_away.h"
 
-/* What was put of the log at once. */
-struct log_place {
-    struct dup_place place;
-    uint64_t hash;
-};
-
 /* Dots that were put at once, in the pool. */
 struct chunk {
     struct dup_place place;
     uint32_t n_runs;             /* that have not left */
-};
-
-/* Where the dots of a run are, in the pool. */
-struct part {
-    uint64_t hash;
-    uint32_t chunk, offset, size;
 };
 
 /* A dot of a run: this, and its name. */
@@ -50,7 +38,7 @@ void dup_away_rest(struct dup_away *a)
 
 void dup_away_free(struct dup_away *a)
 {
-    free(a->places.p);
+    free(a->pieces.p);
     free(a->head.p);
     free(a->tail.p);
     free(a->bytes.p);
@@ -60,17 +48,12 @@ void dup_away_free(struct dup_away *a)
 
 size_t dup_away_memory(const struct dup_away *a)
 {
-    return a->places.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
+    return a->pieces.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
 }
 
 /* ---- dots ---- */
 
 static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
-{
-    return small_pool_at(&l->pool, handle);
-}
-
-static struct part *part_at(const struct dup_links *l, uint32_t handle)
 {
     return small_pool_at(&l->pool, handle);
 }
@@ -87,14 +70,13 @@ static int put_chunk(struct dup_away *a, struct dup_links *l)
 /* The run that begins gets its dots in the chunk. */
 static int begin_part(struct dup_away *a, struct dup_links *l, uint32_t run)
 {
-    uint32_t part = small_pool_take(&l->pool, sizeof(struct part));
-    if (!part || (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk)))))
+    if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
         return -1;
     if (a->bytes.n == 0)
         *chunk_at(l, a->chunk) = (struct chunk){.n_runs = 0};
     chunk_at(l, a->chunk)->n_runs++;
-    *part_at(l, part) = (struct part){.chunk = a->chunk, .offset = (uint32_t)a->bytes.n};
-    dup_link_at(l, run)->later = part;
+    dup_run_at(l, run)->chunk = a->chunk;
+    dup_run_at(l, run)->offset = (uint32_t)a->bytes.n;
     return 0;
 }
 
@@ -107,17 +89,17 @@ static size_t chunk_size(const struct dup_away *a)
 /* Bytes of dots that the run has in the chunk. */
 static size_t part_size(const struct dup_away *a, const struct dup_links *l, uint32_t run)
 {
-    return a->bytes.n - part_at(l, dup_link_at(l, run)->later)->offset;
+    return a->bytes.n - dup_run_at(l, run)->offset;
 }
 
 /* The run is whole. */
-static int end_part(struct dup_away *a, struct dup_links *l, uint32_t run)
+static int end_part(struct dup_away *a, struct dup_links *l, uint32_t at)
 {
-    if (!run || !a->keeps_dots)
+    if (!at || !a->keeps_dots)
         return 0;
-    struct part *part = part_at(l, dup_link_at(l, run)->later);
-    part->size = (uint32_t)(a->bytes.n - part->offset);
-    part->hash = byte_hash(a->bytes.p + part->offset, part->size, 0);
+    struct dup_run *run = dup_run_at(l, at);
+    run->size = (uint32_t)(a->bytes.n - run->offset);
+    run->hash = byte_hash(a->bytes.p + run->offset, run->size, 0);
     return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
 }
 
@@ -125,39 +107,34 @@ static int keep_dot(struct dup_away *a, const struct dup_link *link)
 {
     struct dot dot;
     memset(&dot, 0, sizeof dot);                 /* and what lies between its fields */
-    dot.seq = a->n_logged + link->in_bucket;
+    dot.seq = a->n_logged + link->in_log;
     dot.number = link->number;
     dot.score = link->score;
-    dot.name_len = link->name_len;
-    dot.pair_end = link->pair_end;
-    dot.qc_fail = link->qc_fail;
-    dot.has_mate_score = link->has_mate_score;
-    dot.elsewhere = link->elsewhere;
+    dot.name_len = link->node.name_len;
+    dot.pair_end = link->node.pair_end;
+    dot.qc_fail = link->node.qc_fail;
+    dot.has_mate_score = link->node.has_mate_score;
+    dot.elsewhere = link->node.elsewhere;
     return byte_buffer_append(&a->bytes, &dot, sizeof dot) < 0 ? -1
-         : byte_buffer_append(&a->bytes, link->name, link->name_len);
+         : byte_buffer_append(&a->bytes, link->name, dot.name_len);
 }
 
 /* All of the run have left. */
-static void drop_part(struct dup_away *a, struct dup_links *l, struct dup_link *run)
+static void drop_part(struct dup_away *a, struct dup_links *l, const struct dup_run *run)
 {
-    if (!run->later)
-        return;
-    uint32_t at = part_at(l, run->later)->chunk;
-    struct chunk *chunk = chunk_at(l, at);
-    small_pool_give(&l->pool, run->later, sizeof(struct part));
-    run->later = 0;
-    if (--chunk->n_runs > 0)
+    struct chunk *chunk = run->chunk ? chunk_at(l, run->chunk) : NULL;
+    if (!chunk || --chunk->n_runs > 0)
         return;
     a->store->drop(a->store->context, &chunk->place);
-    small_pool_give(&l->pool, at, sizeof *chunk);
+    small_pool_give(&l->pool, run->chunk, sizeof *chunk);
 }
 
-int dup_away_read(struct dup_away *a, const struct dup_links *l, uint32_t run)
+int dup_away_read(struct dup_away *a, const struct dup_links *l, uint32_t at)
 {
-    const struct part *part = part_at(l, dup_link_at(l, run)->later);
-    a->dots.n = part->size;
-    return byte_buffer_reserve(&a->dots, part->size) < 0 ? -1
-         : a->store->get(a->store->context, &chunk_at(l, part->chunk)->place, part->offset, part->size, part->hash,
+    const struct dup_run *run = dup_run_at(l, at);
+    a->dots.n = run->size;
+    return byte_buffer_reserve(&a->dots, run->size) < 0 ? -1
+         : a->store->get(a->store->context, &chunk_at(l, run->chunk)->place, run->offset, run->size, run->hash,
                          a->dots.p);
 }
 
@@ -180,15 +157,6 @@ bool dup_away_next(const struct dup_away *a, size_t *at, struct dup_away_dot *fo
 
 /* ---- the log ---- */
 
-static int put_tail(struct dup_away *a)
-{
-    struct log_place put = {.hash = byte_hash(a->tail.p, a->tail.n, 0)};
-    if (a->store->put(a->store->context, a->tail.p, a->tail.n, &put.place) < 0)
-        return -1;
-    a->tail.n = 0;
-    return byte_buffer_append(&a->places, &put, sizeof put);
-}
-
 static int append(struct dup_away *a, const struct dup_away_loss *loss, bool optical)
 {
     static const uint8_t none = 0;
@@ -199,36 +167,29 @@ static int append(struct dup_away *a, const struct dup_away_loss *loss, bool opt
         dup_away_set_optical(a, seq);
     if (byte_buffer_append(&a->tail, loss, sizeof *loss) < 0)
         return -1;
-    return a->tail.n < a->piece * sizeof *loss ? 0 : put_tail(a);
+    return a->tail.n < a->piece * sizeof *loss ? 0 : dup_store_put(a->store, &a->tail, &a->pieces);
 }
 
 /* The head has been read: the next piece becomes the head. */
 static int next_head(struct dup_away *a)
 {
-    struct log_place *put = (struct log_place *)(void *)a->places.p;
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)a->pieces.p;
     a->at = a->head.n = 0;
-    if (a->n_gone * sizeof *put == a->places.n) {
+    if (a->n_gone * sizeof *pieces == a->pieces.n) {
         struct byte_buffer head = a->head;
         a->head = a->tail;
         a->tail = head;
-        a->places.n = a->n_gone = 0;
+        a->pieces.n = a->n_gone = 0;
         return 0;
     }
-    put += a->n_gone;
-    if (byte_buffer_reserve(&a->head, put->place.size) < 0
-        || a->store->get(a->store->context, &put->place, 0, put->place.size, put->hash, a->head.p) < 0)
-        return -1;
-    a->store->drop(a->store->context, &put->place);
-    a->head.n = put->place.size;
-    a->n_gone++;
-    return 0;
+    return dup_store_get(a->store, &pieces[a->n_gone++], true, &a->head);
 }
 
 int dup_away_pop(struct dup_away *a, struct dup_links *l)
 {
-    struct dup_link *run = dup_link_at(l, dup_away_first(a)->run);
-    run->gone = --run->in_bucket == 0;
-    if (run->gone)
+    struct dup_run *run = dup_run_at(l, dup_away_first(a)->run);
+    run->node.gone = --run->n_left == 0;
+    if (run->node.gone)
         drop_part(a, l, run);
     a->at += sizeof(struct dup_away_loss);
     if (++a->n_told == a->n_logged)
@@ -238,17 +199,17 @@ int dup_away_pop(struct dup_away *a, struct dup_links *l)
 
 /* ---- runs ---- */
 
-static bool is_like(const struct dup_link *run, const struct dup_link *link)
+static bool is_like(const struct dup_node *run, const struct dup_node *link)
 {
     return run->checked == link->checked && (!run->checked || run->original == link->original);
 }
 
-static uint32_t begin_run(struct dup_links *l, const struct dup_link *like)
+static uint32_t begin_run(struct dup_links *l, const struct dup_node *like)
 {
-    uint32_t at = small_pool_take(&l->pool, offsetof(struct dup_link, name));
+    uint32_t at = small_pool_take(&l->pool, sizeof(struct dup_run));
     if (at)
-        *dup_link_at(l, at) = (struct dup_link){.above = like->above, .original = like->original,
-                                                .checked = like->checked, .away = true};
+        *dup_run_at(l, at) = (struct dup_run){.node = {.above = like->above, .original = like->original,
+                                                       .checked = like->checked, .away = true}};
     return at;
 }
 
@@ -257,16 +218,16 @@ static void count_line(struct dup_links *l)
 {
     uint32_t n = 0;
     for (uint32_t at = l->first; at; at = dup_link_at(l, at)->later)
-        if (dup_link_at(l, at)->plain) {
+        if (dup_node_at(l, at)->plain) {
             dup_links_bucket_remove(l, at);
-            dup_link_at(l, at)->in_bucket = n++;
+            dup_link_at(l, at)->in_log = n++;
         }
 }
 
 /* The run for the link, which may be the last one: *run, behind which it is in the list. */
-static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_link *link, uint32_t *run)
+static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
 {
-    if (*run && is_like(dup_link_at(l, *run), link)
+    if (*run && is_like(dup_node_at(l, *run), link)
         && (!a->keeps_dots || part_size(a, l, *run) < chunk_size(a) / RUN))
         return 0;
     if (end_part(a, l, *run) < 0 || !(*run = begin_run(l, link)))
@@ -274,12 +235,12 @@ static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_lin
     return a->keeps_dots ? begin_part(a, l, *run) : 0;
 }
 
-/* Takes plain links out of the list of a tree. Those that have not left go on in the line: `above` is their run. */
+/* Takes plain links out of the list of a tree. Those that have not left go on in the line, with their run. */
 static int thin_out(struct dup_away *a, struct dup_links *l, struct dup_tree *tree)
 {
     uint32_t before = tree->root, run = 0;
-    for (uint32_t at = dup_link_at(l, before)->next, next; at; at = next) {
-        struct dup_link *link = dup_link_at(l, at);
+    for (uint32_t at = dup_node_at(l, before)->next, next; at; at = next) {
+        struct dup_node *link = dup_node_at(l, at);
         next = link->next;
         if (!link->plain) {
             if (end_part(a, l, run) < 0)
@@ -292,15 +253,15 @@ static int thin_out(struct dup_away *a, struct dup_links *l, struct dup_tree *tr
             dup_links_bucket_remove(l, at);
             dup_links_give(l, at);
         } else {
-            if (run_for(a, l, link, &run) < 0 || (a->keeps_dots && keep_dot(a, link) < 0))
+            if (run_for(a, l, link, &run) < 0 || (a->keeps_dots && keep_dot(a, dup_link_at(l, at)) < 0))
                 return -1;
             if (before != run)
-                dup_link_at(l, before)->next = run;
+                dup_node_at(l, before)->next = run;
             before = run;
-            dup_link_at(l, run)->in_bucket++;
-            link->above = run;
+            dup_run_at(l, run)->n_left++;
+            link->run = run;
         }
-        dup_link_at(l, before)->next = next;
+        dup_node_at(l, before)->next = next;
     }
     tree->last = before;
     return end_part(a, l, run);
@@ -313,13 +274,13 @@ static int leave_line(struct dup_away *a, struct dup_links *l)
     for (uint32_t at = l->first, next; at; at = next) {
         struct dup_link *link = dup_link_at(l, at);
         next = link->later;
-        if (!link->plain) {
+        if (!link->node.plain) {
             *to = last = at;
             to = &link->later;
             continue;
         }
-        struct dup_away_loss loss = {link->number, link->leaves_at, link->above, 0};
-        bool optical = link->optical;
+        struct dup_away_loss loss = {link->number, link->leaves_at, link->node.run, 0};
+        bool optical = link->node.optical;
         dup_links_give(l, at);
         if (append(a, &loss, optical) < 0)
             return -1;

@@ -3,7 +3,7 @@
  * the store allows, all plain ones leave:
  *
  *   list of a tree   root - p - p - p - w - p - p        p: plain, w: has won
- *   becomes          root - a(3) ------ w - a(2)         a: an away link, for a run of plain ones
+ *   becomes          root - a(3) ------ w - a(2)         a: a run (struct dup_run), for plain ones that are adjacent
  *
  *   the log          number, leaves_at, a | number, leaves_at, a | ...     in the order of the input, of all trees
  *
@@ -21,7 +21,7 @@
 struct dup_away_loss {
     uint64_t number;
     int64_t leaves_at;
-    uint32_t run;                /* the away link */
+    uint32_t run;                /* its struct dup_run */
     uint32_t unused;             /* 0: no byte is left to chance */
 };
 
@@ -39,7 +39,7 @@ struct dup_away {
     const struct dup_store *store;   /* NULL: none */
     size_t enough;               /* bytes of links with which they leave */
     size_t piece;                /* losers of the log that are put at once */
-    struct byte_buffer places;   /* of the log: struct log_place, from n_gone on */
+    struct byte_buffer pieces;   /* of the log: struct dup_piece, from n_gone on */
     size_t n_gone;
     struct byte_buffer head, tail;   /* of the log: before what was put, and behind it */
     size_t at;                   /* bytes of head that were read */

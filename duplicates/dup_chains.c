@@ -24,6 +24,11 @@ struct dup_chains {
 /* Numbers of members of a pass: the link's handle; or this, and the place in the log. */
 static const uint64_t AWAY = (uint64_t)1 << 63;
 
+static struct dup_node *node_at(const struct dup_chains *c, uint32_t handle)
+{
+    return dup_node_at(&c->links, handle);
+}
+
 static struct dup_link *link_at(const struct dup_chains *c, uint32_t handle)
 {
     return dup_link_at(&c->links, handle);
@@ -51,8 +56,8 @@ static enum dup_name_fault read_spot(const struct dup_chains *c, const char *nam
 static uint32_t next_here(const struct dup_chains *c, uint32_t at)
 {
     do
-        at = link_at(c, at)->next;
-    while (at && link_at(c, at)->gone);
+        at = node_at(c, at)->next;
+    while (at && node_at(c, at)->gone);
     return at;
 }
 
@@ -68,9 +73,9 @@ static void mark(void *chains, uint32_t at)
 {
     const struct dup_chains *c = chains;
     struct dup_link *link = link_at(c, at);
-    if (!link->optical)
-        found(c, link->name, link->pair_end, link->elsewhere);
-    link->optical = true;
+    if (!link->node.optical)
+        found(c, link->name, link->node.pair_end, link->node.elsewhere);
+    link->node.optical = true;
 }
 
 static void mark_any(void *chains, uint64_t member, const struct dup_dot *dot)
@@ -87,8 +92,9 @@ static void mark_any(void *chains, uint64_t member, const struct dup_dot *dot)
 
 static struct dup_dot dot_of(const struct dup_link *link)
 {
-    return (struct dup_dot){.name = link->name, .score = link->score, .pair_end = link->pair_end,
-                            .qc_fail = link->qc_fail, .optical = link->optical, .elsewhere = link->elsewhere};
+    const struct dup_node *node = &link->node;
+    return (struct dup_dot){.name = link->name, .score = link->score, .pair_end = node->pair_end,
+                            .qc_fail = node->qc_fail, .optical = node->optical, .elsewhere = node->elsewhere};
 }
 
 /* Links lie in the order of the input, not of the tile: fetches those that are needed soon. */
@@ -154,12 +160,15 @@ static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint3
 {
     enum dup_fault fault = DUP_OK;
     for (uint32_t at = from; !root->tiles && (at = next_here(c, at));)
-        root->tiles = link_at(c, at)->away;
+        root->tiles = node_at(c, at)->away;
     for (uint32_t at = from; !fault && (at = next_here(c, at));) {
+        if (node_at(c, at)->away) {
+            fault = list_run(c, root, at);
+            continue;
+        }
         const struct dup_link *link = link_at(c, at);
         struct dup_dot dot = dot_of(link);
-        fault = link->away ? list_run(c, root, at)
-              : list_dot(c, root, &dot, at, link->pair_end && !link->has_mate_score ? link->number : ALL_SCORED);
+        fault = list_dot(c, root, &dot, at, dot.pair_end && !link->node.has_mate_score ? link->number : ALL_SCORED);
     }
     return fault;
 }
@@ -172,7 +181,7 @@ static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
     struct origin root = {.name = link_at(c, at)->name};
     enum dup_name_fault unread = read_spot(c, root.name, &root.spot);
     c->culprit = link_at(c, at)->number;
-    c->group = dup_tree_at(&c->links, link_at(c, at)->above)->group;
+    c->group = dup_tree_at(&c->links, node_at(c, at)->tree)->group;
     if (unread)
         return unread == DUP_NAME_NO_MATCH ? DUP_BAD_NAME : DUP_OK;
     enum dup_fault fault = list_dots(c, &root, at);
@@ -191,17 +200,17 @@ static enum dup_type type_of(const struct dup_chains *c, bool optical)
 /* The chain pass over a tree, when the first one leaves that no pass has seen. */
 static enum dup_fault check(struct dup_chains *c, uint32_t root)
 {
-    link_at(c, root)->checked = true;
+    node_at(c, root)->checked = true;
     for (uint32_t at = root; (at = next_here(c, at));) {
-        link_at(c, at)->original = root;
-        link_at(c, at)->checked = true;
+        node_at(c, at)->original = root;
+        node_at(c, at)->checked = true;
     }
     return c->opt.distance > 0 ? mark_optical(c, root) : DUP_OK;
 }
 
 static const char *name_of(const struct dup_chains *c, uint32_t at)
 {
-    assert(link_at(c, at)->name_len > 0);
+    assert(node_at(c, at)->name_len > 0);
     return link_at(c, at)->name;
 }
 
@@ -213,13 +222,14 @@ static enum dup_fault settle(const struct dup_chains *c, const struct dup_verdic
 
 static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
 {
-    struct dup_verdict verdict = {.number = link->number, .duplicate = !link->is_root};
-    if (link->is_root)
-        verdict.count = dup_tree_at(&c->links, link->above)->count;
+    const struct dup_node *node = &link->node;
+    struct dup_verdict verdict = {.number = link->number, .duplicate = !node->is_root};
+    if (node->is_root)
+        verdict.count = dup_tree_at(&c->links, node->tree)->count;
     else if (c->opt.names)
-        verdict.original = name_of(c, link->original);
+        verdict.original = name_of(c, node->original);
     if (verdict.duplicate)
-        verdict.type = type_of(c, link->optical);
+        verdict.type = type_of(c, node->optical);
     return settle(c, &verdict);
 }
 
@@ -228,12 +238,12 @@ static enum dup_fault leave_away(struct dup_chains *c)
 {
     struct dup_away_loss loss = *dup_away_first(&c->away);
     enum dup_fault fault = DUP_OK;
-    if (!link_at(c, loss.run)->checked)
+    if (!node_at(c, loss.run)->checked)
         fault = check(c, dup_links_root(&c->links, loss.run));
     struct dup_verdict verdict = {.number = loss.number, .duplicate = true,
                                   .type = type_of(c, dup_away_is_optical(&c->away, dup_away_seq(&c->away)))};
     if (c->opt.names)
-        verdict.original = name_of(c, link_at(c, loss.run)->original);
+        verdict.original = name_of(c, node_at(c, loss.run)->original);
     if (!fault)
         fault = settle(c, &verdict);
     return (!fault || fault == DUP_PAUSED) && dup_away_pop(&c->away, &c->links) < 0 ? DUP_STOPPED : fault;
@@ -244,11 +254,11 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     struct dup_link *link = link_at(c, at);
     enum dup_fault fault = DUP_OK;
     dup_links_pop(&c->links);
-    if (c->follow && !link->checked)
+    if (c->follow && !link->node.checked)
         fault = check(c, dup_links_root(&c->links, at));
     if (!fault)
         fault = tell(c, link);
-    link->gone = true;
+    link->node.gone = true;
     return fault;
 }
 
@@ -308,7 +318,7 @@ static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, uint32_t loser)
 {
     bool takes_over = loss->newcomer_won && loss->winner.pair_end == loss->loser.pair_end;
-    return takes_over && loser ? dup_tree_at(&c->links, link_at(c, loser)->above)->count : 1;
+    return takes_over && loser ? dup_tree_at(&c->links, node_at(c, loser)->tree)->count : 1;
 }
 
 /* Without the pass: the loss is told, and what the loser counted is needed no more. */
@@ -325,7 +335,7 @@ static enum dup_fault tell_at_once(struct dup_chains *c, const struct dup_loss *
     uint32_t loser = dup_links_find(&c->links, loss->loser.number);
     if (!winner)
         return DUP_NO_MEMORY;
-    uint32_t tree = link_at(c, winner)->above;
+    uint32_t tree = node_at(c, winner)->tree;
     dup_tree_at(&c->links, tree)->count += gain(c, loss, loser);
     dup_links_stay_open(&c->links, tree, loss->newcomer_won ? loss->winner.leaves_at : loss->loser.leaves_at);
     if (loser)
@@ -351,10 +361,10 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
     uint32_t loser = winner ? dup_links_take(&c->links, &loss->loser, named) : 0;
     if (!loser)
         return DUP_NO_MEMORY;
-    link_at(c, loser)->optical = optical;
-    link_at(c, loser)->plain = !loss->newcomer_won && !loss->loser.leads;
-    if (link_at(c, winner)->is_root)
-        dup_tree_at(&c->links, link_at(c, winner)->above)->count += gain(c, loss, loser);
+    node_at(c, loser)->optical = optical;
+    node_at(c, loser)->plain = !loss->newcomer_won && !loss->loser.leads;
+    if (node_at(c, winner)->is_root)
+        dup_tree_at(&c->links, node_at(c, winner)->tree)->count += gain(c, loss, loser);
     dup_links_join(&c->links, winner, loser, loss->newcomer_won);
     return dup_away_leave(&c->away, &c->links) < 0 ? DUP_STOPPED : DUP_OK;
 }

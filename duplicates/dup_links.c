@@ -124,13 +124,15 @@ void dup_links_pop(struct dup_links *l)
 
 void dup_links_give(struct dup_links *l, uint32_t at)
 {
-    small_pool_give(&l->pool, at, offsetof(struct dup_link, name) + dup_link_at(l, at)->name_len);
+    const struct dup_node *node = dup_node_at(l, at);
+    small_pool_give(&l->pool, at, node->away ? sizeof(struct dup_run)
+                                             : offsetof(struct dup_link, name) + node->name_len);
 }
 
 uint32_t dup_links_first(struct dup_links *l)
 {
     for (uint32_t at; (at = straggler_is_first(l) ? heap_of(l)->link : l->first); dup_links_give(l, at)) {
-        if (!dup_link_at(l, at)->dropped)
+        if (!dup_node_at(l, at)->dropped)
             return at;
         dup_links_pop(l);
     }
@@ -180,9 +182,10 @@ uint32_t dup_links_take(struct dup_links *l, const struct dup_member *m, bool na
         return 0;
     struct dup_link *link = dup_link_at(l, at);
     *dup_tree_at(l, tree) = (struct dup_tree){.count = 1, .root = at, .last = at, .group = m->group};
-    *link = (struct dup_link){.number = m->number, .leaves_at = m->leaves_at, .score = m->score, .above = tree,
-                          .is_root = true, .pair_end = m->pair_end, .qc_fail = m->qc_fail,
-                          .has_mate_score = m->has_mate_score, .elsewhere = m->elsewhere, .name_len = name_len};
+    *link = (struct dup_link){.number = m->number, .leaves_at = m->leaves_at, .score = m->score,
+                              .node = {.tree = tree, .is_root = true, .pair_end = m->pair_end, .qc_fail = m->qc_fail,
+                                       .has_mate_score = m->has_mate_score, .elsewhere = m->elsewhere,
+                                       .name_len = name_len}};
     if (name_len)
         memcpy(link->name, m->name, name_len);
     if (line_up(l, at) < 0)
@@ -195,10 +198,10 @@ uint32_t dup_links_take(struct dup_links *l, const struct dup_member *m, bool na
 
 uint32_t dup_links_root(const struct dup_links *l, uint32_t at)
 {
-    for (struct dup_link *link; !(link = dup_link_at(l, at))->is_root; at = link->above) {
-        const struct dup_link *above = dup_link_at(l, link->above);
+    for (struct dup_node *node; !(node = dup_node_at(l, at))->is_root; at = node->above) {
+        const struct dup_node *above = dup_node_at(l, node->above);
         if (!above->is_root)
-            link->above = above->above;
+            node->above = above->above;
     }
     return at;
 }
@@ -207,8 +210,8 @@ uint32_t dup_links_root(const struct dup_links *l, uint32_t at)
  * at the end of the list; an incumbent that lost comes at the end, with all that hangs below it. */
 void dup_links_join(struct dup_links *l, uint32_t winner, uint32_t loser, bool newcomer_won)
 {
-    struct dup_link *won = dup_link_at(l, winner), *lost = dup_link_at(l, loser);
-    uint32_t to = dup_link_at(l, dup_links_root(l, winner))->above, from = lost->above;
+    struct dup_node *won = dup_node_at(l, winner), *lost = dup_node_at(l, loser);
+    uint32_t to = dup_node_at(l, dup_links_root(l, winner))->tree, from = lost->tree;
     assert(lost->is_root && from != to);         /* who can still lose has not lost yet */
     struct dup_tree *tree = dup_tree_at(l, to);
     uint32_t last = dup_tree_at(l, from)->last;
@@ -216,25 +219,25 @@ void dup_links_join(struct dup_links *l, uint32_t winner, uint32_t loser, bool n
     lost->is_root = false;
     lost->above = lost->original = winner;
     if (newcomer_won || !won->next) {
-        dup_link_at(l, tree->last)->next = loser;
+        dup_node_at(l, tree->last)->next = loser;
         tree->last = last;
     } else {
-        dup_link_at(l, tree->last)->next = lost->next;
+        dup_node_at(l, tree->last)->next = lost->next;
         if (lost->next)
             tree->last = last;
         lost->next = won->next;
         won->next = loser;
     }
-    dup_links_stay_open(l, to, newcomer_won ? won->leaves_at : lost->leaves_at);
+    dup_links_stay_open(l, to, dup_link_at(l, newcomer_won ? winner : loser)->leaves_at);
 }
 
 void dup_links_drop(struct dup_links *l, uint32_t at)
 {
-    struct dup_link *link = dup_link_at(l, at);
-    tree_end(l, link->above);
+    struct dup_node *node = dup_node_at(l, at);
+    tree_end(l, node->tree);
     dup_links_bucket_remove(l, at);
-    link->dropped = true;
-    if (link->gone)
+    node->dropped = true;
+    if (node->gone)
         dup_links_give(l, at);
 }
 
@@ -242,9 +245,9 @@ void dup_links_forget_oldest(struct dup_links *l)
 {
     uint32_t tree = l->oldest;
     for (uint32_t at = dup_tree_at(l, tree)->root, next; at; at = next) {
-        next = dup_link_at(l, at)->next;
-        assert(dup_link_at(l, at)->gone);
-        if (!dup_link_at(l, at)->away)
+        next = dup_node_at(l, at)->next;
+        assert(dup_node_at(l, at)->gone);
+        if (!dup_node_at(l, at)->away)
             dup_links_bucket_remove(l, at);
         dup_links_give(l, at);
     }

@@ -8,27 +8,48 @@
 #include "duplicates/dup_sets.h"
 #include "duplicates/small_pool.h"
 
-/* A record in a tree. `next` runs through all of a tree, root first, in the order in which upstream's chain would hold
- * them: it decides between equal records. A link stays until its whole tree goes, for names and for those above, unless
- * it is plain. There may be millions, so links refer to each other by handles of the pool, and what roots need alone is
- * elsewhere. A link that is away stands in the list for plain ones that are in a file (duplicates/dup_away.h). */
+/* What stands in the list of a tree: a link, or a run of those that are away. `next` runs through all of a tree, root
+ * first, in the order in which upstream's chain would hold them: it decides between equal records. There may be
+ * millions, so they refer to each other by handles of the pool. */
+struct dup_node {
+    uint32_t next;
+    union {
+        uint32_t above;          /* who won against it, or anyone further up */
+        uint32_t tree;           /* of a root: its struct dup_tree, which has what roots need alone */
+        uint32_t run;            /* of a link that leaves memory just now: where it goes */
+    };
+    uint32_t original;           /* whose name do has, as things stand */
+    bool is_root : 1;
+    bool checked : 1;            /* the chain pass has seen it */
+    bool gone : 1;               /* told of: it has left the queue */
+    bool away : 1;               /* a struct dup_run. All that follows is of links, and here for there is room */
+    bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1, optical : 1;
+    bool dropped : 1;            /* has no tree any more; goes when it is the first of those that have not left */
+    bool plain : 1;              /* came, lost, and can never win: nobody asks for it */
+    uint8_t name_len;            /* with its NUL; 0: the name is not kept */
+};
+
+/* A record. It stays until its whole tree goes, for names and for those above, unless it is plain. */
 struct dup_link {
+    struct dup_node node;
+    union {
+        uint32_t in_bucket;      /* the next one of the hash table's list */
+        uint32_t in_log;         /* of a link that leaves memory just now: its place in the log, from the log's end on */
+    };
+    uint32_t later;              /* the next one of the line */
     uint64_t number;
     int64_t leaves_at;           /* as in struct dup_member; then it is told of */
     int64_t score;
-    uint32_t above;              /* who won against it, or anyone further up. A root: its struct dup_tree */
-    uint32_t original;           /* whose name do has, as things stand */
-    uint32_t next;
-    uint32_t in_bucket;          /* the next one of the hash table's list. Away: how many have not left */
-    uint32_t later;              /* the next one of the line. Away: where their names are; 0: nowhere */
-    bool is_root : 1, pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1, optical : 1;
-    bool checked : 1;            /* the chain pass has seen it */
-    bool gone : 1;               /* told of: it has left the queue */
-    bool dropped : 1;            /* has no tree any more; goes when it is the first of those that have not left */
-    bool plain : 1;              /* came, lost, and can never win: nobody asks for it */
-    bool away : 1;
-    uint8_t name_len;            /* with its NUL; 0: the name is not kept */
     char name[];
+};
+
+/* Plain records that are in a file (duplicates/dup_away.h), and where their dots are. */
+struct dup_run {
+    struct dup_node node;
+    uint32_t n_left;             /* records that have not left */
+    uint32_t chunk;              /* the dots were put with others: what of them; 0: none are kept */
+    uint32_t offset, size;       /* where they are in the chunk */
+    uint64_t hash;               /* of the dots */
 };
 
 /* What is known of a tree. */
@@ -54,7 +75,17 @@ struct dup_links {
 int dup_links_open(struct dup_links *links);
 void dup_links_free(struct dup_links *links);
 
+static inline struct dup_node *dup_node_at(const struct dup_links *links, uint32_t handle)
+{
+    return small_pool_at(&links->pool, handle);
+}
+
 static inline struct dup_link *dup_link_at(const struct dup_links *links, uint32_t handle)
+{
+    return small_pool_at(&links->pool, handle);
+}
+
+static inline struct dup_run *dup_run_at(const struct dup_links *links, uint32_t handle)
 {
     return small_pool_at(&links->pool, handle);
 }
@@ -77,7 +108,7 @@ uint32_t dup_links_first(struct dup_links *links);
 void dup_links_pop(struct dup_links *links);
 
 /* The root of its tree. The way up becomes shorter. */
-uint32_t dup_links_root(const struct dup_links *links, uint32_t link);
+uint32_t dup_links_root(const struct dup_links *links, uint32_t node);
 
 /* Hangs the loser's tree below the winner. */
 void dup_links_join(struct dup_links *links, uint32_t winner, uint32_t loser, bool newcomer_won);
@@ -91,9 +122,11 @@ void dup_links_drop(struct dup_links *links, uint32_t root);
 /* Ends the oldest tree, which has left. */
 void dup_links_forget_oldest(struct dup_links *links);
 
-/* The link of a list goes, whether or not it can be found by its number. */
+/* A link cannot be found by its number any more. */
 void dup_links_bucket_remove(struct dup_links *links, uint32_t link);
-void dup_links_give(struct dup_links *links, uint32_t link);
+
+/* Gives the memory of a node back, which nothing refers to. */
+void dup_links_give(struct dup_links *links, uint32_t node);
 
 /* Gives most of the memory back if nothing waits, and tells whether. */
 bool dup_links_rest(struct dup_links *links);

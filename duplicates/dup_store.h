@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/byte_buffer.h"
 
-/* Bytes that were put at once. */
+/* Where bytes are that were put at once. */
 struct dup_place {
     uint64_t offset;
     uint32_t size, volume;       /* with offset, as the owner of the store has it */
@@ -23,5 +24,18 @@ struct dup_store {
     size_t most;                 /* bytes of memory that losses may take before any leave */
     bool is_open;                /* some may leave now */
 };
+
+/* Bytes that were put at once, and byte_hash() of them. */
+struct dup_piece {
+    struct dup_place place;
+    uint64_t hash;
+};
+
+/* Puts bytes->n bytes, after which it is empty, and appends the piece to *pieces. -1: it failed, or there is no
+ * memory. */
+int dup_store_put(const struct dup_store *store, struct byte_buffer *bytes, struct byte_buffer *pieces);
+
+/* Appends the bytes of the piece to *to. last: the piece is not needed any more. -1: as above. */
+int dup_store_get(const struct dup_store *store, const struct dup_piece *piece, bool last, struct byte_buffer *to);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include "base/byte_hash.h"
 #include "duplicates/dup_tiles.h"
 
 /* A dot in a list: this, and its name. */
@@ -13,15 +12,9 @@ struct listed {
     bool pair_end, qc_fail, elsewhere, optical;
 };
 
-/* Bytes that were put at once. */
-struct piece {
-    struct dup_place place;
-    uint64_t hash;
-};
-
 /* Of a tile. */
 struct tile_list {
-    struct byte_buffer pieces;   /* struct piece */
+    struct byte_buffer pieces;   /* struct dup_piece */
     struct byte_buffer tail;     /* what follows them */
     size_t n, bytes;             /* dots; bytes of all of them */
 };
@@ -56,13 +49,12 @@ void dup_tiles_clear(struct dup_tiles *t)
 
 static int put_list(struct dup_tiles *t, struct tile_list *list)
 {
-    struct piece piece = {.hash = byte_hash(list->tail.p, list->tail.n, 0)};
-    if (t->store->put(t->store->context, list->tail.p, list->tail.n, &piece.place) < 0)
+    if (dup_store_put(t->store, &list->tail, &list->pieces) < 0)
         return -1;
     t->memory -= list->tail.max;
     free(list->tail.p);
     list->tail = (struct byte_buffer){.p = NULL};
-    return byte_buffer_append(&list->pieces, &piece, sizeof piece);
+    return 0;
 }
 
 /* All lists but short ones leave. */
@@ -117,14 +109,10 @@ int dup_tiles_add(struct dup_tiles *t, const struct dup_dot *dot, uint64_t membe
 
 static int read_list(const struct dup_tiles *t, const struct tile_list *list, struct byte_buffer *to)
 {
-    const struct piece *pieces = (const struct piece *)(const void *)list->pieces.p;
-    for (size_t i = 0; i < list->pieces.n / sizeof *pieces; i++) {
-        const struct dup_place *place = &pieces[i].place;
-        if (t->store->get(t->store->context, place, 0, place->size, pieces[i].hash, to->p + to->n) < 0)
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)list->pieces.p;
+    for (size_t i = 0; i < list->pieces.n / sizeof *pieces; i++)
+        if (dup_store_get(t->store, &pieces[i], true, to) < 0)
             return -1;
-        t->store->drop(t->store->context, place);
-        to->n += place->size;
-    }
     return byte_buffer_append(to, list->tail.p, list->tail.n);
 }
 

@@ -501,7 +501,7 @@ MUTANTS = [
      "no record that waits in a file is lost"),
     ("duplicates/dup_mark.c", "wish->text ? p[2] == 'Z' : integer_size(p + 2) > 0", "1", ["unit_dup_mark"],
      "a tag of another type keeps its value"),
-    ("duplicates/dup_chains.c", "if (c->follow && !link->checked)", "if (c->follow && link->is_root)", ["unit_dup_sets"],
+    ("duplicates/dup_chains.c", "if (c->follow && !link->node.checked)", "if (c->follow && link->node.is_root)", ["unit_dup_sets"],
      "the chain pass is made before the first record of a tree leaves"),
     ("duplicates/dup_links.c", "if (l->first && dup_link_at(l, l->last)->number > link->number)", "if (0)", ["unit_dup_sets"],
      "who came first leaves first, whenever it lost"),
