@@ -62,32 +62,24 @@ static uint32_t next_here(const struct dup_chains *c, uint32_t at)
 }
 
 /* An optical duplicate was found that was none before. */
-static void found(const struct dup_chains *c, const char *name, bool pair_end, bool elsewhere)
+static void found(const struct dup_chains *c, const struct dup_dot *dot)
 {
-    count_optical(c, c->group, pair_end);
-    if (c->opt.others && elsewhere)
-        dup_others_retag(c->opt.others, name);
+    count_optical(c, c->group, dot->pair_end);
+    if (c->opt.others && dot->elsewhere)
+        dup_others_retag(c->opt.others, dot->name);
 }
 
-static void mark(void *chains, uint32_t at)
-{
-    const struct dup_chains *c = chains;
-    struct dup_link *link = link_at(c, at);
-    if (!link->node.optical)
-        found(c, link->name, link->node.pair_end, link->node.elsewhere);
-    link->node.optical = true;
-}
-
-static void mark_any(void *chains, uint64_t member, const struct dup_dot *dot)
+static void mark(void *chains, uint64_t member, const struct dup_dot *dot)
 {
     struct dup_chains *c = chains;
-    if (!(member & AWAY)) {
-        mark(c, (uint32_t)member);
-        return;
-    }
-    if (!dup_away_is_optical(&c->away, member & ~AWAY))
-        found(c, dot->name, dot->pair_end, dot->elsewhere);
-    dup_away_set_optical(&c->away, member & ~AWAY);
+    bool away = member & AWAY;
+    struct dup_node *node = away ? NULL : node_at(c, (uint32_t)member);
+    if (!(away ? dup_away_is_optical(&c->away, member & ~AWAY) : node->optical))
+        found(c, dot);
+    if (away)
+        dup_away_set_optical(&c->away, member & ~AWAY);
+    else
+        node->optical = true;
 }
 
 static struct dup_dot dot_of(const struct dup_link *link)
@@ -131,7 +123,7 @@ static enum dup_fault list_dot(struct dup_chains *c, const struct origin *root, 
         return DUP_NO_MATE_SCORE;
     }
     if (!unread && dup_spot_is_near(root->name, &root->spot, dot->name, &dot->spot, c->opt.distance)) {
-        mark_any(c, member, dot);
+        mark(c, member, dot);
         dot->optical = true;
     }
     int status = root->tiles ? dup_tiles_add(&c->tiles, dot, member)
@@ -187,7 +179,7 @@ static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
     enum dup_fault fault = list_dots(c, &root, at);
     if (fault)
         return fault;
-    int status = root.tiles ? dup_tiles_mark(&c->tiles, c->opt.distance, mark_any, c)
+    int status = root.tiles ? dup_tiles_mark(&c->tiles, c->opt.distance, mark, c)
                             : dup_dots_mark(&c->dots, &members);
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }

@@ -34,7 +34,7 @@ struct dup_link {
     struct dup_node node;
     union {
         uint32_t in_bucket;      /* the next one of the hash table's list */
-        uint32_t in_log;         /* of a link that leaves memory just now: its place in the log, from the log's end on */
+        uint32_t in_log;         /* of a link that leaves memory just now: its place behind the log's end */
     };
     uint32_t later;              /* the next one of the line */
     uint64_t number;

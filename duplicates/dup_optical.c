@@ -45,7 +45,7 @@ struct listed {
     uint32_t member, tile;
 };
 
-enum { LIST_KEPT = 1 << 20 };    /* bytes of it that stay for the next one */
+enum { LIST_KEPT = 1 << 20, READ = 64 };     /* bytes of it that stay for the next one; dots that are read at once */
 
 static int sign(int64_t a, int64_t b)
 {
@@ -322,13 +322,30 @@ static void divide(const struct listed *list, size_t n, const uint32_t *ranks, s
         members[ends[ranks[list[i].tile]]++] = list[i].member;
 }
 
-/* Marks those of the tiles [from, to), which are one group. */
+/* Marks those of a group of one tile. */
+static int mark_tile(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members, uint32_t n)
+{
+    struct dup_dot dots[READ];
+    for (int again = 0; again < 2; again++)
+        for (uint32_t from = 0; from < n; from += READ) {
+            uint32_t n_read = n - from < READ ? n - from : READ;
+            if (n > READ || !again)
+                how->read(how->context, members + from, n_read, dots);
+            for (uint32_t i = 0; i < n_read; i++)
+                if (again)
+                    dup_cells_compare(cells, how->distance, &dots[i], members[from + i], how->mark, how->context);
+                else if (dup_cells_add(cells, how->distance, &dots[i], members[from + i]) < 0)
+                    return -1;
+        }
+    dup_cells_end(cells, how->mark, how->context);
+    return 0;
+}
+
+/* Marks those of the tiles [from, to), which are one group of more than one tile. */
 static int mark_tiles(const struct dup_members *how, const uint32_t *members, const uint32_t *ends, uint32_t from,
                       uint32_t to)
 {
     uint32_t begin = from ? ends[from - 1] : 0, n = ends[to - 1] - begin, tile = from;
-    if (n < 2)
-        return 0;
     struct dup_dot *dots = malloc(n * sizeof *dots);
     struct dup_placed *order = malloc(n * sizeof *order);
     int status = -1;
@@ -342,19 +359,21 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
         status = dup_group_mark(dots, order, n, how->distance);
         for (uint32_t i = 0; i < n; i++)
             if (dots[i].optical)
-                how->mark(how->context, members[begin + i]);
+                how->mark(how->context, members[begin + i], &dots[i]);
     }
     free(dots);
     free(order);
     return status;
 }
 
-static int mark_groups(const struct dup_members *how, const uint32_t *members, const struct dup_tile *tiles,
-                       uint32_t n_tiles, const uint32_t *ends)
+static int mark_groups(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members,
+                       const struct dup_tile *tiles, uint32_t n_tiles, const uint32_t *ends)
 {
     for (uint32_t from = 0, to; from < n_tiles; from = to) {
         to = (uint32_t)dup_tiles_group(tiles, n_tiles, from);
-        if (mark_tiles(how, members, ends, from, to) < 0)
+        uint32_t begin = from ? ends[from - 1] : 0, n = ends[to - 1] - begin;
+        if (n > 1 && (to > from + 1 ? mark_tiles(how, members, ends, from, to)
+                                    : mark_tile(how, cells, members + begin, n)) < 0)
             return -1;
     }
     return 0;
@@ -366,6 +385,7 @@ void dup_dots_free(struct dup_dots *dots)
 {
     free(dots->list.p);
     name_table_free(&dots->tiles);
+    dup_cells_free(&dots->cells);
 }
 
 int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const struct dup_spot *spot)
@@ -392,7 +412,7 @@ int dup_dots_mark(struct dup_dots *dots, const struct dup_members *how)
             ranks[tiles[i].number] = (uint32_t)i;
         divide(list, n, ranks, n_tiles, members, ends);
         byte_buffer_trim(&dots->list, LIST_KEPT);
-        status = mark_groups(how, members, tiles, (uint32_t)n_tiles, ends);
+        status = mark_groups(how, &dots->cells, members, tiles, (uint32_t)n_tiles, ends);
     }
     free(tiles);
     free(members);

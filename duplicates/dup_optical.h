@@ -7,17 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/name_table.h"
-#include "duplicates/dup_name.h"
-
-/* A duplicate on the flow cell. */
-struct dup_dot {
-    const char *name;
-    struct dup_spot spot;
-    int64_t score;               /* of a pair end with its mate's */
-    bool pair_end, qc_fail;
-    bool optical;                /* it is known already */
-    bool elsewhere;              /* the caller's */
-};
+#include "duplicates/dup_cells.h"
 
 /* A dot in the order of tiles and x. */
 struct dup_placed {
@@ -35,7 +25,7 @@ struct dup_tile {
 /* Whose duplicates are compared. A member is a number of the caller's, who is asked for what belongs to it. */
 struct dup_members {
     void (*read)(void *context, const uint32_t *members, size_t n, struct dup_dot *dots);   /* fills dots[n] */
-    void (*mark)(void *context, uint32_t member);    /* an optical duplicate; may be told again */
+    dup_mark_fn *mark;
     void *context;
     long distance;
 };
@@ -44,6 +34,7 @@ struct dup_members {
 struct dup_dots {
     struct byte_buffer list;     /* struct listed */
     struct name_table tiles;
+    struct dup_cells cells;
 };
 
 void dup_dots_free(struct dup_dots *dots);
@@ -61,8 +52,9 @@ int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const
  *   is in one group with all longer ones. The scan from a dot goes on until it meets an x that is larger by more than
  *   the distance; smaller ones do not stop it.
  *
- * Between equal ones the order decides. Takes n log n steps, 12 bytes for each and 160 for each of the largest group.
- * Then there are no dots any more. Returns 0, or -1 if there is no memory. */
+ * Between equal ones the order decides. Of groups of one tile, which most are, takes n steps, and what
+ * duplicates/dup_cells.h says. Of others, n log n steps and 160 bytes for each dot of the largest. Then there are no
+ * dots any more. Returns 0, or -1 if there is no memory. */
 int dup_dots_mark(struct dup_dots *dots, const struct dup_members *members);
 
 /* Its parts. Sorts the tiles of the names: tiles[] has room for all. */
@@ -72,7 +64,7 @@ void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles);
  * the same length, and compares each with the first one. */
 size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
 
-/* Marks the dots of a group. order: of each, in any order; it is sorted. -1: no memory. */
+/* Marks the dots of a group of many tiles. order: of each, in any order; it is sorted. -1: no memory. */
 int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance);
 
 #endif

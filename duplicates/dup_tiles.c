@@ -28,8 +28,17 @@ struct group {
     size_t n;
 };
 
+struct marking {
+    long distance;
+    dup_mark_fn *mark;
+    void *context;
+};
+
 /* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
 enum { SHORT = 1 << 12, PART = 1 << 8 };
+
+/* Bytes of a cell, and how many of them may always be in memory. */
+enum { CELL = 128, CELLS_LEAST = 64 };
 
 static struct tile_list *list_at(const struct dup_tiles *t, size_t i)
 {
@@ -116,6 +125,18 @@ static int read_list(const struct dup_tiles *t, const struct tile_list *list, st
     return byte_buffer_append(to, list->tail.p, list->tail.n);
 }
 
+/* Reads the dot of a list that begins at *at, and moves *at behind it. */
+static struct dup_dot read_dot(const uint8_t *bytes, size_t *at, uint64_t *member)
+{
+    struct listed l;
+    memcpy(&l, bytes + *at, sizeof l);
+    const char *name = (const char *)bytes + *at + sizeof l;
+    *at += sizeof l + l.name_len;
+    *member = l.member;
+    return (struct dup_dot){.name = name, .spot = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
+                            .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
+}
+
 /* Reads the dots of a tile, whose rank it is. There is room for all. */
 static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
 {
@@ -123,14 +144,8 @@ static int read_tile(const struct dup_tiles *t, const struct tile_list *list, ui
     if (read_list(t, list, &g->bytes) < 0)
         return -1;
     for (; at < g->bytes.n; g->n++) {
-        struct listed l;
-        memcpy(&l, g->bytes.p + at, sizeof l);
-        g->dots[g->n] = (struct dup_dot){.name = (const char *)g->bytes.p + at + sizeof l,
-                                         .spot = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
-                                         .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
-        g->order[g->n] = (struct dup_placed){l.x, rank, (uint32_t)g->n};
-        g->members[g->n] = l.member;
-        at += sizeof l + l.name_len;
+        g->dots[g->n] = read_dot(g->bytes.p, &at, &g->members[g->n]);
+        g->order[g->n] = (struct dup_placed){g->dots[g->n].spot.x, rank, (uint32_t)g->n};
     }
     return 0;
 }
@@ -154,26 +169,108 @@ static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
     return 0;
 }
 
-int dup_tiles_mark(struct dup_tiles *t, long distance,
-                   void (*mark)(void *context, uint64_t member, const struct dup_dot *dot), void *context)
+/* Marks the tiles [from, to), which are one group. */
+static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
+                      const struct marking *how)
 {
+    struct group g = {.n = 0};
+    int status = read_group(t, tiles, from, to, &g) < 0
+                 || dup_group_mark(g.dots, g.order, g.n, how->distance) < 0 ? -1 : 0;
+    for (size_t i = 0; i < g.n && status == 0; i++)
+        if (g.dots[i].optical)
+            how->mark(how->context, g.members[i], &g.dots[i]);
+    free(g.bytes.p);
+    free(g.dots);
+    free(g.order);
+    free(g.members);
+    return status;
+}
+
+/* ---- tiles that are alone in their groups ---- */
+
+/* 1: the round has too many cells; -1: no memory. */
+static int give_dots(struct dup_cells *cells, const struct byte_buffer *bytes, bool again, const struct marking *how)
+{
+    int status = 0;
+    for (size_t at = 0; at < bytes->n && status == 0;) {
+        uint64_t member;
+        struct dup_dot dot = read_dot(bytes->p, &at, &member);
+        if (again)
+            dup_cells_compare(cells, how->distance, &dot, member, how->mark, how->context);
+        else
+            status = dup_cells_add(cells, how->distance, &dot, member);
+    }
+    return status;
+}
+
+/* A round, with the dots from where they are, in the last one for good. bytes: what of them is in memory. */
+static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                     struct byte_buffer *bytes, const struct marking *how)
+{
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)list->pieces.p;
+    int status = 0;
+    for (int again = 0; again < 2 && status == 0; again++) {
+        bool last = again && cells->round == cells->more_rounds;
+        for (size_t i = 0; i < list->pieces.n / sizeof *pieces && status == 0; i++) {
+            bytes->n = 0;
+            status = dup_store_get(t->store, &pieces[i], last, bytes) < 0 ? -1 : give_dots(cells, bytes, again, how);
+        }
+        if (status == 0)
+            status = give_dots(cells, &list->tail, again, how);
+    }
+    return status;
+}
+
+/* Rounds become twice as many when the cells of one take too much memory. */
+static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                          struct byte_buffer *bytes, const struct marking *how)
+{
+    int status = 0;
+    cells->most = t->store->most / CELL < CELLS_LEAST ? CELLS_LEAST : t->store->most / CELL;
+    for (cells->round = cells->more_rounds = 0; cells->round <= cells->more_rounds && status >= 0;) {
+        status = give_list(t, list, cells, bytes, how);
+        if (status == 0) {
+            dup_cells_end(cells, how->mark, how->context);
+            cells->round++;
+            continue;
+        }
+        dup_cells_free(cells);
+        cells->more_rounds = 2 * cells->more_rounds + 1;
+        cells->round = 0;
+    }
+    cells->round = cells->more_rounds = 0;
+    cells->most = 0;
+    return status;
+}
+
+static int mark_tile(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                     const struct marking *how)
+{
+    struct byte_buffer bytes = {.p = NULL};
+    int status = list->bytes > t->store->most ? mark_in_rounds(t, list, cells, &bytes, how)
+               : read_list(t, list, &bytes) < 0 || give_dots(cells, &bytes, false, how) < 0
+                 || give_dots(cells, &bytes, true, how) < 0 ? -1 : 0;
+    if (status == 0)
+        dup_cells_end(cells, how->mark, how->context);
+    free(bytes.p);
+    return status;
+}
+
+int dup_tiles_mark(struct dup_tiles *t, long distance, dup_mark_fn *mark, void *context)
+{
+    struct marking how = {distance, mark, context};
+    struct dup_cells cells = {.slots = NULL};
     size_t n = name_table_count(&t->names);
     struct dup_tile *tiles = malloc((n + 1) * sizeof *tiles);
     int status = tiles ? 0 : -1;
     if (tiles)
         dup_tiles_rank(&t->names, tiles);
     for (size_t from = 0, to; from < n && status == 0; from = to) {
-        struct group g = {.n = 0};
         to = dup_tiles_group(tiles, n, from);
-        status = read_group(t, tiles, from, to, &g) < 0 || dup_group_mark(g.dots, g.order, g.n, distance) < 0 ? -1 : 0;
-        for (size_t i = 0; i < g.n && status == 0; i++)
-            if (g.dots[i].optical)
-                mark(context, g.members[i], &g.dots[i]);
-        free(g.bytes.p);
-        free(g.dots);
-        free(g.order);
-        free(g.members);
+        status = to > from + 1 ? mark_group(t, tiles, from, to, &how)
+               : mark_tile(t, list_at(t, tiles[from].number), &cells, &how);
     }
+    dup_cells_free(&cells);
     free(tiles);
     dup_tiles_clear(t);
     return status;

@@ -22,8 +22,8 @@ void dup_tiles_clear(struct dup_tiles *tiles);
 /* Adds a dot. member: the caller's number for it. -1: it failed, or there is no memory. */
 int dup_tiles_add(struct dup_tiles *tiles, const struct dup_dot *dot, uint64_t member);
 
-/* As dup_dots_mark(), with the members that were given. The dot's name lives as long as the call. */
-int dup_tiles_mark(struct dup_tiles *tiles, long distance,
-                   void (*mark)(void *context, uint64_t member, const struct dup_dot *dot), void *context);
+/* As dup_dots_mark(), with the members that were given. The list of a tile that is alone in its group and has more
+ * bytes than the store allows is read twice; else a group is in memory. */
+int dup_tiles_mark(struct dup_tiles *tiles, long distance, dup_mark_fn *mark, void *context);
 
 #endif

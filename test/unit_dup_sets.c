@@ -453,8 +453,9 @@ static void read_dots(void *dots, const uint32_t *members, size_t n, struct dup_
         read[i] = d->all[members[i]];
 }
 
-static void mark_dot(void *dots, uint32_t member)
+static void mark_dot(void *dots, uint64_t member, const struct dup_dot *dot)
 {
+    (void)dot;
     ((struct dots *)dots)->all[member].optical = true;
 }
 

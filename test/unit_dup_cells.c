@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Optical duplicates of tiles that are alone in their groups, in memory and in files, against a scan that compares all
+ * with all. */
+#include "unit.h"
+#include <limits.h>
+#include <stdio.h>
+#include "base/byte_hash.h"
+#include "duplicates/dup_tiles.h"
+#include "test/must.h"
+
+enum { DOTS = 2500, NAME = 16 };
+
+struct flow_cell {
+    struct dup_dot dots[DOTS];
+    char names[DOTS][NAME];
+    bool marked[DOTS];
+    struct byte_buffer stored;   /* what was put, one after the other */
+    size_t n_puts, n_gets, n_drops;
+};
+
+static int put(void *cell, const void *data, size_t n, struct dup_place *place)
+{
+    struct flow_cell *f = cell;
+    *place = (struct dup_place){.offset = f->stored.n, .size = (uint32_t)n};
+    f->n_puts++;
+    return byte_buffer_append(&f->stored, data, n);
+}
+
+static int get(void *cell, const struct dup_place *place, size_t offset, size_t n, uint64_t hash, void *data)
+{
+    struct flow_cell *f = cell;
+    memcpy(data, f->stored.p + place->offset + offset, n);
+    f->n_gets++;
+    return byte_hash(data, n, 0) == hash ? 0 : -1;
+}
+
+static void drop(void *cell, const struct dup_place *place)
+{
+    (void)place;
+    ((struct flow_cell *)cell)->n_drops++;
+}
+
+static void mark(void *cell, uint64_t member, const struct dup_dot *dot)
+{
+    struct flow_cell *f = cell;
+    assert_string_equal(dot->name, f->names[member]);
+    f->marked[member] = true;
+}
+
+static void fill(struct flow_cell *f, uint64_t *seed, unsigned wide)
+{
+    static const long far[] = {LONG_MIN, LONG_MIN + 1, LONG_MAX, LONG_MAX - 1, -1, 0};
+    for (unsigned i = 0; i < DOTS; i++) {
+        struct dup_dot *dot = &f->dots[i];
+        snprintf(f->names[i], NAME, "%c%u", "tu"[unit_below(seed, 2)], unit_below(seed, 10000) * DOTS + i);
+        *dot = (struct dup_dot){.name = f->names[i], .score = unit_below(seed, 9), .pair_end = unit_below(seed, 8),
+                                .qc_fail = unit_below(seed, 8) == 0, .optical = unit_below(seed, 50) == 0,
+                                .spot = {.x = (long)unit_below(seed, wide) - (long)wide / 2,
+                                         .y = (long)unit_below(seed, wide) - (long)wide / 2, .n_tile = 1}};
+        if (unit_below(seed, 8) == 0)
+            *(unit_below(seed, 2) ? &dot->spot.x : &dot->spot.y) = far[unit_below(seed, N_OF(far))];
+    }
+}
+
+static bool is_near(long a, long b, long distance)
+{
+    return a < b ? (uint64_t)b - (uint64_t)a <= (uint64_t)distance : (uint64_t)a - (uint64_t)b <= (uint64_t)distance;
+}
+
+static bool is_better(const struct dup_dot *a, const struct dup_dot *b)
+{
+    if (a->pair_end != b->pair_end || a->qc_fail != b->qc_fail)
+        return a->pair_end != b->pair_end ? a->pair_end : b->qc_fail;
+    return a->score != b->score ? a->score > b->score : strcmp(a->name, b->name) < 0;
+}
+
+static bool is_optical(const struct flow_cell *f, const struct dup_dot *dot, long distance)
+{
+    for (const struct dup_dot *other = f->dots; other < f->dots + DOTS; other++)
+        if (*other->name == *dot->name && is_near(other->spot.x, dot->spot.x, distance)
+            && is_near(other->spot.y, dot->spot.y, distance) && is_better(other, dot))
+            return true;
+    return dot->optical;
+}
+
+static void mark_all(struct flow_cell *f, long distance, size_t most)
+{
+    struct dup_store store = {.put = put, .get = get, .drop = drop, .context = f, .most = most};
+    struct dup_tiles tiles = {.store = &store};
+    memset(f->marked, 0, sizeof f->marked);
+    f->n_puts = f->n_gets = f->n_drops = f->stored.n = 0;
+    for (uint64_t i = 0; i < DOTS; i++)
+        assert_int_equal(dup_tiles_add(&tiles, &f->dots[i], i), 0);
+    assert_int_equal(dup_tiles_mark(&tiles, distance, mark, f), 0);
+    assert_int_equal(f->n_drops, f->n_puts);
+}
+
+static void tile_unlike_the_plain_way(void **state)
+{
+    static struct flow_cell f;
+    static const struct { unsigned wide; long distance; } kinds[] = {
+        {60, 10}, {900, 3}, {300, 1}, {4, 1}, {900, INT_MAX}};
+    uint64_t seed = 5;
+    size_t n_optical = 0;
+    (void)state;
+    for (size_t kind = 0; kind < N_OF(kinds); kind++) {
+        fill(&f, &seed, kinds[kind].wide);
+        for (size_t most = 0; most <= 1 << 20; most = most ? 16 * most : 1 << 16) {
+            mark_all(&f, kinds[kind].distance, most);
+            for (size_t i = 0; i < DOTS; i++) {
+                assert_int_equal(f.marked[i], is_optical(&f, &f.dots[i], kinds[kind].distance));
+                n_optical += f.marked[i];
+            }
+        }
+    }
+    assert_in_range(n_optical, DOTS, 12 * DOTS);
+    free(f.stored.p);
+}
+
+/* A tile is read twice, and again where it has more cells than memory allows. */
+static void large_tile_takes_much_memory(void **state)
+{
+    static struct flow_cell f;
+    uint64_t seed = 6;
+    (void)state;
+    fill(&f, &seed, 900);
+    mark_all(&f, INT_MAX, 1 << 14);
+    assert_in_range(f.n_puts, 2, 100);
+    assert_int_equal(f.n_gets, 2 * f.n_puts);
+    mark_all(&f, 3, 1 << 14);
+    assert_true(f.n_gets > 4 * f.n_puts);
+    mark_all(&f, 3, 1 << 19);
+    assert_int_equal(f.n_gets, 0);
+    free(f.stored.p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tile_unlike_the_plain_way), cmocka_unit_test(large_tile_takes_much_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
