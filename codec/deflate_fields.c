@@ -34,9 +34,10 @@ enum {
     /* After so many bytes it is seen whether fields give up too much, and after SECOND_TRIAL again: reads that have
      * nothing in common with the first few of a block may have it with more of them. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 5 * SEGMENT,
-    /* Heads and names as a part of all bytes, in percent: most of such records; in template order, or where qualities
-     * cost less than half as much; where the heads are those of few places; where other reads tell nothing. */
-    HEAD_MOST = 36, HEAD_MUCH = 32, HEAD_OF_FEW = 25, HEAD_OF_STRANGERS = 38,
+    /* Heads and names as a part of all bytes, in percent: much of such records (75 bases); where qualities cost less
+     * than half as much; where the heads are those of few places; the same where qualities come in long runs and tags
+     * are few (amplicons of up to 250 bases); where other reads tell nothing. */
+    HEAD_MUCH = 31, HEAD_BESIDE_CHEAP = 26, HEAD_OF_FEW = 25, HEAD_OF_AMPLICONS = 15, HEAD_OF_STRANGERS = 38,
     /* Matches in 1,000 bytes of heads: fewer than at any place; the same where other reads tell nothing; fewer than
      * those of short names. */
     HEADS_ALIKE = 42, HEADS_ALIKE_STRANGERS = 48, HEADS_USUAL = 57, HEADS_ALIKE_LATER = 60,
@@ -45,10 +46,10 @@ enum {
     TAG_LITERALS = 12,            /* one byte in so many is such: OQ has one in 8 to 10, other tags one in 15 to 90 */
     /* Tags as a part of all bytes in percent, matches of heads for 100 of qualities, and in 1,000 bytes of heads: tags
      * are what costs (bisulfite, single cell). NovaSeq has 26 to 34, and 120 to 170; 10x 28 to 37 in 1,000. */
-    TAG_MUCH = 35, TAG_LITTLE = 20, HEADS_TO_QUALS = 218, HEADS_OF_COPIES = 38,
-    /* Literals in percent of SEQ from TRIAL on: strangers have more, bisulfite 47 to 53; amplicons by name, with few
-     * other tags, less than this. */
-    SEQ_LATER = 40, SEQ_OF_AMPLICONS = 68,
+    TAG_MUCH = 35, TAG_LITTLE = 20, HEADS_TO_QUALS = 185, HEADS_OF_COPIES = 38,
+    /* Literals in percent of SEQ from TRIAL on: strangers have more; bisulfite 42 to 56; amplicons by name, with few
+     * other tags, less than this, those of 150 bases and more 10 to 45. */
+    SEQ_LATER = 40, SEQ_OF_BISULFITE = 57, SEQ_OF_AMPLICONS = 68, SEQ_OF_LONGER = 50,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
@@ -147,6 +148,12 @@ INLINE bool has_quals_of_8(const struct history *h)
     return h->qual.matches * 1000 >= QUALS_OF_8 * h->qual.bytes;
 }
 
+/* As amplicons that were not recalibrated: what is left are heads and names. */
+INLINE bool has_little_but_heads(const struct history *h, uint32_t bytes)
+{
+    return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes && h->tag.bytes * 100 < TAG_LITTLE * bytes;
+}
+
 /* Would the block be larger than promised? Then how it is matched deeply, else NULL. Fields end matches that would go
  * on, and see too few of the records before: it shows where heads and names are most of what is left, qualities have
  * many short runs, tags are literals, or records are copies but for their names. doc/tried.md has the numbers. */
@@ -158,13 +165,14 @@ INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
     if (h->tag.lits * TAG_LITERALS >= bytes && h->tag.bytes * 100 >= TAG_MUCH * bytes
         && (of_8 || !are_strangers(&h->reads)))
         return &noisy_tuning;
-    if (head >= HEAD_OF_FEW && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
+    if (head >= (has_little_but_heads(h, bytes) ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
+        && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
         return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes ? &copies_tuning : &deep_tuning;
     if (of_8 && (!strangers || alike < HEADS_ALIKE_STRANGERS))
         return &noisy_tuning;
     if (strangers)
         return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL ? &deep_tuning : NULL;
-    if (head >= HEAD_MOST || (head >= HEAD_MUCH && (h->reads.in_turn || h->head.matches > 2 * h->qual.matches)))
+    if (head >= HEAD_MUCH || (head >= HEAD_BESIDE_CHEAP && h->head.matches > 2 * h->qual.matches))
         return &deep_tuning;
     return NULL;
 }
@@ -174,10 +182,11 @@ INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
 INLINE const struct tuning *look_back_again(const struct history *h, uint32_t bytes)
 {
     uint32_t alike = h->head.matches * 1000 / h->head.bytes, seq = h->seq.lits * 100 / max_u32(h->seq.bytes, 1);
-    if (h->strangers && has_quals_of_8(h) && seq < SEQ_LATER)
+    if (h->strangers && has_quals_of_8(h) && seq < SEQ_OF_BISULFITE)
         return &noisy_tuning;
-    if (h->strangers && seq < SEQ_OF_AMPLICONS && h->tag.bytes * 100 < TAG_LITTLE * bytes
-        && h->head.bytes * 100 >= HEAD_OF_FEW * bytes && alike < HEADS_ALIKE_LATER)
+    if (h->strangers && alike < HEADS_ALIKE_LATER && h->tag.bytes * 100 < TAG_LITTLE * bytes
+        && ((seq < SEQ_OF_AMPLICONS && h->head.bytes * 100 >= HEAD_OF_FEW * bytes)
+            || (seq < SEQ_OF_LONGER && has_little_but_heads(h, bytes))))
         return has_quals_of_8(h) ? &noisy_tuning : &copies_tuning;
     if (seq < SEQ_LATER && h->tag.bytes * 100 >= TAG_MUCH * bytes && alike >= HEADS_OF_COPIES
         && h->head.matches * 100 > HEADS_TO_QUALS * h->qual.matches)

@@ -117,20 +117,23 @@ static struct trial look_back(const struct deflate_parse *d)
 /* The same where half of the depth is enough. */
 static bool is_misled_a_little(const struct trial *t, const struct tuning *tuning)
 {
-    if (t->seqs == 0 || tuning->sparse_len || (tuning->wide && tuning->min_gain == 0))
+    bool wide = tuning->wide && !tuning->noisy;
+    if (t->seqs == 0 || tuning->sparse_len || (wide && tuning->min_gain == 0))
         return false;
     uint32_t lits = t->lits * 100 / t->bytes, apart = t->apart * 100 / t->seqs;
     uint32_t in_long = t->in_long * 100 / t->bytes;
-    if (lits >= 10 && lits < 13 && in_long < 22 && tuning->wide && !tuning->noisy)   /* 36 bases, 4 levels */
+    if (lits < 10)
+        return false;
+    if (wide && lits < 13 && in_long < 22)                             /* 36 bases, 4 levels */
         return true;
     /* barcodes in names */
-    if (tuning->wide && lits >= 12 && lits < 15 && apart < 62 && in_long >= 33 && in_long < 41
-        && t->same * 33 < t->pairs)
+    if (wide && lits >= 12 && lits < 15 && apart < 62 && in_long >= 33 && in_long < 41 && t->same * 33 < t->pairs)
         return true;
-    if (lits < 10 || in_long >= 11)
+    if (lits < 32 && in_long < 26 && apart < (lits < 24 ? 56 : 59))    /* 40 levels by name: OQ, RNA, low coverage */
+        return true;
+    if (in_long >= 11)
         return false;
-    return (lits < 21 && apart < 63)                                   /* bisulfite of 40 levels, amplicons by name */
-        || (lits < 28 && apart < 55)                                   /* OQ by name */
+    return (lits < (in_long < 4 ? 24 : 21) && apart < 63)              /* bisulfite of 40 levels, amplicons by name */
         || (lits < 24 && apart >= 60 && !tuning->noisy && !tuning->wide);      /* 36 and 50 bases, 40 levels */
 }
 

@@ -536,7 +536,8 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
             our_size += size;
             their_size += libdeflate_deflate_compress(theirs, in, n, expected, MAX);
         }
-        if (our_size * 1000 > their_size * (1000 + per_mille))
+        uint32_t most = effort == BAM_DEFLATE_DEFAULT && record_kinds[k].per_mille ? record_kinds[k].per_mille : per_mille;
+        if (our_size * 1000 > their_size * (1000 + most))
             fail_msg("%s: %zu bytes, level %d has %zu", record_kinds[k].name, our_size, level, their_size);
     }
     libdeflate_free_compressor(theirs);
@@ -551,11 +552,11 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
     check_kinds(BAM_DEFLATE_FAST, 1, 10);
 }
 
-/* What the default level promises against samtools, whose default is libdeflate's level 6. */
-static void test_no_kind_of_records_is_larger_than_at_level_6(void **state)
+/* What the default level promises against samtools, whose default is htslib's level 6: libdeflate's level 7. */
+static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 {
     (void)state;
-    check_kinds(BAM_DEFLATE_DEFAULT, 6, 35);
+    check_kinds(BAM_DEFLATE_DEFAULT, 7, 16);
 }
 
 int main(void)
@@ -579,7 +580,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_read_beyond_the_input),
         cmocka_unit_test(test_runs_of_any_length_come_back),
         cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_1),
-        cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_6),
+        cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_7),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
