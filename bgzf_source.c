@@ -151,8 +151,9 @@ static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byt
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
 {
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; get a good copy of the "
-                      "file", s->opt.path, (unsigned long long)file_offset, bgzf_fault_text(fault));
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; %s", s->opt.path,
+                      (unsigned long long)file_offset, bgzf_fault_text(fault),
+                      fault == BGZF_NO_MEMORY ? "try fewer threads (-@)" : "get a good copy of the file");
 }
 
 /* The input goes on with plain gzip, which gzip and htslib read, too: decompresses the next bytes, on this thread. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -82,6 +83,10 @@ static void *wait_for_others(void *started)
 
 int machine_threads(int wanted)
 {
+    enum { ROOM = 32 << 20 };                    /* of addresses, for what the threads will work with */
+    void *room = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return 0;
     pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
     pthread_t *threads = wanted > 0 ? malloc((size_t)wanted * sizeof *threads) : NULL;
     int n = 0;
@@ -92,6 +97,7 @@ int machine_threads(int wanted)
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     free(threads);
+    munmap(room, ROOM);
     return n;
 }
 

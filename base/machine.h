@@ -24,7 +24,7 @@ void machine_keep_heaps_small(void);
 void machine_give_back_heaps(void);
 
 /* How many more threads, `wanted` at most, can be had at once now: RLIMIT_NPROC, a cgroup's
- * pids.max and the address space limit them. Tried, since nothing tells. */
+ * pids.max and the address space limit them, of which 32 MiB are left to their work. Tried, since nothing tells. */
 int machine_threads(int wanted);
 
 /* Threads for a team of OpenMP's, 1 to `wanted`, so that `later` more can still be started. Of fewer than wanted, *why

@@ -200,10 +200,21 @@ static void in_team(void *bgzip)
     leave_by_signal(b);
 }
 
+/* How many threads of those wanted can be had now. The runtime would end the process for one that cannot. */
+static int team_of(int wanted)
+{
+    const char *why;
+    int n = machine_team(wanted, 0, &why);
+    if (n < wanted)
+        bgzip_say("warning: only %d of %d threads can be started: %s", n, wanted, why);
+    return n;
+}
+
 static void run(struct bgzip *b)
 {
+    int n_threads = team_of(b->n_threads);       /* buffers have taken of the addresses */
     latch_hide_signals(true);
-    task_team(b->n_threads, in_team, b);
+    task_team(n_threads, in_team, b);
     latch_hide_signals(false);
 }
 
@@ -347,10 +358,7 @@ static int all_to_one(const struct bgzip_opts *o, int n_threads)
 int bgzip(const struct bgzip_opts *o)
 {
     machine_share_heaps();
-    const char *why;
-    int n_threads = machine_team(o->n_threads, 0, &why);
-    if (n_threads < o->n_threads)
-        bgzip_say("warning: only %d of %d threads can be started: %s", n_threads, o->n_threads, why);
+    int n_threads = team_of(o->n_threads);
     bool to_one = o->output && o->n_files > 1 && (o->mode == BGZIP_COMPRESS || o->mode == BGZIP_DECOMPRESS);
     int result = to_one ? all_to_one(o, n_threads) : all_files(o, NULL, n_threads);
     latch_reraise();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/affinity.h"
 #include "base/runtime_env.h"
@@ -52,6 +53,18 @@ static int hold_closed_streams(void)
     return 0;
 }
 
+/* -1, told: the stacks that ulimit -s allows are too small. Threads of ours and htslib's would end without a word. */
+static int check_stack(void)
+{
+    enum { LEAST = 256 };
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= LEAST << 10)
+        return 0;
+    fprintf(stderr, "samtools: a stack may have %llu KiB here, and threads need %d. Nothing was read; say ulimit -s "
+            "8192 before\n", (unsigned long long)(stack.rlim_cur >> 10), LEAST);
+    return -1;
+}
+
 /* Prints the help and the versions, on the streams and with the statuses of samtools: without a command, the list of
  * commands is an error. -1: it is another command. */
 static int tell(int argc, char **argv)
@@ -79,7 +92,7 @@ int main(int argc, char **argv)
     int bgzip = bgzip_at(argc, argv);
     if (has_team(argc, argv)) {
         runtime_env_settle_late(argv);
-        return hold_closed_streams() < 0 ? EXIT_FAILURE
+        return hold_closed_streams() < 0 || check_stack() < 0 ? EXIT_FAILURE
              : bgzip >= 0 ? bgzip_main(argc - bgzip, argv + bgzip)
              : commands_run(own_command(argc, argv), argc, argv);
     }

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, REAL_BAMS, blocks, clean_env, run, sorted_bytes
+from conftest import BINARY, REAL_BAMS, SANITIZED, blocks, clean_env, limit_on, run, sorted_bytes
 
 BGZIP = shutil.which("bgzip")
 needs_bgzip = pytest.mark.skipif(not BGZIP, reason="there is no bgzip on PATH to compare with")
@@ -51,6 +51,14 @@ def gzi(data):
 
 def files(folder):
     return sorted(x.name for x in folder.iterdir())
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
+@pytest.mark.parametrize("limit", [64, 72, 80, 88, 96])
+def test_runtime_ends_it_where_threads_do_not_fit(tmp_path, limit):
+    """ulimit -v in MiB."""
+    p = ours(["-c", "-@", 8], tmp_path, TEXT, before=limit_on("AS", limit << 20))
+    assert gzip.decompress(p.stdout) == TEXT
 
 
 def bam():

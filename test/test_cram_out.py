@@ -129,6 +129,31 @@ def test_read_group_that_the_header_lacks_is_dropped(tmp_path):
     assert lines(tmp_path / "out.cram") == lines(tmp_path / "in.bam")
 
 
+def cram_2(folder, order, seq, flags, reference, options):
+    """Sorts mapped reads with qualities, and for each of flags one with this SEQ and without."""
+    r = bamgen.rng("cram 2")
+    full = [bamgen.record("q%d" % i, 0, 0, i, seq=bamgen.bases(r, 9), qual=bytes(range(9))) for i in range(40)]
+    bare = [bamgen.record("bare%d" % f, f, 0, 9, 0, seq=seq, cigar=[] if f & 4 else [(4, "M")]) for f in flags]
+    write_bam(folder / "in.bam", bare + full)
+    (folder / "sorted.bam").write_bytes(sorted_bytes(["--no-PG", *order, folder / "in.bam"]))
+    return ["--no-PG", *order, *(["--reference", reference] if reference else []), "-o", "out.cram", "in.bam",
+            "-O", "cram,version=2.1" + "".join("," + o for o in options)]
+
+
+@pytest.mark.parametrize("seq", ["", "ACGT"], ids=["no SEQ", "no qualities"])
+@pytest.mark.parametrize("order", [[], ["-n"]], ids=["coordinate", "name"])
+@pytest.mark.parametrize("way", sorted(set(WAYS) - {"3.0"}))
+def test_cram_2_gives_reads_what_they_lack(tmp_path, fasta, way, order, seq):
+    reference = fasta if WAYS[way][0] else None
+    keeps = seq and way in ("fasta", "embed_ref")
+    if not keeps:
+        refused(tmp_path, cram_2(tmp_path, order, seq, [0, 4], reference, WAYS[way][1]),
+                "record bare0 has no %s" % ("qualities" if seq else "SEQ"))
+    p = run_sort(cram_2(tmp_path, order, seq, [0, 4] if keeps else [4], reference, WAYS[way][1]), cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert lines(tmp_path / "out.cram", reference) == lines(tmp_path / "sorted.bam")
+
+
 @pytest.mark.parametrize("options, wanted", [("", b"\3\1"), (",version=3.0", b"\3\0"), (",version=2.1", b"\2\1"),
                                              (",version=3.1", b"\3\1")])
 def test_version_of_cram_is_not_that_of_samtools(tmp_path, options, wanted):

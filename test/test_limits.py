@@ -15,7 +15,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, limit_on, run_sort, sorted_bytes
+from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, limit_on, run, run_sort, sorted_bytes
 from test_safety import in_name_space, running, snapshot, unread, until, writes_below
 from test_spill import MANY, has_unnamed_files, runs_in
 
@@ -369,6 +369,22 @@ def crams(gen_bam, tmp_path_factory):
     return bam, cram
 
 
+@pytest.mark.parametrize("argv", [["sort", "x.bam"], ["merge", "-", "x.bam"], ["bgzip", "-c", "x.bam"]], ids=str)
+def test_small_stack_ends_it_without_a_word(argv):
+    """ulimit -s 64"""
+    p = run(argv, before=limit_on("STACK", 64 << 10))
+    assert (p.returncode, p.stdout, p.stderr.count("\n")) == (1, b"", 1) and "say ulimit -s" in p.stderr, p.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need larger stacks")
+def test_smallest_stack_is_too_small(crams, tmp_path):
+    expected = sorted_bytes(["--no-PG", crams[1]])
+    for args in (["-O", "cram,no_ref=1"], ["-O", "sam"], ["-m", "1M", "--report=" + str(tmp_path / "r.html")]):
+        p = run_sort(["--no-PG", "-@", 3, "-T", tmp_path, *args, crams[1]], before=limit_on("STACK", 256 << 10))
+        assert p.returncode == 0, p.stderr
+        assert run_sort(["--no-PG", "-"], stdin=p.stdout).stdout == expected
+
+
 # MiB and threads.
 LIMITS_ON_ADDRESSES = pytest.mark.parametrize("limit,n", [(500, 2), (700, 4), (1000, 2), (1000, 8), (1500, 8)])
 
@@ -376,6 +392,14 @@ LIMITS_ON_ADDRESSES = pytest.mark.parametrize("limit,n", [(500, 2), (700, 4), (1
 def sort_limited(args, limit, folder):
     return run_sort(["--no-PG", "-m", "2G", "-T", folder, *args],
                     before=limit_on("AS", limit * MIB))
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
+@pytest.mark.parametrize("limit", [64, 72, 80, 88, 96])
+def test_threads_take_the_addresses_that_their_work_needs(crams, limit):
+    for command in ["sort"], ["merge", "-"], ["collate", "-O"]:
+        p = run([*command, "--no-PG", "-@", 8, crams[0]], before=limit_on("AS", limit * MIB))
+        assert p.returncode == 0 and p.stdout == run([*command, "--no-PG", crams[0]]).stdout, p.stderr
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")

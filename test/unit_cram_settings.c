@@ -133,6 +133,43 @@ static void reference_at_hand_is_not_seen(void **state)
     rmdir(folder);
 }
 
+/* What reads must have for version 2.1: 1 SEQ, 2 qualities. The header's references are in the FASTA, if there is one. */
+static int needs(int htslib, const char *more, bool beyond, const char *fasta)
+{
+    char text[64];
+    htsFormat format = {0};
+    sam_hdr_t *header = header_with("");
+    snprintf(text, sizeof text, "version=2.1%s", more);
+    MUST(hts_parse_opt_list(&format, text) == 0);
+    struct cram_settings_case which = {htslib, format.specific, fasta, header, beyond};
+    struct cram_settings how = cram_settings_choose(&which);
+    hts_opt_free(format.specific);
+    sam_hdr_destroy(header);
+    return how.needs_seq + 2 * how.needs_quals;
+}
+
+static void version_2_makes_up_seq_and_qualities(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/unit-XXXXXX", path[64];
+    static const int versions[4] = {V13, V16, V21, V24};
+    MUST(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/ref.fa", folder);
+    put_file(path, ">a\nACGTACGTA\n>b\nACGTACGTA\n");
+    MUST(fai_build(path) == 0);
+    for (int k = 0; k < 4; k++) {
+        int v = versions[k];
+        assert_true(needs(v, "", false, path) == 1 && needs(v, ",embed_ref=1", false, path) == 1);
+        assert_true(needs(v, "", false, NULL) == 3 && needs(v, ",no_ref=1", false, path) == 3);
+        assert_true(needs(v, "", true, path) == 3 && needs(v, ",embed_ref=2", false, path) == 3);
+        assert_true(needs(v, ",version=3.0,no_ref=1", false, NULL) == 0);
+    }
+    unlink(path);
+    strcat(path, ".fai");
+    unlink(path);
+    rmdir(folder);
+}
+
 static void draft_is_asked_for(void **state)
 {
     (void)state;
@@ -148,6 +185,7 @@ int main(void)
         cmocka_unit_test(way_that_spoils_records_is_gone),
         cmocka_unit_test(ways_that_exclude_each_other_crash),
         cmocka_unit_test(reference_at_hand_is_not_seen),
+        cmocka_unit_test(version_2_makes_up_seq_and_qualities),
         cmocka_unit_test(draft_is_asked_for),
     };
     MUST(setenv("REF_PATH", "/nowhere", 1) == 0 && unsetenv("REF_CACHE") == 0);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include "bam/ref_lookup.h"
 #include "bam/ref_sums.h"
 #include "base/htslib_version.h"
@@ -65,14 +66,22 @@ bool cram_settings_clash(const hts_opt *options)
     return last_number(options, CRAM_OPT_NO_REF, 0) && last_number(options, CRAM_OPT_EMBED_REF, 0) == 1;
 }
 
+static bool is_version_2(const hts_opt *options)
+{
+    const hts_opt *version = last_option(options, CRAM_OPT_VERSION);
+    return version && atoi(version->val.s) < 3;
+}
+
 struct cram_settings cram_settings_choose(const struct cram_settings_case *c)
 {
     int embed = last_number(c->options, CRAM_OPT_EMBED_REF, -1);
-    if (last_number(c->options, CRAM_OPT_NO_REF, 0))
-        return (struct cram_settings){.reference = CRAM_AS_TOLD};
-    struct cram_settings how = choose(c, embed);
-    if (embed <= 1 && how.reference != CRAM_NO_REF)
+    bool no_ref = last_number(c->options, CRAM_OPT_NO_REF, 0);
+    struct cram_settings how = no_ref ? (struct cram_settings){.reference = CRAM_AS_TOLD} : choose(c, embed);
+    bool refs = embed <= 1 && !no_ref && how.reference != CRAM_NO_REF;
+    if (refs)
         how.fasta = ref_sums_fasta(c->reference, c->options);
+    how.needs_seq = is_version_2(c->options);
+    how.needs_quals = how.needs_seq && (!refs || ref_lookup_missing(c->header, fasta_of(c)));
     return how;
 }
 

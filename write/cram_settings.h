@@ -12,8 +12,9 @@
  *   none of both, before 1.16 | fails                                                             | before 1.16
  *   any                       | drops RG tags that name no @RG line                               | before 1.16
  *
- * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. With version=2.1 it gives
- * reads without qualities some, in samtools, too. */
+ * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. Version 2 of CRAM gives mapped
+ * reads without SEQ some, and mapped reads without qualities where not all references are had or the user wants no_ref=1
+ * or embed_ref=2: with every htslib. record_out refuses them. */
 #ifndef CRAM_SETTINGS_H
 #define CRAM_SETTINGS_H
 
@@ -40,6 +41,8 @@ struct cram_settings {
     enum cram_reference reference;
     const char *why;             /* for a warning; NULL: there is nothing to tell */
     const char *fasta;           /* whose sequences are used, and must be those of the header; NULL: none */
+    bool needs_seq;              /* mapped reads that lack SEQ would get some, ... */
+    bool needs_quals;            /* ... and so would those that lack qualities */
 };
 
 /* Whether the user's options are ones with which htslib crashes at the first mapped record: no_ref=1 with embed_ref=1,

@@ -209,6 +209,8 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
     if (how.reference == CRAM_NO_REF)
         hts_set_opt(w->sam, CRAM_OPT_EMBED_REF, 0);
     w->needs_refs = how.reference == CRAM_NO_EMBED;
+    w->how.needs_seq = how.needs_seq;
+    w->how.needs_quals = how.needs_quals;
     w->fasta = how.fasta;
     if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->path, w->latch)))
         return -1;

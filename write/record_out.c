@@ -58,6 +58,16 @@ static bool has_known_group(const bam1_t *b, sam_hdr_t *header)
     return !group || sam_hdr_line_index(header, "RG", group) >= 0;
 }
 
+/* What the record lacks and would not lack when it is read again; NULL: nothing. */
+static const char *lacks(const struct record_out_options *how, const bam1_t *b)
+{
+    if (b->core.flag & BAM_FUNMAP)
+        return NULL;
+    if (b->core.l_qseq == 0)
+        return how->needs_seq && b->core.n_cigar > 0 ? "SEQ" : NULL;
+    return how->needs_quals && bam_get_qual(b)[0] == 0xff ? "qualities" : NULL;
+}
+
 int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
                     uint64_t *checksum)
 {
@@ -79,6 +89,10 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
         return latch_fail(how->latch, "%s: record %s is in a read group that the header lacks, and htslib %s would "
                           "drop its RG tag. Add the @RG line, use a later htslib, or -O bam", how->path,
                           bam_get_qname(&out->b), hts_version());
+    const char *lacking = lacks(how, &out->b);
+    if (lacking)
+        return latch_fail(how->latch, "%s: record %s has no %s, and would have some when CRAM 2 is read again. Nothing "
+                          "was written; use -O bam, or version=3.0", how->path, bam_get_qname(&out->b), lacking);
     bool is_mapped = !(out->b.core.flag & BAM_FUNMAP);
     return how->sums && is_mapped ? ref_sums_check(how->sums, out->b.core.tid) : 0;
 }

@@ -4,6 +4,7 @@
 #ifndef RECORD_OUT_H
 #define RECORD_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
@@ -28,6 +29,7 @@ struct record_out_options {
     const sam_hdr_t *header;
     sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; else NULL */
     struct ref_sums *sums;       /* with which references of mapped reads are compared; NULL: they are not */
+    bool needs_seq, needs_quals; /* CRAM would give mapped reads without them some */
     record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, in any thread. NULL:
                                   * none is */
     struct samtools_checksum *samtools;   /* each record is added; NULL: none */
