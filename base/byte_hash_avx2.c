@@ -21,7 +21,9 @@
 
 uint64_t byte_hash_avx2(const uint8_t *bytes, size_t n, uint64_t seed)
 {
-    return XXH3_64bits_withSeed(bytes, n, seed);
+    uint64_t hash = XXH3_64bits_withSeed(bytes, n, seed);
+    _mm256_zeroupper();          /* GCC adds none where a pragma sets the target. The next SSE instruction would wait */
+    return hash;
 }
 
 #ifdef __clang__

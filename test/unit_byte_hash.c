@@ -3,6 +3,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "base/byte_hash.h"
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 static void test_values_change_with_the_version_of_the_library(void **state)
 {
@@ -29,11 +33,52 @@ static void test_versions_disagree(void **state)
     free(data);
 }
 
+#ifdef __x86_64__
+
+/* Whether the upper halves of AVX's registers hold anything. */
+__attribute__((target("xsave"))) static bool are_upper_halves_in_use(void)
+{
+    enum { XINUSE = 1, AVX_STATE = 1 << 2 };
+    return _xgetbv(XINUSE) & AVX_STATE;
+}
+
+/* Whether the processor tells. */
+static bool tells_what_is_in_use(void)
+{
+    enum { LEAF = 0xd, XGETBV_1 = 1 << 2 };
+    unsigned a = 0, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid_count(LEAF, 1, &a, &b, &c, &d) && (a & XGETBV_1);
+}
+
+__attribute__((target("avx"))) static void leave_upper_halves(void)
+{
+    _mm256_zeroupper();
+}
+
+/* An SSE instruction that follows waits 100 cycles and more while they are in use. */
+static void test_upper_halves_stay_in_use(void **state)
+{
+    (void)state;
+    static const uint8_t data[1000];
+    if (!tells_what_is_in_use())
+        skip();
+    leave_upper_halves();
+    if (are_upper_halves_in_use())               /* said of all processes, or after AVX at any time */
+        skip();
+    byte_hash(data, sizeof data, 0);
+    assert_false(are_upper_halves_in_use());
+}
+
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_change_with_the_version_of_the_library),
         cmocka_unit_test(test_versions_disagree),
+#ifdef __x86_64__
+        cmocka_unit_test(test_upper_halves_stay_in_use),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
