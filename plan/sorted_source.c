@@ -9,6 +9,7 @@
 /* In the task of a range. What it could not copy is not there, which is seen at the end, too. */
 static void copy(void *source, uint32_t index, const struct record_list *list)
 {
+    enum { AHEAD = 4 };          /* records that are being fetched: they lie anywhere in the arena */
     const struct sorted_source *s = source;
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
@@ -19,8 +20,8 @@ static void copy(void *source, uint32_t index, const struct record_list *list)
     bool done = byte_buffer_reserve(&to->records, bytes) == 0;
     for (size_t i = 0; i < list->n && done && !fault; i++) {
         size_t start = to->records.n;
-        if (i + 1 < list->n)
-            record_list_prefetch(&list->records[i + 1]);
+        if (i + AHEAD < list->n)
+            record_list_prefetch(&list->records[i + AHEAD]);
         done = byte_buffer_append(&to->records, list->records[i].data, list->records[i].size) == 0
             && record_slice_list(to, start, false, NULL, &fault) == 0;
     }
