@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `bgzip` asks for. cli/bgzip_args.h makes it; nothing changes it afterwards. */
+/* What the command line of `bgzip` asks for. cli/bgzip_main.h makes it; nothing changes it afterwards. */
 #ifndef BGZIP_OPTS_H
 #define BGZIP_OPTS_H
 

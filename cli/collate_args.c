@@ -6,7 +6,7 @@
 #include <htslib/sam.h>
 #include "base/input_name.h"
 #include "base/message.h"
-#include "cli/collate_args.h"
+#include "cli/command_args.h"
 #include "cli/sort_settings.h"
 #include "codec/bgzf_block.h"
 #include "order/collate_key.h"
@@ -23,34 +23,32 @@ struct collate_words {
     const char *prefix;          /* -T, or the second operand; NULL: none */
 };
 
-void collate_args_usage(FILE *to)
-{
-    fputs("Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
-          "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
-          "threads as -@ gives.\n"
-          "\n"
-          "  -o FILE                 write to FILE\n"
-          "  -O                      write to standard output\n"
-          "  -T PREFIX               place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]\n"
-          "  -n INT                  number of bins that names are put into [64]; another one gives another order\n"
-          "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
-          "  -u                      no compression, as -l 0\n"
-          "      --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
-          "      --output-fmt-option OPT[=VAL]\n"
-          "      --input-fmt-option OPT[=VAL]\n"
-          "      --reference FILE    FASTA of the references, for CRAM\n"
-          "      --no-PG             add no @PG line to the header\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "      --verbosity INT     below 3: no warnings\n"
-          "  -h, --help              print this text\n"
-          "\n"
-          "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
-          "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
-          "\n"
-          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-          "--verify. See samtools sort --help.\n", to);
-}
+const char collate_args_usage[] =
+    "Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
+    "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
+    "threads as -@ gives.\n"
+    "\n"
+    "  -o FILE                 write to FILE\n"
+    "  -O                      write to standard output\n"
+    "  -T PREFIX               place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]\n"
+    "  -n INT                  number of bins that names are put into [64]; another one gives another order\n"
+    "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
+    "  -u                      no compression, as -l 0\n"
+    "      --output-fmt FMT[,OPT[=VAL]...]\n"
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
+    "      --output-fmt-option OPT[=VAL]\n"
+    "      --input-fmt-option OPT[=VAL]\n"
+    "      --reference FILE    FASTA of the references, for CRAM\n"
+    "      --no-PG             add no @PG line to the header\n"
+    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    "      --verbosity INT     below 3: no warnings\n"
+    "  -h, --help              print this text\n"
+    "\n"
+    "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
+    "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
+    "\n"
+    "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+    "--verify. See samtools sort --help.\n";
 
 static int parse_bins(struct sort_order *order, const char *text)
 {

@@ -15,13 +15,8 @@
 #include "base/message.h"
 #include "base/runtime_env.h"
 #include "base/version.h"
-#include "cli/collate_args.h"
+#include "cli/command_args.h"
 #include "cli/commands.h"
-#include "cli/fixmate_args.h"
-#include "cli/markdup_args.h"
-#include "cli/merge_args.h"
-#include "cli/sormadup_args.h"
-#include "cli/sort_args.h"
 #include "cli/sort_check.h"
 #include "cli/sort_paths.h"
 #include "cli/sort_plan.h"
@@ -43,80 +38,19 @@ union command_opts {
     struct sormadup_opts sormadup;
 };
 
+enum command_name { SORT, COLLATE, MERGE, FIXMATE, MARKDUP, SORMADUP };
+
 struct command {
-    const char *name, *summary;
-    enum engine_args_result (*parse)(union command_opts *opts, int argc, char **argv);
-    int (*run)(const union command_opts *opts);  /* returns the exit status */
-    void (*usage)(FILE *to);
+    const char *name, *summary, *usage;
 };
 
-static enum engine_args_result parse_sort(union command_opts *opts, int argc, char **argv)
-{
-    return sort_args_parse(&opts->common, argc, argv);
-}
-
-static int run_sort(const union command_opts *opts)
-{
-    const struct sort_opts *o = &opts->common;
-    return o->check ? sort_check(o) : o->plan ? sort_plan(o, forecast_sort(o)) : bam_sort(o);
-}
-
-static enum engine_args_result parse_collate(union command_opts *opts, int argc, char **argv)
-{
-    return collate_args_parse(&opts->common, argc, argv);
-}
-
-static enum engine_args_result parse_merge(union command_opts *opts, int argc, char **argv)
-{
-    return merge_args_parse(&opts->merge, argc, argv);
-}
-
-static int run_merge(const union command_opts *opts)
-{
-    const struct sort_opts *o = &opts->common;
-    return o->plan ? sort_plan(o, forecast_merge(&opts->merge)) : bam_merge(&opts->merge);
-}
-
-static enum engine_args_result parse_fixmate(union command_opts *opts, int argc, char **argv)
-{
-    return fixmate_args_parse(&opts->fixmate, false, argc, argv);
-}
-
-static int run_fixmate(const union command_opts *opts)
-{
-    return bam_fixmate(&opts->fixmate);
-}
-
-static enum engine_args_result parse_markdup(union command_opts *opts, int argc, char **argv)
-{
-    return markdup_args_parse(&opts->markdup, false, argc, argv);
-}
-
-static int run_markdup(const union command_opts *opts)
-{
-    const struct sort_opts *o = &opts->common;
-    return o->plan ? sort_plan(o, forecast_markdup(&opts->markdup)) : bam_markdup(&opts->markdup);
-}
-
-static enum engine_args_result parse_sormadup(union command_opts *opts, int argc, char **argv)
-{
-    return sormadup_args_parse(&opts->sormadup, argc, argv);
-}
-
-static int run_sormadup(const union command_opts *opts)
-{
-    const struct sort_opts *o = &opts->common;
-    return o->plan ? sort_plan(o, forecast_sormadup(&opts->sormadup)) : bam_sormadup(&opts->sormadup);
-}
-
-/* Collating is sorting by the hash of names. */
 static const struct command commands[] = {
-    {"sort", "sort alignment file", parse_sort, run_sort, sort_args_usage},
-    {"collate", "shuffle and group alignments by name", parse_collate, run_sort, collate_args_usage},
-    {"merge", "merge sorted alignments", parse_merge, run_merge, merge_args_usage},
-    {"fixmate", "fix mate information", parse_fixmate, run_fixmate, fixmate_args_usage},
-    {"markdup", "mark duplicates", parse_markdup, run_markdup, markdup_args_usage},
-    {"sormadup", "fix mates, sort and mark duplicates at once", parse_sormadup, run_sormadup, sormadup_args_usage},
+    [SORT] = {"sort", "sort alignment file", sort_args_usage},
+    [COLLATE] = {"collate", "shuffle and group alignments by name", collate_args_usage},
+    [MERGE] = {"merge", "merge sorted alignments", merge_args_usage},
+    [FIXMATE] = {"fixmate", "fix mate information", fixmate_args_usage},
+    [MARKDUP] = {"markdup", "mark duplicates", markdup_args_usage},
+    [SORMADUP] = {"sormadup", "fix mates, sort and mark duplicates at once", sormadup_args_usage},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -131,7 +65,47 @@ const struct command *commands_find(const char *name)
 
 void commands_usage(const struct command *command, FILE *to)
 {
-    command->usage(to);
+    fputs(command->usage, to);
+}
+
+static enum engine_args_result parse(enum command_name name, union command_opts *opts, int argc, char **argv)
+{
+    switch (name) {
+    case SORT: return sort_args_parse(&opts->common, argc, argv);
+    case COLLATE: return collate_args_parse(&opts->common, argc, argv);
+    case MERGE: return merge_args_parse(&opts->merge, argc, argv);
+    case FIXMATE: return fixmate_args_parse(&opts->fixmate, false, argc, argv);
+    case MARKDUP: return markdup_args_parse(&opts->markdup, false, argc, argv);
+    default: return sormadup_args_parse(&opts->sormadup, argc, argv);
+    }
+}
+
+/* Of those commands that have --plan. */
+static struct forecast foretell(enum command_name name, const union command_opts *opts)
+{
+    switch (name) {
+    case MERGE: return forecast_merge(&opts->merge);
+    case MARKDUP: return forecast_markdup(&opts->markdup);
+    case SORMADUP: return forecast_sormadup(&opts->sormadup);
+    default: return forecast_sort(&opts->common);
+    }
+}
+
+/* Returns the exit status. Collating is sorting by the hash of names. */
+static int run(enum command_name name, const union command_opts *opts)
+{
+    const struct sort_opts *o = &opts->common;
+    if (o->check)
+        return sort_check(o);
+    if (o->plan)
+        return sort_plan(o, foretell(name, opts));
+    switch (name) {
+    case MERGE: return bam_merge(&opts->merge);
+    case FIXMATE: return bam_fixmate(&opts->fixmate);
+    case MARKDUP: return bam_markdup(&opts->markdup);
+    case SORMADUP: return bam_sormadup(&opts->sormadup);
+    default: return bam_sort(o);
+    }
 }
 
 /* getopt_long() changes the order of the words, so the other samtools gets those that were there before. */
@@ -144,13 +118,14 @@ static int hand_on(char **words)
 
 int commands_run(const struct command *command, int argc, char **argv)
 {
+    enum command_name name = (enum command_name)(command - commands);
     union command_opts opts;
     int status = EXIT_FAILURE;
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words)
         memcpy(words, argv, (size_t)argc * sizeof *words);
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
-    enum engine_args_result parsed = command->parse(&opts, argc, argv);
+    enum engine_args_result parsed = parse(name, &opts, argc, argv);
     if (parsed == ENGINE_ARGS_RUN && runtime_env_warning())
         message_warning("%s", runtime_env_warning());
     if (parsed == ENGINE_ARGS_DONE)
@@ -158,7 +133,7 @@ int commands_run(const struct command *command, int argc, char **argv)
     else if (parsed == ENGINE_ARGS_HAND_ON && words)
         status = hand_on(words);
     else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts.common) == 0)
-        status = command->run(&opts);
+        status = run(name, &opts);
     engine_args_free(&opts.common);
     free(words);
     return status;

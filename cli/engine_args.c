@@ -228,7 +228,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
         if (taken == ENGINE_OPTION_COMMON && args->is_step)
             return refuse_in_step(command, c);
         if (taken == ENGINE_OPTION_COMMON && (c == 'h' || c == OPT_HELP)) {
-            command->usage(stdout);
+            fputs(command->usage, stdout);
             return ENGINE_ARGS_DONE;
         }
         if (taken == ENGINE_OPTION_MISTAKE || (taken == ENGINE_OPTION_COMMON && take_common(args, c) < 0))

@@ -70,7 +70,7 @@ struct engine_command {
     const struct option *long_options;
     enum engine_option (*take)(struct engine_args *args, int c);    /* c: as getopt_long() returns it. -h is help
                                                                      * if it is COMMON */
-    void (*usage)(FILE *to);
+    const char *usage;           /* what its help prints */
     int level;                   /* of compression */
     struct sort_order order;
 };

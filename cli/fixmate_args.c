@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "bam/sanitize.h"
 #include "base/message.h"
-#include "cli/fixmate_args.h"
+#include "cli/command_args.h"
 #include "codec/bgzf_block.h"
 #include "plan/fixmate_opts.h"
 
@@ -11,33 +11,31 @@ static const struct option long_options[] = {
     ENGINE_ARGS_LONG_OPTIONS
 };
 
-void fixmate_args_usage(FILE *to)
-{
-    fputs("Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
-          "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN, flags, MQ, MC. Records\n"
-          "of one name must follow one another: see samtools collate. - is standard input or output.\n"
-          "\n"
-          "  -r                      leave unmapped and secondary records out\n"
-          "  -p                      do not look whether pairs are proper\n"
-          "  -c                      add the CIGAR of the template (tag ct)\n"
-          "  -m                      add the score of the mate (tag ms), which markdup needs\n"
-          "  -M                      make tags of base modifications (MM, ML, MN) fit to what is left of the bases\n"
-          "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
-          "                          cigarx, aux [all: all of these but cigarx]\n"
-          "  -u                      no compression\n"
-          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
-          "      --output-fmt-option OPT[=VAL]\n"
-          "      --input-fmt-option OPT[=VAL]\n"
-          "      --reference FILE    FASTA of the references, for CRAM\n"
-          "      --no-PG             add no @PG line to the header\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "      --verbosity INT     below 3: no warnings\n"
-          "      --help              print this text\n"
-          "\n"
-          "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-          "--verify. See samtools sort --help.\n", to);
-}
+const char fixmate_args_usage[] =
+    "Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
+    "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN, flags, MQ, MC. Records\n"
+    "of one name must follow one another: see samtools collate. - is standard input or output.\n"
+    "\n"
+    "  -r                      leave unmapped and secondary records out\n"
+    "  -p                      do not look whether pairs are proper\n"
+    "  -c                      add the CIGAR of the template (tag ct)\n"
+    "  -m                      add the score of the mate (tag ms), which markdup needs\n"
+    "  -M                      make tags of base modifications (MM, ML, MN) fit to what is left of the bases\n"
+    "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
+    "                          cigarx, aux [all: all of these but cigarx]\n"
+    "  -u                      no compression\n"
+    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
+    "      --output-fmt-option OPT[=VAL]\n"
+    "      --input-fmt-option OPT[=VAL]\n"
+    "      --reference FILE    FASTA of the references, for CRAM\n"
+    "      --no-PG             add no @PG line to the header\n"
+    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    "      --verbosity INT     below 3: no warnings\n"
+    "      --help              print this text\n"
+    "\n"
+    "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
+    "--verify. See samtools sort --help.\n";
 
 static enum engine_option take_fixmate_option(struct engine_args *args, int c)
 {
@@ -75,7 +73,7 @@ enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_st
     if (result != ENGINE_ARGS_RUN || is_step)
         return result;
     if (argc == 2) {
-        fixmate_args_usage(stdout);
+        fputs(fixmate_args_usage, stdout);
         return ENGINE_ARGS_DONE;
     }
     if (engine_args_settle_files(&args, argc - optind, argv + optind) < 0

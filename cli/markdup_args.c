@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/message.h"
-#include "cli/markdup_args.h"
+#include "cli/command_args.h"
 #include "codec/bgzf_block.h"
 #include "duplicates/dup_name.h"
 #include "plan/markdup_opts.h"
@@ -38,55 +38,53 @@ static const struct option long_options[] = {
     ENGINE_ARGS_LONG_OPTIONS
 };
 
-void markdup_args_usage(FILE *to)
-{
-    fputs("Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
-          "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives. Mates\n"
-          "must know of each other: run samtools fixmate -m before the sort. - is standard input or output.\n"
-          "\n"
-          "Which records are duplicates\n"
-          "  -l INT                  length of the window: longest read that is expected [300]\n"
-          "  -m, --mode t|s          pairs are compared by the ends of the template, or by those of each read [t]\n"
-          "  -S                      unmapped, secondary and supplementary records of a duplicate are duplicates, too\n"
-          "      --include-fails     records that failed quality control take part\n"
-          "      --use-read-groups   only records of one read group are duplicates of each other\n"
-          "      --barcode-tag TAG   only records of one barcode, which is in TAG\n"
-          "      --barcode-name      likewise; the barcode is the eighth field of the name\n"
-          "      --barcode-rgx RE    likewise; the barcode is the first group of RE in the name\n"
-          "What becomes of them\n"
-          "  -r                      leave duplicates out\n"
-          "  -c                      clear the flags and tags of an earlier run\n"
-          "  -t                      tag do: the name of the original\n"
-          "      --duplicate-count   tag dc of an original: how many records it stands for\n"
-          "  -d INT                  tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB\n"
-          "      --read-coords RE    the groups of RE in the name are tile, x and y [fields between colons]\n"
-          "      --coords-order ORDER\n"
-          "                          of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]\n"
-          "      --no-multi-dup      do not follow chains of duplicates for do and dt\n"
-          "      --move-umi-to-tag   the barcode of the name goes to tag RX\n"
-          "      --umi-separator C   what parts it from the name [:]\n"
-          "Statistics\n"
-          "  -s                      to standard error\n"
-          "  -f FILE                 to FILE\n"
-          "      --json              as JSON\n"
-          "Output\n"
-          "  -u                      no compression\n"
-          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
-          "      --output-fmt-option OPT[=VAL]\n"
-          "      --input-fmt-option OPT[=VAL]\n"
-          "      --reference FILE    FASTA of the references, for CRAM\n"
-          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
-          "      --no-PG             add no @PG line to the header\n"
-          "Resources\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "  -T PREFIX               place for temporary files [beside the output]\n"
-          "      --verbosity INT     below 3: no warnings\n"
-          "      --help              print this text\n"
-          "\n"
-          "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-          "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n", to);
-}
+const char markdup_args_usage[] =
+    "Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
+    "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives. Mates\n"
+    "must know of each other: run samtools fixmate -m before the sort. - is standard input or output.\n"
+    "\n"
+    "Which records are duplicates\n"
+    "  -l INT                  length of the window: longest read that is expected [300]\n"
+    "  -m, --mode t|s          pairs are compared by the ends of the template, or by those of each read [t]\n"
+    "  -S                      unmapped, secondary and supplementary records of a duplicate are duplicates, too\n"
+    "      --include-fails     records that failed quality control take part\n"
+    "      --use-read-groups   only records of one read group are duplicates of each other\n"
+    "      --barcode-tag TAG   only records of one barcode, which is in TAG\n"
+    "      --barcode-name      likewise; the barcode is the eighth field of the name\n"
+    "      --barcode-rgx RE    likewise; the barcode is the first group of RE in the name\n"
+    "What becomes of them\n"
+    "  -r                      leave duplicates out\n"
+    "  -c                      clear the flags and tags of an earlier run\n"
+    "  -t                      tag do: the name of the original\n"
+    "      --duplicate-count   tag dc of an original: how many records it stands for\n"
+    "  -d INT                  tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB\n"
+    "      --read-coords RE    the groups of RE in the name are tile, x and y [fields between colons]\n"
+    "      --coords-order ORDER\n"
+    "                          of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]\n"
+    "      --no-multi-dup      do not follow chains of duplicates for do and dt\n"
+    "      --move-umi-to-tag   the barcode of the name goes to tag RX\n"
+    "      --umi-separator C   what parts it from the name [:]\n"
+    "Statistics\n"
+    "  -s                      to standard error\n"
+    "  -f FILE                 to FILE\n"
+    "      --json              as JSON\n"
+    "Output\n"
+    "  -u                      no compression\n"
+    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
+    "      --output-fmt-option OPT[=VAL]\n"
+    "      --input-fmt-option OPT[=VAL]\n"
+    "      --reference FILE    FASTA of the references, for CRAM\n"
+    "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+    "      --no-PG             add no @PG line to the header\n"
+    "Resources\n"
+    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    "  -T PREFIX               place for temporary files [beside the output]\n"
+    "      --verbosity INT     below 3: no warnings\n"
+    "      --help              print this text\n"
+    "\n"
+    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
+    "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n";
 
 static int parse_window(struct markdup_opts *opts, const char *text)
 {
@@ -214,7 +212,7 @@ enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_st
     if (is_step)
         return ENGINE_ARGS_RUN;
     if (argc == 2) {
-        markdup_args_usage(stderr);
+        fputs(markdup_args_usage, stderr);
         return ENGINE_ARGS_ERROR;
     }
     return settle(&args, opts, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;

@@ -6,9 +6,10 @@
 #include <htslib/hts.h>
 #include "base/input_name.h"
 #include "base/message.h"
-#include "cli/merge_args.h"
+#include "cli/command_args.h"
 #include "cli/order_args.h"
 #include "codec/bgzf_block.h"
+#include "plan/merge_opts.h"
 
 /* samtools takes the time of day, so that no two runs give the same IDs. */
 enum { SEED = 1 };
@@ -34,52 +35,49 @@ struct merge_words {
     bool has_stdin;              /* "-" was among the inputs */
 };
 
-void merge_args_usage(FILE *to)
-{
-    fputs("Usage: samtools merge [options...] -o <out.bam> <in1.bam> ... <inN.bam>\n"
-          "   or: samtools merge [options...] <out.bam> <in1.bam> ... <inN.bam>\n"
-          "Merges sorted alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
-          "\n"
-          "Order of the inputs (default: by coordinate)\n"
-          "  -n                      by read name, numbers in it by value\n"
-          "  -N                      by read name, as ASCII text\n"
-          "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
-          "      --template-coordinate\n"
-          "                          by the coordinates of both ends of the template\n"
-          "Input\n"
-          "  -b FILE                 list of inputs, one on each line, which come first; may be repeated\n"
-          "  -R REGION               only records in the region, such as chr1:1000-2000, by the indexes of the inputs\n"
-          "  -L BED                  only records in the regions of a BED file, likewise\n"
-          "  -X                      the index files are operands, too, behind all inputs and in their order\n"
-          "      --reference FILE    FASTA of the references, for CRAM\n"
-          "      --input-fmt-option OPT[=VAL]\n"
-          "Header\n"
-          "  -h FILE                 begin with the header of FILE\n"
-          "  -c                      read groups (@RG) of one ID are one group\n"
-          "  -p                      programs (@PG) of one ID are one program\n"
-          "  -r                      the read group of each record is the name of its file\n"
-          "  -s INT                  seed of what makes equal IDs different [1]\n"
-          "      --no-PG             add no @PG line\n"
-          "Output\n"
-          "  -o FILE                 write to FILE; - is standard output\n"
-          "  -f                      overwrite FILE if it is there\n"
-          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
-          "      --output-fmt-option OPT[=VAL]\n"
-          "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
-          "  -u, -1                  no compression, as -l 0; fast, as -l 1\n"
-          "      --copy-blocks       compressed blocks of BAM whose records stay as they are go out as they came in\n"
-          "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
-          "Resources\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "      --verbosity INT     below 3: no warnings\n"
-          "      --help              print this text\n"
-          "\n"
-          "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-          "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
-          "inputs, with -f.\n",
-          to);
-}
+const char merge_args_usage[] =
+    "Usage: samtools merge [options...] -o <out.bam> <in1.bam> ... <inN.bam>\n"
+    "   or: samtools merge [options...] <out.bam> <in1.bam> ... <inN.bam>\n"
+    "Merges sorted alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
+    "\n"
+    "Order of the inputs (default: by coordinate)\n"
+    "  -n                      by read name, numbers in it by value\n"
+    "  -N                      by read name, as ASCII text\n"
+    "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
+    "      --template-coordinate\n"
+    "                          by the coordinates of both ends of the template\n"
+    "Input\n"
+    "  -b FILE                 list of inputs, one on each line, which come first; may be repeated\n"
+    "  -R REGION               only records in the region, such as chr1:1000-2000, by the indexes of the inputs\n"
+    "  -L BED                  only records in the regions of a BED file, likewise\n"
+    "  -X                      the index files are operands, too, behind all inputs and in their order\n"
+    "      --reference FILE    FASTA of the references, for CRAM\n"
+    "      --input-fmt-option OPT[=VAL]\n"
+    "Header\n"
+    "  -h FILE                 begin with the header of FILE\n"
+    "  -c                      read groups (@RG) of one ID are one group\n"
+    "  -p                      programs (@PG) of one ID are one program\n"
+    "  -r                      the read group of each record is the name of its file\n"
+    "  -s INT                  seed of what makes equal IDs different [1]\n"
+    "      --no-PG             add no @PG line\n"
+    "Output\n"
+    "  -o FILE                 write to FILE; - is standard output\n"
+    "  -f                      overwrite FILE if it is there\n"
+    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+    "      --output-fmt-option OPT[=VAL]\n"
+    "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+    "  -u, -1                  no compression, as -l 0; fast, as -l 1\n"
+    "      --copy-blocks       compressed blocks of BAM whose records stay as they are go out as they came in\n"
+    "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+    "Resources\n"
+    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    "      --verbosity INT     below 3: no warnings\n"
+    "      --help              print this text\n"
+    "\n"
+    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
+    "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
+    "inputs, with -f.\n";
 
 static int parse_seed(struct merge_opts *opts, const char *text)
 {
@@ -255,7 +253,7 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
     if (result == ENGINE_ARGS_RUN) {
         order_args_settle(&own.order, &opts->common.order);
         if (argc == 2) {
-            merge_args_usage(stdout);
+            fputs(merge_args_usage, stdout);
             result = ENGINE_ARGS_DONE;
         } else if (settle(&args, &own, argc - optind, argv + optind) < 0) {
             result = ENGINE_ARGS_ERROR;

@@ -4,9 +4,7 @@
 #include <unistd.h>
 #include "base/input_name.h"
 #include "base/message.h"
-#include "cli/fixmate_args.h"
-#include "cli/markdup_args.h"
-#include "cli/sormadup_args.h"
+#include "cli/command_args.h"
 #include "codec/bgzf_block.h"
 #include "plan/fixmate_opts.h"
 #include "plan/sormadup_opts.h"
@@ -25,44 +23,42 @@ static const struct option long_options[] = {
     ENGINE_ARGS_LONG_OPTIONS
 };
 
-void sormadup_args_usage(FILE *to)
-{
-    fputs("Usage: samtools sormadup [options...] [in.bam]\n"
-          "Does what these do, in one process and in the memory of one sort:\n"
-          "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
-          "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes first,\n"
-          "in the same process: where the header says SO:coordinate, and with --collate.\n"
-          "\n"
-          "Steps\n"
-          "      --collate               records of one name may be anywhere\n"
-          "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -M, -z\n"
-          "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
-          "Output\n"
-          "  -o FILE                 write to FILE instead of standard output\n"
-          "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-          "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
-          "      --output-fmt-option OPT[=VAL]\n"
-          "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
-          "  -u                      no compression, as -l 0\n"
-          "      --write-index[=bai|csi]\n"
-          "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
-          "      --no-PG             add no @PG lines to the header: else one for each step\n"
-          "Input\n"
-          "      --add-input FILE    the records of FILE come behind those of in.bam; may be repeated\n"
-          "      --reference FILE    FASTA of the references, for CRAM\n"
-          "      --input-fmt-option OPT[=VAL]\n"
-          "Resources\n"
-          "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-          "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
-          "      --total-memory SIZE|N%\n"
-          "                          memory in all, or as a share of what the machine or its cgroup has\n"
-          "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
-          "      --verbosity INT     below 3: no warnings\n"
-          "  -h, --help              print this text\n"
-          "\n"
-          "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
-          "--tmpdir-env, --trace, --verify. See samtools sort --help.\n", to);
-}
+const char sormadup_args_usage[] =
+    "Usage: samtools sormadup [options...] [in.bam]\n"
+    "Does what these do, in one process and in the memory of one sort:\n"
+    "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
+    "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes first,\n"
+    "in the same process: where the header says SO:coordinate, and with --collate.\n"
+    "\n"
+    "Steps\n"
+    "      --collate               records of one name may be anywhere\n"
+    "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -M, -z\n"
+    "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
+    "Output\n"
+    "  -o FILE                 write to FILE instead of standard output\n"
+    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
+    "      --output-fmt-option OPT[=VAL]\n"
+    "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+    "  -u                      no compression, as -l 0\n"
+    "      --write-index[=bai|csi]\n"
+    "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+    "      --no-PG             add no @PG lines to the header: else one for each step\n"
+    "Input\n"
+    "      --add-input FILE    the records of FILE come behind those of in.bam; may be repeated\n"
+    "      --reference FILE    FASTA of the references, for CRAM\n"
+    "      --input-fmt-option OPT[=VAL]\n"
+    "Resources\n"
+    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+    "      --total-memory SIZE|N%\n"
+    "                          memory in all, or as a share of what the machine or its cgroup has\n"
+    "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
+    "      --verbosity INT     below 3: no warnings\n"
+    "  -h, --help              print this text\n"
+    "\n"
+    "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
+    "--tmpdir-env, --trace, --verify. See samtools sort --help.\n";
 
 /* What the command line says of the steps. */
 struct steps {
@@ -234,7 +230,7 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
     if (n > 1)
         return message_mistake("only one input is taken (--add-input names more); -o FILE names the output");
     if (n == 0 && isatty(STDIN_FILENO)) {
-        sormadup_args_usage(stdout);
+        fputs(sormadup_args_usage, stdout);
         return ENGINE_ARGS_DONE;
     }
     if (!(o->in.paths[0] = input_name_file(n ? argv[optind] : "-")))

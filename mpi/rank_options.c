@@ -60,7 +60,7 @@ static enum engine_args_result parse(struct sort_opts *opts, int argc, char **ar
     if (strcmp(word, "sort") == 0)
         return parse_sort(opts, argc, argv, is_first);
     if (helps && argc > 2 && strcmp(argv[2], "sort") == 0)
-        sort_args_usage(stdout);
+        fputs(sort_args_usage, stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0)
         put_version();
     else

@@ -3,7 +3,7 @@
 #ifndef RANK_OPTIONS_H
 #define RANK_OPTIONS_H
 
-#include "cli/sort_args.h"
+#include "cli/command_args.h"
 #include "mpi/mpi_team.h"
 
 /* Every rank calls it, before anything else, with its own words. What differs is told once, by the first rank that has

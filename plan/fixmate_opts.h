@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools fixmate` asks for. cli/fixmate_args.h makes it; nothing changes it afterwards. */
+/* What the command line of `samtools fixmate` asks for. cli/fixmate_args.c makes it; nothing changes it afterwards. */
 #ifndef FIXMATE_OPTS_H
 #define FIXMATE_OPTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools markdup` asks for. cli/markdup_args.h makes it; nothing changes it afterwards. */
+/* What the command line of `samtools markdup` asks for. cli/markdup_args.c makes it; nothing changes it afterwards. */
 #ifndef MARKDUP_OPTS_H
 #define MARKDUP_OPTS_H
 

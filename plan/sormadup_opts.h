@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools sormadup` asks for. cli/sormadup_args.h makes it; nothing changes it
+/* What the command line of `samtools sormadup` asks for. cli/sormadup_args.c makes it; nothing changes it
  * afterwards. */
 #ifndef SORMADUP_OPTS_H
 #define SORMADUP_OPTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "cli/markdup_args.h"
+#include "cli/command_args.h"
 #include "duplicates/dup_name.h"
 #include "plan/markdup_opts.h"
 #include "unit_args.h"

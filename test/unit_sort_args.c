@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <htslib/hts_log.h>
 #include "codec/bgzf_block.h"
-#include "cli/sort_args.h"
+#include "cli/command_args.h"
 #include "unit_args.h"
 #include "unit_printed.h"
 #include "unit_stdin.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "fuzz.h"
-#include "cli/sort_args.h"
+#include "cli/command_args.h"
 
 enum { WORDS = 32 };
 

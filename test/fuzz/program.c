@@ -8,7 +8,7 @@
 #include "program.h"
 #include "bam_sort.h"
 #include "cli/sort_check.h"
-#include "cli/sort_args.h"
+#include "cli/command_args.h"
 
 enum { WORDS = 24 };
 

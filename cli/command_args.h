@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The command lines of the commands that run on the engine; each is read in a file of its own, as cli/sort_args.c. */
+#ifndef COMMAND_ARGS_H
+#define COMMAND_ARGS_H
+
+#include "cli/engine_args.h"
+
+struct fixmate_opts;
+struct markdup_opts;
+struct merge_opts;
+struct sormadup_opts;
+
+/* argv[0] is the program, argv[1] the command. Whatever the result, call engine_args_free() for what the options have in
+ * common afterwards. is_step: the command is a step of sormadup, and options of its own are all that it takes. */
+enum engine_args_result sort_args_parse(struct sort_opts *opts, int argc, char **argv);
+enum engine_args_result collate_args_parse(struct sort_opts *opts, int argc, char **argv);
+enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv);
+enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
+enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
+enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv);
+
+/* What their help prints. */
+extern const char sort_args_usage[], collate_args_usage[], merge_args_usage[], fixmate_args_usage[],
+    markdup_args_usage[], sormadup_args_usage[];
+
+#endif
