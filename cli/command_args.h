@@ -10,8 +10,8 @@ struct markdup_opts;
 struct merge_opts;
 struct sormadup_opts;
 
-/* argv[0] is the program, argv[1] the command. Whatever the result, call engine_args_free() for what the options have in
- * common afterwards. is_step: the command is a step of sormadup, and options of its own are all that it takes. */
+/* argv[0] is the program, argv[1] the command. Whatever the result, call engine_args_free() afterwards, for what all
+ * commands have in common. is_step: the command is a step of sormadup, and takes only options of its own. */
 enum engine_args_result sort_args_parse(struct sort_opts *opts, int argc, char **argv);
 enum engine_args_result collate_args_parse(struct sort_opts *opts, int argc, char **argv);
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv);

@@ -6,7 +6,6 @@
 #include "plan/fixed.h"
 #include "plan/fixmate_opts.h"
 #include "plan/sort_memory.h"
-#include "read/input_format.h"
 #include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
@@ -33,8 +32,8 @@ static int open_input(struct fixed *f)
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, &f->latch, f->stats);
     if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
-    f->rules = f->opts->rules;
-    f->rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
+    f->wish.rules = f->opts->rules;
+    f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
     return f->lengths ? 0 : latch_fail(&f->latch, "out of memory");
 }
 
@@ -49,14 +48,10 @@ static int check_memory(struct fixed *f)
 static int open_records(struct fixed *f)
 {
     struct fixed_records_options how = {
-        .source = f->in.each->source,
-        .file = f->in.each->format->window,
-        .rules = &f->rules,
+        .in = sort_input_chunks(f->in.each),
+        .wish = &f->wish,
+        .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
-        .use = f->rings.sam,
-        .path = sort_opts_input(common(f)),
-        .latch = &f->latch,
-        .stats = f->stats,
     };
     struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .latch = &f->latch};
     if (!(f->records = fixed_records_open(&how, &f->in.each->header)))

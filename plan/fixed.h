@@ -25,7 +25,7 @@ struct fixed {
     struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
     struct sort_inputs in;       /* one */
-    struct fixmate_rules rules;
+    struct fix_wish wish;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
     struct sliced_input slices;

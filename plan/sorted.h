@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/task_ring.h"
 #include "read/block_reader.h"
+#include "read/fixed_records.h"
 #include "read/sort_input.h"
 #include "sort/arenas.h"
 #include "sort/sort_tasks.h"

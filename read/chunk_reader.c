@@ -45,21 +45,21 @@ struct chunk_reader {
 
 static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
 {
-    return &r->chunks[number % r->opt.use.n_chunks];
+    return &r->chunks[number % r->opt.in.use.n_chunks];
 }
 
 static void make_records(void *reader, uint32_t number)
 {
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.in.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    enum stage before = stats_enter(r->opt.in.stats, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
-    stats_records(r->opt.stats, c->n);
-    stats_leave(r->opt.stats, before, size);
+    stats_records(r->opt.in.stats, c->n);
+    stats_leave(r->opt.in.stats, before, size);
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -69,7 +69,8 @@ static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct byte_buffer *unit = &r->carry;
     if (byte_buffer_reserve(unit, unit->n + n + 1) < 0)
-        return latch_fail(r->opt.latch, "%s: out of memory for a record of more than %zu bytes", r->opt.path, unit->n);
+        return latch_fail(r->opt.in.latch, "%s: out of memory for a record of more than %zu bytes", r->opt.in.path,
+                          unit->n);
     memcpy(unit->p + unit->n, bytes, n);
     unit->n += n;
     return 0;
@@ -107,7 +108,7 @@ static int close_chunk(struct chunk_reader *r)
 static bool may_fill(const struct chunk_reader *r)
 {
     uint64_t n = r->filling - r->ring.tail;
-    return n < r->opt.use.n_chunks && (!r->opt.loan || chunk_pool_may_fill(r->opt.loan, n));
+    return n < r->opt.in.use.n_chunks && (!r->opt.loan || chunk_pool_may_fill(r->opt.loan, n));
 }
 
 /* Another chunk is filled, or one is free. */
@@ -120,11 +121,11 @@ static void tell_pool(const struct chunk_reader *r)
 /* Makes the memory of a chunk's bytes. */
 static int make_text(const struct chunk_reader *r, struct chunk *c)
 {
-    size_t size = r->opt.use.text_size;
+    size_t size = r->opt.in.use.text_size;
     c->bytes = malloc(size + 1);
-    if (!c->bytes || (r->opt.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
+    if (!c->bytes || (r->opt.in.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
                                            || !(c->kept = malloc(size)))))
-        return latch_fail(r->opt.latch, "%s: out of memory for its records", r->opt.path);
+        return latch_fail(r->opt.in.latch, "%s: out of memory for its records", r->opt.in.path);
     return 0;
 }
 
@@ -207,7 +208,7 @@ static int take_bytes(struct chunk_reader *r, bool wait)
     for (; taken > 0; wait = false) {
         if (close_chunks(r) < 0)
             return -1;
-        taken = bgzf_source_take(r->opt.source, wait, &block);
+        taken = bgzf_source_take(r->opt.in.source, wait, &block);
         if (taken > 0)
             note_arrived(r, &block);
     }
@@ -218,7 +219,7 @@ static int take_bytes(struct chunk_reader *r, bool wait)
  * it is smaller than what is in it, there is room. */
 static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32_t size)
 {
-    uint32_t compressed_size = c->blocks ? bgzf_source_compressed_size(r->opt.source) : 0;
+    uint32_t compressed_size = c->blocks ? bgzf_source_compressed_size(r->opt.in.source) : 0;
     if (compressed_size == 0 || compressed_size > size || size < KEPT_BLOCK_LEAST)
         return NULL;
     c->blocks[c->n_blocks++] = (struct chunk_block){c->filled, size, compressed_size, c->n_kept};
@@ -237,10 +238,10 @@ static int fill_chunk(struct chunk_reader *r)
     int found;
     if (equip_chunk(r, c) < 0)
         return -1;
-    while ((found = bgzf_source_peek(r->opt.source, &size)) > 0 && c->filled + size <= r->opt.use.text_size) {
-        if (bgzf_source_ring_full(r->opt.source) && take_bytes(r, true) < 0)
+    while ((found = bgzf_source_peek(r->opt.in.source, &size)) > 0 && c->filled + size <= r->opt.in.use.text_size) {
+        if (bgzf_source_ring_full(r->opt.in.source) && take_bytes(r, true) < 0)
             return -1;
-        bgzf_source_hand_out(r->opt.source, c->bytes + c->filled, keep_block(r, c, size));
+        bgzf_source_hand_out(r->opt.in.source, c->bytes + c->filled, keep_block(r, c, size));
         c->filled += size;
     }
     r->filling += c->filled > 0;
@@ -256,9 +257,9 @@ static int fill_chunk(struct chunk_reader *r)
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
-    byte_buffer_trim(&c->head, r->opt.use.text_size);
+    byte_buffer_trim(&c->head, r->opt.in.use.text_size);
     record_slice_clear(&c->made);
-    byte_buffer_trim(&c->made.records, r->opt.use.records_size);
+    byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
     if (r->opt.loan)
         strip_chunk(r, c);
 }
@@ -286,7 +287,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     if (found < 0 || take_bytes(r, false) < 0)
         return CHUNK_FAILED;
     if (found == 0)
-        bgzf_source_make_task(r->opt.source);
+        bgzf_source_make_task(r->opt.in.source);
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
         return CHUNK_MADE;
@@ -296,7 +297,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 /* Hands out work for other threads, and works, until the next chunk is made or there is none. */
 static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
 {
-    for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
+    for (unsigned spins = 0; !latch_tripped(r->opt.in.latch);) {
         bool filled;
         enum chunk_state state = advance(r, &filled);
         if (state != CHUNK_AWAITED)
@@ -304,9 +305,9 @@ static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, 
         if (filled || task_ring_help(&r->ring) || help(arg)) {
             spins = 0;
         } else if (task_ring_head(&r->ring) == r->filling) {
-            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
+            enum stage before = stats_enter(r->opt.in.stats, STAGE_WAIT);
             task_pause(&spins);
-            stats_leave(r->opt.stats, before, 0);
+            stats_leave(r->opt.in.stats, before, 0);
         } else if (take_bytes(r, true) < 0) {
             return CHUNK_FAILED;
         }
@@ -317,8 +318,8 @@ static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, 
 /* The owner is told once; not after an error, for then the last chunk that was lent may be the broken one. */
 static void end_chunks(struct chunk_reader *r)
 {
-    if (!r->has_ended && !latch_tripped(r->opt.latch)) {
-        bgzf_source_warn_of_end(r->opt.source);
+    if (!r->has_ended && !latch_tripped(r->opt.in.latch)) {
+        bgzf_source_warn_of_end(r->opt.in.source);
         if (r->opt.ended)
             r->opt.ended(r->opt.arg);
     }
@@ -333,8 +334,8 @@ static struct chunk *lend(struct chunk_reader *r)
     struct chunk_counts *counts = &r->counts;
     if (r->opt.lend(r->opt.arg, number, c) < 0)
         return NULL;
-    if (r->opt.file)
-        r->window.offset = r->opt.file->offset;
+    if (r->opt.in.file)
+        r->window.offset = r->opt.in.file->offset;
     c->made.number = counts->made + 1;
     counts->n += c->n;
     counts->bytes += c->size;
@@ -436,8 +437,8 @@ int chunk_reader_compare(const struct chunk_reader *r)
 {
     const struct chunk_counts *n = &r->counts;
     return n->seen == n->made + n->dropped ? 0
-         : latch_fail(r->opt.latch, "%s: %llu records were read, but %llu passed on and %llu left out. Memory may be "
-                      "faulty, or this is our bug: please report it", r->opt.path, (unsigned long long)n->seen,
+         : latch_fail(r->opt.in.latch, "%s: %llu records were read, but %llu passed on and %llu left out. Memory may "
+                      "be faulty, or this is our bug: please report it", r->opt.in.path, (unsigned long long)n->seen,
                       (unsigned long long)n->made, (unsigned long long)n->dropped);
 }
 
@@ -445,13 +446,13 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
                       const char *why)
 {
     uint64_t n = r->counts.n + c->n;
-    struct record_place at = {r->opt.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
-                              r->opt.file->offset};
+    struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
+                              r->opt.in.file->offset};
     if (fault == BAM_CUT)
-        return record_fault_tell_cut(r->opt.latch, &at, true);
+        return record_fault_tell_cut(r->opt.in.latch, &at, true);
     if (fault)
-        return record_fault_tell(r->opt.latch, &at, fault, record);
-    return latch_fail(r->opt.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
+        return record_fault_tell(r->opt.in.latch, &at, fault, record);
+    return latch_fail(r->opt.in.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
 /* ----------------------------------------------------------- open and close */
@@ -459,7 +460,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
 void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct chunk *first = r->chunks;
-    assert(n <= r->opt.use.text_size);           /* the first chunk has its memory from the beginning */
+    assert(n <= r->opt.in.use.text_size);           /* the first chunk has its memory from the beginning */
     first->filled = first->arrived = n;
     if (n)
         memcpy(first->bytes, bytes, n);
@@ -476,7 +477,7 @@ void chunk_reader_go_on(struct chunk_reader *r, struct byte_buffer *unit, uint64
 
 static int alloc_chunks(struct chunk_reader *r)
 {
-    const struct sam_use *use = &r->opt.use;
+    const struct sam_use *use = &r->opt.in.use;
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
@@ -497,7 +498,7 @@ static void begin(struct chunk_reader *r)
         bam_header_drop_rest(header);
     }
     if (r->opt.inflated)
-        bgzf_source_on_inflated(r->opt.source, r->opt.inflated, r->opt.arg);
+        bgzf_source_on_inflated(r->opt.in.source, r->opt.inflated, r->opt.arg);
 }
 
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options)
@@ -506,14 +507,14 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     if (r) {
         r->opt = *options;
         r->window.more = more;
-        if (r->opt.use.tight)
+        if (r->opt.in.use.tight)
             machine_keep_heaps_small();          /* units longer than a chunk make it larger for a while */
         if (alloc_chunks(r) == 0) {
             begin(r);
             return r;
         }
     }
-    latch_fail(options->latch, "%s: out of memory for its records", options->path);
+    latch_fail(options->in.latch, "%s: out of memory for its records", options->in.path);
     chunk_reader_close(r);
     return NULL;
 }
@@ -521,12 +522,12 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 void chunk_reader_collect(struct chunk_reader *r, struct task_bundle *bundle)
 {
     task_ring_collect(&r->ring, bundle);
-    bgzf_source_collect(r->opt.source, bundle);
+    bgzf_source_collect(r->opt.in.source, bundle);
 }
 
 static void free_buffers(struct chunk_reader *r)
 {
-    for (uint32_t i = 0; r->chunks && i < r->opt.use.n_chunks; i++) {
+    for (uint32_t i = 0; r->chunks && i < r->opt.in.use.n_chunks; i++) {
         struct chunk *c = &r->chunks[i];
         free(c->bytes);
         free(c->head.p);
@@ -550,7 +551,7 @@ void chunk_reader_close(struct chunk_reader *r)
 {
     if (!r)
         return;
-    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.latch);
+    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.in.latch);
     if (read_all)
         free_chunks(r);
     task_ring_close(&r->ring, read_all);

@@ -61,16 +61,21 @@ struct chunk_counts {
     uint64_t made, checksum;     /* records that are listed in what was made; sum of record_checksum(), modulo 2^64 */
 };
 
-struct chunk_reader_options {
-    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it later */
+/* What chunks are made of, for whoever owns a reader. */
+struct chunk_input {
+    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader */
     const struct byte_window *file;  /* what that reads from: it tells the place in the file. NULL: nobody asks */
-    struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
-                                  * they are taken over. NULL: it is not BAM */
-    struct sam_use use;
-    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
+    struct sam_use use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
+};
+
+struct chunk_reader_options {
+    struct chunk_input in;
+    struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
+                                  * they are taken over. NULL: it is not BAM */
+    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
     /* Finds the units in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is
      * recorded in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);

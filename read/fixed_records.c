@@ -96,7 +96,7 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
-        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.rules->base_mods)) {
+        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.wish->rules.base_mods)) {
             if (dropped-- == 0)
                 return FIX_CHANGED;
             continue;
@@ -145,9 +145,9 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     struct record_slice *to = &c->made;
     size_t start = to->records.n;
     uint64_t dropped = 0;
-    if (r->opt.lone && look_for_mate(f, p, n))
+    if (r->opt.wish->lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
-    if (fixmate_template(&f->fixmate, r->opt.rules, p, n, &to->records, &dropped) < 0)
+    if (fixmate_template(&f->fixmate, &r->opt.wish->rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH : FIX_NO_MEMORY;
     c->dropped += dropped;
     return list_made(r, to, start, p, n, dropped);
@@ -278,7 +278,7 @@ static void find_borders(struct seam *s, struct borders *b, const uint8_t *p, si
 static void find_in_block(void *records, const struct bgzf_source_block *block)
 {
     const struct fixed_records *r = records;
-    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    enum stage before = stats_enter(r->opt.in.stats, STAGE_FIND);
     struct record_chain chain = record_search_chain(block->data, block->size, r->n_ref);
     struct block_borders found = {.begin = chain.begin, .inner.end = chain.begin};
     struct seam s = {.name_size = 0};
@@ -287,7 +287,7 @@ static void find_in_block(void *records, const struct bgzf_source_block *block)
     find_borders(&s, &found.inner, block->data, chain.end, 0, NULL);
     found.n = s.n;
     r->blocks[block->slot] = found;
-    stats_leave(r->opt.stats, before, block->size);
+    stats_leave(r->opt.in.stats, before, block->size);
 }
 
 /* Whether it is known where records begin in the p[n] of a chunk. */
@@ -341,20 +341,18 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
 static struct byte_buffer *leave_template(void *records, const struct byte_buffer *carried, uint64_t *n)
 {
     const struct fixed_records *r = records;
-    if (!r->opt.open || r->opt.is_last || r->seam.part || r->seam.is_broken)
+    if (r->opt.is_last || r->seam.part || r->seam.is_broken)
         return NULL;
     for (size_t at = 0; at < carried->n; at += bam_record_said_size(carried->p + at))
         ++*n;
-    return r->opt.open;
+    return &r->opt.wish->open;
 }
 
 /* Takes the template that the input before has left: the seam is as if its records were of this input. */
 static void go_on(struct fixed_records *r)
 {
-    struct byte_buffer *open = r->opt.open;
+    struct byte_buffer *open = &r->opt.wish->open;
     uint64_t n = 0;
-    if (!open)
-        return;
     for (size_t at = 0; at < open->n; at += bam_record_said_size(open->p + at), n++)
         keep_name(&r->seam, open->p + at);
     chunk_reader_go_on(r->chunks, open, n);
@@ -385,7 +383,7 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     const void *lone = f->lone.p;
     if (f->fault)
         return tell(r, f, c);
-    return r->opt.lone ? r->opt.lone(r->opt.lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
+    return r->opt.wish->lone ? r->opt.wish->lone(r->opt.wish->lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
 }
 
 struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
@@ -403,13 +401,8 @@ struct byte_window *fixed_records_window(struct fixed_records *r)
 static int prepare(struct fixed_records *r, struct bam_header *header)
 {
     struct chunk_reader_options how = {
-        .source = r->opt.source,
-        .file = r->opt.file,
+        .in = r->opt.in,
         .header = header,
-        .use = r->opt.use,
-        .path = r->opt.path,
-        .latch = r->opt.latch,
-        .stats = r->opt.stats,
         .cut = cut_templates,
         .arrived = follow_block,
         .inflated = find_in_block,
@@ -419,8 +412,8 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .arg = r,
     };
     r->n_ref = sam_hdr_nref(header->sam);
-    r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
-    r->blocks = calloc(bgzf_source_slots(r->opt.source), sizeof *r->blocks);
+    r->found = calloc(r->opt.in.use.n_chunks, sizeof *r->found);
+    r->blocks = calloc(bgzf_source_slots(r->opt.in.source), sizeof *r->blocks);
     if (!r->found || !r->blocks)
         return -1;
     if (!(r->chunks = chunk_reader_open(&how)))
@@ -437,14 +430,14 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
         if (prepare(r, header) == 0)
             return r;
     }
-    latch_fail(options->latch, "%s: out of memory", options->path);
+    latch_fail(options->in.latch, "%s: out of memory", options->in.path);
     fixed_records_close(r);
     return NULL;
 }
 
 static void free_parts(struct fixed_records *r)
 {
-    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++) {
+    for (uint32_t i = 0; r->found && i < r->opt.in.use.n_chunks; i++) {
         fixmate_free(&r->found[i].fixmate);
         free(r->found[i].lone.p);
     }

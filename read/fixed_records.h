@@ -13,35 +13,32 @@
 
 #include "bam/bam_header.h"
 #include "bam/fixmate.h"
-#include "base/memory_shares.h"
+#include "base/byte_buffer.h"
 #include "read/chunk_reader.h"
 
-struct bgzf_source;
 struct byte_window;
 struct fixed_records;
-struct latch;
-struct stats;
 
 /* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
  * lowest bit tells first mates from second ones; none is 0. Main thread. -1: the error is recorded in the latch. */
 typedef int fixed_lone_fn(void *arg, const uint64_t *lone, size_t n);
 
-struct fixed_records_options {
-    struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
-    const struct byte_window *file;  /* what the input is read from: it tells the place in the file */
-    const struct fixmate_rules *rules;   /* stay the caller's */
-    const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
-                                  * not */
-    struct sam_use use;          /* memory, see memory_plan_merge() */
-    const char *path;            /* for messages */
-    struct byte_buffer *open;    /* all records of the template in which the input before ended, which may go on in this
-                                  * one; it gets those of the last one here. NULL: there is no other input, ... */
-    bool is_last;                /* ... or none behind: it gets nothing */
-    bool collated;               /* records come in another order than in the file */
+/* How records are fixed: as if all inputs were one. */
+struct fix_wish {
+    struct fixmate_rules rules;
     fixed_lone_fn *lone;         /* NULL: nobody asks for them */
     void *lone_arg;
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct byte_buffer open;     /* all records of the template in which an input ended; it may go on in the next one.
+                                  * The owner of the wish frees it */
+};
+
+struct fixed_records_options {
+    struct chunk_input in;       /* the records as they are in the input */
+    struct fix_wish *wish;       /* stays the caller's */
+    const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
+                                  * not */
+    bool is_last;                /* no input goes on with the template in which this one ends */
+    bool collated;               /* records come in another order than in the file */
 };
 
 /* Takes over the records behind the header from `header`. NULL: no memory, and the error is recorded in the latch. */

@@ -120,7 +120,7 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
         return status;
-    if (r->opt.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
+    if (r->opt.in.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
     if (r->marks)
         group_mark_set(to->records.p + start, status == 1);
@@ -136,7 +136,7 @@ static void pass_records(const struct passed_records *r, uint32_t number, struct
         struct bam_verdict verdict = bam_record_check(p + at, n - at, r->n_ref);
         f->broken = verdict.fault;
         f->fault = f->broken ? PASS_BROKEN
-                 : r->opt.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
+                 : r->opt.in.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
                  : pass_record(r, number, c, record, verdict.needs_fix);
         if (f->fault)
             return;
@@ -161,9 +161,9 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 static void find_chain(void *records, const struct bgzf_source_block *block)
 {
     const struct passed_records *r = records;
-    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    enum stage before = stats_enter(r->opt.in.stats, STAGE_FIND);
     r->chains[block->slot] = record_search_chain(block->data, block->size, r->n_ref);
-    stats_leave(r->opt.stats, before, r->opt.merge ? block->size : 0);   /* a sort finds them again, with keys */
+    stats_leave(r->opt.in.stats, before, r->opt.merge ? block->size : 0);   /* a sort finds them again, with keys */
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -258,8 +258,8 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct pass_found *f = &r->found[number];
     if (f->fault)
         return tell(r, f, c);
-    return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.path) < 0
-         ? latch_fail(r->opt.latch, "%s: out of memory", r->opt.path) : 0;
+    return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.in.path) < 0
+         ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
 
 struct byte_window *passed_records_window(struct passed_records *r)
@@ -277,23 +277,18 @@ struct chunk_reader *passed_records_chunks(struct passed_records *r)
 /* With a loan it has more chunks, if all are borrowed that may be. Not with a filter: each takes a copy of it. */
 static uint32_t count_chunks(const struct passed_records *r, const struct chunk_loan *loan)
 {
-    return !loan ? r->opt.use.n_chunks : r->opt.filter ? loan->pool->opt.own_chunks
+    return !loan ? r->opt.in.use.n_chunks : r->opt.filter ? loan->pool->opt.own_chunks
          : loan->pool->opt.own_chunks + loan->pool->opt.borrows;
 }
 
 static int prepare(struct passed_records *r, struct bam_header *header)
 {
     struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
-    r->opt.use.n_chunks = count_chunks(r, loan);
+    r->opt.in.use.n_chunks = count_chunks(r, loan);
     struct chunk_reader_options how = {
-        .source = r->opt.source,
-        .file = r->opt.file,
+        .in = r->opt.in,
         .header = header,
-        .use = r->opt.use,
         .loan = loan,
-        .path = r->opt.path,
-        .latch = r->opt.latch,
-        .stats = r->opt.stats,
         .cut = cut_records,
         .arrived = follow_block,
         .inflated = find_chain,
@@ -304,9 +299,9 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     r->n_ref = sam_hdr_nref(header->sam);
     r->marks = r->opt.merge && sort_rule_takes_marks(r->opt.merge->rule);
     if (r->opt.filter)
-        r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.use.n_chunks);
-    r->found = calloc(r->opt.use.n_chunks, sizeof *r->found);
-    r->chains = calloc(bgzf_source_slots(r->opt.source), sizeof *r->chains);
+        r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.in.use.n_chunks);
+    r->found = calloc(r->opt.in.use.n_chunks, sizeof *r->found);
+    r->chains = calloc(bgzf_source_slots(r->opt.in.source), sizeof *r->chains);
     if (!r->found || !r->chains || (r->opt.filter && !r->filter))
         return -1;
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
@@ -323,7 +318,7 @@ struct passed_records *passed_records_open(const struct passed_records_options *
         if (prepare(r, header) == 0)
             return r;
     }
-    latch_fail(options->latch, "%s: out of memory", options->path);
+    latch_fail(options->in.latch, "%s: out of memory", options->in.path);
     passed_records_close(r);
     return NULL;
 }
@@ -333,7 +328,7 @@ static void free_parts(struct passed_records *r)
     record_filter_free(r->filter);
     record_remap_free(&r->remap);
     name_table_free(&r->told);
-    for (uint32_t i = 0; r->found && i < r->opt.use.n_chunks; i++)
+    for (uint32_t i = 0; r->found && i < r->opt.in.use.n_chunks; i++)
         free(r->found[i].unknown.list.p);
     free(r->found);
     free(r->chains);

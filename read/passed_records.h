@@ -9,17 +9,13 @@
 
 #include "bam/bam_header.h"
 #include "bam/record_remap.h"
-#include "base/memory_shares.h"
 #include "read/chunk_reader.h"
 
-struct bgzf_source;
 struct byte_window;
-struct latch;
 struct passed_records;
 struct record_slice;
 struct ref_regions;
 struct sort_rule;
-struct stats;
 
 /* What a merge wants of an input, beside the remap; all stays the caller's. */
 struct merge_wish {
@@ -31,15 +27,10 @@ struct merge_wish {
 };
 
 struct passed_records_options {
-    struct bgzf_source *source;  /* the records as they are in the input; stays the caller's, who closes it before */
-    const struct byte_window *file;  /* what that reads from: it tells the place in the file */
+    struct chunk_input in;       /* the records as they are in the input */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
     const struct ref_regions *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
     const struct merge_wish *merge;  /* NULL: the records are read by the window */
-    struct sam_use use;          /* memory, see memory_plan_sam() */
-    const char *path;            /* for messages */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
 };
 
 /* Takes over what the records need, which may be nothing, and the records behind the header from `header`. NULL: no

@@ -81,20 +81,20 @@ static int read_window(struct sort_input *in, struct byte_window *window, struct
     return in->source ? 0 : -1;
 }
 
+struct chunk_input sort_input_chunks(const struct sort_input *in)
+{
+    const struct input_options *how = &in->format->opt;
+    return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats};
+}
+
 /* From now on its records come as they pass. */
 static int open_passed(struct sort_input *in)
 {
-    const struct input_options *how = &in->format->opt;
     struct passed_records_options records = {
-        .source = in->source,
-        .file = in->format->window,
+        .in = sort_input_chunks(in),
         .filter = in->format->filter,
         .merge = in->merge,
         .regions = in->by_region ? &in->regions : NULL,
-        .use = how->sam,
-        .path = in->name,
-        .latch = how->latch,
-        .stats = how->stats,
     };
     in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed || in->merge)
@@ -105,20 +105,11 @@ static int open_passed(struct sort_input *in)
 /* From now on they come as fixmate writes them. */
 static int open_fixed(struct sort_input *in)
 {
-    const struct input_options *how = &in->format->opt;
     struct fixed_records_options records = {
-        .source = in->source,
-        .file = in->format->window,
-        .rules = &in->fixes->rules,
-        .use = how->sam,
-        .path = in->name,
-        .collated = in->part && in->part->collated,
-        .open = &in->fixes->open,
+        .in = sort_input_chunks(in),
+        .wish = in->fixes,
         .is_last = in->is_last,
-        .lone = in->fixes->lone,
-        .lone_arg = in->fixes->lone_arg,
-        .latch = how->latch,
-        .stats = how->stats,
+        .collated = in->part && in->part->collated,
     };
     in->fixed = fixed_records_open(&records, &in->header);
     return in->fixed ? read_window(in, fixed_records_window(in->fixed), &in->as_passed) : -1;

@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_header.h"
-#include "bam/fixmate.h"
 #include "bam/record_remap.h"
 #include "bam/ref_regions.h"
-#include "base/byte_buffer.h"
 #include "base/memory_shares.h"
 
 struct bgzf_codec;
 struct bgzf_source;
+struct chunk_input;
+struct fix_wish;
 struct fixed_records;
 struct input_format;
 struct input_part;
@@ -26,14 +26,6 @@ struct latch;
 struct merge_wish;
 struct passed_records;
 struct stats;
-
-/* How records are fixed: as if all inputs were one. */
-struct fix_wish {
-    struct fixmate_rules rules;
-    int (*lone)(void *arg, const uint64_t *lone, size_t n);  /* this and the next: as in fixed_records_options */
-    void *lone_arg;
-    struct byte_buffer open;     /* the template in which an input ended, until the next one begins; its owner's */
-};
 
 struct sort_input {
     const char *name;            /* for messages */
@@ -108,6 +100,9 @@ int sort_input_choose(struct sort_input *input, struct ref_regions *regions, con
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
  * is recorded in the latch. */
 int sort_input_begin(struct sort_input *input);
+
+/* What is read of an input that has buffers, for chunks of its records. */
+struct chunk_input sort_input_chunks(const struct sort_input *input);
 
 /* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
 void sort_input_end(struct sort_input *input);
