@@ -24,24 +24,26 @@ static void work(void *fixed)
     const struct chunk_counts *in = chunk_reader_counts(chunks);
     struct record_list list;
     int found;
-    stats_phase(f->stats, PHASE_WRITE);
-    if (written_header(f->to, f->in.each->header.sam, NULL, false, false) < 0)
+    stats_phase(f->d->stats, PHASE_WRITE);
+    if (written_header(&f->d->out, f->in.each->header.sam, NULL, false, false) < 0)
         return;
     while ((found = fixed_next(f, &list)) > 0)
-        if (record_sink_put(f->sink, &list) < 0)
+        if (record_sink_put(f->d->out.sink, &list) < 0)
             return;
     if (found == 0 && chunk_reader_compare(chunks) == 0)
-        written_finish(f->to, in->made, in->checksum);
+        written_finish(&f->d->out, in->made, in->checksum);
 }
 
 int bam_fixmate(const struct fixmate_opts *opts)
 {
-    struct fixed f = {0};
-    struct driver d = {.latch = &f.latch, .progress = &f.progress};
+    struct latch latch = {0};
+    struct progress progress = {.on = false};
+    struct driver d = {.latch = &latch, .progress = &progress};
+    struct fixed f = {.d = &d};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &f.latch) == 0 && fixed_open(&f, opts, &d.out) == 0)
+    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
     uint64_t records = f.records ? chunk_reader_counts(fixed_records_chunks(f.records))->made : 0;
     fixed_finish(&f);
-    return driver_end(&d, f.stats, records);
+    return driver_end(&d, records);
 }

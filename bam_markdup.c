@@ -16,7 +16,7 @@
 static void work(void *marked)
 {
     struct marked *m = marked;
-    stats_phase(m->stats, PHASE_WRITE);
+    stats_phase(m->d->stats, PHASE_WRITE);
     if (marked_begin(m) == 0 && marking_run(&m->marking) == 0 && marked_compare(m) == 0)
         marking_end(&m->marking);
 }
@@ -24,12 +24,13 @@ static void work(void *marked)
 int bam_markdup(const struct markdup_opts *opts)
 {
     struct latch latch = {0};
-    struct marked m = {.latch = &latch};
-    struct driver d = {.latch = &latch, .progress = &m.progress};
+    struct progress progress = {.on = false};
+    struct driver d = {.latch = &latch, .progress = &progress};
+    struct marked m = {.d = &d};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts, &d.out) == 0)
+    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
     uint64_t records = marking_count(&m.marking);
     marked_finish(&m);
-    return driver_end(&d, m.stats, records);
+    return driver_end(&d, records);
 }

@@ -26,14 +26,14 @@ static int merge_and_write(struct merged *m)
 {
     struct record_list list;
     int found;
-    stats_phase(m->stats, PHASE_WRITE);
+    stats_phase(m->d->stats, PHASE_WRITE);
     const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
-    if (written_header(m->to, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0)
+    if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0)
         return -1;
     while ((found = merged_next(m, &list)) > 0)
-        if (record_sink_put(m->sink, &list) < 0)
+        if (record_sink_put(m->d->out.sink, &list) < 0)
             return -1;
-    if (found < 0 || merged_compare(m) < 0 || written_finish(m->to, merged_count(m), merged_checksum(m)) < 0)
+    if (found < 0 || merged_compare(m) < 0 || written_finish(&m->d->out, merged_count(m), merged_checksum(m)) < 0)
         return -1;
     merged_end(m);
     return 0;
@@ -44,18 +44,16 @@ static void work(void *merged)
     merge_and_write(merged);
 }
 
-static void run(struct merged *m, struct driver *d, const struct merge_opts *opts)
+static void run(struct merged *m, const struct merge_opts *opts)
 {
-    d->latch = &m->latch;
-    d->progress = &m->progress;
-    if (!latch_tripped(&m->latch) && merged_open(m, opts, &d->out) == 0)
-        driver_run(d, &opts->common, &m->inputs.in, work, m);
+    if (merged_open(m, opts) == 0)
+        driver_run(m->d, &opts->common, &m->inputs.in, work, m);
 }
 
 /* What the report tells of --copy-blocks. */
 static struct report_copied copied(const struct merged *m)
 {
-    struct copied_count count = record_sink_copied(m->sink);
+    struct copied_count count = record_sink_copied(m->d->out.sink);
     const char *none = merged_copies_none(m->opts);
     return (struct report_copied){
         .asked = m->opts->common.out.copies,
@@ -65,43 +63,51 @@ static struct report_copied copied(const struct merged *m)
     };
 }
 
-static int finish(struct merged *m, struct driver *d)
+static int finish(struct merged *m)
 {
+    struct driver *d = m->d;
     uint64_t records = merged_count(m);
-    bool is_whole = !latch_tripped(&m->latch);
+    bool is_whole = !latch_tripped(d->latch);
     struct report_input *inputs = is_whole ? merged_report(m) : NULL;
     d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};
     d->report.copied = is_whole ? copied(m) : (struct report_copied){.asked = false};
     merged_finish(m);
-    int status = driver_end(d, m->stats, records);
+    int status = driver_end(d, records);
     free(inputs);
     return status;
 }
 
 int bam_merge(const struct merge_opts *opts)
 {
-    struct merged m = {0};
-    struct driver d = {0};
+    struct latch latch = {0};
+    struct progress progress = {.on = false};
+    struct driver d = {.latch = &latch, .progress = &progress};
+    struct merged m = {.d = &d};
     machine_share_heaps();
-    sort_report_open(&d.report, &opts->common.report, &m.latch);
-    run(&m, &d, opts);
-    return finish(&m, &d);
+    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0)
+        run(&m, opts);
+    return finish(&m);
 }
 
 int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
 {
-    struct merged m = {0};
+    struct latch latch = {0};
+    struct progress progress = {.on = false};
+    struct merged m = {.d = d};
     struct merge_opts merge = {.common = *opts, .sorts = true};
     const char *why = merged_copies_none(&merge);
     merge.common.n_temp_prefixes = 0;
     if (!why) {
-        run(&m, d, &merge);
+        d->latch = &latch;
+        d->progress = &progress;
+        run(&m, &merge);
         if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
-            return finish(&m, d);
+            return finish(&m);
         merged_finish(&m);
-        stats_free(m.stats);
+        progress_end(&progress, false);
+        stats_free(d->stats);
     }
-    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : m.latch.message);
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : latch.message);
     d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
     d->out = (struct written){0};
     return -1;

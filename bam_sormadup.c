@@ -183,5 +183,6 @@ int bam_sormadup(const struct sormadup_opts *opts)
     marking_close(&c.marking);
     sorted_source_close(&c.source);
     lone_mates_close(c.lone);
-    return driver_end(&d, s->stats, records);
+    d.stats = s->stats;
+    return driver_end(&d, records);
 }

@@ -282,7 +282,8 @@ static int sort(const struct sort_opts *opts, struct driver *d, struct sorted *s
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     sorted_finish(s, n_threads);
-    return driver_end(d, s->stats, records);     /* the finish is in the report */
+    d->stats = s->stats;
+    return driver_end(d, records);               /* the finish is in the report */
 }
 
 int bam_sort(const struct sort_opts *opts)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "base/latch.h"
 #include "base/message.h"
-#include "base/progress.h"
+#include "base/stats.h"
 #include "base/task_ring.h"
 #include "plan/driver.h"
 #include "plan/sort_limits.h"
@@ -25,6 +24,18 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
+int driver_open(struct driver *d, const struct sort_opts *opts, const struct memory_rings *rings)
+{
+    if (!(d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report))))
+        return latch_fail(d->latch, "out of memory");
+    stats_phase(d->stats, PHASE_OPEN);
+    progress_start(d->progress, opts->progress, d->stats);
+    if (written_open(&d->out, &opts->out, rings, sort_opts_input(opts), d->latch, d->stats) < 0)
+        return -1;
+    record_sink_set_progress(d->out.sink, d->progress);
+    return 0;
+}
+
 int driver_run(struct driver *d, const struct sort_opts *opts, const struct sort_inputs *inputs, void (*work)(void *),
                void *arg)
 {
@@ -37,12 +48,23 @@ int driver_run(struct driver *d, const struct sort_opts *opts, const struct sort
     return n_threads;
 }
 
-int driver_end(struct driver *d, struct stats *stats, uint64_t records)
+void driver_finish(struct driver *d)
 {
-    if (stats && !latch_tripped(d->latch))
-        sort_report_write(&d->report, stats, records, d->latch);
+    stats_phase(d->stats, PHASE_FINISH);
+    if (!latch_tripped(d->latch))
+        written_commit(&d->out);
+    written_close(&d->out);
+}
+
+int driver_end(struct driver *d, uint64_t records)
+{
+    stats_stop(d->stats);
+    if (d->stats)
+        progress_end(d->progress, !latch_tripped(d->latch));
+    if (d->stats && !latch_tripped(d->latch))
+        sort_report_write(&d->report, d->stats, records, d->latch);
     sort_report_close(&d->report);
-    stats_free(stats);
+    stats_free(d->stats);
     latch_reraise();
     if (!latch_tripped(d->latch))
         return EXIT_SUCCESS;

@@ -3,15 +3,17 @@
 #ifndef DRIVER_H
 #define DRIVER_H
 
+#include "base/latch.h"
+#include "base/progress.h"
 #include "report/sort_report.h"
 #include "write/written.h"
 
-struct progress;
 struct sort_inputs;
 struct sort_opts;
 
 struct driver {
-    struct latch *latch;         /* of the first half, as the next one */
+    struct latch *latch;         /* this and the next two serve both halves; a sort has stats of its own first */
+    struct stats *stats;
     struct progress *progress;
     struct written out;
     struct sort_report report;
@@ -20,12 +22,21 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
 };
 
+/* Of a command other than a sort: begins the stats and the line of progress, and opens the second half. -1: the error is
+ * recorded in the latch; finish and end it all the same. */
+int driver_open(struct driver *driver, const struct sort_opts *opts, const struct memory_rings *rings);
+
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
 int driver_run(struct driver *driver, const struct sort_opts *opts, const struct sort_inputs *inputs,
                void (*work)(void *arg), void *arg);
 
-/* Writes the reports, if all went well. Call it when both halves are finished. Prints what went wrong. Frees the stats,
- * which may be NULL. The result is the exit status. Does not return if a signal ended the work. */
-int driver_end(struct driver *driver, struct stats *stats, uint64_t records);
+/* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes the second half. Call it
+ * behind the parallel region. */
+void driver_finish(struct driver *driver);
+
+/* Ends the line of progress. Writes the reports, if all went well. Call it when both halves are finished. Prints what
+ * went wrong. Frees the stats, which may be NULL. The result is the exit status. Does not return if a signal ended the
+ * work. */
+int driver_end(struct driver *driver, uint64_t records);
 
 #endif

@@ -6,7 +6,6 @@
 #include "plan/fixed.h"
 #include "plan/fixmate_opts.h"
 #include "plan/sort_memory.h"
-#include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -21,20 +20,20 @@ static const struct sort_opts *common(const struct fixed *f)
 static int check_order(struct fixed *f)
 {
     int sorted = bam_header_says(f->in.each->header.sam, "coordinate");
-    return sorted < 0 ? latch_fail(&f->latch, "out of memory for the header")
-         : sorted > 0 ? latch_fail(&f->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
+    return sorted < 0 ? latch_fail(f->d->latch, "out of memory for the header")
+         : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
                                    "written; use samtools collate or sort -n first", sort_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)
 {
     const struct sort_opts *o = common(f);
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, &f->latch, f->stats);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
     if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
     f->wish.rules = f->opts->rules;
     f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
-    return f->lengths ? 0 : latch_fail(&f->latch, "out of memory");
+    return f->lengths ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
 /* Where the command line limits nothing, more than the usual is taken. */
@@ -42,7 +41,7 @@ static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
     struct output_use output = written_use(&common(f)->out, f->in.each->header.sam, &f->rings);
-    return sort_memory_plan(&plan, &f->rings, common(f), &f->in, output, &f->latch);
+    return sort_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->latch);
 }
 
 static int open_records(struct fixed *f)
@@ -53,28 +52,19 @@ static int open_records(struct fixed *f)
         .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
     };
-    struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .latch = &f->latch};
+    struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .latch = f->d->latch};
     if (!(f->records = fixed_records_open(&how, &f->in.each->header)))
         return -1;
     return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_chunks(f->records), &slices);
 }
 
-int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written *to)
+int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     f->opts = opts;
-    f->to = to;
-    if (!(f->stats = stats_new(o->n_threads, sort_report_detail(&o->report))))
-        return latch_fail(&f->latch, "out of memory");
-    stats_phase(f->stats, PHASE_OPEN);
-    progress_start(&f->progress, o->progress, f->stats);
     f->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
-    if (written_open(to, &o->out, &f->rings, sort_opts_input(o), &f->latch, f->stats) < 0)
-        return -1;
-    f->sink = to->sink;
-    record_sink_set_progress(f->sink, &f->progress);
-    return open_input(f) < 0 || check_memory(f) < 0 || written_prepare(to, f->in.each->header.sam, NULL) < 0 ? -1
-         : open_records(f);
+    return driver_open(f->d, o, &f->rings) < 0 || open_input(f) < 0 || check_memory(f) < 0
+        || written_prepare(&f->d->out, f->in.each->header.sam, NULL) < 0 ? -1 : open_records(f);
 }
 
 /* ------------------------------------------------------------------ records */
@@ -83,16 +73,16 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts, struct written 
 static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;
-    sliced_input_free(&f->slices, record_sink_passed_of, f->sink);
-    return sliced_input_advance(&f->slices) < 0 || latch_tripped(&f->latch) || f->slices.ended
+    sliced_input_free(&f->slices, record_sink_passed_of, f->d->out.sink);
+    return sliced_input_advance(&f->slices) < 0 || latch_tripped(f->d->latch) || f->slices.ended
         || f->slices.left < f->slices.made;
 }
 
 static bool help(void *fixed)
 {
     struct fixed *f = fixed;
-    record_sink_make_task(f->sink);
-    return record_sink_help(f->sink) || sliced_input_help(&f->slices);
+    record_sink_make_task(f->d->out.sink);
+    return record_sink_help(f->d->out.sink) || sliced_input_help(&f->slices);
 }
 
 static int list_records(struct fixed *f, const struct record_slice *s)
@@ -100,7 +90,7 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     if (s->n > f->max) {
         struct record_ref *records = realloc(f->list.records, s->n * sizeof *records);
         if (!records)
-            return latch_fail(&f->latch, "%s: out of memory", sort_opts_input(common(f)));
+            return latch_fail(f->d->latch, "%s: out of memory", sort_opts_input(common(f)));
         f->list.records = records;
         f->max = s->n;
     }
@@ -115,11 +105,11 @@ int fixed_next(struct fixed *f, struct record_list *list)
 {
     struct sliced_input *slices = &f->slices;
     if (f->is_out)                               /* it is in the sink by now */
-        sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->sink));
+        sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
     f->is_out = false;
-    progress_tick(&f->progress);
-    task_wait(is_made, help, f, f->stats);
-    if (latch_tripped(&f->latch))
+    progress_tick(f->d->progress);
+    task_wait(is_made, help, f, f->d->stats);
+    if (latch_tripped(f->d->latch))
         return -1;
     if (slices->left == slices->made)
         return 0;
@@ -132,16 +122,10 @@ int fixed_next(struct fixed *f, struct record_list *list)
 
 void fixed_finish(struct fixed *f)
 {
-    stats_phase(f->stats, PHASE_FINISH);
-    if (!latch_tripped(&f->latch))
-        written_commit(f->to);
-    written_close(f->to);
+    driver_finish(f->d);
     sliced_input_close(&f->slices);
     sort_inputs_close(&f->in);
     fixed_records_close(f->records);
     free(f->list.records);
     free(f->lengths);
-    stats_stop(f->stats);
-    if (f->stats)
-        progress_end(&f->progress, !latch_tripped(&f->latch));
 }

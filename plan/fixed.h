@@ -4,25 +4,18 @@
 #ifndef FIXED_H
 #define FIXED_H
 
-#include "base/latch.h"
 #include "base/memory_shares.h"
-#include "base/progress.h"
+#include "plan/driver.h"
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
 #include "read/sort_input.h"
 #include "write/record_list.h"
 
 struct fixmate_opts;
-struct stats;
-struct written;
 
 struct fixed {
+    struct driver *d;            /* it has the other half */
     const struct fixmate_opts *opts;
-    struct latch latch;          /* this and the next two serve both halves */
-    struct stats *stats;
-    struct progress progress;
-    struct written *to;          /* the other half ... */
-    struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
     struct sort_inputs in;       /* one */
     struct fix_wish wish;
@@ -34,16 +27,14 @@ struct fixed {
     size_t max;                  /* records the list has room for */
 };
 
-/* Opens input and output. Both halves are zero; only the latch may be in use. -1: the error is recorded in the latch;
- * close it all the same. */
-int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts, struct written *to);
+/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
+int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 
 /* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
  * -1: failed. Call it on the main thread of the team. */
 int fixed_next(struct fixed *fixed, struct record_list *list);
 
-/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
- * stats, which stay. Call it behind the parallel region. */
+/* Finishes the other half, and closes this one: see driver_finish(). */
 void fixed_finish(struct fixed *fixed);
 
 #endif

@@ -321,7 +321,8 @@ struct forecast forecast_markdup(const struct markdup_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     struct forecast f = begin(FORECAST_MARKDUP, o);
-    struct marked m = {.latch = &f.latch};
+    struct driver d = {.latch = &f.latch};
+    struct marked m = {.d = &d};
     f.keeps = opts->others;
     if (!all_files(o)) {
         struct memory_rings rings = marked_rings(o);

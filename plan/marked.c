@@ -6,7 +6,6 @@
 #include "plan/marked.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_memory.h"
-#include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -19,7 +18,7 @@ static const struct sort_opts *common(const struct marked *m)
 
 static int out_of_memory(struct marked *m)
 {
-    return latch_fail(m->latch, "%s: out of memory", sort_opts_input(common(m)));
+    return latch_fail(m->d->latch, "%s: out of memory", sort_opts_input(common(m)));
 }
 
 /* As samtools, which looks no further than the header. */
@@ -28,7 +27,7 @@ static int check_order(struct marked *m)
     int by_name = bam_header_says(m->sam, "queryname");
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
-    return latch_fail(m->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
+    return latch_fail(m->d->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
                       "use samtools sort first", sort_opts_input(common(m)));
 }
 
@@ -43,7 +42,7 @@ static int take_header(void *marked, struct sort_input *in)
 static int open_input(struct marked *m)
 {
     const struct sort_opts *o = common(m);
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->latch, m->stats);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
     how.join = take_header;
     if (sort_inputs_open(&m->in, &how) < 0)
         return -1;
@@ -110,8 +109,8 @@ static int open_marking(struct marked *m)
 {
     const struct sort_opts *o = common(m);
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->latch) < 0
-        || written_prepare(m->to, m->sam, NULL) < 0)
+    if (sort_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
+        || written_prepare(&m->d->out, m->sam, NULL) < 0)
         return -1;
     struct marking_options how = {
         .opts = m->opts,
@@ -120,33 +119,24 @@ static int open_marking(struct marked *m)
         .n_threads = m->rings.job.n_threads,
         .slice_size = m->rings.sam.records_size,
         .left = left_by(&plan),
-        .to = m->to,
-        .progress = &m->progress,
-        .latch = m->latch,
-        .stats = m->stats,
+        .to = &m->d->out,
+        .progress = m->d->progress,
+        .latch = m->d->latch,
+        .stats = m->d->stats,
     };
     return marking_open(&m->marking, &how);
 }
 
-int marked_open(struct marked *m, const struct markdup_opts *opts, struct written *to)
+int marked_open(struct marked *m, const struct markdup_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
     m->opts = opts;
-    m->to = to;
-    if (!(m->stats = stats_new(o->n_threads, sort_report_detail(&o->report))))
-        return latch_fail(m->latch, "out of memory");
-    stats_phase(m->stats, PHASE_OPEN);
-    progress_start(&m->progress, o->progress, m->stats);
-    m->rings = marked_rings(o);
-    if (written_open(to, &o->out, &m->rings, sort_opts_input(o), m->latch, m->stats) < 0)
-        return -1;
-    record_sink_set_progress(to->sink, &m->progress);
-    return open_input(m) < 0 ? -1 : open_marking(m);
+    m->rings = marked_rings(&opts->common);
+    return driver_open(m->d, &opts->common, &m->rings) < 0 || open_input(m) < 0 ? -1 : open_marking(m);
 }
 
 int marked_begin(struct marked *m)
 {
-    return written_header(m->to, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
+    return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
 }
 
 int marked_compare(const struct marked *m)
@@ -154,7 +144,7 @@ int marked_compare(const struct marked *m)
     const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
     const struct chunk_counts *in = chunk_reader_counts(chunks);
     return chunk_reader_compare(chunks) < 0 ? -1
-         : written_compare(m->to, in->made, in->checksum, marking_count(&m->marking), m->checksum);
+         : written_compare(&m->d->out, in->made, in->checksum, marking_count(&m->marking), m->checksum);
 }
 
 void marked_look_end(struct marked *m)
@@ -165,13 +155,7 @@ void marked_look_end(struct marked *m)
 
 void marked_finish(struct marked *m)
 {
-    stats_phase(m->stats, PHASE_FINISH);
-    if (!latch_tripped(m->latch))
-        written_commit(m->to);
-    written_close(m->to);
+    driver_finish(m->d);
     marking_close(&m->marking);
     marked_look_end(m);
-    stats_stop(m->stats);
-    if (m->stats)
-        progress_end(&m->progress, !latch_tripped(m->latch));
 }

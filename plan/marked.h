@@ -4,24 +4,18 @@
 #ifndef MARKED_H
 #define MARKED_H
 
-#include "base/latch.h"
 #include "base/memory_shares.h"
-#include "base/progress.h"
+#include "plan/driver.h"
 #include "plan/marking.h"
 #include "read/passed_records.h"
 #include "read/sort_input.h"
 
 struct markdup_opts;
 struct memory_plan;
-struct stats;
-struct written;
 
 struct marked {
+    struct driver *d;            /* it has the other half */
     const struct markdup_opts *opts;
-    struct latch *latch;         /* the caller's; this and the next two serve both halves */
-    struct stats *stats;
-    struct progress progress;
-    struct written *to;          /* the other half */
     struct memory_rings rings;
     struct sort_inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
@@ -31,7 +25,7 @@ struct marked {
     uint64_t checksum;           /* sum of record_checksum() over the records that it took, modulo 2^64 */
 };
 
-/* Opens the input alone, for a forecast. `marked` is zero, but for the latch. -1: the error is recorded in the latch.
+/* Opens the input alone, for a forecast. All but `d` is zero, of which the latch is used. -1: the error is recorded in the latch.
  * Either way, marked_look_end() closes it, and gives the memory back. */
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
@@ -42,9 +36,8 @@ struct memory_rings marked_rings(const struct sort_opts *opts);
 /* Bytes for records that wait, with this plan. */
 size_t marked_room(const struct memory_plan *plan);
 
-/* Opens input and output. Both halves are zero, but for the latch. -1: the error is recorded in the latch; close it all
- * the same. */
-int marked_open(struct marked *marked, const struct markdup_opts *opts, struct written *to);
+/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
+int marked_open(struct marked *marked, const struct markdup_opts *opts);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);
@@ -52,8 +45,7 @@ int marked_begin(struct marked *marked);
 /* All are marked: what was read came there. -1: as above. */
 int marked_compare(const struct marked *marked);
 
-/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
- * stats, which stay. Call it behind the parallel region. */
+/* Finishes the other half, and closes this one: see driver_finish(). */
 void marked_finish(struct marked *marked);
 
 #endif

@@ -17,7 +17,6 @@
 #include "read/input_format.h"
 #include "read/read_ahead.h"
 #include "report/report.h"
-#include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -50,7 +49,7 @@ static int prepare_order(struct merged *m)
 {
     const struct sort_opts *o = &m->opts->common;
     if (!(m->rule = sort_rule_new(&o->order, m->inputs.sam)))
-        return latch_fail(&m->latch, "out of memory");
+        return latch_fail(m->d->latch, "out of memory");
     if (m->inputs.in.n_converted && far_pos_fits(&o->out.format))
         sort_rule_expect_far(m->rule);
     if (m->opts->groups_by_file)
@@ -59,7 +58,7 @@ static int prepare_order(struct merged *m)
     m->in_order = true;
     /* What CRAM must know of records before the first one is written (write/cram_settings.h), is not known yet. */
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
-        return latch_fail(&m->latch, "out of memory");
+        return latch_fail(m->d->latch, "out of memory");
     return 0;
 }
 
@@ -67,7 +66,7 @@ static int prepare_order(struct merged *m)
 static int give_up(struct merged *m, const char *why)
 {
     m->gave_up = true;
-    return latch_fail(&m->latch, "%s", why);
+    return latch_fail(m->d->latch, "%s", why);
 }
 
 /* Where the command line limits nothing, more than the usual is taken. */
@@ -77,7 +76,7 @@ static int check_memory(struct merged *m)
     const struct sort_opts *o = &m->opts->common;
     struct output_use output = written_use(&o->out, m->inputs.sam, &m->rings);
     if (!m->opts->sorts)
-        return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, &m->latch);
+        return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
     plan = sort_memory_plan_any(&m->rings, o, &m->inputs.in, output);
     return memory_plan_takes(&plan) <= m->rings.job.all ? 0
          : give_up(m, "a merge takes more memory than there is");
@@ -97,26 +96,18 @@ static int check_inputs(struct merged *m)
     return none ? give_up(m, none) : 0;
 }
 
-int merged_open(struct merged *m, const struct merge_opts *opts, struct written *to)
+int merged_open(struct merged *m, const struct merge_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
     m->opts = opts;
-    m->to = to;
-    if (!(m->stats = stats_new(o->n_threads, sort_report_detail(&o->report))))
-        return latch_fail(&m->latch, "out of memory");
-    stats_phase(m->stats, PHASE_OPEN);
-    progress_start(&m->progress, o->progress, m->stats);
     m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
-    if (written_open(to, &o->out, &m->rings, sort_opts_input(o), &m->latch, m->stats) < 0)
-        return -1;
-    m->sink = to->sink;
-    record_sink_set_progress(m->sink, &m->progress);
-    if (merge_inputs_open(&m->inputs, opts, &m->rings, &m->latch, m->stats) < 0 || check_inputs(m) < 0
+    if (driver_open(m->d, o, &m->rings) < 0
+        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->stats) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0
-        || written_prepare(to, m->inputs.sam, sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
+        || written_prepare(&m->d->out, m->inputs.sam, sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
         return -1;
     m->n = m->inputs.in.n;
-    return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(&m->latch, "out of memory");
+    return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(m->d->latch, "out of memory");
 }
 
 /* -------------------------------------------------------- runs of the merge */
@@ -124,10 +115,10 @@ int merged_open(struct merged *m, const struct merge_opts *opts, struct written 
 /* Warns once, of the first record in all inputs that was found where it does not belong. */
 static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
 {
-    record_sink_forget_order(m->sink);
+    record_sink_forget_order(m->d->out.sink);
     if (m->opts->sorts) {
         m->gave_up = true;
-        latch_fail(&m->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
+        latch_fail(m->d->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
                    (unsigned long long)input->fallen);
     } else if (m->in_order)
         message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
@@ -148,7 +139,7 @@ static void end_input(void *merged, uint32_t number)
 static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
-    sliced_input_free(input, record_sink_passed_of, m->sink);
+    sliced_input_free(input, record_sink_passed_of, m->d->out.sink);
     if (sliced_input_advance(input) == 0 && input->fallen)
         warn_of_fallen(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
@@ -178,8 +169,8 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     bool is_ready = sliced_input_ready(input, slice);
     /* There is always room for the slices of one range, and one more. */
     if (input->is_awaited ? is_ready : idle && !is_ready)
-        sliced_input_await(input, !is_ready, stats_wall(m->stats));
-    return is_ready && !latch_tripped(&m->latch);
+        sliced_input_await(input, !is_ready, stats_wall(m->d->stats));
+    return is_ready && !latch_tripped(m->d->latch);
 }
 
 static struct merge_source slice(const void *merged, size_t run, size_t number)
@@ -191,7 +182,7 @@ static struct merge_source slice(const void *merged, size_t run, size_t number)
 static int leave(void *merged, size_t run, size_t number)
 {
     struct merged *m = merged;
-    sliced_input_leave(&m->each[run], number, record_sink_mark(m->sink));
+    sliced_input_leave(&m->each[run], number, record_sink_mark(m->d->out.sink));
     return 0;
 }
 
@@ -201,7 +192,7 @@ static void refill(void *merged)
     enum { LEAST_AT_ONCE = 16, SHARE_AT_ONCE = 4 };
     struct merged *m = merged;
     size_t share = m->n / SHARE_AT_ONCE, most = share > LEAST_AT_ONCE ? share : LEAST_AT_ONCE;
-    for (size_t i = 0; i < m->n && i < most && !latch_tripped(&m->latch); i++) {
+    for (size_t i = 0; i < m->n && i < most && !latch_tripped(m->d->latch); i++) {
         m->refilled = (m->refilled + 1) % m->n;
         advance(m, &m->each[m->refilled]);
     }
@@ -212,7 +203,7 @@ static bool help(void *merged)
 {
     struct merged *m = merged;
     refill(m);
-    for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++) {
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++) {
         m->helped = (m->helped + 1) % m->n;
         if (sliced_input_help(&m->each[m->helped]))
             return true;
@@ -227,9 +218,9 @@ static bool is_begun(void *merged)
 {
     struct merged *m = merged;
     bool begun = true;
-    for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++)
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++)
         begun &= ready(m, i, 0, false) || m->each[i].ended;
-    return begun || latch_tripped(&m->latch);
+    return begun || latch_tripped(m->d->latch);
 }
 
 /* Slices that each input has whatever the others have. */
@@ -249,7 +240,7 @@ static int open_pool(struct merged *m)
         .n_shared = rings->n_shared,
         .records_size = rings->sam.records_size,
     };
-    return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(&m->latch, "out of memory");
+    return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
 }
 
 /* Whether beginning it concerns no other input, and no thread or function of htslib. */
@@ -274,12 +265,12 @@ static void begin_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;
     struct sliced_input *input = &m->each[number];
-    struct sliced_input_options how = {m->rings.n_slices, NULL, m->compares, &m->latch};
+    struct sliced_input_options how = {m->rings.n_slices, NULL, m->compares, m->d->latch};
     if (m->rings.n_shared > 0) {
         how.pool = &m->pool;
         how.n_slices = own_slices(m) + m->rings.borrows;
     }
-    if (input->in || latch_tripped(&m->latch))
+    if (input->in || latch_tripped(m->d->latch))
         return;
     input->wish.lengths = m->lengths;
     input->wish.learns = number == 0 && m->compares ? m->rule : NULL;
@@ -293,18 +284,18 @@ static int begin_inputs(struct merged *m)
     struct task_ring_options begins = {(uint32_t)m->n, m->rings.job.n_threads, true, begin_input, m, false};
     struct task_ring_options ends = {(uint32_t)m->n, 0, false, end_input, m, false};
     if (task_ring_open(&m->begins, &begins) < 0 || task_ring_open(&m->ends, &ends) < 0)
-        return latch_fail(&m->latch, "out of memory");
+        return latch_fail(m->d->latch, "out of memory");
     if (open_pool(m) < 0)
         return -1;
     for (uint32_t i = 0; i < m->n; i++)
         if (!begins_alone(&m->inputs.in.each[i]))
             begin_input(m, i);
     task_ring_hand_out_all(&m->begins);
-    task_ring_take_all(&m->begins, m->stats);
-    if (latch_tripped(&m->latch))
+    task_ring_take_all(&m->begins, m->d->stats);
+    if (latch_tripped(m->d->latch))
         return -1;
-    task_wait(is_begun, help, m, m->stats);
-    return latch_tripped(&m->latch) ? -1 : 0;
+    task_wait(is_begun, help, m, m->d->stats);
+    return latch_tripped(m->d->latch) ? -1 : 0;
 }
 
 int merged_begin(struct merged *m)
@@ -326,13 +317,13 @@ int merged_begin(struct merged *m)
             .refill = refill,
             .help = help,
         },
-        .sink = m->sink,
+        .sink = m->d->out.sink,
         .n_ranges = m->rings.merge_ranges,
         .n_spare = m->rings.merge_spare,
         .n_records = m->rings.merge_records,
         .n_threads = m->opts->common.n_threads,
-        .latch = &m->latch,
-        .stats = m->stats,
+        .latch = m->d->latch,
+        .stats = m->d->stats,
     };
     if (begin_inputs(m) < 0)
         return -1;
@@ -341,7 +332,7 @@ int merged_begin(struct merged *m)
 
 int merged_next(struct merged *m, struct record_list *list)
 {
-    progress_tick(&m->progress);
+    progress_tick(m->d->progress);
     int found = merge_ring_next(m->ring, list);
     task_bundle_submit(&m->tasks);
     return found;
@@ -349,9 +340,9 @@ int merged_next(struct merged *m, struct record_list *list)
 
 void merged_end(struct merged *m)
 {
-    for (size_t i = 0; i < m->n && !latch_tripped(&m->latch); i++)
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++)
         advance(m, &m->each[i]);
-    if (!latch_tripped(&m->latch))
+    if (!latch_tripped(m->d->latch))
         chunk_pool_end(&m->pool);
 }
 
@@ -401,10 +392,7 @@ uint64_t merged_checksum(const struct merged *m)
 
 void merged_finish(struct merged *m)
 {
-    stats_phase(m->stats, PHASE_FINISH);
-    if (!latch_tripped(&m->latch))
-        written_commit(m->to);
-    written_close(m->to);
+    driver_finish(m->d);
     merge_ring_close(m->ring);
     for (size_t i = 0; m->each && i < m->n; i++)
         sliced_input_close(&m->each[i]);
@@ -415,7 +403,4 @@ void merged_finish(struct merged *m)
     task_ring_close(&m->ends, false);
     free(m->lengths);
     sort_rule_free(m->rule);
-    stats_stop(m->stats);
-    if (m->stats)
-        progress_end(&m->progress, !latch_tripped(&m->latch));
 }

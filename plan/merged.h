@@ -4,10 +4,9 @@
 #ifndef MERGED_H
 #define MERGED_H
 
-#include "base/latch.h"
 #include "base/memory_shares.h"
-#include "base/progress.h"
 #include "base/task_ring.h"
+#include "plan/driver.h"
 #include "plan/merge_inputs.h"
 #include "read/sliced_input.h"
 
@@ -15,15 +14,10 @@ struct merge_opts;
 struct merge_ring;
 struct record_list;
 struct report_input;
-struct written;
 
 struct merged {
+    struct driver *d;            /* it has the other half */
     const struct merge_opts *opts;
-    struct latch latch;          /* this and the next two serve both halves */
-    struct stats *stats;
-    struct progress progress;
-    struct written *to;          /* the other half ... */
-    struct record_sink *sink;    /* ... and its sink */
     struct memory_rings rings;
     struct merge_inputs inputs;
     struct sliced_input *each;   /* of the inputs; NULL: not yet */
@@ -41,9 +35,9 @@ struct merged {
     struct merge_ring *ring;
 };
 
-/* Opens inputs and output, and joins the headers. Both halves are zero; only the latch may be in use. -1: the error is
- * recorded in the latch; close it all the same. */
-int merged_open(struct merged *merged, const struct merge_opts *opts, struct written *to);
+/* Opens inputs and output, and joins the headers. All but `d` is zero. -1: the error is recorded in the latch; finish it
+ * all the same. */
+int merged_open(struct merged *merged, const struct merge_opts *opts);
 
 /* Why --copy-blocks copies none, as far as that is known before the inputs are opened; NULL: it may copy some. A
  * constant string. */
@@ -72,8 +66,7 @@ uint64_t merged_checksum(const struct merged *merged);
  * memory, or no report is wanted. */
 struct report_input *merged_report(const struct merged *merged);
 
-/* Gives the output its name, unless the latch holds an error; it may get one here. Closes both halves, and stops the
- * stats, which stay. Call it behind the parallel region. */
+/* Finishes the other half, and closes this one: see driver_finish(). */
 void merged_finish(struct merged *merged);
 
 #endif
