@@ -33,7 +33,8 @@ static int merge_and_write(struct merged *m)
     while ((found = merged_next(m, &list)) > 0)
         if (record_sink_put(m->d->out.sink, &list) < 0)
             return -1;
-    if (found < 0 || merged_compare(m) < 0 || written_finish(&m->d->out, merged_count(m), merged_checksum(m)) < 0)
+    struct chunk_counts in = merged_counts(m);
+    if (found < 0 || merged_compare(m) < 0 || written_finish(&m->d->out, in.made, in.checksum) < 0)
         return -1;
     merged_end(m);
     return 0;
@@ -66,7 +67,7 @@ static struct report_copied copied(const struct merged *m)
 static int finish(struct merged *m)
 {
     struct driver *d = m->d;
-    uint64_t records = merged_count(m);
+    uint64_t records = merged_counts(m).made;
     bool is_whole = !latch_tripped(d->latch);
     struct report_input *inputs = is_whole ? merged_report(m) : NULL;
     d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};

@@ -42,12 +42,9 @@ static int compare_fixed(struct sormadup *c)
     uint64_t n = c->collated.source.n, sum = c->collated.source.checksum;
     for (size_t i = 0; i < s->in.n; i++) {
         const struct chunk_reader *chunks = fixed_records_chunks(s->in.each[i].fixed);
-        const struct chunk_counts *counts = chunk_reader_counts(chunks);
         if (chunk_reader_compare(chunks) < 0)
             return -1;
-        fixed.seen += counts->seen;
-        fixed.made += counts->made;
-        fixed.checksum += counts->checksum;
+        chunk_counts_add(&fixed, chunk_reader_counts(chunks));
     }
     if (c->collated.behind && written_compare(s->to, n, sum, fixed.seen, sum) < 0)
         return -1;
@@ -144,12 +141,9 @@ static int look_for_lone_mates(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
     struct lone_mates_options how = {
-        .prefixes = s->opts->temp_prefixes,
-        .n_prefixes = s->opts->n_temp_prefixes,
+        .store = sort_opts_store(s->opts, &s->latch, s->stats),
         .memory = sormadup_marking(&s->rings),
         .path = sort_opts_input(s->opts),
-        .latch = &s->latch,
-        .stats = s->stats,
     };
     s->fixes.lone = lone_mates_put;
     s->fixes.lone_arg = c->lone = lone_mates_open(&how);

@@ -62,11 +62,6 @@ uint64_t dup_counts_library(uint64_t paired, uint64_t duplicates, uint64_t optic
     return (uint64_t)(c * (low + high) / 2);
 }
 
-bool dup_counts_library_is_unknown(const struct dup_counts *counts)
-{
-    return dup_counts_library(counts->paired, counts->duplicate_pair, counts->optical_pair) == 0;
-}
-
 /* ---- text ---- */
 
 static int put(struct byte_buffer *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -23,9 +23,6 @@ void dup_counts_add(struct dup_counts *sum, const struct dup_counts *other);
  * duplicates, and how many of those optical. 0: that cannot be told. */
 uint64_t dup_counts_library(uint64_t paired, uint64_t duplicates, uint64_t optical);
 
-/* Whether dup_counts_library() of these counts gives no answer, which deserves a warning. */
-bool dup_counts_library_is_unknown(const struct dup_counts *counts);
-
 /* Appends the statistics to text. command: the words of the command line with one space between. counts: of records
  * without read group or, where groups is NULL, of all; then of each group. Return 0, or -1 if there is no memory. */
 int dup_counts_text(struct byte_buffer *text, const char *command, const struct dup_counts *counts,

@@ -12,6 +12,7 @@
 #include "base/input_name.h"
 #include "base/latch.h"
 #include "bam/bam_header.h"
+#include "codec/bgzf_block.h"
 #include "mpi/input_split.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/text_split.h"
@@ -20,8 +21,7 @@
 #include "read/input_request.h"
 
 enum {
-    BLOCK_HEADER = 18, BLOCK_MOST = 65536,
-    SAMPLE_BYTES = BLOCK_MOST,   /* what all ranks learn the names' shape from */
+    SAMPLE_BYTES = BGZF_MAX_BLOCK,   /* what all ranks learn the names' shape from */
     /* Bytes of the stream in which so many records must follow each other. */
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
@@ -55,10 +55,10 @@ struct identity {
 static int look(struct split_file *f, struct identity *id)
 {
     struct stat st;
-    uint8_t *bytes = malloc(BLOCK_MOST);
+    uint8_t *bytes = malloc(BGZF_MAX_BLOCK);
     if (!bytes)
         return latch_fail(f->latch, "out of memory");
-    ssize_t n = f->fd < 0 || fstat(f->fd, &st) < 0 ? -1 : pread(f->fd, bytes, BLOCK_MOST, 0);
+    ssize_t n = f->fd < 0 || fstat(f->fd, &st) < 0 ? -1 : pread(f->fd, bytes, BGZF_MAX_BLOCK, 0);
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
@@ -81,30 +81,15 @@ static int check_same(const struct mpi_team *team, const struct split_file *f, s
 
 /* ---- where a part begins ---- */
 
-/* Whether BGZF blocks follow each other from p[n] on; then the size of the first. 0: no. */
-static uint32_t block_size(const uint8_t *p, size_t n)
-{
-    static const uint8_t magic[] = {31, 139, 8, 4}, extra[] = {6, 0, 'B', 'C', 2, 0};
-    if (n < BLOCK_HEADER || memcmp(p, magic, sizeof magic) != 0 || memcmp(p + 10, extra, sizeof extra) != 0)
-        return 0;
-    return (uint32_t)p[16] + ((uint32_t)p[17] << 8) + 1;
-}
-
 /* The first block at or behind a place in the file. f->size: there is none. */
 static uint64_t find_block(const struct split_file *f, uint64_t from)
 {
-    enum { LOOK = 2 * BLOCK_MOST + BLOCK_HEADER };
+    enum { LOOK = 2 * BGZF_MAX_BLOCK + BGZF_HEADER };
     uint8_t *p = malloc(LOOK);
     ssize_t n = p ? pread(f->fd, p, LOOK, (off_t)from) : 0;
-    uint64_t found = f->size;
-    for (size_t i = 0; n > 0 && i < (size_t)n && found == f->size; i++) {
-        uint32_t size = block_size(p + i, (size_t)n - i);
-        bool at_end = size && from + i + size == f->size;
-        if (size && (at_end || (i + size < (size_t)n && block_size(p + i + size, (size_t)n - i - size))))
-            found = from + i;
-    }
+    size_t at = n > 0 ? bgzf_block_find(p, (size_t)n) : 0;
     free(p);
-    return found;
+    return n > 0 && at < (size_t)n ? from + at : f->size;
 }
 
 /* Where in p[n] records begin that follow each other to its end; n: nowhere. whole: the file ends there. */

@@ -280,20 +280,34 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
     return f;
 }
 
-struct forecast forecast_sort(const struct sort_opts *opts)
+/* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
+static struct forecast forecast_in_turn(struct forecast f, const struct sort_opts *o, const struct sormadup_opts *opts)
 {
-    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
+    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
-    struct forecast f = begin_merge(FORECAST_SORT, &(struct merge_opts){.common = *opts, .sorts = true});
-    if (!all_files(opts)) {
-        foresee(&f, opts, &rings, 0);
+    if (!all_files(o)) {
+        f.collates = opts && opts->collate;
+        foresee(&f, o, &rings, 0);
         return f;
     }
-    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, &f.latch, NULL);
-    if (sort_inputs_open(&in, &how) == 0)
-        look(&f, opts, &in, in.each->header.sam, &rings);
+    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
+    int collates = sort_inputs_open(&in, &how) < 0 ? -1 : opts ? sormadup_collates(opts, &in, &f.latch) : 0;
+    f.collates = collates > 0;
+    if (collates >= 0)
+        look(&f, o, &in, in.each->header.sam, &rings);
     sort_inputs_close(&in);
     return f;
+}
+
+struct forecast forecast_sort(const struct sort_opts *opts)
+{
+    struct merge_opts merge = {.common = *opts, .sorts = true};
+    return forecast_in_turn(begin_merge(FORECAST_SORT, &merge), opts, NULL);
+}
+
+struct forecast forecast_sormadup(const struct sormadup_opts *opts)
+{
+    return forecast_in_turn(begin(FORECAST_SORMADUP, &opts->common), &opts->common, opts);
 }
 
 struct forecast forecast_merge(const struct merge_opts *opts)
@@ -332,25 +346,5 @@ struct forecast forecast_markdup(const struct markdup_opts *opts)
     if (marked_look(&m, opts) == 0)
         look(&f, o, &m.in, m.sam, &m.rings);
     marked_look_end(&m);
-    return f;
-}
-
-struct forecast forecast_sormadup(const struct sormadup_opts *opts)
-{
-    const struct sort_opts *o = &opts->common;
-    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
-    struct sort_inputs in;
-    struct forecast f = begin(FORECAST_SORMADUP, o);
-    if (!all_files(o)) {
-        f.collates = opts->collate;
-        foresee(&f, o, &rings, 0);
-        return f;
-    }
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
-    int collates = sort_inputs_open(&in, &how) < 0 ? -1 : sormadup_collates(opts, &in, &f.latch);
-    f.collates = collates > 0;
-    if (collates >= 0)
-        look(&f, o, &in, in.each->header.sam, &rings);
-    sort_inputs_close(&in);
     return f;
 }

@@ -5,7 +5,6 @@
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "plan/lone_mates.h"
-#include "spill/spill_store.h"
 
 enum {
     BITS_LEAST = 12,             /* of a table, which has 2^BITS places ... */
@@ -69,7 +68,7 @@ static int grow(struct lone_mates *m)
 {
     struct mate_table larger;
     if (open_table(&larger, m->table.bits + 1) < 0)
-        return latch_fail(m->opt.latch, "%s: out of memory for %zu reads without mates", m->opt.path, m->table.n);
+        return latch_fail(m->opt.store.latch, "%s: out of memory for %zu reads without mates", m->opt.path, m->table.n);
     for (size_t i = 0; i < m->table.n_places; i++)
         if (m->table.places[i])
             enter(&larger, m->table.places[i]);
@@ -82,18 +81,17 @@ static int grow(struct lone_mates *m)
 
 static int prepare_files(struct lone_mates *m)
 {
-    struct spill_store_options how = {m->opt.prefixes, m->opt.n_prefixes, m->opt.latch, m->opt.stats};
     uint64_t room;
     if (m->files)
         return 0;
-    return (m->files = spill_store_open(&how)) ? spill_store_prepare(m->files, &room) : -1;
+    return (m->files = spill_store_open(&m->opt.store)) ? spill_store_prepare(m->files, &room) : -1;
 }
 
 static struct spill_place *add_run(struct lone_mates *m)
 {
     struct spill_place (*runs)[RANGES] = realloc(m->runs, (m->n_runs + 1) * sizeof *runs);
     if (!runs) {
-        latch_fail(m->opt.latch, "out of memory for temporary data");
+        latch_fail(m->opt.store.latch, "out of memory for temporary data");
         return NULL;
     }
     m->runs = runs;
@@ -142,7 +140,7 @@ static int put(struct lone_mates *m, uint64_t mate)
         if ((m->table.bits < m->bits_most ? grow(m) : write_run(m)) < 0)
             return -1;
     return entered == ENTERED ? 0
-         : latch_fail(m->opt.latch, "%s: there are mates that do not follow one another: it is not grouped by name. "
+         : latch_fail(m->opt.store.latch, "%s: there are mates that do not follow one another: it is not grouped by name. "
                       "Nothing was written; use --collate", m->opt.path);
 }
 
@@ -193,7 +191,7 @@ static int compare_runs(struct lone_mates *m)
 {
     uint64_t *mates = malloc(largest_range(m) + 1);
     int status = open_table(&m->table, BITS_LEAST) < 0 || !mates
-               ? latch_fail(m->opt.latch, "out of memory for temporary data") : 0;
+               ? latch_fail(m->opt.store.latch, "out of memory for temporary data") : 0;
     m->bits_most = UINT_MAX;
     for (size_t range = 0; range < RANGES && status == 0; range++)
         status = compare_range(m, range, mates);
@@ -230,7 +228,7 @@ struct lone_mates *lone_mates_open(const struct lone_mates_options *options)
         return m;
     }
     free(m);
-    latch_fail(options->latch, "%s: out of memory", options->path);
+    latch_fail(options->store.latch, "%s: out of memory", options->path);
     return NULL;
 }
 

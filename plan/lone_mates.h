@@ -11,18 +11,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "spill/spill_store.h"
 
-struct latch;
 struct lone_mates;
-struct stats;
 
 struct lone_mates_options {
-    const char *const *prefixes; /* places for temporary files */
-    size_t n_prefixes;
+    struct spill_store_options store;    /* of the runs */
     size_t memory;               /* bytes that it may take; it takes less while there are few numbers */
     const char *path;            /* for messages */
-    struct latch *latch;
-    struct stats *stats;         /* may be NULL */
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */

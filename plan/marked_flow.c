@@ -33,7 +33,7 @@ struct marked_flow {
     size_t memory;               /* bytes of the slices in use ... */
     size_t leaves;               /* ... and of them those that leave */
     bool ended;                  /* the source has no more records */
-    uint64_t n_read, n_written, n_dropped, checksum;
+    struct marked_totals totals;
 };
 
 static int out_of_memory(const struct marked_flow *f)
@@ -154,9 +154,9 @@ static int take_slice(struct marked_flow *f)
         drop_slice(f, s);
         return latch_tripped(f->opt.latch) ? -1 : 0;
     }
-    s->first = f->n_read;
+    s->first = f->totals.read;
     s->from = (struct marked_place){.is_set = false};
-    f->n_read += s->records.n;
+    f->totals.read += s->records.n;
     s->memory = marked_slice_memory(s);
     f->memory += s->memory;
     f->keying[task_ring_next(&f->keys)] = s;
@@ -361,31 +361,16 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     f->given->memory = marked_slice_memory(f->given);
     f->memory += f->given->memory;
     task_ring_take(&f->finish);
-    f->n_written += f->given->list.n;
-    f->n_dropped += f->given->n_dropped;
-    f->checksum += f->given->checksum;
+    f->totals.written += f->given->list.n;
+    f->totals.dropped += f->given->n_dropped;
+    f->totals.checksum += f->given->checksum;
     *list = f->given->list;
     return 1;
 }
 
-uint64_t marked_flow_read(const struct marked_flow *f)
+const struct marked_totals *marked_flow_totals(const struct marked_flow *f)
 {
-    return f->n_read;
-}
-
-uint64_t marked_flow_written(const struct marked_flow *f)
-{
-    return f->n_written;
-}
-
-uint64_t marked_flow_dropped(const struct marked_flow *f)
-{
-    return f->n_dropped;
-}
-
-uint64_t marked_flow_checksum(const struct marked_flow *f)
-{
-    return f->checksum;
+    return &f->totals;
 }
 
 void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)

@@ -62,12 +62,13 @@ void marked_flow_close(struct marked_flow *flow);
  * -1: failed. Call it on the main thread of the team. */
 int marked_flow_next(struct marked_flow *flow, struct record_list *list);
 
-/* When all were given: how many records were read, were to be written, and were left out, and the
+/* How many records were read so far, and of those that were given: how many are written, how many are left out, and the
  * checksum of the written ones. */
-uint64_t marked_flow_read(const struct marked_flow *flow);
-uint64_t marked_flow_written(const struct marked_flow *flow);
-uint64_t marked_flow_dropped(const struct marked_flow *flow);
-uint64_t marked_flow_checksum(const struct marked_flow *flow);
+struct marked_totals {
+    uint64_t read, written, dropped, checksum;
+};
+
+const struct marked_totals *marked_flow_totals(const struct marked_flow *flow);
 
 /* Adds what was counted to sum[n_counts], which is all zeros. */
 void marked_flow_counts(const struct marked_flow *flow, struct dup_counts *sum);

@@ -8,18 +8,13 @@
 #include "spill/spill_run.h"
 
 struct dup_store;
-struct latch;
 struct marked_store;
 struct record_slice;
-struct stats;
 
 struct marked_store_options {
-    const char *const *prefixes; /* places for temporary files */
-    size_t n_prefixes;
+    struct spill_store_options store;    /* of the files */
     size_t slice_size;           /* bytes of records and keys that mostly leave at once */
     int n_threads;               /* of the team */
-    struct latch *latch;
-    struct stats *stats;
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */

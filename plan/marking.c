@@ -79,12 +79,9 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .prefixes = common(m)->temp_prefixes,
-        .n_prefixes = common(m)->n_temp_prefixes,
+        .store = sort_opts_store(common(m), m->latch, how->stats),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
         .n_threads = how->n_threads,
-        .latch = m->latch,
-        .stats = how->stats,
     };
     return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
@@ -169,7 +166,7 @@ int marking_run(struct marking *m)
 
 uint64_t marking_count(const struct marking *m)
 {
-    return m->flow ? marked_flow_read(m->flow) : 0;
+    return m->flow ? marked_flow_totals(m->flow)->read : 0;
 }
 
 /* The sum over all groups. */
@@ -185,13 +182,12 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
 static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
 {
     struct dup_counts sum = sum_of(counts, n);
-    uint64_t seen = marked_flow_read(m->flow), written = marked_flow_written(m->flow);
-    uint64_t dropped = marked_flow_dropped(m->flow);
-    return sum.read == seen && sum.examined + sum.excluded == seen && written + dropped == seen
+    const struct marked_totals *t = marked_flow_totals(m->flow);
+    return sum.read == t->read && sum.examined + sum.excluded == t->read && t->written + t->dropped == t->read
          ? 0 : latch_fail(m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
                           "out. Memory may be faulty, or this is our bug: please report it", sort_opts_input(common(m)),
-                          (unsigned long long)seen, (unsigned long long)sum.read, (unsigned long long)written,
-                          (unsigned long long)dropped);
+                          (unsigned long long)t->read, (unsigned long long)sum.read,
+                          (unsigned long long)t->written, (unsigned long long)t->dropped);
 }
 
 /* Before the output has its name: memory may be short. */
@@ -212,7 +208,8 @@ int marking_end(struct marking *m)
     marked_flow_counts(m->flow, counts);
     int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
     free(counts);
-    return status < 0 ? -1 : written_finish(m->to, marked_flow_written(m->flow), marked_flow_checksum(m->flow));
+    const struct marked_totals *totals = marked_flow_totals(m->flow);
+    return status < 0 ? -1 : written_finish(m->to, totals->written, totals->checksum);
 }
 
 /* -------------------------------------------------------------------- close */

@@ -354,12 +354,13 @@ int merged_compare(const struct merged *m)
     return 0;
 }
 
-uint64_t merged_count(const struct merged *m)
+struct chunk_counts merged_counts(const struct merged *m)
 {
-    uint64_t n = 0;
+    struct chunk_counts sum = {.made = 0};
     for (size_t i = 0; m->each && i < m->n; i++)
-        n += m->each[i].chunks ? chunk_reader_counts(m->each[i].chunks)->made : 0;
-    return n;
+        if (m->each[i].chunks)
+            chunk_counts_add(&sum, chunk_reader_counts(m->each[i].chunks));
+    return sum;
 }
 
 struct report_input *merged_report(const struct merged *m)
@@ -380,14 +381,6 @@ struct report_input *merged_report(const struct merged *m)
         };
     }
     return each;
-}
-
-uint64_t merged_checksum(const struct merged *m)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->n; i++)
-        sum += chunk_reader_counts(m->each[i].chunks)->checksum;
-    return sum;
 }
 
 void merged_finish(struct merged *m)

@@ -58,9 +58,8 @@ void merged_end(struct merged *merged);
 /* All records are written: none was lost before the merge took it (chunk_reader_compare()). */
 int merged_compare(const struct merged *merged);
 
-/* Number and checksum of all records that were read, as they are to be written. */
-uint64_t merged_count(const struct merged *merged);
-uint64_t merged_checksum(const struct merged *merged);
+/* What all inputs have seen and made: the records as they are to be written. */
+struct chunk_counts merged_counts(const struct merged *merged);
 
 /* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no
  * memory, or no report is wanted. */

@@ -11,6 +11,7 @@
 #include "base/sort_order.h"
 #include "read/input_request.h"
 #include "report/report_request.h"
+#include "spill/spill_store.h"
 #include "write/output_request.h"
 
 enum plan_format { PLAN_NONE, PLAN_TEXT, PLAN_JSON };
@@ -33,6 +34,13 @@ struct sort_opts {
     enum plan_format plan;       /* see sort_plan(): likewise */
     enum progress_when progress;
 };
+
+/* Where temporary files go. */
+static inline struct spill_store_options sort_opts_store(const struct sort_opts *opts, struct latch *latch,
+                                                         struct stats *stats)
+{
+    return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, stats};
+}
 
 /* The first input as messages name it. */
 static inline const char *sort_opts_input(const struct sort_opts *opts)

@@ -124,12 +124,7 @@ static int open_inputs(struct sorted *s, const struct sorted_options *options)
 static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
-        .store = {
-            .prefixes = s->opts->temp_prefixes,
-            .n_prefixes = s->opts->n_temp_prefixes,
-            .latch = &s->latch,
-            .stats = s->stats,
-        },
+        .store = sort_opts_store(s->opts, &s->latch, s->stats),
         .spill = {
             .merge_memory = s->plan.merge_memory,
             .n_threads = s->opts->n_threads,

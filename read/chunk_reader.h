@@ -61,6 +61,14 @@ struct chunk_counts {
     uint64_t made, checksum;     /* records that are listed in what was made; sum of record_checksum(), modulo 2^64 */
 };
 
+/* Adds what another input has seen and made. */
+static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk_counts *more)
+{
+    sum->seen += more->seen;
+    sum->made += more->made;
+    sum->checksum += more->checksum;
+}
+
 /* What chunks are made of, for whoever owns a reader. */
 struct chunk_input {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader */

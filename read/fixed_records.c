@@ -391,11 +391,6 @@ struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
     return r->chunks;
 }
 
-struct byte_window *fixed_records_window(struct fixed_records *r)
-{
-    return chunk_reader_window(r->chunks);
-}
-
 /* ---------------------------------------------------------- open and close */
 
 static int prepare(struct fixed_records *r, struct bam_header *header)

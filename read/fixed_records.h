@@ -53,7 +53,4 @@ void fixed_records_close(struct fixed_records *records);
 /* The records, with keys. */
 struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
 
-/* The same as bytes, for who reads them as he reads an input. */
-struct byte_window *fixed_records_window(struct fixed_records *records);
-
 #endif

@@ -262,11 +262,6 @@ static int lend(void *records, uint32_t number, struct chunk *c)
          ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
 
-struct byte_window *passed_records_window(struct passed_records *r)
-{
-    return chunk_reader_window(r->chunks);
-}
-
 struct chunk_reader *passed_records_chunks(struct passed_records *r)
 {
     return r->chunks;

@@ -45,10 +45,7 @@ void passed_records_end(struct passed_records *records);
  * are closed. */
 void passed_records_close(struct passed_records *records);
 
-/* The records that pass. */
-struct byte_window *passed_records_window(struct passed_records *records);
-
-/* The same for a merge: with keys. */
+/* The records that pass; for a merge with keys. */
 struct chunk_reader *passed_records_chunks(struct passed_records *records);
 
 #endif

@@ -64,11 +64,11 @@ static bool passes(const struct sort_input *in)
 }
 
 /* From now on the source reads records that are made of what it gives; *before goes on to give that. */
-static int read_window(struct sort_input *in, struct byte_window *window, struct bgzf_source **before)
+static int read_chunks(struct sort_input *in, struct chunk_reader *chunks, struct bgzf_source **before)
 {
     const struct input_options *how = &in->format->opt;
     struct bgzf_source_options from = {
-        .input = window,
+        .input = chunk_reader_window(chunks),
         .path = in->name,
         .n_threads = how->n_threads,
         .n_slots = in->n_slots,
@@ -99,7 +99,7 @@ static int open_passed(struct sort_input *in)
     in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed || in->merge)
         return in->passed ? 0 : -1;
-    return read_window(in, passed_records_window(in->passed), &in->as_read);
+    return read_chunks(in, passed_records_chunks(in->passed), &in->as_read);
 }
 
 /* From now on they come as fixmate writes them. */
@@ -112,7 +112,7 @@ static int open_fixed(struct sort_input *in)
         .collated = in->part && in->part->collated,
     };
     in->fixed = fixed_records_open(&records, &in->header);
-    return in->fixed ? read_window(in, fixed_records_window(in->fixed), &in->as_passed) : -1;
+    return in->fixed ? read_chunks(in, fixed_records_chunks(in->fixed), &in->as_passed) : -1;
 }
 
 int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,

@@ -20,7 +20,7 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
 static struct lone_mates *open_lone(size_t memory)
 {
     static const char *const prefixes[] = {"/tmp/unit-lone"};
-    struct lone_mates_options how = {.prefixes = prefixes, .n_prefixes = 1, .memory = memory, .path = "in", .latch = &latch};
+    struct lone_mates_options how = {.store = {prefixes, 1, &latch, NULL}, .memory = memory, .path = "in"};
     memset(&latch, 0, sizeof latch);
     struct lone_mates *m = lone_mates_open(&how);
     assert_non_null(m);
