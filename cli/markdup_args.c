@@ -95,15 +95,6 @@ static int parse_window(struct markdup_opts *opts, const char *text)
     return 0;
 }
 
-static int parse_distance(struct markdup_opts *opts, const char *text)
-{
-    int distance;
-    if (engine_args_count("-d", text, 0, INT_MAX, &distance) < 0)
-        return -1;
-    opts->distance = distance;
-    return 0;
-}
-
 static int parse_mode(struct markdup_opts *opts, const char *text)
 {
     if (strcmp(text, "t") != 0 && strcmp(text, "s") != 0)
@@ -134,7 +125,7 @@ static enum engine_option take_markdup_option(struct engine_args *args, int c)
     switch (c) {
     case 'S': opts->others = true; break;
     case 'c': opts->clear = true; break;
-    case 'd': result = parse_distance(opts, optarg); break;
+    case 'd': result = engine_args_count("-d", optarg, 0, INT_MAX, &opts->distance); break;
     case 'f': args->o->statistics = optarg; break;
     case 'l': result = parse_window(opts, optarg); break;
     case 'm': result = parse_mode(opts, optarg); break;
@@ -188,14 +179,12 @@ static int settle_names(struct markdup_opts *opts)
     return 0;
 }
 
-static int settle(struct engine_args *args, struct markdup_opts *opts, int n, char **operands)
+static int settle(struct engine_args *args, int n, char **operands)
 {
-    struct sort_opts *o = args->o;
     if (engine_args_settle_files(args, n, operands) < 0 || engine_args_settle_index(args) < 0
         || engine_args_settle_memory(args) < 0 || engine_args_settle_temp(args, "samtools-markdup.tmp") < 0)
         return -1;
-    engine_args_settle_report(o);
-    opts->command = o->out.command_line;
+    engine_args_settle_report(args->o);
     return 0;
 }
 
@@ -215,5 +204,5 @@ enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_st
         fputs(markdup_args_usage, stderr);
         return ENGINE_ARGS_ERROR;
     }
-    return settle(&args, opts, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+    return settle(&args, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
 }

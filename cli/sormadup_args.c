@@ -193,7 +193,6 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
     }
     message_set_command(sormadup.name);
     opts->markdup.common = opts->common;
-    opts->markdup.command = opts->common.out.command_line;
     return result;
 }
 

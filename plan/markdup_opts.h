@@ -20,7 +20,7 @@ struct markdup_opts {
     bool use_read_groups;        /* --use-read-groups: only records of one group are duplicates of each other */
     bool move_umi;               /* --move-umi-to-tag; then barcode_regex is given */
     char umi_separator;          /* --umi-separator: goes with it; 0: none */
-    long distance;               /* -d: dt is set; 0: not given */
+    int distance;                /* -d: dt is set; 0: not given */
     const char *read_coords;     /* --read-coords: expression that can be compiled; NULL: by colons */
     const char *coords_order;    /* --coords-order, which is known; NULL: txy, or no read_coords */
     char barcode_tag[2];         /* --barcode-tag; {0}: none */
@@ -28,7 +28,6 @@ struct markdup_opts {
     unsigned barcode_group;      /* its group that is the barcode */
     bool stats, json;            /* -s, --json: statistics are written, as text or as JSON; to standard error if
                                   * common.statistics is NULL */
-    const char *command;         /* for the statistics: the command line; that of common.out */
 };
 
 #endif

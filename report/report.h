@@ -92,6 +92,9 @@ struct report {
 /* Fills in everything, from the facts and the stats. The stats must be stopped. See report_make.c. */
 void report_make(struct report *report, const struct report_facts *facts, const struct stats *stats);
 
+/* Adds to each of the cells, which so many ns of the time are, what part of it the slot's spans have of each stage. */
+void report_add_spans(const struct stats *stats, int slot, double ns, double (*share)[N_STAGES], int cells);
+
 /* Fills in the advice, from the other numbers. See report_advice.c. */
 void report_advise(struct report *report);
 

@@ -49,17 +49,6 @@ const char *report_chart_colour(enum stage stage)
 
 /* ------------------------------------------------------------------ cells */
 
-/* Adds the slot's spans to the cells. */
-static void add_slot(struct cells *cells, const struct stats *stats, int slot)
-{
-    struct stats_span span;
-    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
-        double from = (double)span.start / cells->ns, end = (double)span.end / cells->ns;
-        for (int i = (int)from; i < cells->columns && i < end; i++)
-            cells->share[i][span.stage] += fmin(end, i + 1) - fmax(from, i);
-    }
-}
-
 /* Clears all; so many columns are to stand for the whole time. */
 static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
 {
@@ -107,7 +96,7 @@ static void put_areas(struct cells *cells, const struct stats *stats, double uni
 {
     cells_begin(cells, stats, COLUMNS);
     for (int i = 0; i < stats_slots(stats); i++)
-        add_slot(cells, stats, i);
+        report_add_spans(stats, i, cells->ns, cells->share, cells->columns);
     for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)      /* what is left of the height is idle */
         put_area(cells, stage, unit, to);
 }
@@ -183,7 +172,7 @@ static void put_rows(struct cells *cells, const struct report *r, const struct s
     report_plot_begin(to, "rows", pitch * n_slots, "what each thread does, over time");
     for (int i = 0; i < n_slots; i++) {
         cells_begin(cells, stats, columns);
-        add_slot(cells, stats, i);
+        report_add_spans(stats, i, cells->ns, cells->share, cells->columns);
         put_row(cells, pitch * i, height, to);
     }
     report_plot_lines(r, stats, pitch * n_slots, to);

@@ -74,14 +74,13 @@ static void count_shares(struct report *r, const struct stats *stats)
     r->io = all > 0 ? io / all : 0;
 }
 
-/* Adds the slot's spans to what each cell of the time has of each stage. */
-static void add_spans(const struct stats *stats, int slot, double cell, float (*share)[N_STAGES], int cells)
+void report_add_spans(const struct stats *stats, int slot, double ns, double (*share)[N_STAGES], int cells)
 {
     struct stats_span span;
     for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
-        double from = (double)span.start / cell, end = (double)span.end / cell;
+        double from = (double)span.start / ns, end = (double)span.end / ns;
         for (int i = (int)from; i < cells && i < end; i++)
-            share[i][span.stage] += (float)(fmin(end, i + 1) - fmax(from, i));
+            share[i][span.stage] += fmin(end, i + 1) - fmax(from, i);
     }
 }
 
@@ -90,13 +89,13 @@ static void add_spans(const struct stats *stats, int slot, double cell, float (*
 static void measure_presence(struct report *r, const struct stats *stats)
 {
     enum { CELLS = 1 << 14 };
-    float (*share)[N_STAGES] = r->wall > 0 ? calloc(CELLS, sizeof *share) : NULL;
+    double (*share)[N_STAGES] = r->wall > 0 ? calloc(CELLS, sizeof *share) : NULL;
     for (int slot = 0; share && slot < stats_slots(stats); slot++)
-        add_spans(stats, slot, r->wall * 1e9 / CELLS, share, CELLS);
+        report_add_spans(stats, slot, r->wall * 1e9 / CELLS, share, CELLS);
     for (enum stage stage = 0; share && stage < N_STAGES; stage++) {
         double cells = 0;
         for (int i = 0; i < CELLS; i++)
-            cells += fminf(share[i][stage], 1);
+            cells += fmin(share[i][stage], 1);
         if (works(stage) && r->stages[stage].any_thread <= 0)
             r->stages[stage].any_thread = cells * r->wall / CELLS;
     }

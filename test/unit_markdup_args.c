@@ -71,7 +71,7 @@ static void test_defaults(void **state)
     assert_null(o->barcode_regex);
     assert_null(o->common.statistics);
     assert_int_equal(o->barcode_tag[0], 0);
-    assert_string_equal(o->command, "samtools markdup in.bam out.sam");
+    assert_string_equal(o->common.out.command_line, "samtools markdup in.bam out.sam");
     forget(p);
 }
 

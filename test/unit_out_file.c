@@ -446,19 +446,31 @@ static void test_fifo_is_written_and_stays_a_fifo(void **state)
     assert_int_equal(n_files(dir), 1);
 }
 
+/* From now on the file is standard output. Returns what was. */
+static int begin_standard_output(int file)
+{
+    fflush(stdout);
+    int old = dup(STDOUT_FILENO);
+    dup2(file, STDOUT_FILENO);
+    return old;
+}
+
+static void end_standard_output(int old)
+{
+    dup2(old, STDOUT_FILENO);
+    close(old);
+}
+
 static void test_standard_output_is_written_and_stays_open(void **state)
 {
     (void)state;
     int file = unit_temp_file(), before = n_open();
-    fflush(stdout);
-    int old = dup(STDOUT_FILENO);
-    dup2(file, STDOUT_FILENO);
+    int old = begin_standard_output(file);
     int opened = out_file_open(&out, "-", &latch);
     unit_write(out.fd, "bytes", 5);
     int committed = put_in_place(&out, &latch);
     unit_write(STDOUT_FILENO, "more", 4);
-    dup2(old, STDOUT_FILENO);
-    close(old);
+    end_standard_output(old);
     assert_int_equal(opened, 0);
     assert_int_equal(committed, 0);
     struct unit_bytes got = unit_read_file(file);
@@ -474,9 +486,7 @@ static void test_what_is_taken_back_from_standard_output_stays_or_takes_more_alo
     (void)state;
     int file = unit_temp_file();
     unit_write(file, "old", 3);
-    fflush(stdout);
-    int old = dup(STDOUT_FILENO);
-    dup2(file, STDOUT_FILENO);
+    int old = begin_standard_output(file);
     bool at_end = out_file_can_take_back("-");
     int opened = out_file_open(&out, "-", &latch);
     unit_write(out.fd, "bytes", 5);
@@ -485,8 +495,7 @@ static void test_what_is_taken_back_from_standard_output_stays_or_takes_more_alo
     out_file_abandon(&out);
     lseek(file, 0, SEEK_SET);
     bool in_front = out_file_can_take_back("-");
-    dup2(old, STDOUT_FILENO);
-    close(old);
+    end_standard_output(old);
     assert_true(at_end && !in_front);
     assert_int_equal(opened, 0);
     assert_int_equal(taken, 0);
