@@ -22,8 +22,8 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
 };
 
-/* Of a command other than a sort: begins the stats and the line of progress, and opens the second half. -1: the error is
- * recorded in the latch; finish and end it all the same. */
+/* Of a command other than a sort: begins the stats and the line of progress, and opens the second half. -1: the error
+ * is recorded in the latch; finish and end it all the same. */
 int driver_open(struct driver *driver, const struct sort_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */

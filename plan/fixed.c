@@ -21,8 +21,9 @@ static int check_order(struct fixed *f)
 {
     int sorted = bam_header_says(f->in.each->header.sam, "coordinate");
     return sorted < 0 ? latch_fail(f->d->latch, "out of memory for the header")
-         : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing was "
-                                   "written; use samtools collate or sort -n first", sort_opts_input(common(f))) : 0;
+         : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing "
+                                   "was written; use samtools collate or sort -n first",
+                                   sort_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)

@@ -25,8 +25,8 @@ struct marked {
     uint64_t checksum;           /* sum of record_checksum() over the records that it took, modulo 2^64 */
 };
 
-/* Opens the input alone, for a forecast. All but `d` is zero, of which the latch is used. -1: the error is recorded in the latch.
- * Either way, marked_look_end() closes it, and gives the memory back. */
+/* Opens the input alone, for a forecast. All but `d` is zero, of which the latch is used. -1: the error is recorded in
+ * the latch. Either way, marked_look_end() closes it, and gives the memory back. */
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
 

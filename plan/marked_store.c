@@ -116,8 +116,8 @@ void marked_store_lend(struct marked_store *store, struct dup_store *losses)
 
 static int wrong_number(const struct marked_store *s)
 {
-    return latch_fail(s->opt.store.latch, "temporary data have lost records, or have some twice. The disk may be faulty, or "
-                      "this is our bug: please report it");
+    return latch_fail(s->opt.store.latch, "temporary data have lost records, or have some twice. The disk may be "
+                      "faulty, or this is our bug: please report it");
 }
 
 /* Appends the records of what was loaded. There is room for the keys. */

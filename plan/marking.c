@@ -196,7 +196,8 @@ static int make_statistics(struct marking *m, const struct dup_counts *counts)
     const struct markdup_opts *o = m->opts;
     int (*put)(struct byte_buffer *, const char *, const struct dup_counts *, const struct name_table *) =
         o->json ? dup_counts_json : dup_counts_text;
-    return o->stats && put(&m->statistics, o->common.out.command_line, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
+    const char *command = o->common.out.command_line;
+    return o->stats && put(&m->statistics, command, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
 }
 
 int marking_end(struct marking *m)

@@ -35,8 +35,8 @@ struct merged {
     struct merge_ring *ring;
 };
 
-/* Opens inputs and output, and joins the headers. All but `d` is zero. -1: the error is recorded in the latch; finish it
- * all the same. */
+/* Opens inputs and output, and joins the headers. All but `d` is zero. -1: the error is recorded in the latch; finish
+ * it all the same. */
 int merged_open(struct merged *merged, const struct merge_opts *opts);
 
 /* Why --copy-blocks copies none, as far as that is known before the inputs are opened; NULL: it may copy some. A
