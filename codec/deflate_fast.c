@@ -35,8 +35,9 @@ enum {
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
-    /* After so many bytes it is seen whether fields suit the block. */
-    TRIAL = 2 * SEGMENT,
+    /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
+     * do not show how qualities come that cost next to nothing. */
+    TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
@@ -58,17 +59,22 @@ enum {
      * FEW_QUALS is a literal, where matches are no longer than FIELD_MATCHES; in template order, where SEQ is half
      * explained. Reads of 150 bases have 18 to 23, of 100 bases 29, of 75 bases 34. */
     HEAD_MUCH = 28, HEAD_MUCH_IN_TURN = 31,
-    FEW_QUALS = 18,
+    FEW_QUALS = 15,
     FIELD_MATCHES = 31,
+    /* Qualities of 4 levels in long runs: less than one in so many is a literal. Real NovaSeq has one in 16 to 24. */
+    CHEAP_QUALS = 26,
+    TAGS_APART = 45,              /* bytes to a literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
+    SEQ_LEFT = 5,                 /* bytes to a literal of SEQ: amplicons by name have 1.5 to 3 */
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
-enum told { BYTES, RECORDS, ALIKE, NOISY };
+enum told { BYTES, RECORDS, SHORT, ALIKE, NOISY };
 
-/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY): then
- * unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the trial. */
+/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY; SHORT: reads
+ * below 60 bases): then unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the
+ * trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
     uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
@@ -86,11 +92,14 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
     bool runs = s.differ * RUN_RATE <= s.all;
     if (records < MIN_RECORDS)
         return BYTES;
-    if (!runs && (s.differ * NOISY_RATE < s.all * 2 || quals < records * SHORT_READ || quals > records * LONG_READ
-                  || tags > quals || unmapped * 2 > records))
+    if (!runs && s.differ * NOISY_RATE < s.all * 2)
         return BYTES;
     if (quals * QUAL_RATE < p->n)
         return runs ? RECORDS : BYTES;
+    if (!runs && quals < records * SHORT_READ)
+        return SHORT;
+    if (!runs && (quals > records * LONG_READ || tags > quals || unmapped * 2 > records))
+        return BYTES;
     return runs ? ALIKE : NOISY;
 }
 
@@ -108,7 +117,7 @@ INLINE bool is_noise_matched(const struct parse *p)
     return same * NOISY_PAIRS >= 2 * reads * reads && !deflate_greedy_has_steps(p->in, p->n);
 }
 
-/* Bytes of a field of the records in the trial, and how many of them became literals. */
+/* Bytes of a field of the records in the trials, and how many of them became literals. */
 struct outcome {
     uint32_t bytes, lits;
 };
@@ -183,12 +192,12 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Of a field that begins within the trial. *lits: literals before it, then behind it. A match may go back and take some
- * of them. */
+/* Of a field that begins within the trials. *lits: literals before it, then behind it. A match may go back and take
+ * some of them. */
 INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
                         uint32_t to, uint32_t *lits)
 {
-    if (from >= TRIAL)
+    if (from >= SECOND_TRIAL)
         return;
     uint32_t now = lits_before(d, p, to);
     o->bytes += to - from;
@@ -227,6 +236,35 @@ INLINE bool are_strangers(const struct reads *h)
     return h->seq_bytes > FIRST_SEQ && h->seq_lits * 4 > (h->seq_bytes - FIRST_SEQ) * 3;
 }
 
+/* The same after more bytes, if qualities cost next to nothing: then all else decides. Names and tags that a record
+ * shares with any earlier one are lost by fields, and so is SEQ of which much is left though it is known. */
+INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
+{
+    uint32_t lits = h->reads.seq_lits, seq = h->reads.seq_bytes - FIRST_SEQ, tags = h->tag.lits;
+    bool strangers = are_strangers(&h->reads), much = lits * SEQ_LEFT > seq && !strangers;
+    if (h->qual.lits * CHEAP_QUALS >= h->qual.bytes || tags * TAG_LITERALS > bytes)
+        return false;
+    if (tags * TAGS_APART <= bytes)
+        return much;
+    return much || h->head.bytes * 4 > bytes || (strangers && h->tag.bytes * 3 > bytes);
+}
+
+/* Do fields not suit the block, as its records up to the one at [at, end) show? Then *rest says how all is matched. */
+INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
+                        uint32_t end, bool in_turn, bool noisy, enum greedy_bytes *rest)
+{
+    if (at < TRIAL && end >= TRIAL) {
+        bool of_literals = h->tag.lits * TAG_LITERALS > end;
+        bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_strangers(&h->reads);
+        *rest = noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
+        return of_literals || is_cut(d, p, h, in_turn, noisy);
+    }
+    if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
+        return false;
+    *rest = are_strangers(&h->reads) ? GREEDY_HARD : GREEDY_STEPS;
+    return is_cut_later(h, end);
+}
+
 static const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
 static const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
 
@@ -246,6 +284,7 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
     };
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
+    enum greedy_bytes rest;
     bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
@@ -281,11 +320,10 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
-        bool of_literals = h.tag.lits * TAG_LITERALS > f.end;
-        if (at < TRIAL && f.end >= TRIAL && (of_literals || is_cut(d, p, &h, in_turn, noisy))) {
+        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest)) {
             d->n_seqs = d->n_lits = p->anchor = 0;
             p->at = FIRST;
-            return noisy ? GREEDY_ANY : of_literals ? GREEDY_STEPS : GREEDY_HARD;
+            return rest;
         }
     }
     p->at = max_u32(p->at, p->anchor);
@@ -299,7 +337,7 @@ INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, 
         return parse_records(d, p, false, agree);
     if (told == NOISY)
         return is_noise_matched(p) ? parse_records(d, p, true, agree) : GREEDY_ANY;
-    return told == BYTES ? GREEDY_ANY : GREEDY_HARD;
+    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 
 static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }

@@ -78,6 +78,8 @@ static const struct record_kind record_kinds[] = {
     {.name = "nanopore", .len = 3000, .levels = 40, .step = 300, .tags = TAGS_ML, .varied = true},
     {.name = "nanopore, short, no tags", .len = 900, .levels = 40, .varied = true},
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
+    {.name = "36 bases of few places", .len = 36, .levels = 40, .places = 40, .tags = TAGS_ALIGNER},
+    {.name = "UMIs, long runs, by name", .len = 75, .levels = 4, .stay = 100, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .mates = true},
 };
 
 enum { RECORD_GENOME = 1 << 22, RECORD_LONGEST = 1 << 15 };
