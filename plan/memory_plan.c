@@ -317,8 +317,8 @@ uint64_t memory_plan_takes(const struct memory_plan *p)
     return p->fixed + 2 * (uint64_t)p->arena_size + p->merge_memory;
 }
 
-/* What htslib takes with more rooms than it was given. Not all inputs need be CRAM, so they take a third of what comes
- * to them at most. */
+/* What htslib takes with more rooms than it was given. Of several inputs not all need be CRAM, so they take a third of
+ * what comes to them at most. */
 static struct memory_use use_of_more(const struct memory_rings *rings, const struct memory_use *use, uint64_t more)
 {
     const struct memory_job *job = &rings->job;
@@ -328,7 +328,8 @@ static struct memory_use use_of_more(const struct memory_rings *rings, const str
                     + memory_shares_cram(&rings->reader, use->header / n, job->n_threads).bytes;
     struct memory_use grown = *use;
     if (use->htslib > 0)
-        grown.htslib = clamp(n * (alone > in_tasks ? alone : in_tasks), use->htslib, use->htslib + third);
+        grown.htslib = clamp(n * (alone > in_tasks ? alone : in_tasks), use->htslib,
+                             n > 1 ? use->htslib + third : SIZE_MAX);
     if (use->output.htslib > 0)
         grown.output.htslib = memory_shares_htslib(use->output.is_cram, true, &rings->writer, job->n_threads).bytes;
     return grown;

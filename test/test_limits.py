@@ -357,6 +357,19 @@ def test_full_disk_of_an_index_is_not_told_or_costs_the_output(desk, gen_bam, mo
     assert snapshot(desk) == before and p.stdout == b""
 
 
+@pytest.mark.parametrize("total", [100, 120, 150])
+@pytest.mark.parametrize("args", [["sort", "-O", "cram,no_ref=1"], ["markdup", "-S"]], ids=lambda a: a[0])
+def test_more_is_enough_for_cram_than_is_said(made, tmp_path, args, total):
+    path = tmp_path / "in.cram"
+    path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", made("ties")]))
+    names = ["-o", tmp_path / "out", path] if args[0] == "sort" else [path, tmp_path / "out"]
+    p = run([*args, "-@", 8, "--total-memory", "%dM" % total, *names])
+    said = re.search(r"inputs, (\d+M) is enough", p.stderr)
+    if said:
+        p = run([*args, "-@", 8, "--total-memory", said[1], *names])
+    assert p.returncode == 0 or "too little" not in p.stderr, p.stderr
+
+
 # ---------------------------------------------------------------- limits on addresses
 
 
