@@ -13,8 +13,8 @@
  *   any                       | drops RG tags that name no @RG line                               | before 1.16
  *
  * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. Version 2 of CRAM gives mapped
- * reads without SEQ some, and mapped reads without qualities where not all references are had or the user wants no_ref=1
- * or embed_ref=2: with every htslib. record_out refuses them. */
+ * reads without SEQ some bases. It gives mapped reads without qualities some where not all references are had or the
+ * user wants no_ref=1 or embed_ref=2. So it is with every htslib, and record_out refuses them. */
 #ifndef CRAM_SETTINGS_H
 #define CRAM_SETTINGS_H
 
