@@ -141,6 +141,9 @@ int commands_run(const struct command *command, int argc, char **argv)
 
 /* -------------------------------------------------------- help and versions */
 
+/* The commands that samtools has as well. */
+#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate` and `markdup`"
+
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so that of the samtools behind us is not shown. */
 static void print_head(FILE *to)
@@ -152,9 +155,10 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs `sort`, `collate`, `merge`, `fixmate` and "
-            "`markdup`, as samtools " SAMTOOLS_VERSION " does,\n"
-            "on every core: see `samtools sort --help`. `samtools-omp --env` puts it first on PATH.\n", hts_version());
+            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs " AS_SAMTOOLS ", as samtools "
+            SAMTOOLS_VERSION " does,\n"
+            "on every core: see `samtools sort --help`. `samtools sormadup` does fixmate, sort and markdup at once.\n"
+            "`samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
 static void print_ours(FILE *to)
@@ -196,7 +200,7 @@ static bool copy_commands(void *arg, FILE *from)
         if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but `sort`, `collate`, `merge`, `fixmate` and `markdup` run by %s%s%s:\n",
+            fprintf(l->to, "\nCommands, all but " AS_SAMTOOLS " run by %s%s%s:\n",
                     l->path, *version ? ", version " : "", version);
             found = true;
         } else {
@@ -239,8 +243,8 @@ void commands_version(FILE *to)
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
             "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts and merges in place of that version, on OpenMP tasks.\n"
-            "All commands but `sort`, `collate`, `merge`, `fixmate` and `markdup` are run by the next one on PATH, or "
-            "by $SAMTOOLS_UPSTREAM; --help names it.\n",
+            "All its commands but " AS_SAMTOOLS " are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help "
+            "names it.\n",
             hts_version());
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",

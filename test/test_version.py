@@ -118,6 +118,7 @@ def test_forms_of_the_version_contradict_each_other(env):
     assert re.fullmatch(r"%s\+htslib-%s\S*\n" % (re.escape(VERSION), re.escape(htslib)), texts["--version-only"])
     assert texts["--version"].startswith("samtools %s\nUsing htslib %s" % (VERSION, htslib))
     assert re.findall(r"(?m)^Version: (\S+) \(using htslib %s" % re.escape(htslib), texts["help"]) == [VERSION]
+    assert "samtools sormadup" in texts["help"]         # which the list of another samtools lacks
     ours = re.search(r"^Samtools-omp (\S+) ", texts["--version"], re.M).group(1)
     assert "samtools-omp %s." % ours in texts["help"]
 
