@@ -521,6 +521,8 @@ MUTANTS = [
      "who came first leaves first, whenever it lost"),
     ("plan/marked_rounds.c", "return r->memory < most ? r->memory : most;", "return r->memory;", ["unit_dup_sets"],
      "what losses take leaves room to read in"),
+    ("plan/marked_rounds.c", "(!first || r->shards[i].number < first->number)", "!first", [MARKDUP + "test_error_goes_unnoticed[no_ms_anywhere]"],
+     "of faults in several shards the first one is told"),
     ("duplicates/dup_away.c", "} while (dot.seq < a->n_told);", "} while (0);", ["unit_dup_sets"],
      "who has left is compared with nobody, in a file too"),
     ("duplicates/dup_away.c", "|| l->pool.taken < a->enough)", "|| a->enough)", ["unit_dup_sets"], "losses leave memory"),

@@ -260,6 +260,8 @@ ERRORS = {
     "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "fixmate", 2),
     "bad_mc": (HEAD % "coordinate" + PAIR % ("a", "\tMC:i:4"), [], "MC", 1),
     "no_ms": (HEAD % "coordinate" + PAIR % ("a", "\tMC:Z:4M") + PAIR % ("b", "\tMC:Z:4M"), [], "fixmate -m", 1),
+    "no_ms_anywhere": (HEAD % "coordinate" + "".join(ONE % (name, 99, i, "=", 50, "\tMC:Z:4M") for i in range(5, 45) for name in "ab"),
+                       [], "fixmate -m", 1),
     "bad_do": (HEAD % "coordinate" + SINGLE % "" + SINGLE % "\tdo:i:1", ["-t"], "do tag", 2),
     "bad_coords": (HEAD % "coordinate" + SINGLE % "" + SINGLE % "", ["-d", "5", "--read-coords", "(x)(y)(z)"], "expression", 1),
 }
