@@ -47,7 +47,7 @@ CASES = {
     "cram_by_pipe": ("<small.cram", ["-@", 3, "-o", "out.bam"], {}),
     "cram_alone": ("<small21.cram", ["-O", CRAM, "-o", "out.cram"], {}),
     "cram_to_pipe": ("small21.cram", ["-@", 3, "-O", CRAM], {}),
-    "bam_to_cram": ("small.bam", ["-O", CRAM + ",version=2.1", "--write-index", "-o", "out.cram"], {}),
+    "bam_to_cram": ("full.bam", ["-O", CRAM + ",version=2.1", "--write-index", "-o", "out.cram"], {}),
     "sam_to_pipe": ("small.bam", ["-@", 3, "-O", "sam"], {}),
     "sam_gz": ("small.bam", ["-@", 3, "-o", "out.sam.gz"], {}),
     "sam_gz_index": ("small.bam", ["-@", 3, "--write-index", "-o", "out.sam.gz"], {}),
@@ -77,15 +77,15 @@ ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": err
 TOLD = re.compile(r"^samtools (?:sort|merge|markdup): (?!warning: ).", re.M)
 
 
-def reads(n):
-    """What every order and every format takes."""
+def reads(n, qual=None):
+    """What every order and every format takes; CRAM 2 only with qualities."""
     r = bamgen.rng("faults")
     for i in range(n):
         seq = "".join(r.choices("ACGT", k=50))
         mapped = r.random() < .8
         yield bamgen.record("read%d" % r.randrange(n), r.choice((0x41, 0x81) if mapped else (77, 141)),
                             r.randrange(3) if mapped else -1, r.randrange(900) if mapped else -1, seq=seq,
-                            cigar=[(50, "M")] if mapped else [], bin=None if mapped else 4680,
+                            cigar=[(50, "M")] if mapped else [], bin=None if mapped else 4680, qual=qual,
                             tags=b"MCZ50M\0XTC" + bytes([r.randrange(9)]))
 
 
@@ -95,14 +95,16 @@ def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
     for name, n in ("small", 300), ("large", 9000), ("larger", 25000):
         (folder / (name + ".bam")).write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(n)), size=4093 * 7, level=1))
+    (folder / "full.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(300, bytes([30] * 50))), level=1))
     for call in 1, 2:                            # and two of which one's program gets another ID, in tags of all records
         head = bamgen.header(bamgen.sq_text(bamgen.REFS) + "@PG\tID:p\tCL:%d\n@CO\tone\n" % call)
         tagged = [struct.pack("<I", len(rec) - 4 + 5) + rec[4:] + b"PGZp\0" for rec in reads(300)]
         (folder / ("program%d.bam" % call)).write_bytes(bamgen.bgzf(head + b"".join(tagged), level=1))
     (folder / "genome.fa").write_text(">a\n%s\n" % "".join(bamgen.rng("genome").choices("ACGT", k=2000)))
     for args in (["-o", "small.sam"], ["-O", CRAM, "-o", "small.cram"], ["-o", "sorted.bam"], ["-o", "sorted.sam"],
-                 ["-O", CRAM, "-o", "sorted.cram"], ["-O", CRAM + ",version=2.1", "-o", "small21.cram"]):
+                 ["-O", CRAM, "-o", "sorted.cram"]):
         assert run_sort(["--no-PG", *args, "small.bam"], cwd=folder).returncode == 0
+    assert run_sort(["--no-PG", "-O", CRAM + ",version=2.1", "-o", "small21.cram", "full.bam"], cwd=folder).returncode == 0
     assert run_sort(["--no-PG", "-o", "ordered.bam", "large.bam"], cwd=folder).returncode == 0
     (folder / "small.sam.gz").write_bytes(gzip.compress((folder / "small.sam").read_bytes()))
     return folder

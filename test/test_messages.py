@@ -14,6 +14,7 @@ EXEMPT = [
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
     ("progress.c", ""),                              # unit_progress.c has its lines
     ("samtools_mpi.c", "usage: "),
+    ("markdup_args.c", ""),                          # its usage, where samtools prints it, too
     ("report_command.c", ""),                        # its usage; test_report.py has its messages
 ]
 
