@@ -40,6 +40,13 @@ static int merge_and_write(struct merged *m)
     return 0;
 }
 
+/* Both halves get these. */
+static void lend(struct driver *d, struct latch *latch, struct progress *progress)
+{
+    d->latch = latch;
+    d->progress = progress;
+}
+
 static void work(void *merged)
 {
     merge_and_write(merged);
@@ -99,8 +106,7 @@ int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
     const char *why = merged_copies_none(&merge);
     merge.common.n_temp_prefixes = 0;
     if (!why) {
-        d->latch = &latch;
-        d->progress = &progress;
+        lend(d, &latch, &progress);
         run(&m, &merge);
         if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
             return finish(&m);
@@ -111,5 +117,6 @@ int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
     snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : latch.message);
     d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
     d->out = (struct written){0};
+    lend(d, NULL, NULL);
     return -1;
 }

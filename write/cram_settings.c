@@ -76,7 +76,9 @@ struct cram_settings cram_settings_choose(const struct cram_settings_case *c)
 {
     int embed = last_number(c->options, CRAM_OPT_EMBED_REF, -1);
     bool no_ref = last_number(c->options, CRAM_OPT_NO_REF, 0);
-    struct cram_settings how = no_ref ? (struct cram_settings){.reference = CRAM_AS_TOLD} : choose(c, embed);
+    struct cram_settings how = {.reference = CRAM_AS_TOLD};
+    if (!no_ref)
+        how = choose(c, embed);
     bool refs = embed <= 1 && !no_ref && how.reference != CRAM_NO_REF;
     if (refs)
         how.fasta = ref_sums_fasta(c->reference, c->options);
