@@ -6,10 +6,12 @@
 #   PROGRAMS=FOLDER SECONDS_IN_ALL=360 sh scaling16.sh >table.md       # there
 #
 # Makes $SIZE (1G) of reads, uncompressed, and as much again as 8 lanes in coordinate order; then sort at the default
-# level, -l 1, -u and -n, merge, collate, fixmate -m, and markdup where ours has it, with each of $THREADS
-# ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. At most $ROUNDS (3) rounds: what would begin after
-# $SECONDS_IN_ALL (360) does not run. Shown are the least wall time of each, its CPU time and peak memory. Files lie in
-# $WORK (a folder in /dev/shm if 10 GB are free there, else in /tmp) and are removed.
+# level, -l 1, -u and -n, merge, collate, fixmate -m, markdup, and sormadup beside the pipe of samtools' commands, with
+# each of $THREADS ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. At most $ROUNDS (3) rounds: what would begin
+# after $SECONDS_IN_ALL (360) does not run. Shown are the least wall time of each, its CPU time and peak memory (of a
+# pipe: of its largest process). Files lie in $WORK (a folder in /dev/shm if 10 GB are free there, else in /tmp) and are
+# removed. $ONLY, an extended regular expression, chooses among the names of rows; the folder $REPORTS gets the reports
+# of our runs, the last of each row.
 # Single programs: OURS, SAMTOOLS, GEN_BAM, TIMED.
 set -eu
 ours=${OURS:-$PROGRAMS/samtools-omp} theirs=${SAMTOOLS:-$PROGRAMS/samtools-1.24}
@@ -41,32 +43,45 @@ make_inputs() {
     wait
     "$ours" sort -@ 16 --no-PG -l 1 -o "$work/sorted.bam" "$work/in.bam"
     "$ours" collate -@ 16 --no-PG -o "$work/grouped.bam" "$work/sorted.bam"
-    if has_markdup; then
-        "$ours" fixmate -m -@ 16 --no-PG -u "$work/grouped.bam" "$work/fixed.bam"
-        "$ours" sort -@ 16 --no-PG -l 1 -o "$work/marked.bam" "$work/fixed.bam"
-        rm "$work/fixed.bam"
-    fi
+    "$ours" fixmate -m -@ 16 --no-PG -u "$work/grouped.bam" "$work/fixed.bam"
+    "$ours" sort -@ 16 --no-PG -l 1 -o "$work/marked.bam" "$work/fixed.bam"
+    rm "$work/fixed.bam"
     cat "$work"/*.bam >/dev/null
 }
 
-has_markdup() { SAMTOOLS_UPSTREAM=/nonexistent "$ours" markdup --help >/dev/null 2>&1; }
+# time_one NAME THREADS LABEL COMMAND...: unless time is over
+time_one() {
+    name=$1 threads=$2 label=$3
+    shift 3
+    left=$((until - $(date +%s)))
+    [ "$left" -gt 0 ] && echo "$name" | grep -Eq -- "${ONLY:-.}" || return 0
+    if timeout $((left + 60)) "$timed" "$work/cost" "$@" >"$work/log" 2>&1; then
+        echo "$name;$threads;$label;$(tr ' ' ';' <"$work/cost")" >>"$work/costs"
+    else
+        echo "FAILED: $*: $(tail -n 1 "$work/log")" >&2
+    fi
+    rm -f "$work/out.bam"
+}
 
-# run NAME THREADS ARGUMENT...: both programs in turn, unless time is over
+# report_of NAME THREADS: the option that has a report written
+report_of() { [ -z "${REPORTS:-}" ] || echo "--report=$REPORTS/$(echo "$1" | tr -c 'a-z0-9\n' _).$2.json"; }
+
+# run NAME THREADS ARGUMENT...: both programs in turn
+# shellcheck disable=SC2046
 run() {
-    name=$1 threads=$2
+    what=$1 n=$2
     shift 2
-    for program in "$ours" "$theirs"; do
-        left=$((until - $(date +%s)))
-        [ "$left" -gt 0 ] || return 0
-        label=theirs
-        [ "$program" != "$ours" ] || label=ours
-        if timeout $((left + 60)) "$timed" "$work/cost" "$program" "$@" >"$work/log" 2>&1; then
-            echo "$name;$threads;$label;$(tr ' ' ';' <"$work/cost")" >>"$work/costs"
-        else
-            echo "FAILED: $program $*: $(tail -n 1 "$work/log")" >&2
-        fi
-        rm -f "$work/out.bam"
-    done
+    time_one "$what" "$n" ours "$ours" "$@" $(report_of "$what" "$n")
+    time_one "$what" "$n" theirs "$theirs" "$@"
+}
+
+# chain NAME THREADS FILE COMMAND: sormadup of FILE, and samtools' commands, the first of which is COMMAND
+# shellcheck disable=SC2046
+chain() {
+    time_one "$1" "$2" ours "$ours" sormadup -@ "$2" --total-memory 6G -T "$work/tmp" -o "$work/out.bam" "$3" \
+        $(report_of "$1" "$2")
+    time_one "$1" "$2" theirs sh -c "$4 | $theirs sort -u -@ $2 -m $((4096 / $2))M -T $work/tmp - |
+        $theirs markdup -@ $2 -T $work/tmp2 - $work/out.bam"
 }
 
 # shellcheck disable=SC2086
@@ -78,9 +93,15 @@ runs() {
     run 'sort -u' "$n" $sort -u "$work/in.bam"
     run 'sort -n' "$n" $sort -n "$work/in.bam"
     run 'merge of 8' "$n" merge -f -c -p -@ "$n" -o "$out" "$work"/lane?.bam
+    run 'merge -l 1' "$n" merge -f -c -p -l 1 -@ "$n" -o "$out" "$work"/lane?.bam
+    run 'merge -u' "$n" merge -f -c -p -u -@ "$n" -o "$out" "$work"/lane?.bam
     run 'collate' "$n" collate -@ "$n" -o "$out" -T "$work/tmp" "$work/sorted.bam"
     run 'fixmate -m' "$n" fixmate -m -@ "$n" "$work/grouped.bam" "$out"
-    [ ! -e "$work/marked.bam" ] || run 'markdup' "$n" markdup -T "$work/tmp" -@ "$n" "$work/marked.bam" "$out"
+    run 'markdup' "$n" markdup -T "$work/tmp" -@ "$n" "$work/marked.bam" "$out"
+    run 'markdup -u' "$n" markdup -u -T "$work/tmp" -@ "$n" "$work/marked.bam" "$out"
+    chain 'sormadup, grouped' "$n" "$work/grouped.bam" "$theirs fixmate -m -u -@ $n $work/grouped.bam -"
+    chain 'sormadup, sorted' "$n" "$work/sorted.bam" \
+        "$theirs collate -O -u -@ $n $work/sorted.bam $work/tmp3 | $theirs fixmate -m -u -@ $n - -"
 }
 
 table() {
