@@ -11,7 +11,7 @@ struct cell {
     bool is_worse;               /* than one close to it */
 };
 
-enum { SLOTS_LEAST = 1 << 6, SLOTS_KEPT = 1 << 12, LIST_KEPT = 1 << 18 };
+enum { SLOTS_LEAST = 1 << 6, SLOTS_KEPT = 1 << 12, LIST_KEPT = 1 << 18, CELLS_LEAST = 64 };
 
 void dup_cells_free(struct dup_cells *c)
 {
@@ -31,6 +31,14 @@ static size_t count(const struct dup_cells *c)
     return c->list.n / sizeof(struct cell);
 }
 
+/* Whether the round has too many cells. A few are always allowed. */
+static bool is_full(const struct dup_cells *c)
+{
+    enum { SLOTS_PER_CELL = 4 };                 /* or fewer */
+    size_t bytes = c->list.n + count(c) * SLOTS_PER_CELL * sizeof *c->slots + c->names.taken;
+    return c->most && count(c) >= CELLS_LEAST && bytes >= c->most;
+}
+
 /* Coordinates as unsigned numbers, in the same order. */
 static uint64_t upwards(long v)
 {
@@ -44,11 +52,8 @@ static bool is_close(long a, long b, uint64_t side)
 
 static bool is_better(const struct dup_dot *a, const struct dup_dot *b)
 {
-    if (a->pair_end != b->pair_end)
-        return a->pair_end;
-    if (a->qc_fail != b->qc_fail)
-        return b->qc_fail;
-    return a->score != b->score ? a->score > b->score : strcmp(a->name, b->name) < 0;
+    struct dup_worth x = dup_worth_of(a), y = dup_worth_of(b);
+    return dup_worth_compare(&x, &y) < 0;
 }
 
 /* Where the cell is, or the slot for it. There are slots. NULL: it belongs to another round. */
@@ -81,9 +86,9 @@ static int slots_grow(struct dup_cells *c, uint64_t side)
     return 0;
 }
 
-int dup_cells_add(struct dup_cells *c, long distance, const struct dup_dot *dot, uint64_t member)
+int dup_cells_add(struct dup_cells *c, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member)
 {
-    uint64_t side = (uint64_t)distance + 1;
+    uint64_t side = (uint64_t)to->distance + 1;
     if (2 * count(c) >= c->n_slots && slots_grow(c, side) < 0)
         return -1;
     uint32_t *slot = slot_of(c, side, upwards(dot->spot.x) / side, upwards(dot->spot.y) / side);
@@ -92,7 +97,7 @@ int dup_cells_add(struct dup_cells *c, long distance, const struct dup_dot *dot,
     struct cell best = {.dot = *dot, .member = member}, *cell = *slot ? &cells_of(c)[*slot - 1] : NULL;
     if (cell && !is_better(dot, &cell->dot))
         return 0;
-    if (!cell && c->most && count(c) >= c->most)
+    if (!cell && is_full(c))
         return 1;
     size_t n = strlen(dot->name) + 1;
     if (!(best.name = small_pool_take(&c->names, n)))
@@ -107,13 +112,12 @@ int dup_cells_add(struct dup_cells *c, long distance, const struct dup_dot *dot,
     return byte_buffer_append(&c->list, &best, sizeof best);
 }
 
-void dup_cells_compare(struct dup_cells *c, long distance, const struct dup_dot *dot, uint64_t member,
-                       dup_mark_fn *mark, void *context)
+void dup_cells_compare(struct dup_cells *c, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member)
 {
-    uint64_t side = (uint64_t)distance + 1, column = upwards(dot->spot.x) / side, row = upwards(dot->spot.y) / side;
+    uint64_t side = (uint64_t)to->distance + 1, column = upwards(dot->spot.x) / side, row = upwards(dot->spot.y) / side;
     const uint32_t *slot = slot_of(c, side, column, row);
     if (slot && cells_of(c)[*slot - 1].member != member)
-        mark(context, member, dot);
+        to->mark(to->context, member, dot);
     for (int i = 0; i < 9; i++) {
         slot = slot_of(c, side, column + (uint64_t)(i % 3) - 1, row + (uint64_t)(i / 3) - 1);
         struct cell *cell = slot && *slot ? &cells_of(c)[*slot - 1] : NULL;
@@ -123,12 +127,12 @@ void dup_cells_compare(struct dup_cells *c, long distance, const struct dup_dot 
     }
 }
 
-void dup_cells_end(struct dup_cells *c, dup_mark_fn *mark, void *context)
+void dup_cells_end(struct dup_cells *c, const struct dup_marker *to)
 {
     for (size_t i = 0; i < count(c); i++) {
         const struct cell *cell = &cells_of(c)[i];
         if (cell->is_worse || cell->dot.optical)
-            mark(context, cell->member, &cell->dot);
+            to->mark(to->context, cell->member, &cell->dot);
         small_pool_give(&c->names, cell->name, strlen(cell->dot.name) + 1);
     }
     if (c->n_slots > SLOTS_KEPT) {

@@ -169,7 +169,7 @@ static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint3
  * coordinates. */
 static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
 {
-    struct dup_members members = {read_dots, mark, c, c->opt.distance};
+    struct dup_members members = {read_dots, {c->opt.distance, mark, c}};
     struct origin root = {.name = link_at(c, at)->name};
     enum dup_name_fault unread = read_spot(c, root.name, &root.spot);
     c->culprit = link_at(c, at)->number;
@@ -179,8 +179,7 @@ static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
     enum dup_fault fault = list_dots(c, &root, at);
     if (fault)
         return fault;
-    int status = root.tiles ? dup_tiles_mark(&c->tiles, c->opt.distance, mark, c)
-                            : dup_dots_mark(&c->dots, &members);
+    int status = root.tiles ? dup_tiles_mark(&c->tiles, &members.to) : dup_dots_mark(&c->dots, &members);
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }
 

@@ -13,15 +13,6 @@ struct high {
     uint32_t dot;                /* its number in the group */
 };
 
-/* A dot of a group, by worth. */
-struct worth {
-    int64_t score;
-    uint64_t begin;              /* 8 bytes of the name, behind what all of the group have in common */
-    const char *name;
-    uint32_t dot;
-    uint32_t fault;              /* 2: no pair end; 1: failed quality control */
-};
-
 /* One sweep over a group, in its order. A dot, a number from 0 on, is active from its own turn until the scan from it
  * would have stopped. When the next dot comes, it is compared with those active ones that are close in y. The leaves of
  * both trees are the dots of the group, in the order of y. */
@@ -73,15 +64,7 @@ static int by_y(const void *x, const void *y)
 /* The better one first. */
 static int by_worth(const void *x, const void *y)
 {
-    const struct worth *a = x, *b = y;
-    if (a->fault != b->fault)
-        return sign(a->fault, b->fault);
-    if (a->score != b->score)
-        return sign(b->score, a->score);
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
-    int order = strcmp(a->name, b->name);
-    return order ? order : sign(a->dot, b->dot);
+    return dup_worth_compare(x, y);
 }
 
 /* ---- trees: node 1 is the root, the children of i are 2i and 2i + 1 ---- */
@@ -234,7 +217,7 @@ static uint64_t begin_of(const char *text)
 }
 
 /* Orders the dots of the group by y and by worth. worths: room for n. */
-static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct worth *worths)
+static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct dup_worth *worths)
 {
     size_t common = common_bytes(dots, s->order, s->n);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -242,8 +225,9 @@ static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct worth 
         const struct dup_dot *dot = &dots[s->order[i].dot];
         s->optical[i] = dot->optical;
         s->by_y[i] = (struct high){dot->spot.y, i};
-        worths[i] = (struct worth){.score = dot->score, .begin = begin_of(dot->name + common), .name = dot->name,
-                                   .dot = i, .fault = (dot->pair_end ? 0 : 2) + (uint32_t)dot->qc_fail};
+        worths[i] = dup_worth_of(dot);
+        worths[i].begin = begin_of(dot->name + common);
+        worths[i].dot = i;
     }
     qsort(s->by_y, s->n, sizeof *s->by_y, by_y);
     qsort(worths, s->n, sizeof *worths, by_worth);
@@ -263,7 +247,7 @@ int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, lon
     s.by_y = malloc(n * sizeof *s.by_y);
     s.optical = malloc(n * sizeof *s.optical);
     s.leaf = malloc((4 * n + 4 * s.n_leaves) * sizeof *s.leaf);
-    struct worth *worths = malloc(n * sizeof *worths);
+    struct dup_worth *worths = malloc(n * sizeof *worths);
     bool enough = s.by_y && s.optical && s.leaf && worths;
     if (enough) {
         s.rank = s.leaf + n;
@@ -323,21 +307,21 @@ static void divide(const struct listed *list, size_t n, const uint32_t *ranks, s
 }
 
 /* Marks those of a group of one tile. */
-static int mark_tile(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members, uint32_t n)
+static int mark_alone(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members, uint32_t n)
 {
     struct dup_dot dots[READ];
     for (int again = 0; again < 2; again++)
         for (uint32_t from = 0; from < n; from += READ) {
             uint32_t n_read = n - from < READ ? n - from : READ;
             if (n > READ || !again)
-                how->read(how->context, members + from, n_read, dots);
+                how->read(how->to.context, members + from, n_read, dots);
             for (uint32_t i = 0; i < n_read; i++)
                 if (again)
-                    dup_cells_compare(cells, how->distance, &dots[i], members[from + i], how->mark, how->context);
-                else if (dup_cells_add(cells, how->distance, &dots[i], members[from + i]) < 0)
+                    dup_cells_compare(cells, &how->to, &dots[i], members[from + i]);
+                else if (dup_cells_add(cells, &how->to, &dots[i], members[from + i]) < 0)
                     return -1;
         }
-    dup_cells_end(cells, how->mark, how->context);
+    dup_cells_end(cells, &how->to);
     return 0;
 }
 
@@ -350,16 +334,16 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
     struct dup_placed *order = malloc(n * sizeof *order);
     int status = -1;
     if (dots && order) {
-        how->read(how->context, members + begin, n, dots);
+        how->read(how->to.context, members + begin, n, dots);
         for (uint32_t i = 0; i < n; i++) {
             while (begin + i >= ends[tile])
                 tile++;
             order[i] = (struct dup_placed){dots[i].spot.x, tile, i};
         }
-        status = dup_group_mark(dots, order, n, how->distance);
+        status = dup_group_mark(dots, order, n, how->to.distance);
         for (uint32_t i = 0; i < n; i++)
             if (dots[i].optical)
-                how->mark(how->context, members[begin + i], &dots[i]);
+                how->to.mark(how->to.context, members[begin + i], &dots[i]);
     }
     free(dots);
     free(order);
@@ -373,7 +357,7 @@ static int mark_groups(const struct dup_members *how, struct dup_cells *cells, c
         to = (uint32_t)dup_tiles_group(tiles, n_tiles, from);
         uint32_t begin = from ? ends[from - 1] : 0, n = ends[to - 1] - begin;
         if (n > 1 && (to > from + 1 ? mark_tiles(how, members, ends, from, to)
-                                    : mark_tile(how, cells, members + begin, n)) < 0)
+                                    : mark_alone(how, cells, members + begin, n)) < 0)
             return -1;
     }
     return 0;

@@ -25,9 +25,7 @@ struct dup_tile {
 /* Whose duplicates are compared. A member is a number of the caller's, who is asked for what belongs to it. */
 struct dup_members {
     void (*read)(void *context, const uint32_t *members, size_t n, struct dup_dot *dots);   /* fills dots[n] */
-    dup_mark_fn *mark;
-    void *context;
-    long distance;
+    struct dup_marker to;        /* its context is also that of read() */
 };
 
 /* Duplicates of one original, in order. One of all zeros is empty. */

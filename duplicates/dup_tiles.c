@@ -28,17 +28,8 @@ struct group {
     size_t n;
 };
 
-struct marking {
-    long distance;
-    dup_mark_fn *mark;
-    void *context;
-};
-
 /* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
 enum { SHORT = 1 << 12, PART = 1 << 8 };
-
-/* Bytes of a cell, and how many of them may always be in memory. */
-enum { CELL = 128, CELLS_LEAST = 64 };
 
 static struct tile_list *list_at(const struct dup_tiles *t, size_t i)
 {
@@ -171,7 +162,7 @@ static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
 
 /* Marks the tiles [from, to), which are one group. */
 static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
-                      const struct marking *how)
+                      const struct dup_marker *how)
 {
     struct group g = {.n = 0};
     int status = read_group(t, tiles, from, to, &g) < 0
@@ -189,23 +180,23 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
 /* ---- tiles that are alone in their groups ---- */
 
 /* 1: the round has too many cells; -1: no memory. */
-static int give_dots(struct dup_cells *cells, const struct byte_buffer *bytes, bool again, const struct marking *how)
+static int give_dots(struct dup_cells *cells, const struct byte_buffer *bytes, bool again, const struct dup_marker *how)
 {
     int status = 0;
     for (size_t at = 0; at < bytes->n && status == 0;) {
         uint64_t member;
         struct dup_dot dot = read_dot(bytes->p, &at, &member);
         if (again)
-            dup_cells_compare(cells, how->distance, &dot, member, how->mark, how->context);
+            dup_cells_compare(cells, how, &dot, member);
         else
-            status = dup_cells_add(cells, how->distance, &dot, member);
+            status = dup_cells_add(cells, how, &dot, member);
     }
     return status;
 }
 
 /* A round, with the dots from where they are, in the last one for good. bytes: what of them is in memory. */
 static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
-                     struct byte_buffer *bytes, const struct marking *how)
+                     struct byte_buffer *bytes, const struct dup_marker *how)
 {
     const struct dup_piece *pieces = (const struct dup_piece *)(const void *)list->pieces.p;
     int status = 0;
@@ -223,14 +214,14 @@ static int give_list(const struct dup_tiles *t, const struct tile_list *list, st
 
 /* Rounds become twice as many when the cells of one take too much memory. */
 static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
-                          struct byte_buffer *bytes, const struct marking *how)
+                          struct byte_buffer *bytes, const struct dup_marker *how)
 {
     int status = 0;
-    cells->most = t->store->most / CELL < CELLS_LEAST ? CELLS_LEAST : t->store->most / CELL;
+    cells->most = t->store->most + 1;            /* 0 would be any number */
     for (cells->round = cells->more_rounds = 0; cells->round <= cells->more_rounds && status >= 0;) {
         status = give_list(t, list, cells, bytes, how);
         if (status == 0) {
-            dup_cells_end(cells, how->mark, how->context);
+            dup_cells_end(cells, how);
             cells->round++;
             continue;
         }
@@ -243,22 +234,25 @@ static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *lis
     return status;
 }
 
-static int mark_tile(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
-                     const struct marking *how)
+/* Marks a tile that is alone in its group. */
+static int mark_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                     const struct dup_marker *how)
 {
     struct byte_buffer bytes = {.p = NULL};
-    int status = list->bytes > t->store->most ? mark_in_rounds(t, list, cells, &bytes, how)
-               : read_list(t, list, &bytes) < 0 || give_dots(cells, &bytes, false, how) < 0
-                 || give_dots(cells, &bytes, true, how) < 0 ? -1 : 0;
-    if (status == 0)
-        dup_cells_end(cells, how->mark, how->context);
+    int status = 0;
+    if (list->bytes > t->store->most)
+        status = mark_in_rounds(t, list, cells, &bytes, how);
+    else if (read_list(t, list, &bytes) < 0 || give_dots(cells, &bytes, false, how) < 0
+             || give_dots(cells, &bytes, true, how) < 0)
+        status = -1;
+    else
+        dup_cells_end(cells, how);
     free(bytes.p);
     return status;
 }
 
-int dup_tiles_mark(struct dup_tiles *t, long distance, dup_mark_fn *mark, void *context)
+int dup_tiles_mark(struct dup_tiles *t, const struct dup_marker *how)
 {
-    struct marking how = {distance, mark, context};
     struct dup_cells cells = {.slots = NULL};
     size_t n = name_table_count(&t->names);
     struct dup_tile *tiles = malloc((n + 1) * sizeof *tiles);
@@ -267,8 +261,8 @@ int dup_tiles_mark(struct dup_tiles *t, long distance, dup_mark_fn *mark, void *
         dup_tiles_rank(&t->names, tiles);
     for (size_t from = 0, to; from < n && status == 0; from = to) {
         to = dup_tiles_group(tiles, n, from);
-        status = to > from + 1 ? mark_group(t, tiles, from, to, &how)
-               : mark_tile(t, list_at(t, tiles[from].number), &cells, &how);
+        status = to > from + 1 ? mark_group(t, tiles, from, to, how)
+               : mark_list(t, list_at(t, tiles[from].number), &cells, how);
     }
     dup_cells_free(&cells);
     free(tiles);

@@ -24,6 +24,6 @@ int dup_tiles_add(struct dup_tiles *tiles, const struct dup_dot *dot, uint64_t m
 
 /* As dup_dots_mark(), with the members that were given. The list of a tile that is alone in its group and has more
  * bytes than the store allows is read twice; else a group is in memory. */
-int dup_tiles_mark(struct dup_tiles *tiles, long distance, dup_mark_fn *mark, void *context);
+int dup_tiles_mark(struct dup_tiles *tiles, const struct dup_marker *to);
 
 #endif

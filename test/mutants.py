@@ -532,7 +532,7 @@ MUTANTS = [
      "who came first leaves first, in a file or not"),
     ("duplicates/dup_cells.c", "if (cell && !cell->is_worse && is_close(dot->spot.x, cell->dot.spot.x, side)", "if (cell && !cell->is_worse",
      ["unit_dup_cells"], "neighbouring cells have dots that are not close"),
-    ("duplicates/dup_cells.c", "if (!cell && c->most && count(c) >= c->most)", "if (0)", ["unit_dup_cells"],
+    ("duplicates/dup_cells.c", "if (!cell && is_full(c))", "if (0)", ["unit_dup_cells"],
      "cells take no more memory than they may"),
     ("duplicates/dup_tiles.c", "list->bytes > t->store->most ?", "0 ?", ["unit_dup_cells"], "a large tile stays in files"),
     ("plan/marked_store.c", "return byte_hash(data, n, 0) == hash ? 0", "return 1 ? 0", [MARKDUP + "test_fault_passes[losses:flip]"],

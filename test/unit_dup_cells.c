@@ -91,7 +91,7 @@ static void mark_all(struct flow_cell *f, long distance, size_t most)
     f->n_puts = f->n_gets = f->n_drops = f->stored.n = 0;
     for (uint64_t i = 0; i < DOTS; i++)
         assert_int_equal(dup_tiles_add(&tiles, &f->dots[i], i), 0);
-    assert_int_equal(dup_tiles_mark(&tiles, distance, mark, f), 0);
+    assert_int_equal(dup_tiles_mark(&tiles, &(struct dup_marker){distance, mark, f}), 0);
     assert_int_equal(f->n_drops, f->n_puts);
 }
 

@@ -466,7 +466,7 @@ static size_t mark_dots(struct dup_dot *all, uint32_t n)
     struct dup_dots list = {.tiles = {.mask = 0}};
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(dup_dots_add(&list, i, all[i].name, &all[i].spot), 0);
-    assert_int_equal(dup_dots_mark(&list, &(struct dup_members){read_dots, mark_dot, &dots, 100}), 0);
+    assert_int_equal(dup_dots_mark(&list, &(struct dup_members){read_dots, {100, mark_dot, &dots}}), 0);
     dup_dots_free(&list);
     return dots.most;
 }
