@@ -86,7 +86,8 @@ void dup_cells_free(struct dup_cells *cells);
 
 /* After dup_cells_end() there are no cells. 1: the round has too many cells; -1: no memory. */
 int dup_cells_add(struct dup_cells *cells, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member);
-void dup_cells_compare(struct dup_cells *cells, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member);
+void dup_cells_compare(struct dup_cells *cells, const struct dup_marker *to, const struct dup_dot *dot,
+                       uint64_t member);
 void dup_cells_end(struct dup_cells *cells, const struct dup_marker *to);
 
 #endif

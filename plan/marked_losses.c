@@ -23,7 +23,6 @@ struct marked_losses {
     struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
     size_t at, record;           /* slice of the round, and record in it, at which it goes on; 0, 0: with a new round */
     const struct marked_queue *waiting;  /* while something is told */
-    size_t first;
     struct marked_slice *told;   /* the one that was told of last; NULL: none */
     size_t step, n_told;         /* bytes that are told at once, and that were */
 };
@@ -83,7 +82,7 @@ static int settled(void *losses, const struct dup_verdict *verdict)
 {
     struct marked_losses *l = losses;
     if (!l->told || verdict->number - l->told->first >= l->told->records.n)
-        l->told = marked_queue_find(l->waiting, l->first, verdict->number);
+        l->told = marked_queue_find(l->waiting, verdict->number);
     bool told_before = l->told->told;
     if (marked_slice_tell(l->told, verdict) < 0)
         return -1;
@@ -92,10 +91,9 @@ static int settled(void *losses, const struct dup_verdict *verdict)
     return l->n_told > l->step;
 }
 
-static void begin(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
+static void begin(struct marked_losses *l, const struct marked_queue *waiting)
 {
     l->waiting = waiting;
-    l->first = first;
     l->told = NULL;
     l->n_told = 0;
 }
@@ -132,14 +130,13 @@ static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_
     return s->records.n == 0 ? DUP_OK : dup_chains_pass(l->chains, s->to.is_nowhere ? INT64_MAX : s->to.start);
 }
 
-enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked_queue *waiting, size_t first,
-                                    size_t entered)
+enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked_queue *waiting, size_t entered)
 {
     const struct marked_queued *from = waiting->list + entered, *end = waiting->list + waiting->n;
     const struct marked_slice *last = end[-1].slice;
     enum dup_fault fault = DUP_OK;
     bool goes_on = l->at || l->record;
-    begin(l, waiting, first);
+    begin(l, waiting);
     if (!goes_on && put_in_order(l, from->first, (size_t)(last->first + last->records.n - from->first)) < 0)
         return DUP_NO_MEMORY;
     struct dup_loss *const *order = (struct dup_loss *const *)(const void *)l->order.p;
@@ -157,9 +154,9 @@ enum dup_fault marked_losses_follow(struct marked_losses *l, const struct marked
     return fault;
 }
 
-enum dup_fault marked_losses_end(struct marked_losses *l, const struct marked_queue *waiting, size_t first)
+enum dup_fault marked_losses_end(struct marked_losses *l, const struct marked_queue *waiting)
 {
-    begin(l, waiting, first);
+    begin(l, waiting);
     return dup_chains_pass(l->chains, INT64_MAX);
 }
 

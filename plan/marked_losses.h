@@ -17,14 +17,13 @@ void marked_losses_close(struct marked_losses *losses);
 /* Keeps a loss of the round. Any thread may call it for a shard that is its own. -1: no memory. */
 int marked_losses_keep(struct marked_losses *losses, uint32_t shard, const struct dup_loss *loss);
 
-/* Follows the losses of the round in waiting->list[entered] and behind it: what is told goes to the slices, none of
- * which may be before list[first]. In a task that is alone with the queue and the losses. DUP_PAUSED: call it again,
- * when there is room: slices that are decided may go before. */
-enum dup_fault marked_losses_follow(struct marked_losses *losses, const struct marked_queue *waiting, size_t first,
-                                    size_t entered);
+/* Follows the losses of the round in waiting->list[entered] and behind it: what is told goes to the slices. In a
+ * task that is alone with the queue and the losses. DUP_PAUSED: call it again, when there is room: slices that are
+ * decided may go before. */
+enum dup_fault marked_losses_follow(struct marked_losses *losses, const struct marked_queue *waiting, size_t entered);
 
 /* There are no more records: tells all. DUP_PAUSED: as above. */
-enum dup_fault marked_losses_end(struct marked_losses *losses, const struct marked_queue *waiting, size_t first);
+enum dup_fault marked_losses_end(struct marked_losses *losses, const struct marked_queue *waiting);
 
 /* As in dup_chains.h. */
 uint64_t marked_losses_decided(struct marked_losses *losses);

@@ -31,14 +31,14 @@ int marked_queue_push(struct marked_queue *q, struct marked_slice *slice)
 }
 
 /* Mostly it is one of the last ones. */
-struct marked_slice *marked_queue_find(const struct marked_queue *q, size_t low, uint64_t number)
+struct marked_slice *marked_queue_find(const struct marked_queue *q, uint64_t number)
 {
     size_t high = q->n, step = 1;
-    while (high - low > step && q->list[high - step].first > number) {
+    while (high > step && q->list[high - step].first > number) {
         high -= step;
         step *= 2;
     }
-    low = high - low > step ? high - step : low;
+    size_t low = high > step ? high - step : 0;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         *(q->list[middle].first <= number ? &low : &high) = middle;

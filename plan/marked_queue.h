@@ -31,7 +31,7 @@ static inline struct marked_slice *marked_queue_pop(struct marked_queue *queue)
     return queue->list[queue->first++].slice;
 }
 
-/* The slice that has the record, which is in list[low] or behind it. */
-struct marked_slice *marked_queue_find(const struct marked_queue *queue, size_t low, uint64_t number);
+/* The slice that has the record. It is there. */
+struct marked_slice *marked_queue_find(const struct marked_queue *queue, uint64_t number);
 
 #endif

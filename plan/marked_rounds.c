@@ -26,8 +26,7 @@ struct marked_rounds {
     struct marked_losses *losses;    /* NULL: only flags are wanted */
     enum dup_fault follow_fault; /* the follower's before DONE */
     struct marked_queue waiting; /* in the round, or in no hands; unchanged in a round but for waiting.first */
-    size_t entered;              /* waiting.list[] before it has been entered in all shards ... */
-    size_t round_first;          /* ... and from here on slices may still get losers in the round that is on */
+    size_t entered;              /* waiting.list[] before it has been entered in all shards */
     enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
     bool given_all;              /* no slices follow ... */
     bool told_all;               /* ... and that has been followed, too */
@@ -47,7 +46,7 @@ static int lost(void *arg, const struct dup_loss *loss)
     struct shard *shard = arg;
     struct marked_rounds *r = shard->rounds;
     uint64_t number = loss->loser.number;
-    struct marked_slice *s = marked_queue_find(&r->waiting, r->round_first, number);
+    struct marked_slice *s = marked_queue_find(&r->waiting, number);
     struct dup_counts *counts = &r->opt.counts[task_thread()][loss->loser.group];
     marked_slice_lose(s, number - s->first);
     *(loss->single ? &counts->duplicate_single : &counts->duplicate_pair) += 1;
@@ -74,8 +73,8 @@ static void follow_losses(void *rounds, uint32_t slot)
     if (latch_tripped(r->opt.latch))
         return;
     enum stage before = stats_enter(r->opt.stats, STAGE_PLAN);
-    r->follow_fault = r->entered == r->waiting.n ? marked_losses_end(r->losses, &r->waiting, r->round_first)
-                    : marked_losses_follow(r->losses, &r->waiting, r->round_first, r->entered);
+    r->follow_fault = r->entered == r->waiting.n ? marked_losses_end(r->losses, &r->waiting)
+                    : marked_losses_follow(r->losses, &r->waiting, r->entered);
     stats_leave(r->opt.stats, before, 0);
 }
 
@@ -93,7 +92,6 @@ void marked_rounds_begin(struct marked_rounds *r, struct marked_queue *keyed)
         }
         r->entered -= before - r->waiting.first;
     }
-    r->round_first = r->waiting.first;
     r->round = ROUND_SETS;
     task_ring_hand_out_all(&r->sets);
     task_ring_make_task(&r->sets);
@@ -123,7 +121,6 @@ static int tell_of_fault(struct marked_rounds *r)
 static void begin_to_follow(struct marked_rounds *r)
 {
     r->round = ROUND_FOLLOWS;
-    r->round_first = r->waiting.first;
     task_ring_hand_out(&r->follow);
     task_ring_make_task(&r->follow);
 }

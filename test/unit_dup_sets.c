@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include "base/latch.h"
+#include "duplicates/dup_links.h"
 #include "duplicates/dup_optical.h"
 #include "plan/marked_rounds.h"
 #include "test/dup_driver.h"
@@ -428,6 +429,51 @@ static void who_has_left_is_compared(void **state)
     driver_free(&d);
 }
 
+/* Roots that have lost: the first one has left before, the other one has not. */
+static void dropped_link_stays(void **state)
+{
+    (void)state;
+    uint32_t at[3];
+    struct dup_links links = {.n_links = 0};
+    assert_int_equal(dup_links_open(&links), 0);
+    for (uint64_t i = 0; i < N_OF(at); i++)
+        at[i] = dup_links_take(&links, &(struct dup_member){.number = i}, false);
+    size_t each = links.pool.taken / N_OF(at);
+    assert_int_equal(dup_links_first(&links), at[0]);
+    dup_links_pop(&links);
+    dup_node_at(&links, at[0])->gone = true;
+    dup_links_drop(&links, at[0]);
+    assert_int_equal(links.pool.taken, 2 * each);
+    dup_links_drop(&links, at[1]);
+    assert_int_equal(dup_links_first(&links), at[2]);
+    assert_int_equal(links.pool.taken, each);
+    dup_links_free(&links);
+}
+
+/* Trees behind one that stays open: they would wait for it, and it may stay open for ever. */
+static void closed_trees_stay(void **state)
+{
+    (void)state;
+    struct dup_chains_opt opt = {.counts = true, .settled = count_told, .context = &(uint64_t){0}};
+    struct dup_chains *chains = dup_chains_new(&opt);
+    struct dup_loss first = {{.number = 0, .name = "a", .name_len = 2}, {.number = 1, .name = "b", .name_len = 2},
+                             .newcomer_won = false};
+    assert_int_equal(dup_chains_lose(chains, &first), DUP_OK);
+    size_t least = dup_chains_memory(chains), most = least;
+    for (uint64_t i = 2; i < 100000; i += 2) {
+        struct dup_loss loss = first;
+        loss.winner.number = i;
+        loss.loser.number = i + 1;
+        loss.winner.leaves_at = loss.loser.leaves_at = first.loser.leaves_at = (int64_t)i;
+        assert_int_equal(dup_chains_lose(chains, &loss), DUP_OK);
+        assert_int_equal(dup_chains_lose(chains, &first), DUP_OK);
+        assert_int_equal(dup_chains_pass(chains, (int64_t)i - 10), DUP_OK);
+        most = dup_chains_memory(chains) > most ? dup_chains_memory(chains) : most;
+    }
+    assert_int_equal(most, least);
+    dup_chains_free(chains);
+}
+
 static void losses_leave_room_to_read(void **state)
 {
     (void)state;
@@ -515,8 +561,8 @@ int main(void)
         cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
         cmocka_unit_test(tiles_are_read_together),
         cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_in_files_take_memory),
-        cmocka_unit_test(who_has_left_is_compared),
-        cmocka_unit_test(losses_leave_room_to_read),
+        cmocka_unit_test(who_has_left_is_compared), cmocka_unit_test(dropped_link_stays),
+        cmocka_unit_test(closed_trees_stay), cmocka_unit_test(losses_leave_room_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
