@@ -37,8 +37,7 @@ static void work(void *fixed)
 int bam_fixmate(const struct fixmate_opts *opts)
 {
     struct latch latch = {0};
-    struct progress progress = {.on = false};
-    struct driver d = {.latch = &latch, .progress = &progress};
+    struct driver d = {.latch = &latch};
     struct fixed f = {.d = &d};
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)

@@ -24,8 +24,7 @@ static void work(void *marked)
 int bam_markdup(const struct markdup_opts *opts)
 {
     struct latch latch = {0};
-    struct progress progress = {.on = false};
-    struct driver d = {.latch = &latch, .progress = &progress};
+    struct driver d = {.latch = &latch};
     struct marked m = {.d = &d};
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)

@@ -40,13 +40,6 @@ static int merge_and_write(struct merged *m)
     return 0;
 }
 
-/* Both halves get these. */
-static void lend(struct driver *d, struct latch *latch, struct progress *progress)
-{
-    d->latch = latch;
-    d->progress = progress;
-}
-
 static void work(void *merged)
 {
     merge_and_write(merged);
@@ -88,8 +81,7 @@ static int finish(struct merged *m)
 int bam_merge(const struct merge_opts *opts)
 {
     struct latch latch = {0};
-    struct progress progress = {.on = false};
-    struct driver d = {.latch = &latch, .progress = &progress};
+    struct driver d = {.latch = &latch};
     struct merged m = {.d = &d};
     machine_share_heaps();
     if (sort_report_open(&d.report, &opts->common.report, &latch) == 0)
@@ -99,24 +91,18 @@ int bam_merge(const struct merge_opts *opts)
 
 int bam_merge_sorted(const struct sort_opts *opts, struct driver *d)
 {
-    struct latch latch = {0};
-    struct progress progress = {.on = false};
     struct merged m = {.d = d};
     struct merge_opts merge = {.common = *opts, .sorts = true};
     const char *why = merged_copies_none(&merge);
     merge.common.n_temp_prefixes = 0;
     if (!why) {
-        lend(d, &latch, &progress);
         run(&m, &merge);
         if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
             return finish(&m);
         merged_finish(&m);
-        progress_end(&progress, false);
-        stats_free(d->stats);
     }
-    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : latch.message);
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : d->latch->message);
     d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
-    d->out = (struct written){0};
-    lend(d, NULL, NULL);
+    driver_forget(d);
     return -1;
 }

@@ -11,8 +11,9 @@ struct sort_opts;
 int bam_merge(const struct merge_opts *opts);
 
 /* Does what a sort is to do (--copy-blocks) by a merge, whose blocks are copied, if the inputs are BAM files in the
- * order asked for. Finds out whether they are while it writes. The driver's report is open. The result is the exit
- * status, as of driver_end(); -1: it cannot be done, nothing is left of it, and the report will say why. */
+ * order asked for. Finds out whether they are while it writes. The driver is new, but its report is open. The
+ * result is the exit status, as of driver_end(); -1: it cannot be done, nothing is left of it, the driver is as it was,
+ * and the report will say why. */
 int bam_merge_sorted(const struct sort_opts *opts, struct driver *driver);
 
 #endif

@@ -25,6 +25,7 @@
 
 struct sormadup {
     const struct sormadup_opts *opts;
+    struct driver *d;
     struct sormadup_use use;     /* from when the inputs are open */
     struct collated collated;    /* if the input is not grouped by name */
     struct sorted sorted;
@@ -80,10 +81,7 @@ static int begin_marking(struct sormadup *c)
         .n_threads = s->opts->n_threads,
         .slice_size = SORTED_SLICE,
         .left = sormadup_marking(&s->rings) - sormadup_marking_least(s->opts->n_threads),
-        .to = s->to,
-        .progress = &s->progress,
-        .latch = &s->latch,
-        .stats = s->stats,
+        .d = c->d,
     };
     return marking_open(&c->marking, &marking);
 }
@@ -125,7 +123,6 @@ static int collate(struct sormadup *c)
     struct sorted *s = &c->collated.sort;
     if (!c->collated.behind)
         return 0;
-    s->progress = c->sorted.progress;
     return bam_sort_read(s) < 0 || sorted_source_begin(&c->collated.source, s) < 0 ? collated_stop(&c->collated) : 0;
 }
 
@@ -154,17 +151,20 @@ int bam_sormadup(const struct sormadup_opts *opts)
 {
     struct sormadup c = {.opts = opts};
     struct sorted *s = &c.sorted;
-    struct driver d = {.latch = &s->latch, .progress = &s->progress};
+    struct driver d = {.latch = &s->latch};
     struct sorted_between between = {.fixes = &opts->fixmate, .group = group, .beside = count_beside, .arg = &c};
     struct sorted_options how = {
         .opts = &opts->common,
         .in = &opts->common.in,
         .size_hint = opts->common.size_hint,
         .between = &between,
+        .progress = &d.progress,
     };
     int n_threads = 1;
+    c.d = &d;
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &s->latch) == 0 && sorted_open(s, &how, &d.out) == 0
+    if (sort_report_open(&d.report, &opts->common.report, d.latch) == 0
+        && (how.stats = driver_begin(&d, &opts->common)) && sorted_open(s, &how, &d.out) == 0
         && look_for_lone_mates(&c) == 0) {
         n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
         if (!latch_tripped(&s->latch))
@@ -177,6 +177,5 @@ int bam_sormadup(const struct sormadup_opts *opts)
     marking_close(&c.marking);
     sorted_source_close(&c.source);
     lone_mates_close(c.lone);
-    d.stats = s->stats;
     return driver_end(&d, records);
 }

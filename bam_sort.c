@@ -39,7 +39,7 @@ static int end_run(struct sorted *s);
 static void show_progress(struct sorted *s)
 {
     uint64_t taken = arenas_taken(&s->arenas);
-    progress_tick(&s->progress);
+    progress_tick(s->progress);
     if (memory_watch_due(&s->watch, taken))
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
@@ -272,27 +272,25 @@ static void read_merge_and_write(void *sorted)
 /* The report is open; it counts the cycles of later threads. */
 static int sort(const struct sort_opts *opts, struct driver *d, struct sorted *s)
 {
-    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint};
+    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
+                                 .progress = &d->progress};
     int n_threads = 1;
-    d->progress = &s->progress;
-    if (!latch_tripped(&s->latch) && sorted_open(s, &how, &d->out) == 0) {
+    if (!latch_tripped(&s->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
         if (!latch_tripped(&s->latch))
             sort_report_measure_memory(&d->report, s->arenas.each);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     sorted_finish(s, n_threads);
-    d->stats = s->stats;
     return driver_end(d, records);               /* the finish is in the report */
 }
 
 int bam_sort(const struct sort_opts *opts)
 {
     struct sorted s = {0};
-    struct driver d = {0};
+    struct driver d = {.latch = &s.latch};
     machine_share_heaps();
     bool opened = sort_report_open(&d.report, &opts->report, &s.latch) == 0;
     int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
-    d.latch = &s.latch;
     return status >= 0 ? status : sort(opts, &d, &s);
 }

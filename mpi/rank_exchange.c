@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_sort.h"
+#include "base/stats.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
@@ -37,7 +38,8 @@ static int open_b(struct rank_parts *s)
     struct input_request in = {.paths = names, .n = 2};
     /* The bytes are those of the last input alone. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
-    struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected};
+    struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
+                                  .stats = stats_new(s->each.n_threads, STATS_TIMES)};
     if (sorted_open(&s->b, &sort, &s->out) < 0)
         return latch_fail(&s->latch, "%s", s->b.latch.message);
     if (s->team.rank > 0)

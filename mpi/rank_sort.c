@@ -9,6 +9,7 @@
 #include "bam_sort.h"
 #include "base/input_name.h"
 #include "base/machine.h"
+#include "base/stats.h"
 #include "base/temp_prefix.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_output.h"
@@ -79,7 +80,6 @@ static void share_options(struct rank_parts *s)
     /* Each of the two plans with what a program takes beside -m. */
     s->each.memory = memory_for_records(s->opts) / 2;
     s->each.memory_beside = MEMORY_BESIDE;
-    s->each.progress = PROGRESS_NEVER;
     s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one of all */
     if (s->team.rank > 0) {
         s->each.out.path = s->part_path;
@@ -109,7 +109,8 @@ static int sort_part(struct rank_parts *s)
     s->split.parts[0].silent = s->team.rank > 0;
     /* What is read by one rank may be all there is. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
-    struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected};
+    struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
+                                 .stats = stats_new(s->each.n_threads, STATS_TIMES)};
     sorted_open(&s->a, &how, NULL);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->a.latch) < 0)

@@ -127,11 +127,11 @@ static int open_sort(struct collated *c, size_t beside)
         .size_hint = behind->opts->size_hint,
         .rings = &rings,
         .stats = behind->stats,
+        .progress = behind->progress,
     };
     c->opts = *behind->opts;
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
     c->opts.memory_beside = 1;                   /* more is no error here */
-    c->opts.progress = PROGRESS_NEVER;
     c->opts.in.reference = NULL;                 /* it is open, and was warned of */
     c->n_lent = count_lent(c->opts.n_threads);
     c->lent = calloc(c->n_lent, sizeof *c->lent);
@@ -167,7 +167,6 @@ void collated_finish(struct collated *c, int n_threads)
         return;
     if (latch_tripped(&c->behind->latch))        /* or what is under way would be missed */
         latch_fail(&c->sort.latch, "%s", c->behind->latch.message);
-    c->sort.progress.on = false;
     sorted_finish(&c->sort, n_threads);
 }
 

@@ -18,21 +18,30 @@ static void in_team(void *driver)
     d->work(d->arg);
     if (!latch_signalled())
         return;
-    progress_end(d->progress, false);
+    progress_end(&d->progress, false);
     written_abandon(&d->out);
     sort_report_close(&d->report);
     latch_reraise();
 }
 
+struct stats *driver_begin(struct driver *d, const struct sort_opts *opts)
+{
+    d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report));
+    if (d->stats) {
+        stats_phase(d->stats, PHASE_OPEN);
+        progress_start(&d->progress, opts->progress, d->stats);
+    } else {
+        latch_fail(d->latch, "out of memory");
+    }
+    return d->stats;
+}
+
 int driver_open(struct driver *d, const struct sort_opts *opts, const struct memory_rings *rings)
 {
-    if (!(d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report))))
-        return latch_fail(d->latch, "out of memory");
-    stats_phase(d->stats, PHASE_OPEN);
-    progress_start(d->progress, opts->progress, d->stats);
-    if (written_open(&d->out, &opts->out, rings, sort_opts_input(opts), d->latch, d->stats) < 0)
+    if (!driver_begin(d, opts)
+        || written_open(&d->out, &opts->out, rings, sort_opts_input(opts), d->latch, d->stats) < 0)
         return -1;
-    record_sink_set_progress(d->out.sink, d->progress);
+    record_sink_set_progress(d->out.sink, &d->progress);
     return 0;
 }
 
@@ -56,12 +65,20 @@ void driver_finish(struct driver *d)
     written_close(&d->out);
 }
 
+void driver_forget(struct driver *d)
+{
+    progress_end(&d->progress, false);
+    stats_free(d->stats);
+    d->stats = NULL;
+    d->out = (struct written){0};
+    *d->latch = (struct latch){0};
+}
+
 int driver_end(struct driver *d, uint64_t records)
 {
     stats_stop(d->stats);
-    if (d->stats)
-        progress_end(d->progress, !latch_tripped(d->latch));
-    if (d->stats && !latch_tripped(d->latch))
+    progress_end(&d->progress, !latch_tripped(d->latch));
+    if (!latch_tripped(d->latch))
         sort_report_write(&d->report, d->stats, records, d->latch);
     sort_report_close(&d->report);
     stats_free(d->stats);

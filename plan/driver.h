@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the drivers of sort and merge share: the second half, the reports, the team, and how it all ends. */
+/* What the drivers of all commands share: the stats, the line of progress, the second half, the reports, the team, and
+ * how it all ends. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -12,9 +13,9 @@ struct sort_inputs;
 struct sort_opts;
 
 struct driver {
-    struct latch *latch;         /* this and the next two serve both halves; a sort has stats of its own first */
+    struct latch *latch;         /* this and the next two serve both halves */
     struct stats *stats;
-    struct progress *progress;
+    struct progress progress;
     struct written out;
     struct sort_report report;
     void (*work)(void *arg);     /* see driver_run() */
@@ -22,8 +23,12 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
 };
 
-/* Of a command other than a sort: begins the stats and the line of progress, and opens the second half. -1: the error
- * is recorded in the latch; finish and end it all the same. */
+/* Begins the line of progress, and the stats, which it returns. NULL: the error is recorded in the latch; end it all
+ * the same. */
+struct stats *driver_begin(struct driver *driver, const struct sort_opts *opts);
+
+/* Of a command other than a sort: begins, and opens the second half. -1: the error is recorded in the latch; finish and
+ * end it all the same. */
 int driver_open(struct driver *driver, const struct sort_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
@@ -34,9 +39,12 @@ int driver_run(struct driver *driver, const struct sort_opts *opts, const struct
  * behind the parallel region. */
 void driver_finish(struct driver *driver);
 
-/* Ends the line of progress. Writes the reports, if all went well. Call it when both halves are finished. Prints what
- * went wrong. Frees the stats, which may be NULL. The result is the exit status. Does not return if a signal ended the
- * work. */
+/* What was done came to nothing, and both halves are finished: the driver is as new, but for its report. */
+void driver_forget(struct driver *driver);
+
+/* Stops the stats and ends the line of progress. Writes the reports, if all went well. Call it when both halves are
+ * finished. Prints what went wrong. Frees the stats, which may be NULL. The result is the exit status. Does not return
+ * if a signal ended the work. */
 int driver_end(struct driver *driver, uint64_t records);
 
 #endif

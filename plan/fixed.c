@@ -108,7 +108,7 @@ int fixed_next(struct fixed *f, struct record_list *list)
     if (f->is_out)                               /* it is in the sink by now */
         sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
     f->is_out = false;
-    progress_tick(f->d->progress);
+    progress_tick(&f->d->progress);
     task_wait(is_made, help, f, f->d->stats);
     if (latch_tripped(f->d->latch))
         return -1;

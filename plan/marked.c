@@ -119,10 +119,7 @@ static int open_marking(struct marked *m)
         .n_threads = m->rings.job.n_threads,
         .slice_size = m->rings.sam.records_size,
         .left = left_by(&plan),
-        .to = &m->d->out,
-        .progress = m->d->progress,
-        .latch = m->d->latch,
-        .stats = m->d->stats,
+        .d = m->d,
     };
     return marking_open(&m->marking, &how);
 }

@@ -3,16 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/plain_header.h"
-#include "base/latch.h"
 #include "base/message.h"
-#include "base/progress.h"
 #include "duplicates/dup_counts.h"
+#include "plan/driver.h"
 #include "plan/markdup_opts.h"
 #include "plan/marked_store.h"
 #include "plan/marking.h"
 #include "write/record_list.h"
 #include "write/record_sink.h"
-#include "write/written.h"
 
 /* -------------------------------------------------------------------- open */
 
@@ -23,7 +21,7 @@ static const struct sort_opts *common(const struct marking *m)
 
 static int out_of_memory(struct marking *m)
 {
-    return latch_fail(m->latch, "%s: out of memory", sort_opts_input(common(m)));
+    return latch_fail(m->d->latch, "%s: out of memory", sort_opts_input(common(m)));
 }
 
 /* As samtools, which goes on without groups where they cannot be told apart. */
@@ -64,12 +62,12 @@ static int open_rule(struct marking *m)
     memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
     m->rule.barcode_group = o->barcode_group;
     if (o->distance && dup_spots_open(&m->spots, o->read_coords, o->coords_order))
-        return latch_fail(m->latch, "out of memory for the expression '%s'", o->read_coords);
+        return latch_fail(m->d->latch, "out of memory for the expression '%s'", o->read_coords);
     m->reads_spots = o->distance;
     if (!o->barcode_regex)
         return 0;
     if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
-        return latch_fail(m->latch, "out of memory for the expression '%s'", o->barcode_regex);
+        return latch_fail(m->d->latch, "out of memory for the expression '%s'", o->barcode_regex);
     m->rule.barcode_name = &m->barcode;
     return 0;
 }
@@ -79,7 +77,7 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .store = sort_opts_store(common(m), m->latch, how->stats),
+        .store = sort_opts_store(common(m), m->d->latch, how->d->stats),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
         .n_threads = how->n_threads,
     };
@@ -134,9 +132,9 @@ static int open_flow(struct marking *m, const struct marking_options *to)
         .store = m->store,
         .n_counts = 1 + name_table_count(&m->groups),
         .path = sort_opts_input(common(m)),
-        .sink = m->to->sink,
-        .latch = m->latch,
-        .stats = to->stats,
+        .sink = m->d->out.sink,
+        .latch = m->d->latch,
+        .stats = m->d->stats,
     };
     return (m->flow = marked_flow_open(&how)) ? 0 : -1;
 }
@@ -144,9 +142,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
 int marking_open(struct marking *m, const struct marking_options *how)
 {
     m->opts = how->opts;
-    m->latch = how->latch;
-    m->to = how->to;
-    m->progress = how->progress;
+    m->d = how->d;
     return read_header(m, how->sam) < 0 || open_rule(m) < 0 || open_store(m, how) < 0 ? -1 : open_flow(m, how);
 }
 
@@ -157,8 +153,8 @@ int marking_run(struct marking *m)
     struct record_list list;
     int found;
     while ((found = marked_flow_next(m->flow, &list)) > 0) {
-        progress_tick(m->progress);
-        if (record_sink_put(m->to->sink, &list) < 0)
+        progress_tick(&m->d->progress);
+        if (record_sink_put(m->d->out.sink, &list) < 0)
             return -1;
     }
     return found;
@@ -184,9 +180,9 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     struct dup_counts sum = sum_of(counts, n);
     const struct marked_totals *t = marked_flow_totals(m->flow);
     return sum.read == t->read && sum.examined + sum.excluded == t->read && t->written + t->dropped == t->read
-         ? 0 : latch_fail(m->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu left "
-                          "out. Memory may be faulty, or this is our bug: please report it", sort_opts_input(common(m)),
-                          (unsigned long long)t->read, (unsigned long long)sum.read,
+         ? 0 : latch_fail(m->d->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu "
+                          "left out. Memory may be faulty, or this is our bug: please report it",
+                          sort_opts_input(common(m)), (unsigned long long)t->read, (unsigned long long)sum.read,
                           (unsigned long long)t->written, (unsigned long long)t->dropped);
 }
 
@@ -210,7 +206,7 @@ int marking_end(struct marking *m)
     int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
     free(counts);
     const struct marked_totals *totals = marked_flow_totals(m->flow);
-    return status < 0 ? -1 : written_finish(m->to, totals->written, totals->checksum);
+    return status < 0 ? -1 : written_finish(&m->d->out, totals->written, totals->checksum);
 }
 
 /* -------------------------------------------------------------------- close */
@@ -224,15 +220,16 @@ static int write_statistics(struct marking *m)
         message_warning("cannot write statistics to %s; they go to standard error", path);
     bool well = fwrite(text->p, 1, text->n, to ? to : stderr) == text->n;
     if (to && (fclose(to) != 0 || !well))
-        return latch_fail(m->latch, "cannot write statistics to %s", path);
+        return latch_fail(m->d->latch, "cannot write statistics to %s", path);
     return 0;
 }
 
 /* What is to be said of records that are in place. */
 static void say_all(struct marking *m)
 {
-    if (latch_tripped(m->latch))
+    if (latch_tripped(m->d->latch))
         return;
+    progress_end(&m->d->progress, true);
     dup_warnings_end(&m->warnings);
     if (m->opts->stats)
         write_statistics(m);

@@ -12,9 +12,8 @@
 #include "duplicates/dup_warnings.h"
 #include "plan/marked_flow.h"
 
+struct driver;
 struct markdup_opts;
-struct progress;
-struct written;
 
 struct marking_options {
     const struct markdup_opts *opts;
@@ -23,18 +22,13 @@ struct marking_options {
     int n_threads;
     size_t slice_size;           /* bytes of records of a slice, mostly */
     size_t left;                 /* bytes for records that wait, beside the least that works */
-    struct written *to;          /* where the records go; is open */
-    struct progress *progress;
-    struct latch *latch;
-    struct stats *stats;
+    struct driver *d;            /* its second half is open: the records go there */
 };
 
 /* One of all zeros is not open. */
 struct marking {
     const struct markdup_opts *opts;
-    struct latch *latch;
-    struct written *to;
-    struct progress *progress;
+    struct driver *d;
     struct dup_rule rule;
     struct name_table groups;    /* read groups, if they are to be told apart */
     regex_t barcode;             /* rule.barcode_name, if it is not NULL */

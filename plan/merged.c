@@ -332,7 +332,7 @@ int merged_begin(struct merged *m)
 
 int merged_next(struct merged *m, struct record_list *list)
 {
-    progress_tick(m->d->progress);
+    progress_tick(&m->d->progress);
     int found = merge_ring_next(m->ring, list);
     task_bundle_submit(&m->tasks);
     return found;

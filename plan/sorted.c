@@ -11,7 +11,6 @@
 #include "plan/sort_memory.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
-#include "report/sort_report.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -172,7 +171,8 @@ static int open_output(struct sorted *s)
     if (written_open(s->to, &s->opts->out, &s->rings, sort_opts_input(s->opts), &s->latch, s->stats) < 0)
         return -1;
     s->sink = s->to->sink;
-    record_sink_set_progress(s->sink, &s->progress);
+    if (s->progress)
+        record_sink_set_progress(s->sink, s->progress);
     return 0;
 }
 
@@ -181,12 +181,9 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->opts = how->opts;
     s->part = how->part;
     s->to = to;
-    s->has_stats = !how->stats;
-    s->stats = how->stats ? how->stats : stats_new(s->opts->n_threads, sort_report_detail(&s->opts->report));
-    if (!s->stats)
+    s->progress = how->progress;
+    if (!(s->stats = how->stats))
         return latch_fail(&s->latch, "out of memory");
-    stats_phase(s->stats, PHASE_OPEN);
-    progress_start(&s->progress, s->opts->progress, s->stats);
     s->rings = how->rings ? *how->rings
              : sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
@@ -195,8 +192,10 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
         return -1;
     if (how->between)
         s->sink = NULL;
-    s->progress.file_bytes = (double)s->in.length;
-    s->progress.data_bytes = (double)how->size_hint;
+    if (s->progress) {
+        s->progress->file_bytes = (double)s->in.length;
+        s->progress->data_bytes = (double)how->size_hint;
+    }
     return 0;
 }
 
@@ -318,8 +317,4 @@ void sorted_finish(struct sorted *s, int n_threads)
     free(s->fixes.open.p);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
-    if (s->has_stats)
-        stats_stop(s->stats);
-    if (s->stats)
-        progress_end(&s->progress, !latch_tripped(&s->latch));
 }

@@ -7,7 +7,6 @@
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
-#include "base/progress.h"
 #include "base/task_ring.h"
 #include "read/block_reader.h"
 #include "read/fixed_records.h"
@@ -19,6 +18,7 @@
 struct input_part;
 struct input_request;
 struct merge_ring_options;
+struct progress;
 struct record_sink;
 struct sort_opts;
 struct sort_order;
@@ -43,7 +43,8 @@ struct sorted_options {
     uint64_t size_hint;
     const struct sorted_between *between;    /* NULL: records are sorted as they are, and put to the sink */
     const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
-    struct stats *stats;         /* of another sort, which stops them; NULL: it has its own */
+    struct stats *stats;         /* the caller's; NULL: there was no memory for them */
+    struct progress *progress;   /* the caller's, too; NULL: nobody looks */
 };
 
 struct sorted {
@@ -51,8 +52,7 @@ struct sorted {
     const struct input_part *part;
     struct latch latch;          /* this and the next two serve both halves */
     struct stats *stats;
-    bool has_stats;              /* of its own */
-    struct progress progress;
+    struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct sort_inputs in;
     struct fix_wish fixes;       /* of between->fixes */
@@ -92,7 +92,7 @@ int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *h
 void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 /* Gives the outputs of the other half their names, unless the latch holds an error; it may get one here. Closes both
- * halves, ends the line of progress, and stops the stats, which measure this too, and stay. A team of n_threads does it
+ * halves. A team of n_threads does it
  * if one thread would take long. Call it behind the parallel region in which the halves were used: tasks that came too
  * late still look at their slots. */
 void sorted_finish(struct sorted *sorted, int n_threads);

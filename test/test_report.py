@@ -590,13 +590,13 @@ def test_mistake_in_what_is_compared_is_not_told(realistic_bam, tmp_path, args, 
 # ---------------------------------------------------------------- progress
 
 
-def on_terminal(argv, feed=None, pause=0.3, **env):
-    """What a sort says on a terminal, while its input comes in pieces."""
+def on_terminal(argv, feed=None, pause=0.3, command="sort", **env):
+    """What a command says on a terminal, while its input comes in pieces."""
     try:
         main, terminal = pty.openpty()
     except OSError as e:
         pytest.skip("no terminals here: %s" % e)
-    with subprocess.Popen([BINARY, "sort", *map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    with subprocess.Popen([BINARY, command, *map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=terminal, env=clean_env(**{"TERM": "xterm", **env})) as p:
         os.close(terminal)
         for piece in feed or []:
@@ -626,6 +626,14 @@ def test_terminal_shows_no_progress(realistic_bam):
     assert re.search(r"\rsamtools sort: reading: [0-9.]+ M records, [0-9]+ MB/s", said), said
     assert "\n" not in said
     assert said.endswith("\r\x1b[K"), "the line is still there"
+
+
+def test_statistics_begin_in_a_painted_line(realistic_bam, tmp_path):
+    fixed = tmp_path / "fixed.bam"
+    for args in ["fixmate", "-m", realistic_bam, tmp_path / "f.bam"], ["sort", "-o", fixed, tmp_path / "f.bam"]:
+        assert subprocess.run([BINARY, *map(str, args)], timeout=HANG, check=False).returncode == 0
+    said = on_terminal(["-s", "-@", "2", "-", "-"], pieces(fixed), command="markdup")
+    assert re.search(r"\rsamtools markdup: writing [^\n]*\r\x1b\[KCOMMAND: ", said), said
 
 
 def test_size_hint_gives_no_percentage(realistic_bam):
