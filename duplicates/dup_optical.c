@@ -61,6 +61,11 @@ static int by_y(const void *x, const void *y)
     return a->y != b->y ? sign(a->y, b->y) : sign(a->dot, b->dot);
 }
 
+static int by_number(const void *x, const void *y)
+{
+    return sign(*(const uint32_t *)x, *(const uint32_t *)y);
+}
+
 /* The better one first. */
 static int by_worth(const void *x, const void *y)
 {
@@ -238,7 +243,16 @@ static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct dup_wo
     }
 }
 
-int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance)
+/* Returns how many there are. */
+static size_t put_open_first(const struct sweep *s, struct dup_placed *order)
+{
+    qsort(s->heap, s->n_heap, sizeof *s->heap, by_number);
+    for (size_t i = 0; i < s->n_heap; i++)
+        order[i] = order[s->heap[i]];
+    return s->n_heap;
+}
+
+int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance, size_t *n_open)
 {
     qsort(order, n, sizeof *order, by_place);
     struct sweep s = {.order = order, .n = n, .distance = distance, .n_leaves = 1};
@@ -262,12 +276,21 @@ int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, lon
             sweep_dot(&s, i);
         for (size_t i = 0; i < n; i++)
             dots[order[i].dot].optical = s.optical[i];
+        if (n_open)
+            *n_open = put_open_first(&s, order);
     }
     free(s.by_y);
     free(s.optical);
     free(s.leaf);
     free(worths);
     return enough ? 0 : -1;
+}
+
+size_t dup_group_memory(size_t n)
+{
+    enum { WORDS = 12 };                         /* of a dot: leaf, rank, by_rank, heap, and up to 4 in each tree */
+    return n * (sizeof(struct dup_dot) + sizeof(struct dup_placed) + sizeof(struct high) + sizeof(struct dup_worth)
+                + sizeof(bool) + WORDS * sizeof(uint32_t));
 }
 
 /* ---- tiles ---- */
@@ -340,7 +363,7 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
                 tile++;
             order[i] = (struct dup_placed){dots[i].spot.x, tile, i};
         }
-        status = dup_group_mark(dots, order, n, how->to.distance);
+        status = dup_group_mark(dots, order, n, how->to.distance, NULL);
         for (uint32_t i = 0; i < n; i++)
             if (dots[i].optical)
                 how->to.mark(how->to.context, members[begin + i], &dots[i]);

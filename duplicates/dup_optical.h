@@ -62,7 +62,12 @@ void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles);
  * the same length, and compares each with the first one. */
 size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
 
-/* Marks the dots of a group of many tiles. order: of each, in any order; it is sorted. -1: no memory. */
-int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance);
+/* Marks the dots of a group of many tiles. order: of each, in any order; it is sorted. *n_open, if it is not NULL: the
+ * scan from so many goes on behind the last one. They come first in order[] then, sorted. Call it again with them and
+ * the tiles that follow. -1: no memory. */
+int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance, size_t *n_open);
+
+/* Bytes that this takes for n dots, with them and their order, but without their names. */
+size_t dup_group_memory(size_t n);
 
 #endif

@@ -19,13 +19,13 @@ struct tile_list {
     size_t n, bytes;             /* dots; bytes of all of them */
 };
 
-/* The dots of a group, in memory. */
+/* Dots of a group, in memory. */
 struct group {
-    struct byte_buffer bytes;    /* of the lists */
+    struct byte_buffer bytes;    /* of the lists, and names */
     struct dup_dot *dots;
     struct dup_placed *order;
     uint64_t *members;
-    size_t n;
+    size_t n, n_open;            /* the scan from those that order[] has first goes on behind them */
 };
 
 /* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
@@ -141,39 +141,73 @@ static int read_tile(const struct dup_tiles *t, const struct tile_list *list, ui
     return 0;
 }
 
-/* Reads the tiles [from, to), which are one group. */
-static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to, struct group *g)
+static void group_free(const struct group *g)
 {
-    size_t n = 0, bytes = 0;
-    for (size_t i = from; i < to; i++) {
+    free(g->bytes.p);
+    free(g->dots);
+    free(g->order);
+    free(g->members);
+}
+
+/* Copies the open ones. There is room for all. */
+static int take_open(const struct group *from, struct group *g)
+{
+    for (; g->n < from->n_open; g->n++) {
+        size_t i = from->order[g->n].dot;
+        g->dots[g->n] = from->dots[i];
+        g->members[g->n] = from->members[i];
+        g->order[g->n] = from->order[g->n];
+        g->order[g->n].dot = (uint32_t)g->n;
+        g->dots[g->n].name = (const char *)g->bytes.p + g->bytes.n;
+        if (byte_buffer_append(&g->bytes, from->dots[i].name, strlen(from->dots[i].name) + 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Takes the open ones of `before`, and reads tiles of [*from, to), which are one group, until they take as much memory
+ * as they may, and are not fewer than those. *from: the first one that was not read. */
+static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
+                      const struct group *before, struct group *g)
+{
+    size_t begin = *from, n = before->n_open, bytes = n * UINT8_MAX;
+    for (size_t i = begin; i < to; i++) {
+        if (i > begin && n >= 2 * before->n_open && dup_group_memory(n) + bytes >= t->store->most)
+            break;
         n += list_at(t, tiles[i].number)->n;
         bytes += list_at(t, tiles[i].number)->bytes;
+        *from = i + 1;
     }
     g->dots = malloc(n * sizeof *g->dots);
     g->order = malloc(n * sizeof *g->order);
     g->members = malloc(n * sizeof *g->members);
-    if (!g->dots || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0)
+    if (!g->dots || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0
+        || take_open(before, g) < 0)
         return -1;
-    for (size_t i = from; i < to; i++)
+    for (size_t i = begin; i < *from; i++)
         if (read_tile(t, list_at(t, tiles[i].number), (uint32_t)i, g) < 0)
             return -1;
     return 0;
 }
 
-/* Marks the tiles [from, to), which are one group. */
+/* Marks the tiles [from, to), which are one group, some at a time. */
 static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
                       const struct dup_marker *how)
 {
-    struct group g = {.n = 0};
-    int status = read_group(t, tiles, from, to, &g) < 0
-                 || dup_group_mark(g.dots, g.order, g.n, how->distance) < 0 ? -1 : 0;
-    for (size_t i = 0; i < g.n && status == 0; i++)
-        if (g.dots[i].optical)
-            how->mark(how->context, g.members[i], &g.dots[i]);
-    free(g.bytes.p);
-    free(g.dots);
-    free(g.order);
-    free(g.members);
+    struct group before, g = {.n = 0};
+    int status = 0;
+    while (from < to && status == 0) {
+        before = g;
+        g = (struct group){.n = 0};
+        status = read_group(t, tiles, &from, to, &before, &g);
+        group_free(&before);
+        if (status == 0)
+            status = dup_group_mark(g.dots, g.order, g.n, how->distance, &g.n_open);
+        for (size_t i = 0; i < g.n && status == 0; i++)
+            if (g.dots[i].optical)
+                how->mark(how->context, g.members[i], &g.dots[i]);
+    }
+    group_free(&g);
     return status;
 }
 

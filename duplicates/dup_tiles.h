@@ -23,7 +23,7 @@ void dup_tiles_clear(struct dup_tiles *tiles);
 int dup_tiles_add(struct dup_tiles *tiles, const struct dup_dot *dot, uint64_t member);
 
 /* As dup_dots_mark(), with the members that were given. The list of a tile that is alone in its group and has more
- * bytes than the store allows is read twice; else a group is in memory. */
+ * bytes than the store allows is read twice. Of other groups, some tiles are in memory at a time. */
 int dup_tiles_mark(struct dup_tiles *tiles, const struct dup_marker *to);
 
 #endif

@@ -15,7 +15,8 @@ struct flow_cell {
     char names[DOTS][NAME];
     bool marked[DOTS];
     struct byte_buffer stored;   /* what was put, one after the other */
-    size_t n_puts, n_gets, n_drops;
+    size_t n_puts, n_gets, n_drops, n_marks;
+    size_t marks_before;         /* the last get */
 };
 
 static int put(void *cell, const void *data, size_t n, struct dup_place *place)
@@ -31,6 +32,7 @@ static int get(void *cell, const struct dup_place *place, size_t offset, size_t 
     struct flow_cell *f = cell;
     memcpy(data, f->stored.p + place->offset + offset, n);
     f->n_gets++;
+    f->marks_before = f->n_marks;
     return byte_hash(data, n, 0) == hash ? 0 : -1;
 }
 
@@ -45,6 +47,7 @@ static void mark(void *cell, uint64_t member, const struct dup_dot *dot)
     struct flow_cell *f = cell;
     assert_string_equal(dot->name, f->names[member]);
     f->marked[member] = true;
+    f->n_marks++;
 }
 
 static void fill(struct flow_cell *f, uint64_t *seed, unsigned wide)
@@ -88,7 +91,7 @@ static void mark_all(struct flow_cell *f, long distance, size_t most)
     struct dup_store store = {.put = put, .get = get, .drop = drop, .context = f, .most = most};
     struct dup_tiles tiles = {.store = &store};
     memset(f->marked, 0, sizeof f->marked);
-    f->n_puts = f->n_gets = f->n_drops = f->stored.n = 0;
+    f->n_puts = f->n_gets = f->n_drops = f->n_marks = f->marks_before = f->stored.n = 0;
     for (uint64_t i = 0; i < DOTS; i++)
         assert_int_equal(dup_tiles_add(&tiles, &f->dots[i], i), 0);
     assert_int_equal(dup_tiles_mark(&tiles, &(struct dup_marker){distance, mark, f}), 0);
@@ -117,6 +120,91 @@ static void tile_unlike_the_plain_way(void **state)
     free(f.stored.p);
 }
 
+/* Puts the dots on these tiles, of which there are n. */
+static void move(struct flow_cell *f, uint64_t *seed, const char *const *tiles, unsigned n)
+{
+    for (unsigned i = 0; i < DOTS; i++) {
+        const char *tile = tiles[unit_below(seed, n)];
+        snprintf(f->names[i], NAME, "%s%u", tile, unit_below(seed, 10) * DOTS + i);
+        f->dots[i].spot.n_tile = (uint8_t)strlen(tile);
+    }
+}
+
+static const struct dup_dot *dots_sorted;        /* of by_tile() */
+
+static int by_tile(const void *x, const void *y)
+{
+    const struct dup_dot *a = dots_sorted + *(const unsigned *)x, *b = dots_sorted + *(const unsigned *)y;
+    int order = a->spot.n_tile != b->spot.n_tile ? a->spot.n_tile - b->spot.n_tile
+              : memcmp(a->name, b->name, a->spot.n_tile);
+    return order ? order : a->spot.x != b->spot.x ? (a->spot.x > b->spot.x ? 1 : -1) : a < b ? -1 : 1;
+}
+
+static bool same_tile(const struct dup_dot *a, const struct dup_dot *b)
+{
+    return a->spot.n_tile == b->spot.n_tile && memcmp(a->name, b->name, a->spot.n_tile) == 0;
+}
+
+/* Marks as upstream does, which scans a group from each of its dots on. An x that is smaller is close. */
+static void scan(const struct flow_cell *f, long distance, bool *marked)
+{
+    static unsigned order[DOTS];
+    dots_sorted = f->dots;
+    for (unsigned i = 0; i < DOTS; i++) {
+        order[i] = i;
+        marked[i] = f->dots[i].optical;
+    }
+    qsort(order, DOTS, sizeof *order, by_tile);
+    for (size_t from = 0, i = 0; i < DOTS; i++) {
+        const struct dup_dot *a = &f->dots[order[i]], *first = &f->dots[order[from]];
+        if (a->spot.n_tile == first->spot.n_tile && !same_tile(a, first))
+            first = &f->dots[order[from = i]];
+        for (size_t k = i + 1; k < DOTS; k++) {
+            const struct dup_dot *b = &f->dots[order[k]];
+            bool ends = b->spot.n_tile == first->spot.n_tile && !same_tile(b, first);
+            if (ends || (b->spot.x > a->spot.x && !is_near(a->spot.x, b->spot.x, distance)))
+                break;
+            if (is_near(a->spot.y, b->spot.y, distance))
+                marked[order[is_better(a, b) ? k : i]] = true;
+        }
+    }
+}
+
+/* Tiles of several lengths are one group, of which a few are in memory. */
+static void tiles_of_several_lengths_unlike_the_scan(void **state)
+{
+    static const char *const tiles[] = {"a", "b", "cc", "dd", "ee", "fff", "ggg", "hhhh"};
+    static struct flow_cell f;
+    static bool wanted[DOTS];
+    uint64_t seed = 7;
+    (void)state;
+    for (long distance = 1; distance < 2000; distance *= 7) {
+        fill(&f, &seed, 900);
+        move(&f, &seed, tiles, N_OF(tiles));
+        scan(&f, distance, wanted);
+        for (size_t most = 0; most <= 1 << 20; most = most ? 16 * most : 1 << 16) {
+            mark_all(&f, distance, most);
+            assert_memory_equal(f.marked, wanted, sizeof wanted);
+        }
+    }
+    free(f.stored.p);
+}
+
+/* Some tiles of a group are marked before others are read, if memory is short. */
+static void large_group_takes_much_memory(void **state)
+{
+    static const char *const tiles[] = {"a", "bb", "ccc"};
+    static struct flow_cell f;
+    uint64_t seed = 8;
+    (void)state;
+    fill(&f, &seed, 900);
+    move(&f, &seed, tiles, N_OF(tiles));
+    mark_all(&f, 100, 1 << 14);
+    assert_int_equal(f.n_gets, f.n_puts);
+    assert_in_range(f.marks_before, 1, f.n_marks - 1);
+    free(f.stored.p);
+}
+
 /* A tile is read twice, and again where it has more cells than memory allows. */
 static void large_tile_takes_much_memory(void **state)
 {
@@ -137,7 +225,8 @@ static void large_tile_takes_much_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tile_unlike_the_plain_way), cmocka_unit_test(large_tile_takes_much_memory),
+        cmocka_unit_test(tile_unlike_the_plain_way), cmocka_unit_test(tiles_of_several_lengths_unlike_the_scan),
+        cmocka_unit_test(large_group_takes_much_memory), cmocka_unit_test(large_tile_takes_much_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
