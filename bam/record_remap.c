@@ -5,9 +5,10 @@
 #include "base/endian_io.h"
 #include "base/message.h"
 
-enum { RG, PG, N_TAGS };
+enum { RG, PG, NEXT_RG, N_TAGS };
+enum { N_MAPPED = PG + 1 };      /* the tags whose values are looked at */
 enum { HEAD_SIZE = 3 };          /* bytes of a tag before its text */
-static const char heads[N_TAGS][HEAD_SIZE + 1] = {"RGZ", "PGZ"};
+static const char heads[N_MAPPED][HEAD_SIZE + 1] = {"RGZ", "PGZ"};
 
 /* ------------------------------------------------------------------ values */
 
@@ -104,20 +105,21 @@ struct old_tag {
     const char *to;              /* NULL: it is taken away */
 };
 
-/* Finds the first of each tag. Behind one that is broken htslib would find none. */
-static void find_tags(struct old_tag tags[N_TAGS], const uint8_t *p, const uint8_t *end)
+/* Finds the first n of the tags. Behind one that is broken htslib would find none. */
+static void find_tags(struct old_tag tags[N_TAGS], int n, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
-    for (int left = N_TAGS; left > 0 && end - p >= HEAD_SIZE; p = next) {
+    for (int left = n; left > 0 && end - p >= HEAD_SIZE; p = next) {
         const uint8_t *type = p + 2;
         if (!(next = bam_record_aux_next(p, end)))
             return;
         if (p[1] != 'G' || (p[0] != 'R' && p[0] != 'P'))
             continue;
-        struct old_tag *tag = &tags[p[0] == 'R' ? RG : PG];
-        left -= !tag->type;
-        if (!tag->type)
-            *tag = (struct old_tag){type, next, NULL};
+        int number = p[0] == 'P' ? PG : tags[RG].type ? NEXT_RG : RG;
+        if (number >= n || tags[number].type)
+            continue;
+        tags[number] = (struct old_tag){type, next, NULL};
+        left--;
     }
 }
 
@@ -162,13 +164,22 @@ static bool is_kept(const struct old_tag *tag)
     return !tag->type || (tag->to && strcmp(tag->to, (const char *)tag->type + 1) == 0);
 }
 
+/* The first of the tags that go from `from` on. NULL: there is none. */
+static const struct old_tag *next_tag(const struct old_tag tags[N_TAGS], const uint8_t *from)
+{
+    const struct old_tag *next = NULL;
+    for (const struct old_tag *tag = tags; tag < tags + N_TAGS; tag++)
+        if (tag->type && tag->type > from && (!next || tag->type < next->type))
+            next = tag;
+    return next;
+}
+
 /* Appends the record without the old tags and with the new ones. */
 static int append_parts(struct byte_buffer *to, const struct bam_record *r, const struct old_tag tags[N_TAGS],
                         const char *group)
 {
     const uint8_t *p = (const uint8_t *)r, *end = p + bam_record_size(r);
     size_t size = (size_t)(end - p) + tag_size(group);
-    int first = tags[RG].type && tags[PG].type && tags[PG].type < tags[RG].type ? PG : RG;
     for (int i = 0; i < N_TAGS; i++)
         if (tags[i].type)
             size += tag_size(tags[i].to) - (size_t)(tags[i].next - (tags[i].type - 2));
@@ -177,13 +188,8 @@ static int append_parts(struct byte_buffer *to, const struct bam_record *r, cons
     if (byte_buffer_reserve(to, to->n + size) < 0)
         return -1;
     uint8_t *start = to->p + to->n, *at = start;
-    for (int i = 0; i < N_TAGS; i++) {
-        const struct old_tag *tag = &tags[i ^ first];
-        if (tag->type) {
-            at = put(at, p, (size_t)(tag->type - 2 - p));
-            p = tag->next;
-        }
-    }
+    for (const struct old_tag *tag; (tag = next_tag(tags, p)); p = tag->next)
+        at = put(at, p, (size_t)(tag->type - 2 - p));
     at = put(at, p, (size_t)(end - p));
     put_tag(put_tag(put_tag(at, RG, tags[RG].to), PG, tags[PG].to), RG, group);
     store_le32(start, (uint32_t)(size - 4));
@@ -204,18 +210,18 @@ static int map_ref(uint8_t *field, const int32_t *ref_ids)
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *r,
                         struct remap_unknown *unknown)
 {
-    struct old_tag tags[N_TAGS] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
+    struct old_tag tags[N_TAGS] = {{NULL, NULL, NULL}};
     size_t start = to->n;
     int status = 0;
     if (!keeps_tags(remap))
-        find_tags(tags, bam_record_aux(r), bam_record_end(r));
-    for (int i = 0; i < N_TAGS && status == 0; i++)
+        find_tags(tags, remap->group ? N_TAGS : N_MAPPED, bam_record_aux(r), bam_record_end(r));
+    for (int i = 0; i < N_MAPPED && status == 0; i++)
         status = map_tag(remap, i, &tags[i], r, unknown);
     if (remap->leaves_tags && !remap->group && is_kept(&tags[RG]) && is_kept(&tags[PG]))
         tags[RG] = tags[PG] = (struct old_tag){NULL, NULL, NULL};
     bool brought = !remap->group || tags[RG].to;
-    if (remap->group)
-        tags[RG].to = NULL;                      /* it comes behind PG */
+    if (remap->group && !tags[NEXT_RG].type)
+        tags[RG].to = NULL;                      /* the group stands for it, behind PG */
     bool changed = tags[RG].type || tags[PG].type || remap->group;
     if (status == 0)
         status = append_parts(to, r, tags, remap->group);

@@ -53,7 +53,8 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
 
 /* Appends the record, which was checked, to `to`, with the reference ids and tags of the joined header. A known RG, and
  * then a known PG, become the last tags, also if the value stays, as by samtools merge (1.24); `group` comes behind
- * both. With leaves_tags nothing is done to them if neither value changes. Of several equal tags the first one counts.
+ * both, in the place of a second RG if there is one (then a known first one stays, as in samtools), else of the first.
+ * With leaves_tags nothing is done to them if neither value changes. Of several equal tags the first one counts.
  * With drops_unknown, a value that is unknown is taken away and added to `unknown`, which else may be NULL. Bin stays.
  * 1: changed; 2: changed, and it brought no known RG, but got `group`; 0: not changed; -1: no memory; -2: the record
  * would be longer than BAM holds; -3, with drops_unknown: its RG or PG is no string. Below 0 nothing was appended. */
