@@ -300,6 +300,12 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
     return 0;
 }
 
+void bgzf_source_skip(struct bgzf_source *s)
+{
+    stats_leave(s->opt.stats, stats_enter(s->opt.stats, STAGE_INFLATE), s->opt.text_size ? 0 : s->frame.inflated_size);
+    source_pass(s);
+}
+
 int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *block)
 {
     if (task_ring_empty(&s->ring))

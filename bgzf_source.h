@@ -87,6 +87,9 @@ void bgzf_source_make_task(struct bgzf_source *source);
  * -1: failed, and the error is recorded in the latch. */
 int bgzf_source_inflate(struct bgzf_source *source, uint8_t *dst);
 
+/* Goes behind the peeked block, which is not inflated but counts: for a header that was read before. */
+void bgzf_source_skip(struct bgzf_source *source);
+
 /* Takes back the oldest block that was handed out, if it is inflated. With wait, helps until it is. 1: *block is it;
  * 0: no block is out, or it is not inflated yet; -1: it could not be inflated. */
 int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_block *block);

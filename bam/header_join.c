@@ -28,12 +28,18 @@ struct header_join {
     kstring_t comments;          /* lines @CO, each with its newline */
     uint64_t random;             /* state of the generator, 48 bits */
     bool order_lost;
+    struct last_header {         /* what was found in the last one, as which others often are; of all zeros: none */
+        sam_hdr_t *sam;
+        sam_hdr_t *lines;        /* parsed: the header, or all of it but @SQ */
+        const int32_t *ref_ids;  /* see ref_union_add(), as the next */
+        bool rises;
+    } last;
 };
 
 /* What is at work while a header is added. A function that fails returns -1: no memory. */
 struct adding {
     struct header_join *join;
-    sam_hdr_t *lines;            /* parsed: the header, or all of it but @SQ */
+    sam_hdr_t *lines;            /* as in last_header */
     const char *file;
 };
 
@@ -209,37 +215,59 @@ static int add_lines(const struct adding *a, struct record_remap *remap)
         || finish_lines(a, &join->programs, &remap->programs) < 0 ? -1 : 0;
 }
 
-static int add_references(struct header_join *join, sam_hdr_t *sam, const char *file, struct record_remap *remap,
-                          bool has_records)
+static void forget_last(struct header_join *join)
 {
-    bool rises;
-    if (ref_union_add(&join->references, sam, &remap->ref_ids, &rises) < 0)
+    sam_hdr_destroy(join->last.lines);
+    sam_hdr_destroy(join->last.sam);
+    join->last = (struct last_header){.sam = NULL};
+}
+
+/* Makes the header the last one, and adds its references, unless it is that. */
+static int begin_header(struct header_join *join, sam_hdr_t *sam)
+{
+    struct last_header *last = &join->last;
+    if (sam == last->sam)
+        return 0;
+    forget_last(join);
+    if (plain_header_is(sam))
+        last->lines = plain_header_lines(sam);
+    else
+        sam_hdr_incr_ref(last->lines = sam);
+    if (!last->lines || ref_union_add(&join->references, sam, &last->ref_ids, &last->rises) < 0)
         return -1;
-    if (join->opt.by_coordinate && has_records && !rises) {
-        message_warning("%s: its references are in another order than those of the output, which so is not sorted by "
-                        "coordinate. @HD will say SO:unsorted", file);
-        join->order_lost = true;
-    }
+    sam_hdr_incr_ref(last->sam = sam);
     return 0;
+}
+
+static void check_references(struct header_join *join, const char *file)
+{
+    if (!join->opt.by_coordinate || join->last.rises)
+        return;
+    message_warning("%s: its references are in another order than those of the output, which so is not sorted by "
+                    "coordinate. @HD will say SO:unsorted", file);
+    join->order_lost = true;
 }
 
 int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
                     struct latch *latch)
 {
     struct record_remap of_no_record = {.ref_ids = NULL}, *r = remap ? remap : &of_no_record;
-    bool plain = plain_header_is(sam), grouped = join->opt.groups_by_file && remap;
-    struct adding a = {join, plain ? plain_header_lines(sam) : sam, input_name_shown(path)};
+    bool grouped = join->opt.groups_by_file && remap;
+    struct adding a = {.join = join, .file = input_name_shown(path)};
     *r = (struct record_remap){.group = grouped ? group_of(path) : NULL, .drops_unknown = true};
-    int status = 0;
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
-        status = latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
-    else if ((grouped && !r->group) || !a.lines || add_references(join, sam, a.file, r, remap) < 0
-             || add_lines(&a, r) < 0)
-        status = latch_fail(latch, "%s: its header cannot be joined to those before it: out of memory", a.file);
-    if (plain)
-        sam_hdr_destroy(a.lines);
+        return latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
+    int status = grouped && !r->group ? -1 : begin_header(join, sam);
+    if (status == 0) {
+        a.lines = join->last.lines;
+        r->ref_ids = join->last.ref_ids;
+        if (remap)
+            check_references(join, a.file);
+        status = add_lines(&a, r);
+    }
     record_remap_free(&of_no_record);
-    return status;
+    return status == 0 ? 0
+         : latch_fail(latch, "%s: its header cannot be joined to those before it: out of memory", a.file);
 }
 
 /* --------------------------------------------------------------- the result */
@@ -270,6 +298,7 @@ static sam_hdr_t *make_header(struct header_join *join)
     for (int i = 0; i < N_PARTS; i++)
         n += parts[i]->l;
     int status = ks_resize(&text, n + 1);
+    forget_last(join);
     for (int i = 0; i < N_PARTS; i++) {
         if (status == 0 && parts[i]->l)
             kputsn(parts[i]->s, parts[i]->l, &text);
@@ -308,6 +337,7 @@ void header_join_free(struct header_join *join)
     if (!join)
         return;
     ks_free(&join->first);
+    forget_last(join);
     ref_union_free(&join->references);
     free_id_lines(&join->groups);
     free_id_lines(&join->programs);

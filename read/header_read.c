@@ -12,6 +12,7 @@
 #include "bgzf_source.h"
 #include "read/first_bytes.h"
 #include "read/header_read.h"
+#include "read/input_file.h"
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
 
@@ -146,6 +147,8 @@ void known_headers_free(struct known_headers *known)
 {
     for (size_t i = 0; i < N_KNOWN; i++)
         sam_hdr_destroy(known->each[i].sam);
+    sam_hdr_destroy(known->of_begin.sam);
+    free(known->begin.p);
     *known = (struct known_headers){.n = 0};
 }
 
@@ -176,6 +179,31 @@ static void put_known(struct known_headers *known, sam_hdr_t *sam, const struct 
     sam_hdr_destroy(oldest->sam);
     sam_hdr_incr_ref(sam);
     *oldest = (struct known_header){hash, g->at, sam};
+}
+
+/* Where there is no memory, nothing is known. */
+int known_headers_begin(struct known_headers *known, const struct bam_header *header, const struct input_file *file,
+                        uint64_t n)
+{
+    enum { BEGIN_MOST = 256 << 10 };
+    sam_hdr_destroy(known->of_begin.sam);
+    known->of_begin.sam = NULL;
+    known->begin.n = 0;
+    if (n == 0 || n > BEGIN_MOST || byte_buffer_reserve(&known->begin, (size_t)n) < 0)
+        return 0;
+    ssize_t got = input_file_read_at(file, known->begin.p, (size_t)n, 0);
+    if (got != (ssize_t)n)
+        return got < 0 ? -1 : 0;
+    known->begin.n = (size_t)n;
+    known->of_begin = (struct known_header){0, header->size, header->sam};
+    sam_hdr_incr_ref(header->sam);
+    return 0;
+}
+
+struct bam_header known_headers_of_begin(const struct known_headers *known)
+{
+    sam_hdr_incr_ref(known->of_begin.sam);
+    return (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
 }
 
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
@@ -270,18 +298,17 @@ int header_pass(struct bam_header *header, struct bgzf_source *source, const cha
 {
     struct byte_buffer block = {NULL, 0, 0};
     uint64_t left = header->size;
-    size_t passed = 0;
+    uint32_t n = 0;
     int found = 1;
-    for (; left > 0 && found > 0; left -= passed) {
-        block.n = 0;
+    for (; left > 0 && (found = bgzf_source_peek(source, &n)) > 0 && n <= left; left -= n)
+        bgzf_source_skip(source);
+    if (left > 0 && found > 0)
         found = header_read_block(&block, source, SIZE_MAX, path, latch);
-        passed = left < block.n ? (size_t)left : block.n;
-    }
     if (found == 0)
         latch_fail(latch, "%s: its header changed while the inputs before it were read. Nothing was written", path);
-    header->rest_size = block.n - passed;
-    if (header->rest_size)
-        memmove(block.p, block.p + passed, header->rest_size);
     header->rest = block.p;
+    header->rest_size = block.p && found > 0 ? block.n - (size_t)left : 0;
+    if (block.p)
+        memmove(block.p, block.p + left, header->rest_size);
     return found > 0 ? 0 : -1;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "read/cram_input.h"
@@ -165,9 +167,37 @@ static bool is_readable(const htsFormat *format)
         || (format->compression == custom && format->format == cram);
 }
 
+/* Whether it begins with the blocks of opt.begin, and so is BAM. -1: failed, and the error is recorded in the latch. */
+static int begins_alike(struct input_format *in)
+{
+    const struct byte_buffer *begin = in->opt.begin;
+    if (!begin || !begin->n || !input_format_may_rest(in) || in->file.end - in->file.begin < (off_t)begin->n)
+        return 0;
+    uint8_t *there = malloc(begin->n);
+    ssize_t n = there ? input_file_read_at(&in->file, there, begin->n, 0) : 0;
+    int alike = n < 0 ? -1 : (size_t)n == begin->n && memcmp(there, begin->p, begin->n) == 0;
+    free(there);
+    return alike;
+}
+
+/* What is then still to be known. */
+static void open_alike(struct input_format *in)
+{
+    in->begins_alike = true;
+    in->kind = INPUT_BAM_BLOCKS;
+    in->framing = INPUT_BGZF;
+    in->filter = record_filter_of(in->opt.format_options);
+    input_file_advise(&in->file);
+}
+
 static int open_format(struct input_format *in)
 {
     htsFormat format;
+    int alike = begins_alike(in);
+    if (alike > 0)
+        open_alike(in);
+    if (alike != 0)
+        return alike < 0 ? -1 : 0;
     if (refuse_packing(in) < 0)
         return -1;
     if (hts_detect_format(in->file.hfile, &format) < 0)

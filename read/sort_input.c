@@ -57,6 +57,24 @@ static int open_source(struct sort_input *in)
     return in->source ? 0 : -1;
 }
 
+/* The input's header, unless a part brings it. */
+static int take_header(struct sort_input *in, const struct sort_inputs_options *how)
+{
+    struct input_format *format = in->format;
+    if (format->begins_alike) {
+        in->header = known_headers_of_begin(how->known);
+        return 0;
+    }
+    if (format->framing == INPUT_RECORDS)
+        in->header.sam = input_format_header(format);
+    else if (header_read(&in->header, in->source, how->header_max, how->known, in->name, how->latch) < 0)
+        return -1;
+    if (!how->known)
+        return 0;
+    bool rests = format->kind == INPUT_BAM_BLOCKS && input_format_may_rest(format);
+    return known_headers_begin(how->known, &in->header, &format->file, rests ? bgzf_source_offset(in->source) : 0);
+}
+
 /* Whether its records are left out or changed. */
 static bool passes(const struct sort_input *in)
 {
@@ -141,6 +159,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .shuts = how->shuts,
         .by_region = how->by_region,
         .far = how->far,
+        .begin = how->known ? &how->known->begin : NULL,
         .latch = how->latch,
         .stats = how->stats,
     };
@@ -150,13 +169,12 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     in->codecs = how->codecs;
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
-    if ((in->format->framing != INPUT_RECORDS || !how->waits) && open_source(in) < 0)
+    bool needs_source = in->format->framing == INPUT_RECORDS ? !how->waits : !in->format->begins_alike;
+    if (needs_source && open_source(in) < 0)
         return -1;
     if (part)
         return take_part(in, part, how->latch);
-    if (in->format->framing == INPUT_RECORDS)
-        in->header.sam = input_format_header(in->format);
-    else if (header_read(&in->header, in->source, how->header_max, how->known, in->name, how->latch) < 0)
+    if (take_header(in, how) < 0)
         return -1;
     return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
 }

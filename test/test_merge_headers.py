@@ -190,3 +190,54 @@ def test_header_that_takes_turns_is_there_for_each_input(tmp_path):
         p = ours(["--plan=json", "-o", "o.bam", *("./" * i + name + ".bam" for i, name in enumerate(words))], cwd=tmp_path)
         told.append(json.loads(p.stdout)["memory_bytes"])
     assert abs(told[0] - told[1]) < 4 << 20     # a header takes 3 MB
+
+
+def many(name, n, pos=0):
+    return [bamgen.record("%s%d" % (name, i), tid=i * 2 // n, pos=pos + i % (n // 2), seq="ACGT" * 20) for i in range(n)]
+
+
+@pytest.mark.parametrize("layout", sorted(bamgen.LAYOUTS))
+def test_records_behind_the_same_header_are_those_of_another_file(tmp_path, layout):
+    """A header is not read again in files that begin with the same blocks."""
+    head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text() + "@RG\tID:x\n" + "@PG\tID:p\n" + "@CO\tc\n" * 300)
+    files = {"a": many("a", 600), "b": many("b", 600, 1), "c": [], "d": many("a", 600)[:200] + many("d", 400)}
+    for name, recs in files.items():
+        (tmp_path / (name + ".bam")).write_bytes(bamgen.bam(head, recs, layout))
+    (tmp_path / "raw.bam").write_bytes(head + b"".join(many("r", 20)))
+    paths = [tmp_path / (name + ".bam") for name in ("a", "b", "c", "d", "raw", "a", "a", "b")]
+    merges_the_same(paths, tmp_path)
+    merges_the_same(["-c", "-p", "-r", *paths], tmp_path)
+
+
+@pytest.mark.parametrize("at", [30, 70000, -40], ids=["header", "records", "end"])
+def test_fault_in_a_file_that_begins_as_the_one_before_is_told_of_that(tmp_path, at):
+    head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text())
+    r = bamgen.rng("faults")
+    recs = [bamgen.record("r%d" % i, pos=i // 10, seq=bamgen.bases(r, 200)) for i in range(3000)]
+    data = bytearray(bamgen.bam(head, recs))
+    for name in "acd":
+        (tmp_path / (name + ".bam")).write_bytes(data)
+    assert len(data) > 100000
+    data[at] ^= 0xff
+    (tmp_path / "b.bam").write_bytes(data)
+    p = refused(["-o", "o.bam", "a.bam", "b.bam", "c.bam", "d.bam"], tmp_path, "b.bam")
+    assert not re.search(r"\b[acd]\.bam", p.stderr)
+
+
+def test_file_that_ends_in_the_header_of_the_one_before_is_taken(tmp_path):
+    head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text())
+    data = bamgen.bam(head, many("a", 20))
+    (tmp_path / "a.bam").write_bytes(data)
+    for n in 20, 60, len(bamgen.bgzf(head, eof=False)) - 1:
+        (tmp_path / "b.bam").write_bytes(data[:n])
+        refused(["-o", "o.bam", "a.bam", "b.bam"], tmp_path, "b.bam")
+
+
+def test_order_of_references_is_told_of_each_file(tmp_path):
+    """Also where the header is that of the file before."""
+    refs = [("c1", 1000), ("c2", 1000)]
+    for name, order in ("a", refs), ("b", refs[::-1]):
+        head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(order), order)
+        (tmp_path / (name + ".bam")).write_bytes(bamgen.bam(head, [bamgen.record(pos=5)]))
+    p = ours(["-o", "o.bam", "a.bam", "b.bam", "b.bam"], cwd=tmp_path)
+    assert p.returncode == 0 and p.stderr.count("b.bam: its references are in another order") == 2, p.stderr

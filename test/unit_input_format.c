@@ -6,6 +6,8 @@
 #include "base/byte_window.h"
 #include "read/input_file.h"
 #include "read/input_format.h"
+#include "read/input_request.h"
+#include "read/sort_input.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 #include "unit_stdin.h"
@@ -438,6 +440,84 @@ static void test_tripped_latch_ends_the_reading(void **state)
     unit_free(&file);
 }
 
+/* ---- files that begin as the one before ---- */
+
+struct alike {
+    size_t n, n_alike;
+    sam_hdr_t *first;
+    bool waits_without_buffers;
+};
+
+static int join_alike(void *arg, struct sort_input *in)
+{
+    struct alike *a = arg;
+    a->first = a->first ? a->first : in->header.sam;
+    a->n++;
+    a->n_alike += in->format->begins_alike;
+    if (in->format->begins_alike && in->header.sam == a->first && in->header.size == 78)
+        a->waits_without_buffers = !in->format->window && !in->source;
+    return 0;
+}
+
+/* Opens files of these bytes, as merge does; the last is standard input if `piped`. Returns how many were alike. */
+static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool piped)
+{
+    enum { MOST = 4 };
+    char paths[MOST][64], *names[MOST] = {paths[0], paths[1], paths[2], paths[3]};
+    int fds[MOST], old = -1;
+    pid_t child;
+    struct alike found = {0};
+    struct sort_inputs inputs;
+    struct input_request request = {.paths = names, .n = n};
+    struct sort_inputs_options how = {.request = &request, .header_max = 1 << 20, .waits = true, .join = join_alike,
+                                      .arg = &found, .latch = &latch};
+    memset(&latch, 0, sizeof latch);
+    how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
+    how.rings.piece_size = piece_size;
+    how.rings.n_pieces = 16;
+    how.rings.source_slots = 4;
+    for (size_t i = 0; i < n; i++) {
+        unit_write(fds[i] = unit_temp_file(), files[i]->data, files[i]->n);
+        unit_fd_path(paths[i], fds[i]);
+    }
+    if (piped) {
+        names[n - 1] = strcpy(paths[n - 1], "-");
+        old = unit_feed_stdin(files[n - 1], 1000, &child);
+    }
+    MUST(sort_inputs_open(&inputs, &how) == 0 && found.n == n);
+    assert_int_equal(found.waits_without_buffers, found.n_alike > 0);
+    sort_inputs_close(&inputs);
+    if (piped) {
+        unit_restore_stdin(old);
+        unit_feed_ended(child);
+    }
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    return found.n_alike;
+}
+
+/* The header lies in two blocks, of which the second one holds records, too. */
+static void test_header_that_is_there_again_is_read_again(void **state)
+{
+    (void)state;
+    struct unit_bytes a = bgzf_bam(50, 0), longer = bgzf_bam(50, 0), other = bgzf_bam(60, 0), late = bgzf_bam(50, 0);
+    struct unit_bytes cut = {a.data, 60, 0}, raw = raw_bam();
+    unit_append(&longer, bgzf_block_eof, BGZF_EOF_SIZE);
+    late.data[late.n - BGZF_EOF_SIZE - 1] ^= 1;  /* in what follows the header's blocks */
+    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &longer, &late, &a}, 4, false), 3);
+    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &other, &a, &raw}, 4, false), 0);
+    assert_int_equal(count_alike((const struct unit_bytes *[]){&other, &a, &a}, 3, false), 1);
+    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &a, &a}, 3, true), 1);
+    struct input_format *short_file = open_bytes(cut.data, cut.n);
+    MUST(short_file && !short_file->begins_alike);
+    input_format_close(short_file);
+    unit_free(&a);
+    unit_free(&longer);
+    unit_free(&other);
+    unit_free(&late);
+    unit_free(&raw);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_other_data_are_refused),
         cmocka_unit_test(test_missing_file_and_directory_are_told),
         cmocka_unit_test(test_tripped_latch_ends_the_reading),
+        cmocka_unit_test(test_header_that_is_there_again_is_read_again),
     };
     hts_set_log_level(HTS_LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);
