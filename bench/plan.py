@@ -59,6 +59,9 @@ def shown(name, forecast, real):
 
 
 def main():
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else REPO / "bench" / "work")
     folder.mkdir(parents=True, exist_ok=True)
     off, columns = [], ("memory", "temporary", "records", "output", "CPU", "time")

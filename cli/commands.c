@@ -38,20 +38,36 @@ union command_opts {
     struct sormadup_opts sormadup;
 };
 
-enum command_name { SORT, COLLATE, MERGE, FIXMATE, MARKDUP, SORMADUP };
+/* Each with its name, its summary, and what reads its command line, foretells (--plan) and runs it; `o`: its options. */
+#define COMMANDS(X) \
+    X(sort, "sort alignment file", \
+      sort_args_parse(&o->common, argc, argv), forecast_sort(&o->common), bam_sort(&o->common)) \
+    X(collate, "shuffle and group alignments by name", /* a sort by the hash of names */ \
+      collate_args_parse(&o->common, argc, argv), forecast_sort(&o->common), bam_sort(&o->common)) \
+    X(merge, "merge sorted alignments", \
+      merge_args_parse(&o->merge, argc, argv), forecast_merge(&o->merge), bam_merge(&o->merge)) \
+    X(fixmate, "fix mate information", /* without --plan */ \
+      fixmate_args_parse(&o->fixmate, false, argc, argv), forecast_sort(&o->common), bam_fixmate(&o->fixmate)) \
+    X(markdup, "mark duplicates", \
+      markdup_args_parse(&o->markdup, false, argc, argv), forecast_markdup(&o->markdup), bam_markdup(&o->markdup)) \
+    X(sormadup, "fix mates, sort and mark duplicates at once", \
+      sormadup_args_parse(&o->sormadup, argc, argv), forecast_sormadup(&o->sormadup), bam_sormadup(&o->sormadup))
+
+#define FUNCTIONS(name, summary, parses, foretells, runs) \
+    static enum engine_args_result name##_parse(union command_opts *o, int argc, char **argv) { return parses; } \
+    static struct forecast name##_foretell(const union command_opts *o) { return foretells; } \
+    static int name##_run(const union command_opts *o) { return runs; }
+COMMANDS(FUNCTIONS)
 
 struct command {
     const char *name, *summary, *usage;
+    enum engine_args_result (*parse)(union command_opts *opts, int argc, char **argv);
+    struct forecast (*foretell)(const union command_opts *opts);
+    int (*run)(const union command_opts *opts);  /* returns the exit status */
 };
 
-static const struct command commands[] = {
-    [SORT] = {"sort", "sort alignment file", sort_args_usage},
-    [COLLATE] = {"collate", "shuffle and group alignments by name", collate_args_usage},
-    [MERGE] = {"merge", "merge sorted alignments", merge_args_usage},
-    [FIXMATE] = {"fixmate", "fix mate information", fixmate_args_usage},
-    [MARKDUP] = {"markdup", "mark duplicates", markdup_args_usage},
-    [SORMADUP] = {"sormadup", "fix mates, sort and mark duplicates at once", sormadup_args_usage},
-};
+#define ROW(name, summary, ...) {#name, summary, name##_args_usage, name##_parse, name##_foretell, name##_run},
+static const struct command commands[] = {COMMANDS(ROW)};
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -68,44 +84,10 @@ void commands_usage(const struct command *command, FILE *to)
     fputs(command->usage, to);
 }
 
-static enum engine_args_result parse(enum command_name name, union command_opts *opts, int argc, char **argv)
-{
-    switch (name) {
-    case SORT: return sort_args_parse(&opts->common, argc, argv);
-    case COLLATE: return collate_args_parse(&opts->common, argc, argv);
-    case MERGE: return merge_args_parse(&opts->merge, argc, argv);
-    case FIXMATE: return fixmate_args_parse(&opts->fixmate, false, argc, argv);
-    case MARKDUP: return markdup_args_parse(&opts->markdup, false, argc, argv);
-    default: return sormadup_args_parse(&opts->sormadup, argc, argv);
-    }
-}
-
-/* Of those commands that have --plan. */
-static struct forecast foretell(enum command_name name, const union command_opts *opts)
-{
-    switch (name) {
-    case MERGE: return forecast_merge(&opts->merge);
-    case MARKDUP: return forecast_markdup(&opts->markdup);
-    case SORMADUP: return forecast_sormadup(&opts->sormadup);
-    default: return forecast_sort(&opts->common);
-    }
-}
-
-/* Returns the exit status. Collating is sorting by the hash of names. */
-static int run(enum command_name name, const union command_opts *opts)
+static int run(const struct command *command, const union command_opts *opts)
 {
     const struct sort_opts *o = &opts->common;
-    if (o->check)
-        return sort_check(o);
-    if (o->plan)
-        return sort_plan(o, foretell(name, opts));
-    switch (name) {
-    case MERGE: return bam_merge(&opts->merge);
-    case FIXMATE: return bam_fixmate(&opts->fixmate);
-    case MARKDUP: return bam_markdup(&opts->markdup);
-    case SORMADUP: return bam_sormadup(&opts->sormadup);
-    default: return bam_sort(o);
-    }
+    return o->check ? sort_check(o) : o->plan ? sort_plan(o, command->foretell(opts)) : command->run(opts);
 }
 
 /* getopt_long() changes the order of the words, so the other samtools gets those that were there before. */
@@ -118,14 +100,13 @@ static int hand_on(char **words)
 
 int commands_run(const struct command *command, int argc, char **argv)
 {
-    enum command_name name = (enum command_name)(command - commands);
     union command_opts opts;
     int status = EXIT_FAILURE;
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words)
         memcpy(words, argv, (size_t)argc * sizeof *words);
     signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
-    enum engine_args_result parsed = parse(name, &opts, argc, argv);
+    enum engine_args_result parsed = command->parse(&opts, argc, argv);
     if (parsed == ENGINE_ARGS_RUN && runtime_env_warning())
         message_warning("%s", runtime_env_warning());
     if (parsed == ENGINE_ARGS_DONE)
@@ -133,7 +114,7 @@ int commands_run(const struct command *command, int argc, char **argv)
     else if (parsed == ENGINE_ARGS_HAND_ON && words)
         status = hand_on(words);
     else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts.common) == 0)
-        status = run(name, &opts);
+        status = run(command, &opts);
     engine_args_free(&opts.common);
     free(words);
     return status;

@@ -193,7 +193,8 @@ def test_header_that_takes_turns_is_there_for_each_input(tmp_path):
 
 
 def many(name, n, pos=0):
-    return [bamgen.record("%s%d" % (name, i), tid=i * 2 // n, pos=pos + i % (n // 2), seq="ACGT" * 20) for i in range(n)]
+    return [bamgen.record("%s%d" % (name, i), tid=i * 2 // n, pos=pos + i % (n // 2), seq="ACGT" * 20)
+            for i in range(n)]
 
 
 @pytest.mark.parametrize("layout", sorted(bamgen.LAYOUTS))

@@ -25,9 +25,9 @@ const char *bam_index_beyond_bai(sam_hdr_t *sam);
 /* Bytes of memory, about, that an index of all these references takes. */
 uint64_t bam_index_memory(sam_hdr_t *sam);
 
-/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. NULL: for a file whose beginning another
- * process writes; then bam_index_add() keeps what it is told, and nothing else may be called but bam_index_log(). NULL:
- * no memory. */
+/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index; of a file whose beginning another process
+ * writes it is NULL, and then bam_index_add() keeps what it is told, and nothing else may be called but
+ * bam_index_log(). Returns NULL if there is no memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
