@@ -200,19 +200,22 @@ static void in_team(void *bgzip)
     leave_by_signal(b);
 }
 
-/* How many threads of those wanted can be had now. The runtime would end the process for one that cannot. */
-static int team_of(int wanted)
+/* How many threads can be had now, when buffers have taken of the addresses: not more than these are for. The runtime
+ * would end the process for one that cannot. Warns once, for all files. */
+static int team_of(const struct bgzip *b)
 {
+    static bool told;
     const char *why;
-    int n = machine_team(wanted, 0, &why);
-    if (n < wanted)
+    int wanted = b->opts->n_threads, had = machine_team(wanted, 0, &why), n = had < b->n_threads ? had : b->n_threads;
+    if (had < wanted && !told)
         bgzip_say("warning: only %d of %d threads can be started: %s", n, wanted, why);
+    told |= had < wanted;
     return n;
 }
 
 static void run(struct bgzip *b)
 {
-    int n_threads = team_of(b->n_threads);       /* buffers have taken of the addresses */
+    int n_threads = team_of(b);
     latch_hide_signals(true);
     task_team(n_threads, in_team, b);
     latch_hide_signals(false);
@@ -358,7 +361,8 @@ static int all_to_one(const struct bgzip_opts *o, int n_threads)
 int bgzip(const struct bgzip_opts *o)
 {
     machine_share_heaps();
-    int n_threads = team_of(o->n_threads);
+    const char *why;
+    int n_threads = machine_team(o->n_threads, 0, &why);
     bool to_one = o->output && o->n_files > 1 && (o->mode == BGZIP_COMPRESS || o->mode == BGZIP_DECOMPRESS);
     int result = to_one ? all_to_one(o, n_threads) : all_files(o, NULL, n_threads);
     latch_reraise();

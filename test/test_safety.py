@@ -1044,6 +1044,16 @@ def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
         assert p.returncode == 0 and "warning: only 2 of 8 threads can be started: OMP_THREAD_LIMIT allows" in p.stderr, p.stderr
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers take addresses without end")
+def test_fewer_threads_are_told_twice_of_bgzip(made, tmp_path):
+    """Once for all files; also where buffers take addresses that threads would need."""
+    (tmp_path / "a").write_bytes(made("ties").read_bytes())
+    argv = ["bgzip", "-c", "-@", "16", tmp_path / "a", tmp_path / "a"]
+    for env, limit in ({"OMP_THREAD_LIMIT": "2"}, None), ({}, limit_on("AS", 120 << 20)):
+        p = run(argv, env=env, before=limit)
+        assert p.returncode == 0 and p.stderr.count("threads can be started") == 1, p.stderr[:1000]
+
+
 def test_process_goes_by_another_name_in_ps_and_top(made):
     """killall samtools and the eyes of whoever runs top."""
     with reading(made, ["-@", 2]) as (_, status):
