@@ -33,16 +33,10 @@ const char collate_args_usage[] =
     "  -T PREFIX               place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]\n"
     "  -n INT                  number of bins that names are put into [64]; another one gives another order\n"
     "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
-    "  -u                      no compression, as -l 0\n"
+    HELP_AS_LEVEL_0
     "      --output-fmt FMT[,OPT[=VAL]...]\n"
     "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
-    "      --output-fmt-option OPT[=VAL]\n"
-    "      --input-fmt-option OPT[=VAL]\n"
-    "      --reference FILE    FASTA of the references, for CRAM\n"
-    "      --no-PG             add no @PG line to the header\n"
-    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-    "      --verbosity INT     below 3: no warnings\n"
-    "  -h, --help              print this text\n"
+    HELP_OUTPUT_OPTION HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_THREADS HELP_VERBOSITY HELP_HELP
     "\n"
     "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
     "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"

@@ -38,7 +38,7 @@ union command_opts {
     struct sormadup_opts sormadup;
 };
 
-/* Each with its name, its summary, and what reads its command line, foretells (--plan) and runs it; `o`: its options. */
+/* Each has its name, its summary, and what reads its command line, foretells (--plan) and runs it. o: its options. */
 #define COMMANDS(X) \
     X(sort, "sort alignment file", \
       sort_args_parse(&o->common, argc, argv), forecast_sort(&o->common), bam_sort(&o->common)) \

@@ -60,6 +60,35 @@ enum {
     {"re", required_argument, NULL, OPT_REFERENCE}, \
     {NULL, 0, NULL, 0}
 
+/* Rows of usages, each as it stands in those of several commands. file: what the name is of. */
+#define HELP_ORDERS \
+    "  -n                      by read name, numbers in it by value\n" \
+    "  -N                      by read name, as ASCII text\n" \
+    "  -t TAG                  by the value of TAG, then by coordinate (or by name, with -n or -N)\n"
+#define HELP_TEMPLATE \
+    "      --template-coordinate\n" \
+    "                          by the coordinates of both ends of the template\n"
+#define HELP_OUTPUT_FMT(file) \
+    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n" \
+    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of " file ", else bam]\n" \
+    HELP_OUTPUT_OPTION
+#define HELP_OUTPUT_OPTION "      --output-fmt-option OPT[=VAL]\n"
+#define HELP_LEVEL "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
+#define HELP_AS_LEVEL_0 "  -u                      no compression, as -l 0\n"
+#define HELP_INPUT_OPTION "      --input-fmt-option OPT[=VAL]\n"
+#define HELP_REFERENCE "      --reference FILE    FASTA of the references, for CRAM\n"
+#define HELP_WRITE_INDEX \
+    "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
+#define HELP_NO_PG "      --no-PG             add no @PG line to the header\n"
+#define HELP_THREADS "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+#define HELP_MEMORY "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
+#define HELP_TOTAL_MEMORY \
+    "      --total-memory SIZE|N%\n" \
+    "                          memory in all, or as a share of what the machine or its cgroup has\n"
+#define HELP_VERBOSITY "      --verbosity INT     below 3: no warnings\n"
+#define HELP_HELP "  -h, --help              print this text\n"
+#define HELP_LONG_HELP "      --help              print this text\n"
+
 struct engine_args;
 
 /* A command: what getopt_long() takes, what its own options do, its help, and what holds where the command line says

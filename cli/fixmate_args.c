@@ -24,15 +24,8 @@ const char fixmate_args_usage[] =
     "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
     "                          cigarx, aux [all: all of these but cigarx]\n"
     "  -u                      no compression\n"
-    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
-    "      --output-fmt-option OPT[=VAL]\n"
-    "      --input-fmt-option OPT[=VAL]\n"
-    "      --reference FILE    FASTA of the references, for CRAM\n"
-    "      --no-PG             add no @PG line to the header\n"
-    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-    "      --verbosity INT     below 3: no warnings\n"
-    "      --help              print this text\n"
+    HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_THREADS HELP_VERBOSITY
+    HELP_LONG_HELP
     "\n"
     "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
     "--verify. See samtools sort --help.\n";

@@ -70,18 +70,11 @@ const char markdup_args_usage[] =
     "      --json              as JSON\n"
     "Output\n"
     "  -u                      no compression\n"
-    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]\n"
-    "      --output-fmt-option OPT[=VAL]\n"
-    "      --input-fmt-option OPT[=VAL]\n"
-    "      --reference FILE    FASTA of the references, for CRAM\n"
-    "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
-    "      --no-PG             add no @PG line to the header\n"
+    HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_WRITE_INDEX HELP_NO_PG
     "Resources\n"
-    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+    HELP_THREADS
     "  -T PREFIX               place for temporary files [beside the output]\n"
-    "      --verbosity INT     below 3: no warnings\n"
-    "      --help              print this text\n"
+    HELP_VERBOSITY HELP_LONG_HELP
     "\n"
     "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
     "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n";

@@ -36,26 +36,17 @@ const char sormadup_args_usage[] =
     "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
     "Output\n"
     "  -o FILE                 write to FILE instead of standard output\n"
-    "  -O, --output-fmt FMT[,OPT[=VAL]...]\n"
-    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else bam]\n"
-    "      --output-fmt-option OPT[=VAL]\n"
-    "  -l INT                  compression level, 0 (none) to 9 (smallest)\n"
-    "  -u                      no compression, as -l 0\n"
+    HELP_OUTPUT_FMT("FILE") HELP_LEVEL HELP_AS_LEVEL_0
     "      --write-index[=bai|csi]\n"
     "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
     "      --no-PG             add no @PG lines to the header: else one for each step\n"
     "Input\n"
     "      --add-input FILE    the records of FILE come behind those of in.bam; may be repeated\n"
-    "      --reference FILE    FASTA of the references, for CRAM\n"
-    "      --input-fmt-option OPT[=VAL]\n"
+    HELP_REFERENCE HELP_INPUT_OPTION
     "Resources\n"
-    "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
-    "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
-    "      --total-memory SIZE|N%\n"
-    "                          memory in all, or as a share of what the machine or its cgroup has\n"
+    HELP_THREADS HELP_MEMORY HELP_TOTAL_MEMORY
     "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
-    "      --verbosity INT     below 3: no warnings\n"
-    "  -h, --help              print this text\n"
+    HELP_VERBOSITY HELP_HELP
     "\n"
     "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
     "--tmpdir-env, --trace, --verify. See samtools sort --help.\n";
