@@ -553,6 +553,8 @@ MUTANTS = [
      "of a large group a few tiles are in memory"),
     ("duplicates/dup_tiles.c", "g->n < from->n_open;", "0;", ["unit_dup_cells"], "the scan goes on from tile to tile"),
     ("duplicates/dup_tiles.c", "if (list->bytes > t->store->most)", "if (0)", ["unit_dup_cells"], "a large tile stays in files"),
+    ("plan/marking.c", "    progress_end(&m->d->progress, true);\n", "", ["test_report.py::test_statistics_begin_in_a_painted_line"],
+     "the line of progress has gone when statistics are written"),
     ("plan/marked_store.c", "return byte_hash(data, n, 0) == hash ? 0", "return 1 ? 0", [MARKDUP + "test_fault_passes[losses:flip]"],
      "losses come back as they were"),
     ("duplicates/dup_kept.c", "if (a - x != b - y || memcmp(x, y, (size_t)(a - x)) != 0)", "if (0)", ["unit_dup_mark"],
