@@ -133,7 +133,7 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_byte
     if (stride == 0)
         begin(d, p, &t.singly);
     if (stride == 0 && !t.cheap)
-        stride = try_singly(d, p, min_u32(TRIAL, p->last), &t.singly);
+        stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly);
     if (stride > 0) {
         const struct greedy pairs = {
             .head = d->fast_head, .factor = runs ? t.singly.factor : HASH_FACTOR(4),
