@@ -322,7 +322,7 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         in_turn |= h.reads.in_turn;
         lits = lits_before(d, p, f.qual);
         if (alike && is_unlike(&h.reads)) {
-            if (is_short || !are_strangers(&h.reads))
+            if (is_short || !is_seq_left(&h.reads, 2, 3))
                 break;
             alike = hashed = false;
         }
