@@ -50,6 +50,9 @@ enum {
     /* Literals in percent of SEQ from TRIAL on: strangers have more; bisulfite 42 to 56; amplicons by name, with few
      * other tags, less than this, those of 150 bases and more 10 to 45. */
     SEQ_LATER = 40, SEQ_OF_BISULFITE = 57, SEQ_OF_AMPLICONS = 68, SEQ_OF_LONGER = 50,
+    /* Whole genomes have reads of so many bases and more on average, and TAG_LITTLE to TAG_MUCH percent of tags.
+     * Shorter reads, and amplicons, which have fewer tags, have no room for the 0.5 % that the small table costs. */
+    WHOLE_GENOME_BASES = 125,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
@@ -58,7 +61,13 @@ static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_L
 static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
 static const struct tuning copies_tuning = {.min_gain = 3};
 static const struct tuning noisy_tuning = {.shallow = true};
-static const struct tuning seq_tuning = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
+/* Of what is matched lazily: all but SEQ, and SEQ. Without `deep` names are up to 0.6 % larger where many reads lie at
+ * few places. */
+static const struct tuning text_wide = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
+static const struct tuning seq_wide = {.wide = true, .min_gain = 4, .dense_len = 32, .two_steps = true};
+/* Of whole genomes: the older four positions and every place of SEQ are worth less than the time that they take. */
+static const struct tuning text_near = {.dense_len = 16, .two_steps = true};
+static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
 
 /* Bytes of a field of all records so far, matches that begin there, and literals (of SEQ and tags). */
 struct outcome {
@@ -117,24 +126,30 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
-/* Do the first records promise that fields are alike: short reads of one length, not copies, with qualities in runs?
- * To look at all of them would cost 2 %, since they are not in the cache yet. */
-INLINE bool is_promising(const struct parse *p, agree64_fn *agree)
+/* What the first records promise. To look at all of them would cost 2 %, since they are not in the cache yet. */
+enum promise { NONE, ALIKE, WHOLE_GENOME };
+
+/* Are fields alike: short reads of one length, not copies, with qualities in runs? */
+INLINE enum promise find_promise(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, at = 0, lengths = 0, copies = 0;
+    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0;
     struct sampled s = {0, 0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
-            return false;
+            return NONE;
         lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
         copies += k > 0 && is_again(p, &f, &last);
         quals += f.tags - f.qual;
+        tags += f.end - f.tags;
         sample_runs(p, &f, &s, agree);
         last = f;
     }
-    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * FEW_RUNS <= s.all && quals * QUAL_RATE >= at
-        && quals >= FIRST_RECORDS * SHORT_QUAL && lengths < MANY_LENGTHS && copies < MANY_COPIES;
+    if (at * (MIN_RECORDS / FIRST_RECORDS) >= p->n || s.differ * FEW_RUNS > s.all || quals * QUAL_RATE < at
+        || quals < FIRST_RECORDS * SHORT_QUAL || lengths >= MANY_LENGTHS || copies >= MANY_COPIES)
+        return NONE;
+    bool usual_tags = tags * 100 >= TAG_LITTLE * at && tags * 100 < TAG_MUCH * at;
+    return quals >= FIRST_RECORDS * WHOLE_GENOME_BASES && usual_tags ? WHOLE_GENOME : ALIKE;
 }
 
 /* Of mapped reads that are not alike: less than half of their SEQ was found in other reads. */
@@ -202,45 +217,46 @@ INLINE bool is_lazy_better(const struct reads *h)
 }
 
 /* SEQ of all records before end becomes known to the lazy search. */
-INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end)
+INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end, bool wide)
 {
     struct fields f;
     for (uint32_t at = 0; at < end && find_fields(p->in, p->n, at, &f); at = f.end)
         for (uint32_t x = f.seq; x < min_u32(f.qual, p->last); x += SEQ_STRIDE)
-            lazy_insert(d, p->in, x, true);
+            lazy_insert(d, p->in, x, wide);
 }
 
 enum done { ALL, PART, NOTHING };
 
 /* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much:
  * then *deep says how to go on. */
-INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
+INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep,
+                               const struct tuning *text, const struct tuning *seq, agree64_fn *agree)
 {
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct qual_costs costs;
     struct fields f;
     bool alike = true;
     qual_costs_make(&costs);
-    lazy_begin(d, true);
+    lazy_begin(d, text->wide);
     for (uint32_t at = 0; at < p->n; at = f.end) {
         uint32_t n_seqs = d->n_seqs, lits;
         p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))
             return PART;
-        match_head(d, p, &h.heads, &f, agree);
+        match_head(d, p, &h.heads, &f, text, agree);
         add_outcome(&h.head, f.seq - f.at, d->n_seqs - n_seqs);
         lits = lits_before(d, p, f.seq);
         if (alike)
             match_seq(d, p, &h.reads, &f, effort, agree);
         else
-            match_lazily(d, p, f.seq, f.qual, &seq_tuning);
+            match_lazily(d, p, f.seq, f.qual, seq);
         if (at >= TRIAL)
             add_literals(&h.seq, d, p, f.seq, f.qual, lits);
         n_seqs = d->n_seqs;
         match_qual(d, p, &h, &f, &costs, agree);
         add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
         lits = lits_before(d, p, f.tags);
-        match_lazily(d, p, f.tags, f.end, &text_tuning);
+        match_lazily(d, p, f.tags, f.end, text);
         add_literals(&h.tag, d, p, f.tags, f.end, lits);
         if (at < TRIAL && f.end >= TRIAL)
             *deep = look_back(&h, f.end);
@@ -255,14 +271,18 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
             return PART;
         }
         alike = false;
-        insert_seqs(d, p, f.end);
+        insert_seqs(d, p, f.end, text->wide);
     }
     return ALL;
 }
 
 INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
 {
-    return is_promising(p, agree) ? parse_records(d, p, deep, agree) : PART;
+    enum promise promise = find_promise(p, agree);
+    if (promise == NONE)
+        return PART;
+    return promise == WHOLE_GENOME ? parse_records(d, p, deep, &text_near, &seq_near, agree)
+                                   : parse_records(d, p, deep, &text_wide, &seq_wide, agree);
 }
 
 static enum done parse_older(struct deflate_parse *d, struct parse *p, const struct tuning **deep)

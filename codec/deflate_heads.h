@@ -31,9 +31,6 @@ _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
 static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};        /* so far before it */
 
-/* Without `deep` names are up to 0.6 % larger where many reads lie at few places. */
-static const struct tuning text_tuning = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
-
 struct heads {
     uint32_t record[N_BEFORE];                     /* where they begin, the last first */
     uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
@@ -65,7 +62,7 @@ INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const str
 }
 
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h, const struct fields *f,
-                       agree64_fn *agree)
+                       const struct tuning *t, agree64_fn *agree)
 {
     uint32_t dist[N_HEADS], tail = max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL);
     uint32_t tile = find_tile(p, f, agree), *place = dist + PLACES;
@@ -81,7 +78,7 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h
         *place++ = place_distance(h, p, f, tile - tile_places[k]);
     if (f->at > 0)
         match_at(d, p, f->at, tail, dist, N_HEADS, true, agree);
-    match_lazily(d, p, tail, f->seq, &text_tuning);
+    match_lazily(d, p, tail, f->seq, t);
     *mate = (uint16_t)f->cigar;
     memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
     h->record[0] = f->at;

@@ -8,7 +8,7 @@
 
 enum {
     AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
-    LAZY_SKIP = 8,                /* steps grow by 1 per 256 literals in a row */
+    LAZY_SKIP = 8,                /* steps grow by 1 per 256 literals in a row, unless tuning.skip is set */
     NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
     /* What a match one or two bytes later must gain more, in quarter bytes. */
     BIAS_1 = 1,
@@ -26,6 +26,7 @@ struct tuning {
     bool noisy;                   /* for many levels of qualities */
     bool shallow;                 /* deflate_deep(): half as deep */
     bool wide;                    /* the table has the older four */
+    uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row; 0: LAZY_SKIP */
 };
 
 /* Here and below, wide: positions are in long_head, else in near_head. */
@@ -162,12 +163,12 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
 INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
-    const uint32_t sparse_len = t->sparse_len ? t->sparse_len : MAX_MATCH;
+    const uint32_t sparse_len = t->sparse_len ? t->sparse_len : MAX_MATCH, skip = t->skip ? t->skip : LAZY_SKIP;
     while (p.at < stop) {
         struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
         if (!find(d, &p, at, &m, 0, t)) {
-            p.at += 1 + ((at - p.anchor) >> LAZY_SKIP);
+            p.at += 1 + ((at - p.anchor) >> skip);
             continue;
         }
         while (m.len < NICE_LEN && seen + 2 < p.last) {

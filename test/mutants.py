@@ -114,6 +114,7 @@ MUTANTS = [
     ("codec/deflate_fields.c", "head >= HEAD_MUCH ||", "0 ||", ["unit_bam_deflate"], "size of 75 bases"),
     ("codec/deflate_fields.c", "(head >= HEAD_BESIDE_CHEAP &&", "(0 &&", ["unit_bam_deflate"], "of 100 bases whose qualities cost little"),
     ("codec/deflate_fields.c", "> HEADS_TO_QUALS * h->qual.matches", "> 218 * h->qual.matches", ["unit_bam_deflate"], "of bisulfite reads"),
+    ("codec/deflate_fields.c", "tags * 100 >= TAG_LITTLE * at &&", "true &&", ["unit_bam_deflate"], "of genomes with few tags"),
     ("codec/deflate_lazy.c", "if (lits < 32 && in_long < 26 &&", "if (0 &&", ["unit_bam_deflate"], "of 40 levels by name"),
     ("codec/deflate_deep.c", "cand > oldest &&", "cand > 0 &&", ["unit_bam_deflate"], "nor does one of the deep search"),
     ("codec/frame_list.c", "[list->next].at != place)", "[list->next].at < place)", ["unit_frame_list"],
