@@ -83,6 +83,8 @@ MUTANTS = [
      "a file's name makes no fields of a header"),
     ("bam/record_remap.c", "return is_text ? add_unknown(unknown, number, value, r) : -3;", "return add_unknown(unknown, number, value, r);",
      ["unit_record_remap"], "an RG that is no string is not read as one"),
+    ("bam/record_remap.c", "if (remap->group && !tags[NEXT_RG].type)", "if (remap->group)", ["unit_record_remap"],
+     "merge -r: of two RG tags the second one goes"),
 
     # ------------------------------------------------------------ a wrong bit in a length
     ("spill/spill_run.c", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
