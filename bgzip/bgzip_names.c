@@ -164,5 +164,7 @@ bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_o
 
 bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
-    return names->out && !opts->keep && !opts->to_stdout && !opts->output && !is_stdin(in) && !input_name_is_url(in);
+    struct stat s;
+    return names->out && !opts->keep && !opts->to_stdout && !opts->output && !is_stdin(in) && !input_name_is_url(in)
+        && lstat(in, &s) == 0 && S_ISREG(s.st_mode);
 }

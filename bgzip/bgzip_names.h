@@ -25,7 +25,7 @@ void bgzip_names_free(struct bgzip_names *names);
  * the reason is printed. */
 bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
-/* Whether the input goes when its output is whole. */
+/* Whether the input goes when its output is whole: a regular file does. A link (/dev/stdin is one) and a pipe stay. */
 bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
 #endif

@@ -429,6 +429,8 @@ MUTANTS = [
      [MERGE + "test_what_looks_like_records_inside_a_record_is_merged"], "merge: no guess of where records begin is believed"),
     ("read/header_read.c", "k->hash != hash || k->size != g->at ||", "k->size != g->at ||",
      ["test_merge_headers.py::test_dictionary_behind_a_known_text_is_overlooked"], "headers of one text may differ behind it"),
+    ("bgzip/bgzip_names.c", "lstat(in, &s) == 0 && S_ISREG(s.st_mode);", "stat(in, &s) == 0 && S_ISREG(s.st_mode);",
+     ["test_bgzip.py::test_what_is_no_file_of_its_own_stays"], "bgzip removes no link"),
     ("read/input_format.c", "(size_t)n == begin->n && memcmp(there, begin->p, begin->n) == 0;", "(size_t)n == begin->n;",
      ["unit_input_format"], "a file has the header of the one before if it begins with the same bytes"),
     ("read/header_read.c", "> 0 && n <= left; left -= n)", "> 0 && left > 0; left -= n < left ? n : left)",

@@ -466,6 +466,21 @@ def test_what_nobody_allowed_ends_like_a_failure(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"precious"
 
 
+def test_what_is_no_file_of_its_own_stays(tmp_path):
+    """htslib's bgzip of /dev/stdin removes this link, if root calls it."""
+    (tmp_path / "a").write_bytes(TEXT)
+    os.symlink("a", tmp_path / "link")
+    ours(["link"], tmp_path)
+    assert files(tmp_path) == ["a", "link", "link.gz"] and os.path.islink(tmp_path / "link")
+    os.symlink("link.gz", tmp_path / "other.gz")
+    ours(["-d", "other.gz"], tmp_path)
+    assert files(tmp_path) == ["a", "link", "link.gz", "other", "other.gz"] and (tmp_path / "other").read_bytes() == TEXT
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", "cat a >pipe"], cwd=tmp_path):
+        ours(["pipe"], tmp_path)
+    assert (tmp_path / "pipe").exists() and out(["-dc", "pipe.gz"], tmp_path) == TEXT
+
+
 def test_endings_are_taken_off_unasked(tmp_path):
     packed = out([], tmp_path, TEXT)
     for name in "a.gz", "b.GZ", "c.bgz", "d.BgzF":
