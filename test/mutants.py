@@ -110,8 +110,6 @@ MUTANTS = [
     ("codec/deflate_fast.c", "return SHORT;", "return BYTES;", ["unit_bam_deflate"], "size of short reads of many levels"),
     ("codec/deflate_fast.c", "return is_cut_later(h, end);", "return false;", ["unit_bam_deflate"], "size of what is beside long runs"),
     ("codec/deflate_fast.c", "same * NOISY_PAIRS >= 2 * reads * reads &&", "true &&", ["unit_bam_deflate"], "size of 40 levels"),
-    ("codec/deflate_fast.c", "!is_seq_left(&h.reads, 12, 13))", "false)",
-     ["test_size.py::test_output_of_deep_hiseq_at_level_1_is_larger_than_that_of_samtools"], "size of deep HiSeq"),
     ("codec/deflate_fields.c", "? HEAD_OF_AMPLICONS : HEAD_OF_FEW)", "? HEAD_OF_FEW : HEAD_OF_FEW)", ["unit_bam_deflate"], "size of amplicons"),
     ("codec/deflate_fields.c", "head >= HEAD_MUCH ||", "0 ||", ["unit_bam_deflate"], "size of 75 bases"),
     ("codec/deflate_fields.c", "(head >= HEAD_BESIDE_CHEAP &&", "(0 &&", ["unit_bam_deflate"], "of 100 bases whose qualities cost little"),
