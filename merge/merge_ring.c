@@ -439,7 +439,9 @@ static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cu
 }
 
 /* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
- * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. */
+ * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. Shared buffers
+ * may all be full of this range's slices until the next one is put. So that one must have what it begins with, and what
+ * is needed to find its end. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
 {
     if (records >= (double)m->range_records || m->steps >= m->steps_max)
@@ -447,9 +449,9 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, doubl
     if (cut->source >= m->opt.runs.n)
         return false;
     const struct merge_runs *runs = &m->opt.runs;
-    size_t taken = m->taken[cut->source], slices = taken + 1 - m->first[cut->source];
-    return slices + (m->rule != NULL) > runs->n_buffers
-        && !(runs->n_shared && runs->ready(runs->reader, cut->source, taken + 1, false));
+    size_t taken = m->taken[cut->source], slices = taken + 1 - m->first[cut->source], to_find_cut = m->rule != NULL;
+    return slices + to_find_cut > runs->n_buffers
+        && !(runs->n_shared && runs->ready(runs->reader, cut->source, taken + 1 + to_find_cut, false));
 }
 
 /* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs

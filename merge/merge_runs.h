@@ -11,8 +11,8 @@
 struct merge_runs {
     size_t n;                    /* runs, in input order; 0: there are none, and nothing below is used */
     size_t n_buffers;            /* how many slices of each run can be in memory at a time */
-    size_t n_shared;             /* and how many more, of all runs together. A range takes such a slice if the one
-                                  * behind it is ready: what the range has is not left before it ends */
+    size_t n_shared;             /* and how many more, of all runs together. A range takes such a slice if those are
+                                  * ready that the next range needs: it may have to end before any is left */
     bool one_is_enough;          /* a range ends where a run's next slice is not there: some are very large, or come
                                   * from slow files */
     void *reader;                /* the first argument of each function */

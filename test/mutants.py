@@ -64,6 +64,8 @@ MUTANTS = [
      "m->opt.n_spare > 0", ["unit_merge_ring"], "a list is not made anew while blocks refer to it"),
     ("merge/merge_ring.c", "if (o->copy && o->n_wanted < m->range_records)", "if (0)", ["unit_merge_ring"],
      "a range has no more records than are wanted for a copy"),
+    ("merge/merge_ring.c", "taken + 1 + to_find_cut, false)", "taken + 1, false)",
+     ["test_merge.py::test_borrowed_slices_leave_no_room_to_find_a_cut[-n]"], "a cut can be found behind borrowed slices"),
     ("bam_arena.c", "        w.checksum += record_checksum(record, size);", "        w.checksum += record_checksum(record, 36);",
      [GUARDS + "test_program_with_hooks_is_another_one[bam-memory-1]"], "the sum in is over whole records"),
     ("write/record_out.c", "    *checksum += record_checksum(record, size);", "    *checksum += record_checksum(record, 36);",

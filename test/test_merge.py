@@ -385,3 +385,16 @@ def test_long_ties_are_waited_for_without_end(tmp_path, options):
     for way in "random", "region":
         inputs = mergegen.write(mergegen.split(part, 2, way, r), tmp_path, ["u.bam"])
         merges_the_same([*options, "-u", *inputs], tmp_path, [(["-@", 1], {}), *SETTINGS])
+
+
+@pytest.mark.parametrize("order", [["-n"], ["-N"], []], ids="".join)
+def test_borrowed_slices_leave_no_room_to_find_a_cut(tmp_path, order):
+    """Memory for few files is shared by many. The first one borrows while it gives all records. While the second one
+    does, the first fills all that it may have. A range may take it all, and what follows must still be found."""
+    r = bamgen.rng("borrowed slices")
+    recs = [bamgen.record("A00132:53:HFHJKDSXX:1:1101:%05d" % i, 0, 0, i, seq="ACGT" * 40, qual=r.randbytes(160))
+            for i in range(21000)]
+    part = mergegen.Part(["@HD\tVN:1.6", *bamgen.sq_text().splitlines()], bamgen.REFS, recs)
+    parts = [part.copy(recs[:7000] + recs[14000:]), part.copy(recs[7000:14000])] + [part.copy([])] * 28
+    inputs = mergegen.write(parts, tmp_path, ["u.bam", "bam"])
+    merges_the_same([*order, *inputs], tmp_path, SETTINGS)

@@ -465,7 +465,7 @@ static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool 
     enum { MOST = 4 };
     char paths[MOST][64], *names[MOST] = {paths[0], paths[1], paths[2], paths[3]};
     int fds[MOST], old = -1;
-    pid_t child;
+    pid_t child = -1;
     struct alike found = {0};
     struct sort_inputs inputs;
     struct input_request request = {.paths = names, .n = n};
