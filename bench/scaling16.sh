@@ -23,6 +23,7 @@ if [ -z "${WORK:-}" ]; then
     WORK=/tmp
     [ "${free:-0}" -lt 10 ] || WORK=/dev/shm
 fi
+[ -z "${REPORTS:-}" ] || mkdir -p "$REPORTS"
 work=$(mktemp -d "$WORK/scaling16.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT
