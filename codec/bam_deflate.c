@@ -49,8 +49,8 @@ _Static_assert(sizeof(struct bam_deflate) <= 464 << 10, "one per thread, to stay
 static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 {
     struct deflate_parse *d = &b->parse;
-    struct parse p = {.in = in, .n = n, .at = FIRST};
-    d->n_seqs = d->n_lits = d->n_segments = 0;
+    struct parse p = {.in = in, .n = n};
+    begin_anew(d, &p);
     if (n > FIRST + MARGIN) {
         p.last = n - MARGIN;
         (b->effort == BAM_DEFLATE_FAST ? deflate_fast : deflate_fields)(d, &p, b->newer);

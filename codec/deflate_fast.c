@@ -271,14 +271,6 @@ INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, co
     return is_cut_later(h, end);
 }
 
-/* What was matched is dropped. */
-INLINE enum greedy_bytes begin_anew(struct deflate_parse *d, struct parse *p, enum greedy_bytes rest)
-{
-    d->n_seqs = d->n_lits = p->anchor = 0;
-    p->at = FIRST;
-    return rest;
-}
-
 INLINE enum greedy_bytes go_on(struct parse *p, enum greedy_bytes rest)
 {
     p->at = max_u32(p->at, p->anchor);
@@ -340,8 +332,10 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
-        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest))
-            return begin_anew(d, p, rest);
+        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest)) {
+            begin_anew(d, p);
+            return rest;
+        }
         if (noisy && !alike && at < SEQ_TRIAL && f.end >= SEQ_TRIAL && !is_seq_left(&h.reads, 12, 13))
             return go_on(p, GREEDY_ANY);
     }

@@ -299,8 +299,7 @@ void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
     const struct tuning *deep = NULL;
     enum done done = (newer ? parse_newer : parse_older)(d, p, &deep);
     if (done == NOTHING) {
-        d->n_seqs = d->n_lits = p->anchor = 0;
-        p->at = FIRST;
+        begin_anew(d, p);
         deflate_deep(d, p, newer, deep);
     } else if (done == PART && p->at < p->last) {
         deflate_lazy(d, p, newer);

@@ -208,6 +208,13 @@ INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uin
     p->dist = at - cand;
 }
 
+/* The parser begins at the first position: nothing is matched yet, or what was matched is dropped. */
+static inline void begin_anew(struct deflate_parse *d, struct parse *p)
+{
+    d->n_seqs = d->n_lits = d->n_segments = p->anchor = 0;
+    p->at = FIRST;
+}
+
 /* Ends the segment. */
 static inline void put_mark(struct deflate_parse *d)
 {
