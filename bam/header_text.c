@@ -88,7 +88,7 @@ struct header_text header_text_check(const char *text, size_t size, bool is_sam)
             break;
         found.size = is_sam ? line_size(p, stop, end) : (size_t)(stop - p);
         found.number++;
-        found.bare += is_bare(p, found.size);
+        found.n_to_mend += is_bare(p, found.size) || (is_sam && memchr(p, '\0', found.size));
         if ((found.fault = line_fault(p, found.size, is_sam)))
             break;
     }
@@ -101,13 +101,11 @@ size_t header_text_mend(char *to, const char *text, size_t size)
     const char *end = text + size, *stop;
     for (const char *p = text; p < end; p = stop + 1) {
         stop = line_end(p, end);
-        size_t n = line_size(p, stop, end);
+        size_t whole = line_size(p, stop, end), n = strnlen(p, whole);
         memcpy(out, p, n);
         out += n;
-        if (is_bare(p, n))
+        if (is_bare(p, whole))
             *out++ = '\t';
-        memcpy(out, p + n, (size_t)(stop - p) - n);
-        out += (size_t)(stop - p) - n;
         if (stop < end)
             *out++ = '\n';
     }

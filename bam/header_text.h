@@ -14,15 +14,16 @@ struct header_text {
     size_t number;               /* of that line, from 1 on */
     const char *line;            /* its size bytes, without newline */
     size_t size;
-    size_t bare;                 /* lines that are "@CO" and nothing else */
+    size_t n_to_mend;            /* lines that are "@CO" and nothing else; in SAM, also those that have a NUL */
 };
 
 /* Looks at all lines as samtools 1.24 does. In SAM, it leaves out a carriage return before a newline, takes a bare
  * @CO, and only the five types of lines. In BAM, a last line of one or two characters is none. */
 struct header_text header_text_check(const char *text, size_t size, bool is_sam);
 
-/* Copies the text of a SAM header and puts a tab behind each bare @CO, as samtools 1.24 does. `to` must have room for
- * size + bare bytes. Returns how many it wrote. */
+/* Copies the text of a SAM header as samtools 1.24 reads it: a tab stands behind each bare @CO, a line ends before its
+ * first NUL, and no carriage return stands before a newline. `to` must have room for size + n_to_mend bytes. Returns
+ * how many it wrote. */
 size_t header_text_mend(char *to, const char *text, size_t size);
 
 #endif

@@ -234,9 +234,9 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
         tell_header(&found, options);
         return NULL;
     }
-    if (found.bare == 0)
+    if (found.n_to_mend == 0)
         return make_header(text, size, options);
-    char *mended = malloc(size + found.bare);
+    char *mended = malloc(size + found.n_to_mend);
     sam_hdr_t *header = NULL;
     if (mended)
         header = make_header((uint8_t *)mended, header_text_mend(mended, (const char *)text, size), options);

@@ -166,6 +166,7 @@ MUTANTS = [
     # ------------------------------------------------------------ SAM and CRAM
     ("bam/header_text.c", "if (v <= 0)", "if (0)", ["unit_header_text"], "a length of 0"),
     ("bam/header_text.c", "if (length && v != length)", "if (0)", ["unit_header_text"], "two lengths"),
+    ("bam/header_text.c", "n = strnlen(p, whole);", "n = whole;", ["unit_header_text"], "a NUL in a header line"),
     ("bam/header_text.c", "if (n < LINE_MIN)", "if (0)", ["unit_header_text"], "a header line that is too short"),
     ("bam/header_text.c", "if (is_sam && (!is_known(line) || line[3] != '\\t'))", "if (0)", ["unit_header_text"], "a type that is none"),
     ("read/sam_reader.c", "return f->why ? tell_broken(r, f, c) : 0;", "return 0 ? tell_broken(r, f, c) : 0;", ["unit_sam_reader"], "a broken line"),

@@ -193,7 +193,8 @@ def test_opening_loads_plugins_of_htslib(tmp_path, made, fault_shim):
 
 LENGTHS = ("LN:5", "LN:0", "LN:00", "LN:-1", "LN:x", "LN:", "LN:+5", "LN:1.5", "LN:0x10", "LN:5 ", "LN:5\tLN:5", "LN:5\tLN:05", "LN:5\tLN:6",
            "LN:5\tLN:0", "LN:99999999999999999999", "M5:x", "LN:5\tM5:a\tM5:b")
-OTHERS = ("@CO", "@CO\r", "@CO\t", "@CO\tx", "@C", "@X", "@XX", "@XX\tfo:o", "@xy\tfo:o", "@RG", "@CO\n@CO\tx\n@CO")
+OTHERS = ("@CO", "@CO\r", "@CO\t", "@CO\tx", "@C", "@X", "@XX", "@XX\tfo:o", "@xy\tfo:o", "@RG", "@CO\n@CO\tx\n@CO",
+          "@CO\tx\0y", "@CO\tx\0\r\n@CO", "@RG\tID:x\0y", "@CO\0\tx", "@CO\tx\n\0@CO", "@\0CO\tx", "@SQ\tSN:b\tLN:1\0 0")
 
 
 @pytest.mark.parametrize("fmt", ["sam", "bam", "filtered bam"])
