@@ -131,7 +131,8 @@ INLINE void sample_runs(const struct parse *p, const struct fields *f, struct sa
 /* 1 is always possible. */
 INLINE uint32_t distance(uint32_t here, int64_t there)
 {
-    return there >= 0 && there < here && here - there <= MAX_DIST ? here - (uint32_t)there : 1;
+    uint64_t dist = here - (uint64_t)there;        /* more than `here` if `there` is negative */
+    return dist - 1 < min_u32(here, MAX_DIST) ? (uint32_t)dist : 1;
 }
 
 /* The longest run of bits that are set from bit s on: its length << 5, and 31 - which. The first of equals. */
