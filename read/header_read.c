@@ -10,6 +10,7 @@
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "bgzf_source.h"
+#include "codec/bgzf_block.h"
 #include "read/first_bytes.h"
 #include "read/header_read.h"
 #include "read/input_file.h"
@@ -149,6 +150,7 @@ void known_headers_free(struct known_headers *known)
         sam_hdr_destroy(known->each[i].sam);
     sam_hdr_destroy(known->of_begin.sam);
     free(known->begin.p);
+    free(known->first.p);
     *known = (struct known_headers){.n = 0};
 }
 
@@ -179,31 +181,6 @@ static void put_known(struct known_headers *known, sam_hdr_t *sam, const struct 
     sam_hdr_destroy(oldest->sam);
     sam_hdr_incr_ref(sam);
     *oldest = (struct known_header){hash, g->at, sam};
-}
-
-/* Where there is no memory, nothing is known. */
-int known_headers_begin(struct known_headers *known, const struct bam_header *header, const struct input_file *file,
-                        uint64_t n)
-{
-    enum { BEGIN_MOST = 256 << 10 };
-    sam_hdr_destroy(known->of_begin.sam);
-    known->of_begin.sam = NULL;
-    known->begin.n = 0;
-    if (n == 0 || n > BEGIN_MOST || byte_buffer_reserve(&known->begin, (size_t)n) < 0)
-        return 0;
-    ssize_t got = input_file_read_at(file, known->begin.p, (size_t)n, 0);
-    if (got != (ssize_t)n)
-        return got < 0 ? -1 : 0;
-    known->begin.n = (size_t)n;
-    known->of_begin = (struct known_header){0, header->size, header->sam};
-    sam_hdr_incr_ref(header->sam);
-    return 0;
-}
-
-struct bam_header known_headers_of_begin(const struct known_headers *known)
-{
-    sam_hdr_incr_ref(known->of_begin.sam);
-    return (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
 }
 
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
@@ -292,6 +269,99 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     }
     keep_rest(header, &g);
     return 0;
+}
+
+/* Follows the header through the blocks of `first`, and inflates them. Returns where the block ends in which the header
+ * ends. 0: the header was not found; *fault says whether more bytes would help (BGZF_MORE). */
+static size_t follow_first(struct growing *g, const struct byte_buffer *first, struct bgzf_codec *codec, uint64_t most,
+                           enum bgzf_fault *fault)
+{
+    struct bgzf_frame frame;
+    size_t at = 0;
+    int complete;
+    for (; (complete = follow(g)) == 0; at += frame.size) {
+        const uint8_t *block = first->p + at;
+        if ((*fault = bgzf_block_frame(block, first->n - at, &frame)) != BGZF_OK)
+            return 0;
+        uint64_t n = g->bytes.n + frame.inflated_size;
+        if (frame.inflated_size == 0 || !bgzf_block_is_plain(block, &frame) || n > most
+            || byte_buffer_reserve(&g->bytes, (size_t)n) < 0
+            || bgzf_block_inflate(codec, block, &frame, g->bytes.p + g->bytes.n) != BGZF_OK)
+            return 0;
+        g->bytes.n = (size_t)n;
+    }
+    return complete > 0 ? at : 0;
+}
+
+/* Fills known->first with the file's first n bytes, or all of it. 0: there is no memory. */
+static int read_first(struct known_headers *known, const struct input_file *file, size_t n)
+{
+    uint64_t there = (uint64_t)(file->end - file->begin);
+    n = n < there ? n : (size_t)there;
+    known->first.n = 0;
+    if (n == 0 || byte_buffer_reserve(&known->first, n) < 0)
+        return 0;
+    ssize_t got = input_file_read_at(file, known->first.p, n, 0);
+    known->first.n = got < 0 ? 0 : (size_t)got;
+    return got < 0 ? -1 : 1;
+}
+
+/* Whether the file whose bytes are known->first has the blocks of the last header. */
+static bool begins_alike(const struct known_headers *known)
+{
+    size_t n = known->begin.n;
+    return n > 0 && known->first.n >= n && memcmp(known->first.p, known->begin.p, n) == 0;
+}
+
+/* Takes the first n bytes of known->first as the blocks of the header. */
+static void put_begin(struct known_headers *known, const struct bam_header *header, size_t n)
+{
+    struct byte_buffer before = known->begin;
+    known->begin = known->first;
+    known->begin.n = n;
+    known->first = before;
+    sam_hdr_destroy(known->of_begin.sam);
+    sam_hdr_incr_ref(header->sam);
+    known->of_begin = (struct known_header){0, header->size, header->sam};
+}
+
+/* known_headers_read() with the first n bytes. CUT: the header goes on behind these. */
+enum { CUT = 2 };
+static int read_of_first(struct known_headers *known, struct bam_header *header, const struct input_file *file,
+                         struct bgzf_codec *codec, uint64_t most, size_t n)
+{
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    enum bgzf_fault fault = BGZF_OK;
+    int status = read_first(known, file, n);
+    if (status <= 0)
+        return status;
+    if (begins_alike(known)) {
+        *header = (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
+        sam_hdr_incr_ref(header->sam);
+        return 1;
+    }
+    size_t end = follow_first(&g, &known->first, codec, most, &fault);
+    if (end == 0) {
+        status = fault == BGZF_MORE ? CUT : 0;
+    } else {
+        *header = (struct bam_header){.size = g.at};
+        status = find_or_parse(header, &g, 1, known, file->path, file->latch) < 0 ? -1 : 1;
+    }
+    if (status == 1)
+        put_begin(known, header, end);
+    free(g.bytes.p);
+    return status;
+}
+
+int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
+                       struct bgzf_codec *codec, uint64_t most)
+{
+    enum { FIRST = 64 << 10, BESIDE = 16 << 10, FIRST_MOST = 256 << 10 };
+    size_t n = known->begin.n ? known->begin.n + BESIDE : FIRST;
+    int status = read_of_first(known, header, file, codec, most, n);
+    if (status == CUT && n < FIRST_MOST && known->first.n == n)
+        status = read_of_first(known, header, file, codec, most, FIRST_MOST);
+    return status == CUT ? 0 : status;
 }
 
 int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch)

@@ -7,6 +7,7 @@
 #include "bam/bam_header.h"
 #include "base/byte_buffer.h"
 
+struct bgzf_codec;
 struct bgzf_source;
 struct input_file;
 struct latch;
@@ -22,17 +23,18 @@ struct known_headers {
     struct byte_buffer begin;    /* of the last BAM file: its blocks up to the one in which its header ends, as they are
                                   * compressed; empty: they are not known */
     struct known_header of_begin;    /* its header, if there is a begin */
+    struct byte_buffer first;    /* scratch: the first bytes of a file that is being opened */
 };
 
 void known_headers_free(struct known_headers *known);
 
-/* Makes the header, which was read, that of files which begin with the first n bytes of `file`. 0: of none. -1: failed,
- * and the error is recorded in the latch. */
-int known_headers_begin(struct known_headers *known, const struct bam_header *header, const struct input_file *file,
-                        uint64_t n);
-
-/* The header of a file that begins so. */
-struct bam_header known_headers_of_begin(const struct known_headers *known);
+/* Takes the header from the first bytes of a regular file, if these are plainly BAM in BGZF and hold all of it. The
+ * header may be shared with others, and becomes the last one in `known`; what follows it in its last block is dropped.
+ * codec: inflates. most: bytes that the header may take. 1: done. 0: the file is something else, damaged or unusual, or
+ * its header is too long; then no error is recorded, and htslib shall say what the file is. -1: failed, and the error
+ * is recorded in the file's latch. */
+int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
+                       struct bgzf_codec *codec, uint64_t most);
 
 /* Reads the header of a BAM file from the first blocks of source. It is an error if it takes more than `most` bytes.
  * known: what was read before; the header may be shared with others, and is put in; NULL: it is not. -1: failed, and

@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/byte_buffer.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
+#include "codec/bgzf_block.h"
 #include "read/cram_input.h"
 #include "read/cram_reader.h"
 #include "read/file_extents.h"
 #include "read/first_bytes.h"
+#include "read/header_read.h"
 #include "read/hts_reader.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
@@ -167,37 +169,29 @@ static bool is_readable(const htsFormat *format)
         || (format->compression == custom && format->format == cram);
 }
 
-/* Whether it begins with the blocks of opt.begin, and so is BAM. -1: failed, and the error is recorded in the latch. */
-static int begins_alike(struct input_format *in)
+/* Reads the header of what is plainly a BAM file, and lets it rest. 0: it is to be found out what the input is. -1:
+ * failed, and the error is recorded in the latch. */
+static int open_plain(struct input_format *in)
 {
-    const struct byte_buffer *begin = in->opt.begin;
-    if (!begin || !begin->n || !input_format_may_rest(in) || in->file.end - in->file.begin < (off_t)begin->n)
+    if (!in->opt.known || !input_format_may_rest(in))
         return 0;
-    uint8_t *there = malloc(begin->n);
-    ssize_t n = there ? input_file_read_at(&in->file, there, begin->n, 0) : 0;
-    int alike = n < 0 ? -1 : (size_t)n == begin->n && memcmp(there, begin->p, begin->n) == 0;
-    free(there);
-    return alike;
-}
-
-/* What is then still to be known. */
-static void open_alike(struct input_format *in)
-{
-    in->begins_alike = true;
+    struct bgzf_codec *codec = bgzf_codec_of(in->opt.codecs, task_thread(), 0);
+    int found = known_headers_read(in->opt.known, &in->known, &in->file, codec, in->opt.header_max);
+    if (found <= 0)
+        return found;
     in->kind = INPUT_BAM_BLOCKS;
     in->framing = INPUT_BGZF;
     in->filter = record_filter_of(in->opt.format_options);
     input_file_advise(&in->file);
+    return 1;
 }
 
 static int open_format(struct input_format *in)
 {
     htsFormat format;
-    int alike = begins_alike(in);
-    if (alike > 0)
-        open_alike(in);
-    if (alike != 0)
-        return alike < 0 ? -1 : 0;
+    int found = open_plain(in);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
     if (refuse_packing(in) < 0)
         return -1;
     if (hts_detect_format(in->file.hfile, &format) < 0)
@@ -308,6 +302,7 @@ void input_format_close(struct input_format *in)
     input_file_close(&in->file);
     file_extents_free(in->extents);
     sam_hdr_destroy(in->header);
+    bam_header_free(&in->known);
     free(in);
 }
 

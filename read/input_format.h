@@ -5,6 +5,7 @@
 #define INPUT_FORMAT_H
 
 #include <htslib/sam.h>
+#include "bam/bam_header.h"
 #include "read/input_file.h"
 #include "read/input_options.h"
 
@@ -35,7 +36,7 @@ struct input_format {
                                   * all are */
     uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM, or
                                   * it has a filter */
-    bool begins_alike;           /* it begins with opt.begin, and its header was not read */
+    struct bam_header known;     /* its header, if known_headers_read() found it: the caller takes it. Else zeros */
     uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
     sam_hdr_t *header;           /* this and all below are the module's own */
     struct input_options opt;

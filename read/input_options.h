@@ -8,8 +8,9 @@
 #include <htslib/hts.h>
 #include "base/memory_shares.h"
 
-struct byte_buffer;
+struct bgzf_codec;
 struct input_part;
+struct known_headers;
 struct latch;
 struct stats;
 
@@ -31,9 +32,10 @@ struct input_options {
     bool shuts;                  /* while a file rests, and from then on, it has no descriptor (input_file_shut()) */
     bool by_region;              /* before its records are read, input_format_choose() says which ones are */
     bool far;                    /* takes records with positions beyond 32 bits (far_pos.h); else they are refused */
-    const struct byte_buffer *begin; /* the first blocks of a BAM file, to the one in which its header ends. A file that
-                                  * waits and begins with the same bytes has that header, and rests at once. NULL or
-                                  * empty: of no file */
+    struct known_headers *known; /* what was read before. The header of a BAM file that waits is read when it is opened,
+                                  * if that is easy (known_headers_read()); then the file rests at once. NULL: no header
+                                  * is read so */
+    struct bgzf_codec **codecs;  /* of each thread (bgzf_codec_of()), for that */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
 };

@@ -61,18 +61,16 @@ static int open_source(struct sort_input *in)
 static int take_header(struct sort_input *in, const struct sort_inputs_options *how)
 {
     struct input_format *format = in->format;
-    if (format->begins_alike) {
-        in->header = known_headers_of_begin(how->known);
+    if (format->known.sam) {
+        in->header = format->known;
+        format->known = (struct bam_header){.sam = NULL};
         return 0;
     }
     if (format->framing == INPUT_RECORDS)
         in->header.sam = input_format_header(format);
     else if (header_read(&in->header, in->source, how->header_max, how->known, in->name, how->latch) < 0)
         return -1;
-    if (!how->known)
-        return 0;
-    bool rests = format->kind == INPUT_BAM_BLOCKS && input_format_may_rest(format);
-    return known_headers_begin(how->known, &in->header, &format->file, rests ? bgzf_source_offset(in->source) : 0);
+    return 0;
 }
 
 /* Whether its records are left out or changed. */
@@ -159,7 +157,8 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
         .shuts = how->shuts,
         .by_region = how->by_region,
         .far = how->far,
-        .begin = how->known ? &how->known->begin : NULL,
+        .known = how->known,
+        .codecs = how->codecs,
         .latch = how->latch,
         .stats = how->stats,
     };
@@ -169,7 +168,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
     in->codecs = how->codecs;
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
-    bool needs_source = in->format->framing == INPUT_RECORDS ? !how->waits : !in->format->begins_alike;
+    bool needs_source = in->format->framing == INPUT_RECORDS ? !how->waits : !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
     if (part)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include "codec/bgzf_block.h"
 #include "base/byte_window.h"
+#include "read/header_read.h"
 #include "read/input_file.h"
 #include "read/input_format.h"
 #include "read/input_request.h"
@@ -20,13 +21,14 @@ static const char sam_lines[] =
     "r2\t16\tb\t60001\t9\t2S3M1D4M\t=\t5\t-77\tACGTACGTA\t*\tMD:Z:3^A4\tXB:B:s,1,-2\n"
     "r3\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n";
 
-/* The bytes of a BAM file before compression: header and two records. */
-static struct unit_bytes raw_bam(void)
+/* The bytes of a BAM file before compression: header and two records. The header's text begins with this line. */
+static struct unit_bytes raw_bam_of(const char *line)
 {
     struct unit_bytes b = {NULL, 0, 0};
     unit_append(&b, "BAM\1", 4);
     unit_append_le32(&b, sizeof text - 1);
-    unit_append(&b, text, sizeof text - 1);
+    unit_append(&b, line, strlen(line));
+    unit_append(&b, text + strlen(line), sizeof text - 1 - strlen(line));
     unit_append_le32(&b, 2);
     unit_append_le32(&b, 2);
     unit_append(&b, "a", 2);
@@ -39,10 +41,15 @@ static struct unit_bytes raw_bam(void)
     return b;
 }
 
-/* The same bytes in blocks of block_size, after `first` empty ones. */
-static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
+static struct unit_bytes raw_bam(void)
 {
-    struct unit_bytes raw = raw_bam(), b = {NULL, 0, 0};
+    return raw_bam_of("@HD\tVN:1.6\n");
+}
+
+/* The same bytes in blocks of block_size, after `first` empty ones. */
+static struct unit_bytes bgzf_bam_of(const char *line, uint32_t block_size, int first)
+{
+    struct unit_bytes raw = raw_bam_of(line), b = {NULL, 0, 0};
     struct bgzf_codec *codec = bgzf_codec_new(6);
     uint8_t block[BGZF_MAX_BLOCK];
     MUST(codec);
@@ -56,6 +63,11 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
     bgzf_codec_free(codec);
     unit_free(&raw);
     return b;
+}
+
+static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
+{
+    return bgzf_bam_of("@HD\tVN:1.6\n", block_size, first);
 }
 
 /* ---- reading ---- */
@@ -443,24 +455,23 @@ static void test_tripped_latch_ends_the_reading(void **state)
 /* ---- files that begin as the one before ---- */
 
 struct alike {
-    size_t n, n_alike;
-    sam_hdr_t *first;
-    bool waits_without_buffers;
+    size_t n, n_at_once;         /* files, and those whose header was read when they were opened */
+    sam_hdr_t *before;
+    size_t n_same;               /* that have the header of the file before */
 };
 
 static int join_alike(void *arg, struct sort_input *in)
 {
     struct alike *a = arg;
-    a->first = a->first ? a->first : in->header.sam;
     a->n++;
-    a->n_alike += in->format->begins_alike;
-    if (in->format->begins_alike && in->header.sam == a->first && in->header.size == 78)
-        a->waits_without_buffers = !in->format->window && !in->source;
+    a->n_at_once += !in->format->window && !in->source;
+    a->n_same += in->header.sam == a->before;
+    a->before = in->header.sam;
     return 0;
 }
 
-/* Opens files of these bytes, as merge does; the last is standard input if `piped`. Returns how many were alike. */
-static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool piped)
+/* Opens files of these bytes, as merge does; the last is standard input if `piped`. Returns what was found. */
+static struct alike open_alike(const struct unit_bytes *const *files, size_t n, bool piped)
 {
     enum { MOST = 4 };
     char paths[MOST][64], *names[MOST] = {paths[0], paths[1], paths[2], paths[3]};
@@ -475,6 +486,7 @@ static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool 
     how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
     how.rings.piece_size = piece_size;
     how.rings.n_pieces = 16;
+    how.rings.sam = memory_plan_sam(1 << 20, 1, 1);
     how.rings.source_slots = 4;
     for (size_t i = 0; i < n; i++) {
         unit_write(fds[i] = unit_temp_file(), files[i]->data, files[i]->n);
@@ -485,7 +497,6 @@ static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool 
         old = unit_feed_stdin(files[n - 1], 1000, &child);
     }
     MUST(sort_inputs_open(&inputs, &how) == 0 && found.n == n);
-    assert_int_equal(found.waits_without_buffers, found.n_alike > 0);
     sort_inputs_close(&inputs);
     if (piped) {
         unit_restore_stdin(old);
@@ -493,29 +504,106 @@ static size_t count_alike(const struct unit_bytes *const *files, size_t n, bool 
     }
     for (size_t i = 0; i < n; i++)
         close(fds[i]);
-    return found.n_alike;
+    return found;
+}
+
+static void check_alike(const struct unit_bytes *const *files, size_t n, size_t at_once, size_t same)
+{
+    struct alike found = open_alike(files, n, false);
+    assert_int_equal(found.n_at_once, at_once);
+    assert_int_equal(found.n_same, same);
 }
 
 /* The header lies in two blocks, of which the second one holds records, too. */
 static void test_header_that_is_there_again_is_read_again(void **state)
 {
     (void)state;
-    struct unit_bytes a = bgzf_bam(50, 0), longer = bgzf_bam(50, 0), other = bgzf_bam(60, 0), late = bgzf_bam(50, 0);
-    struct unit_bytes cut = {a.data, 60, 0}, raw = raw_bam();
+    struct unit_bytes a = bgzf_bam(50, 0), longer = bgzf_bam(50, 0), cut = bgzf_bam(60, 0), late = bgzf_bam(50, 0);
+    struct unit_bytes other = bgzf_bam_of("@HD\tVN:1.5\n", 50, 0);
     unit_append(&longer, bgzf_block_eof, BGZF_EOF_SIZE);
     late.data[late.n - BGZF_EOF_SIZE - 1] ^= 1;  /* in what follows the header's blocks */
-    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &longer, &late, &a}, 4, false), 3);
-    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &other, &a, &raw}, 4, false), 0);
-    assert_int_equal(count_alike((const struct unit_bytes *[]){&other, &a, &a}, 3, false), 1);
-    assert_int_equal(count_alike((const struct unit_bytes *[]){&a, &a, &a}, 3, true), 1);
-    struct input_format *short_file = open_bytes(cut.data, cut.n);
-    MUST(short_file && !short_file->begins_alike);
-    input_format_close(short_file);
+    check_alike((const struct unit_bytes *[]){&a, &longer, &late, &a}, 4, 4, 3);
+    check_alike((const struct unit_bytes *[]){&a, &cut, &a, &other}, 4, 4, 2);
+    check_alike((const struct unit_bytes *[]){&other, &a, &a, &other}, 4, 4, 1);
+    struct alike found = open_alike((const struct unit_bytes *[]){&a, &a, &a}, 3, true);
+    assert_int_equal(found.n_at_once, 2);        /* a pipe is not read twice */
+    assert_int_equal(found.n_same, 2);
     unit_free(&a);
     unit_free(&longer);
-    unit_free(&other);
+    unit_free(&cut);
     unit_free(&late);
+    unit_free(&other);
+}
+
+/* They are BAM, but this is found out as for any input. */
+static void test_file_that_is_not_plainly_bam_is_opened_in_another_way(void **state)
+{
+    (void)state;
+    struct unit_bytes a = bgzf_bam(50, 0), after_empty = bgzf_bam(50, 1), raw = raw_bam();
+    struct unit_bytes sam = {(uint8_t *)text, sizeof text - 1, 0};
+    check_alike((const struct unit_bytes *[]){&a, &after_empty, &raw, &sam}, 4, 1, 2);
+    check_alike((const struct unit_bytes *[]){&after_empty, &a, &a}, 3, 2, 2);
+    unit_free(&a);
+    unit_free(&after_empty);
     unit_free(&raw);
+}
+
+static void test_header_in_a_damaged_block_is_not_taken(void **state)
+{
+    (void)state;
+    struct unit_bytes a = bgzf_bam(BGZF_FILL, 0);
+    struct known_headers known = {.n = 0};
+    struct bam_header header = {.sam = NULL};
+    struct bgzf_codec *codec = bgzf_codec_new(0);
+    char path[64];
+    int fd = unit_temp_file();
+    a.data[a.n - BGZF_EOF_SIZE - BGZF_FOOTER] ^= 1;      /* of the CRC-32 */
+    unit_write(fd, a.data, a.n);
+    struct input_file file = open_raw(unit_fd_path(path, fd));
+    assert_int_equal(known_headers_read(&known, &header, &file, codec, 1 << 20), 0);
+    assert_null(header.sam);
+    assert_string_equal(latch.message, "");
+    input_file_close(&file);
+    known_headers_free(&known);
+    bgzf_codec_free(codec);
+    close(fd);
+    unit_free(&a);
+}
+
+/* Of one block after the other, which are stored, and so more than what is read first. */
+static void test_header_longer_than_what_is_read_first_is_taken(void **state)
+{
+    (void)state;
+    enum { COMMENT = 100000 };
+    struct unit_bytes a = {NULL, 0, 0};
+    struct known_headers known = {.n = 0};
+    struct bam_header header = {.sam = NULL};
+    struct bgzf_codec *stores = bgzf_codec_new(0);
+    static uint8_t raw[COMMENT + 12], block[BGZF_MAX_BLOCK];
+    memset(raw, 'x', sizeof raw);
+    memcpy(raw, "BAM\1\xa0\x86\1\0@CO\t", 12);           /* COMMENT, in little-endian */
+    raw[COMMENT + 7] = '\n';
+    memset(raw + COMMENT + 8, 0, 4);
+    for (size_t at = 0; at < sizeof raw; at += 50006)
+        unit_append(&a, block, bgzf_block_deflate(stores, raw + at, 50006, block));
+    char path[64];
+    int fd = unit_temp_file();
+    unit_write(fd, a.data, a.n);
+    struct input_file file = open_raw(unit_fd_path(path, fd));
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw), 1);
+    assert_int_equal(header.size, sizeof raw);
+    bam_header_free(&header);
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw - 1), 1);     /* not read again */
+    assert_true(header.is_shared);
+    bam_header_free(&header);
+    known_headers_free(&known);
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw - 1), 0);
+    assert_string_equal(latch.message, "");
+    input_file_close(&file);
+    known_headers_free(&known);
+    bgzf_codec_free(stores);
+    close(fd);
+    unit_free(&a);
 }
 
 int main(void)
@@ -538,6 +626,9 @@ int main(void)
         cmocka_unit_test(test_missing_file_and_directory_are_told),
         cmocka_unit_test(test_tripped_latch_ends_the_reading),
         cmocka_unit_test(test_header_that_is_there_again_is_read_again),
+        cmocka_unit_test(test_file_that_is_not_plainly_bam_is_opened_in_another_way),
+        cmocka_unit_test(test_header_in_a_damaged_block_is_not_taken),
+        cmocka_unit_test(test_header_longer_than_what_is_read_first_is_taken),
     };
     hts_set_log_level(HTS_LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);
