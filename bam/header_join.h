@@ -29,10 +29,11 @@ struct header_join_options {
 /* NULL: no memory. */
 struct header_join *header_join_new(const struct header_join_options *options);
 
-/* Adds the next header, which stays the caller's, and as it is until the end; a plain one (bam/plain_header.h) stays
- * plain. One that is the header before it again is not looked at again. path: its file's, for -r and for messages.
- * remap: becomes what the records of this input need; the caller frees it, also after an error. NULL: of this file only
- * the header counts (-h). -1: failed, and the error is recorded in the latch. */
+/* Adds the next header. It stays the caller's, who keeps it unchanged until header_join_end(); a plain header
+ * (bam/plain_header.h) stays plain. If it is the same object as the header before it, what was found there is used
+ * again. path: its file's, for -r and for messages. remap: becomes what the records of this input need; the caller
+ * frees it, also after an error. NULL: only the header of this file counts (-h). -1: failed, and the error is recorded
+ * in the latch. */
 int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
                     struct latch *latch);
 
