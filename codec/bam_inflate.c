@@ -70,8 +70,7 @@ enum {
     /* Compressed bytes per chunk: some 80 matches, so that the tokens stay in the first-level cache. */
     CHUNK = 256,
     WORD = 8,
-    /* Bounds the look-ups of a chunk. Each takes one bit or more: bits of the chunk, or of the bit
-     * buffer before or after it. */
+    /* Bounds the look-ups of a chunk: each takes a bit of it, or of the bit buffer before or after it. */
     MAX_STEPS = (CHUNK + 5 * WORD) * 8,
     /* The loop ends this many bytes before the end of the input, because it may refill twice. */
     IN_MARGIN = 2 * WORD,
@@ -266,9 +265,8 @@ static int set_codes(struct bam_inflate *d, const uint8_t *litlen, uint32_t n_li
 static int fixed_codes(struct bam_inflate *d)
 {
     uint8_t litlen[N_LITLEN], dist[N_DIST];
-    memset(litlen, 8, N_LITLEN);
-    memset(litlen + 144, 9, 256 - 144);
-    memset(litlen + 256, 7, 280 - 256);
+    for (uint32_t i = 0; i < N_LITLEN; i++)
+        litlen[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
     memset(dist, 5, N_DIST);
     return set_codes(d, litlen, N_LITLEN, dist, N_DIST);
 }
@@ -640,13 +638,17 @@ static int stored_block(struct bam_inflate *d)
 
 static int any_block(struct bam_inflate *d)
 {
-    enum { STORED, FIXED, DYNAMIC };
+    enum { STORED, FIXED, DYNAMIC, FIXED_END = 7 };
     uint32_t final, type;
     if (take(d, 1, &final) < 0 || take(d, 2, &type) < 0)
         return -1;
     d->final_block = final;
     if (type == STORED)
         return stored_block(d);
+    /* Of fixed codes, 7 bits of 0 are the end (RFC 1951 section 3.2.6). The end mark of a BGZF file is a block with
+     * nothing else. Tables for it would take 47,000 instructions. */
+    if (type == FIXED && d->at.left >= FIXED_END && next_bits(&d->at, FIXED_END) == 0)
+        return take(d, FIXED_END, &type);
     if (type > DYNAMIC || (type == FIXED ? fixed_codes(d) : dynamic_codes(d)) < 0)
         return -1;
     return compressed_block(d);
@@ -674,8 +676,7 @@ static void make_entries(struct bam_inflate *d)
     for (uint32_t i = 0; i < N_DIST; i++)
         d->dist_entry[i] = RARE | BAD;
     for (uint32_t len = HUFFMAN_MAX_LEN; len >= MIN_MATCH; len--)
-        d->litlen_entry[len_symbol(len)] = (len - MIN_MATCH) << SECOND_SHIFT | NEXT_DIST | TOKEN
-                                         | len_extra_bits(len);
+        d->litlen_entry[len_symbol(len)] = (len - MIN_MATCH) << SECOND_SHIFT | NEXT_DIST | TOKEN | len_extra_bits(len);
     for (uint32_t sym = 0, dist = 1; sym < HUFFMAN_N_DIST; sym++) {
         d->dist_entry[sym] = (dist - 1) << FIRST_SHIFT | TOKEN | dist_extra_bits(dist);
         dist += 1u << dist_extra_bits(dist);

@@ -373,6 +373,21 @@ static void test_block_of_nothing_but_its_end(void **state)
     }
 }
 
+/* The end mark of a BGZF file is such a block. */
+static void test_fixed_blocks_of_nothing_but_their_end(void **state)
+{
+    (void)state;
+    struct writer w = {0};
+    for (uint32_t last = 0; last < 2; last++) {
+        put(&w, last, 1);
+        put(&w, 1, 2);
+        assert_int_equal(finish(&w, 0), -1);                 /* no end */
+        put(&w, 0, 7);
+        assert_int_equal(finish(&w, 0), last ? 0 : -1);
+        assert_int_equal(finish(&w, 1), -1);
+    }
+}
+
 static void test_too_many_symbols(void **state)
 {
     (void)state;
@@ -638,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_smallest_dynamic_block),
         cmocka_unit_test(test_incomplete_and_oversubscribed_codes),
         cmocka_unit_test(test_block_of_nothing_but_its_end),
+        cmocka_unit_test(test_fixed_blocks_of_nothing_but_their_end),
         cmocka_unit_test(test_too_many_symbols),
         cmocka_unit_test(test_repeated_code_lengths),
         cmocka_unit_test(test_symbols_that_must_not_occur),
