@@ -15,6 +15,7 @@
 #include "read/first_bytes.h"
 #include "read/hts_reader.h"
 #include "base/hts_file.h"
+#include "base/htslib_version.h"
 #include "base/latch.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
@@ -30,6 +31,9 @@ struct hts_reader {
     bam1_t *record;
     bool by_region;              /* only what `regions` finds; NULL: nothing is */
     hts_itr_t *regions;
+    hts_idx_t *index;            /* of a CRAM whose references are read one by one; else NULL */
+    const struct ref_regions *wanted;    /* with index: the caller's; next_wanted: the first that is not begun */
+    size_t next_wanted;
     struct byte_buffer bytes;    /* the current record's bytes, as BAM */
     size_t at;                   /* bytes of it that were handed out */
     uint64_t n;                  /* records read; for messages */
@@ -52,10 +56,35 @@ static int set_up(struct hts_reader *r)
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
+static int regions_fail(const struct hts_reader *r)
+{
+    return latch_fail(r->opt.latch, "%s: its regions cannot be read: its index is damaged, or there is no memory",
+                      r->opt.path);
+}
+
+/* Begins the next reference: all from its first region to its last one. 0: there is none. -1: failed, and the error is
+ * recorded in the latch. */
+static int next_reference(struct hts_reader *r)
+{
+    if (!r->index || r->next_wanted == r->wanted->n)
+        return 0;
+    const struct region *first = &r->wanted->each[r->next_wanted], *last = first;
+    while (++r->next_wanted < r->wanted->n && r->wanted->each[r->next_wanted].ref == first->ref)
+        last++;
+    hts_itr_destroy(r->regions);
+    r->regions = sam_itr_queryi(r->index, first->ref, first->begin, region_end(last));
+    return r->regions ? 1 : regions_fail(r);
+}
+
+/* As sam_read1(). -2: maybe the error is recorded in the latch. */
 static int read_next(struct hts_reader *r)
 {
-    return !r->by_region ? sam_read1(r->sam, r->header, r->record)
-         : r->regions ? sam_itr_next(r->sam, r->regions, r->record) : -1;
+    if (!r->by_region)
+        return sam_read1(r->sam, r->header, r->record);
+    int status = -1, more = r->regions != NULL;
+    while (more > 0 && (status = sam_itr_next(r->sam, r->regions, r->record)) == -1)
+        more = next_reference(r);
+    return more < 0 ? -2 : status;
 }
 
 /* If it is text, and the user wanted threads for it, the first record starts one that hands out lines. */
@@ -148,6 +177,8 @@ void hts_reader_close(struct hts_reader *r)
     if (!r)
         return;
     hts_itr_destroy(r->regions);
+    if (r->index)
+        hts_idx_destroy(r->index);
     if (r->sam)
         hts_close(r->sam);
     hts_file_end_threads(&r->threads);
@@ -197,16 +228,19 @@ int hts_reader_choose(struct hts_reader *r, const struct ref_regions *regions, c
         return hts_file_no_index(r->opt.path, index, r->opt.latch);
     r->by_region = true;
     const struct region *one = regions->each;
+    /* htslib before 1.18 loses records of several regions of CRAM (its issue 1569). */
+    if (regions->n > 1 && hts_get_format(r->sam)->format == cram && htslib_version() < HTSLIB_VERSION(1, 18)) {
+        r->index = opened;
+        r->wanted = regions;
+        return next_reference(r) < 0 ? -1 : 0;
+    }
     hts_reglist_t *list = regions->n > 1 ? list_regions(r, regions, &n) : NULL;
     if (list)
         r->regions = sam_itr_regions(opened, r->header, list, n);    /* NOLINT(clang-analyzer-unix.Malloc) */
     else if (regions->n == 1)
         r->regions = sam_itr_queryi(opened, one->ref, one->begin, region_end(one));
     hts_idx_destroy(opened);
-    if (regions->n == 0 || r->regions)
-        return 0;
-    return latch_fail(r->opt.latch, "%s: its regions cannot be read: its index is damaged, or there is no memory",
-                      r->opt.path);
+    return regions->n == 0 || r->regions ? 0 : regions_fail(r);
 }
 
 samFile *hts_reader_file(const struct hts_reader *r)

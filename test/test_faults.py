@@ -64,6 +64,7 @@ CASES = {
     "merge": ("sorted.bam", ["merge", "-@", 2, "-f", "-o", "out.bam", "sorted.sam", "sorted.bam"], {}),
     "merge_joined": ("program1.bam", ["merge", "-r", "-h", "small.sam", "-f", "-o", "out.bam", "program2.bam"], {}),
     "merge_index": ("sorted.cram", ["merge", "-@", 3, "--write-index", "-f", "-o", "out.bam", "sorted.bam"], {}),
+    "merge_regions": ("sorted.cram", ["merge", "-@", 2, "-L", "two.bed", "-f", "-o", "out.bam"], {}),
     "markdup": ("out.bam", ["markdup", "-@", 2, "-t", "-d", 9, "-s", "sorted.bam"], {}),
     "markdup_spilled": ("out.bam", ["markdup", "-@", 2, "-S", "ordered.bam"], MANY),
     "markdup_losses": ("out.bam", ["markdup", "-t", "-d", 9, "--read-coords", "d([0-9]*([0-9]))", "--coords-order", "xy",
@@ -106,6 +107,8 @@ def inputs(tmp_path_factory):
         assert run_sort(["--no-PG", *args, "small.bam"], cwd=folder).returncode == 0
     assert run_sort(["--no-PG", "-O", CRAM + ",version=2.1", "-o", "small21.cram", "full.bam"], cwd=folder).returncode == 0
     assert run_sort(["--no-PG", "-o", "ordered.bam", "large.bam"], cwd=folder).returncode == 0
+    pysam.index(str(folder / "sorted.cram"))
+    (folder / "two.bed").write_text("chr1\t10\t500\nchr2\t0\t9\nchr2\t300\t900\n")
     (folder / "small.sam.gz").write_bytes(gzip.compress((folder / "small.sam").read_bytes()))
     return folder
 

@@ -93,6 +93,25 @@ def test_records_of_a_bed_are_others(here, tmp_path, inputs):
     same_or_refused(["-L", here / "2.bed", "-cp", *paths(here, inputs)], tmp_path, SETTINGS)
 
 
+def test_slices_of_cram_lie_within_others(tmp_path):
+    """htslib before 1.18 loses records of several regions then (its issue 1569)."""
+    refs = [("c1", 4000000), ("c2", 90000)]
+    lines = ["@HD\tVN:1.6\tSO:coordinate", *bamgen.sq_text(refs).splitlines()]
+    gaps = {i: [(40, "M"), (100000, "N"), (20, "M")] for i in (16, 147, 381, 395, 490)}
+    records = [bamgen.record("r%d" % i, 0, i // 1000, 3900 * i % 3900000 // (1 + i // 1000 * 50), seq="ACGT" * 15,
+                             cigar=gaps.get(i, [(60, "M")])) for i in range(1300)]
+    bam, cram, bed = (tmp_path / x for x in ("x.bam", "x.cram", "x.bed"))
+    bam.write_bytes(bamgen.bgzf(bamgen.header("\n".join(lines) + "\n", refs) + b"".join(records)))
+    pysam.view("-O", "cram,no_ref=1,seqs_per_slice=10", "-o", str(cram), str(bam), catch_stdout=False)
+    for x in bam, cram:
+        pysam.index(str(x))
+    for places in [680000, 1424000, 1542000], [100000, 1424000, 1542000, 1990000], range(9000, 3900000, 200000):
+        for other in "", "c2\t50\t9000\nc2\t20000\t21000\n":
+            bed.write_text("".join("c1\t%d\t%d\n" % (p, p + 9000) for p in places) + other)
+            assert same_or_refused(["-L", bed, cram], tmp_path) >= 2 * len(places)
+    assert same_or_refused(["-L", bed, cram, bam], tmp_path, SETTINGS)
+
+
 def test_references_have_other_numbers(here, tmp_path):
     """Of an input whose own list is another, and where two references are one of the output."""
     head = bamgen.header("@SQ\tSN:c2\tLN:9\tAN:c1\n", [("c2", 9)])
