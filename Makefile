@@ -55,6 +55,8 @@ takes = $(shell o=$$(mktemp) && printf '\043include <string.h>\nint main(void) {
           $(CC) -O2 -Werror -U_FORTIFY_SOURCE $(1) -x c -o $$o - >/dev/null 2>&1 && echo '$(1)'; rm -f $$o)
 # All that are taken: mostly all at once.
 all_taken = $(or $(call takes,$(1)),$(foreach flag,$(1),$(call takes,$(flag))))
+# For builds that are slow to compile and need not run fast: the codec's functions are not copied into each caller.
+SMALL = -Dalways_inline=unused
 comma = ,
 optimised = $(filter -O1 -O2 -O3 -Os,$(CFLAGS))
 ifeq ($(findstring -fsanitize,$(CFLAGS)),)

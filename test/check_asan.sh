@@ -26,7 +26,7 @@ if ! works; then
     exit 0
 fi
 if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" BUILD=$build check-programs \
-    CFLAGS="-O1 -g1 -fno-omit-frame-pointer $sanitize -fno-sanitize-recover=all"; then
+    CFLAGS="-O1 -g1 \$(SMALL) -fno-omit-frame-pointer $sanitize -fno-sanitize-recover=all"; then
     echo 'FAILED asan: it does not build'
     echo '0 passed, 1 failed'
     exit 1

@@ -47,7 +47,7 @@ def run(argv, folder, seconds, **env):
 
 
 def make(folder, targets):
-    status, out = run(["make", "-j%d" % JOBS, "BUILD=build", "WARN=", "CFLAGS=-O1", "HARDEN_CFLAGS=", "HARDEN_LDFLAGS=", *targets], folder, 600)
+    status, out = run(["make", "-j%d" % JOBS, "BUILD=build", "WARN=", "CFLAGS=-O1 $(SMALL)", "HARDEN_CFLAGS=", "HARDEN_LDFLAGS=", *targets], folder, 600)
     if status != 0:
         raise Broken("it does not compile:\n" + out[-3000:])
 

@@ -97,7 +97,7 @@ if [ -n "$why" ]; then
     echo "skipped tsan: $why"
     exit 0
 fi
-if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=$build CFLAGS='-O1 -g1 -fsanitize=thread' tsan-programs; then
+if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=$build CFLAGS='-O1 -g1 $(SMALL) -fsanitize=thread' tsan-programs; then
     echo 'FAILED tsan: it does not build'
     exit 1
 fi

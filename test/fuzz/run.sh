@@ -34,7 +34,7 @@ if ! clang -fsanitize=fuzzer,address,undefined -fopenmp -o $build/probe $build/p
     exit 0
 fi
 if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=$build fuzz-programs \
-    CFLAGS='-O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'; then
+    CFLAGS='-O1 -g1 $(SMALL) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'; then
     echo 'FAILED fuzz: it does not build'
     exit 1
 fi
