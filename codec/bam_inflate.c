@@ -638,17 +638,18 @@ static int stored_block(struct bam_inflate *d)
 
 static int any_block(struct bam_inflate *d)
 {
-    enum { STORED, FIXED, DYNAMIC, FIXED_END = 7 };
+    enum { STORED, FIXED, DYNAMIC };
+    enum { END_BITS = 7 };
     uint32_t final, type;
     if (take(d, 1, &final) < 0 || take(d, 2, &type) < 0)
         return -1;
     d->final_block = final;
     if (type == STORED)
         return stored_block(d);
-    /* Of fixed codes, 7 bits of 0 are the end (RFC 1951 section 3.2.6). The end mark of a BGZF file is a block with
-     * nothing else. Tables for it would take 47,000 instructions. */
-    if (type == FIXED && d->at.left >= FIXED_END && next_bits(&d->at, FIXED_END) == 0)
-        return take(d, FIXED_END, &type);
+    /* A block with fixed codes ends with END_BITS bits of 0 (RFC 1951 section 3.2.6). The end mark of a BGZF file is
+     * such a block with nothing else. To make the tables for it would take 47,000 instructions. */
+    if (type == FIXED && d->at.left >= END_BITS && next_bits(&d->at, END_BITS) == 0)
+        return take(d, END_BITS, &type);
     if (type > DYNAMIC || (type == FIXED ? fixed_codes(d) : dynamic_codes(d)) < 0)
         return -1;
     return compressed_block(d);

@@ -104,7 +104,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths_of_references_are_believed),
         cmocka_unit_test(test_short_lines_are_dropped),
-        cmocka_unit_test(test_bare_comments_are_dropped), cmocka_unit_test(test_lines_with_a_nul_are_refused),
+        cmocka_unit_test(test_bare_comments_are_dropped),
+        cmocka_unit_test(test_lines_with_a_nul_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
