@@ -30,7 +30,7 @@ struct span {
 struct range {
     struct run_cut from, to;     /* this and all down to spans: set by the main thread before
                                   * READY for the first time */
-    bool is_first, is_last;      /* then from, or to, has no meaning */
+    bool is_first, is_last;      /* the first range has no `from`, the last has no `to` */
     struct span *spans;          /* one per run */
     bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all sources */
@@ -425,7 +425,8 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
     return 1;
 }
 
-/* The same for what begins inside the range, behind so many records. */
+/* Takes into the range what begins at the cut inside it. records: about how many of the range precede the cut. 0: it
+ * is not ready. */
 static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cut, double records)
 {
     struct run_flow flow = m->flows[cut->source < m->opt.runs.n ? cut->source : m->opt.runs.n];
@@ -440,8 +441,8 @@ static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cu
 
 /* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
  * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. Shared buffers
- * may all be full of this range's slices until the next one is put. So that one must have what it begins with, and what
- * is needed to find its end. */
+ * may all be full of this range's slices until the next range is put. So the next range must have the slice that it
+ * begins with, and what is needed to find its end. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
 {
     if (records >= (double)m->range_records || m->steps >= m->steps_max)
@@ -497,7 +498,8 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
-/* Then no range can be planned any more: where the slice that was taken last goes on may be before its end. */
+/* Whether a run was found to be out of order. Then no range can be planned any more, as the next slice may begin before
+ * the end of the one that was taken last. */
 static bool is_out_of_order(const struct merge_ring *m)
 {
     const struct merge_runs *runs = &m->opt.runs;
@@ -540,7 +542,7 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* What others wait for, or may soon wait for. A range takes long, so the sink's blocks get a task before. */
+/* Does a task that others wait for, or may soon wait for. The sink's blocks come before ranges, which take long. */
 bool merge_ring_help(void *ring)
 {
     struct merge_ring *m = ring;
@@ -633,7 +635,7 @@ static int plan_ahead(struct merge_ring *m)
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
-/* The ranges are merged, and what follows them is not in order. */
+/* Merges what follows the last range, which is not in order, and fills the list as merge_ring_next() does. */
 static int go_on_greedily(struct merge_ring *m, struct record_list *list)
 {
     if (m->is_greedy)

@@ -37,7 +37,7 @@ struct hts_reader {
     struct byte_buffer bytes;    /* the current record's bytes, as BAM */
     size_t at;                   /* bytes of it that were handed out */
     uint64_t n;                  /* records read; for messages */
-    int at_end;                  /* then htslib must not be asked again: with threads it would wait for ever */
+    int at_end;                  /* htslib must not be asked again at the end: with threads it would wait for ever */
 };
 
 static int set_up(struct hts_reader *r)
@@ -99,8 +99,8 @@ static int read_first(struct hts_reader *r)
     return status;
 }
 
-/* Why the file is not read, which has no alignments or is not known. It begins with first[n], or what htslib makes of
- * that if it is compressed. */
+/* Records in the latch why a file is not read that has no alignments, or that htslib does not know. first[n]: the bytes
+ * that it begins with; a compressed file is shown inflated. */
 static void tell_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
 {
     uint8_t plain[FIRST_BYTES];
@@ -119,7 +119,8 @@ static int open_sums(struct hts_reader *r)
     return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.latch)) ? 0 : -1;
 }
 
-/* Whether samtools 1.24 takes the header, which older versions of htslib may have taken. That of SAM was looked at. */
+/* Whether samtools 1.24 takes the header of a CRAM file; older versions of htslib may take more. The header of SAM was
+ * checked before. */
 static int check_header(const struct hts_reader *r)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
@@ -274,7 +275,8 @@ int hts_reader_check_sums(const struct hts_reader *r)
     return r->sums && cram_input_mixes(r->cram) ? ref_sums_check_seen(r->sums) : 0;
 }
 
-/* htslib does not say that it was for want of the reference, or for another one. */
+/* htslib does not say whether a record is broken, or its reference is missing or another one. So that is found out
+ * here. */
 int hts_reader_broken(const struct hts_reader *r, uint64_t number)
 {
     if (latch_tripped(r->opt.latch) || (r->sums && ref_sums_check_all(r->sums) < 0))
