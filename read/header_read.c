@@ -25,8 +25,8 @@ struct growing {
     bool without_length;         /* one of them has the length 0 */
 };
 
-/* What would do: as a plan of memory counts at most, for the smallest @SQ lines. BAM tells how long the text is; of SAM
- * more may come. */
+/* Records in the latch that the header takes too much memory, and how much would do: TIMES its text, as a plan of
+ * memory counts for the smallest @SQ lines, and BESIDE MiB. BAM tells how long the text is; of SAM more may come. */
 static int too_long(const struct byte_buffer *text, uint32_t more, const char *path, struct latch *latch)
 {
     enum { TIMES = 9, BESIDE = 64 };
@@ -100,7 +100,7 @@ static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
     return plain_header_of_bam(text, n_text, load_le32(text + n_text), data + before, size - before);
 }
 
-/* All of a header. What htslib parses, it parses now: later, tasks may look at it. */
+/* Makes a header of all its bytes. Makes htslib parse the text now, because tasks look at the header later. */
 static sam_hdr_t *parse_by_htslib(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
@@ -154,7 +154,7 @@ void known_headers_free(struct known_headers *known)
     *known = (struct known_headers){.n = 0};
 }
 
-/* Whether the header has the text of the bytes; of the list behind that the hash tells. */
+/* Whether the header has the text of the bytes. The list behind the text is compared by the hash alone. */
 static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
 {
     size_t n;
@@ -271,26 +271,26 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
     return 0;
 }
 
-/* Follows the header through the blocks of `first`, and inflates them. Returns where the block ends in which the header
- * ends. 0: the header was not found; *fault says whether more bytes would help (BGZF_MORE). */
-static size_t follow_first(struct growing *g, const struct byte_buffer *first, struct bgzf_codec *codec, uint64_t most,
-                           enum bgzf_fault *fault)
+/* Follows the header through the blocks of `first` from *at on, and inflates them. Then *at is where the last one ends.
+ * 1: the header is complete; 0: it goes on behind `first`; -1: it cannot be had here. */
+static int follow_first(struct growing *g, const struct byte_buffer *first, struct bgzf_codec *codec, uint64_t most,
+                        size_t *at)
 {
     struct bgzf_frame frame;
-    size_t at = 0;
     int complete;
-    for (; (complete = follow(g)) == 0; at += frame.size) {
-        const uint8_t *block = first->p + at;
-        if ((*fault = bgzf_block_frame(block, first->n - at, &frame)) != BGZF_OK)
-            return 0;
+    for (; (complete = follow(g)) == 0; *at += frame.size) {
+        const uint8_t *block = first->p + *at;
+        enum bgzf_fault fault = bgzf_block_frame(block, first->n - *at, &frame);
+        if (fault != BGZF_OK)
+            return fault == BGZF_MORE ? 0 : -1;
         uint64_t n = g->bytes.n + frame.inflated_size;
         if (frame.inflated_size == 0 || !bgzf_block_is_plain(block, &frame) || n > most
             || byte_buffer_reserve(&g->bytes, (size_t)n) < 0
             || bgzf_block_inflate(codec, block, &frame, g->bytes.p + g->bytes.n) != BGZF_OK)
-            return 0;
+            return -1;
         g->bytes.n = (size_t)n;
     }
-    return complete > 0 ? at : 0;
+    return complete;
 }
 
 /* Fills known->first with the file's first n bytes, or all of it. 0: there is no memory. */
@@ -325,43 +325,33 @@ static void put_begin(struct known_headers *known, const struct bam_header *head
     known->of_begin = (struct known_header){0, header->size, header->sam};
 }
 
-/* known_headers_read() with the first n bytes. CUT: the header goes on behind these. */
-enum { CUT = 2 };
-static int read_of_first(struct known_headers *known, struct bam_header *header, const struct input_file *file,
-                         struct bgzf_codec *codec, uint64_t most, size_t n)
-{
-    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
-    enum bgzf_fault fault = BGZF_OK;
-    int status = read_first(known, file, n);
-    if (status <= 0)
-        return status;
-    if (begins_alike(known)) {
-        *header = (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
-        sam_hdr_incr_ref(header->sam);
-        return 1;
-    }
-    size_t end = follow_first(&g, &known->first, codec, most, &fault);
-    if (end == 0) {
-        status = fault == BGZF_MORE ? CUT : 0;
-    } else {
-        *header = (struct bam_header){.size = g.at};
-        status = find_or_parse(header, &g, 1, known, file->path, file->latch) < 0 ? -1 : 1;
-    }
-    if (status == 1)
-        put_begin(known, header, end);
-    free(g.bytes.p);
-    return status;
-}
-
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
                        struct bgzf_codec *codec, uint64_t most)
 {
     enum { FIRST = 64 << 10, BESIDE = 16 << 10, FIRST_MOST = 256 << 10 };
-    size_t n = known->begin.n ? known->begin.n + BESIDE : FIRST;
-    int status = read_of_first(known, header, file, codec, most, n);
-    if (status == CUT && n < FIRST_MOST && known->first.n == n)
-        status = read_of_first(known, header, file, codec, most, FIRST_MOST);
-    return status == CUT ? 0 : status;
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    size_t n = known->begin.n ? known->begin.n + BESIDE : FIRST, at = 0;
+    int complete = 0, status = !known->is_long;
+    while (status > 0 && complete == 0 && (status = read_first(known, file, n)) > 0) {
+        if (at == 0 && begins_alike(known)) {
+            *header = (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
+            sam_hdr_incr_ref(header->sam);
+            return 1;
+        }
+        complete = follow_first(&g, &known->first, codec, most, &at);
+        bool cut = complete == 0 && known->first.n == n;
+        known->is_long = cut && n >= FIRST_MOST;
+        status = complete > 0 || (cut && n < FIRST_MOST);
+        n = FIRST_MOST;
+    }
+    if (status > 0) {
+        *header = (struct bam_header){.size = g.at};
+        status = find_or_parse(header, &g, 1, known, file->path, file->latch) < 0 ? -1 : 1;
+    }
+    if (status > 0)
+        put_begin(known, header, at);
+    free(g.bytes.p);
+    return status;
 }
 
 int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch)

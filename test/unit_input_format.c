@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include "codec/bgzf_block.h"
 #include "base/byte_window.h"
+#include "base/endian_io.h"
 #include "read/header_read.h"
 #include "read/input_file.h"
 #include "read/input_format.h"
@@ -570,34 +571,74 @@ static void test_header_in_a_damaged_block_is_not_taken(void **state)
     unit_free(&a);
 }
 
-/* Of one block after the other, which are stored, and so more than what is read first. */
+enum { STORED = 50006 };         /* bytes in a block of stored_header() */
+
+/* A BAM header whose text is a comment, in so many blocks, which are stored. */
+static struct unit_bytes stored_header(struct bgzf_codec *stores, uint32_t n_blocks)
+{
+    static uint8_t raw[6 * STORED], block[BGZF_MAX_BLOCK];
+    size_t size = (size_t)n_blocks * STORED;
+    struct unit_bytes a = {NULL, 0, 0};
+    assert_true(size <= sizeof raw);
+    memset(raw, 'x', size);
+    memcpy(raw, "BAM\1\0\0\0\0@CO\t", 12);
+    store_le32(raw + 4, (uint32_t)size - 12);
+    raw[size - 5] = '\n';
+    memset(raw + size - 4, 0, 4);
+    for (size_t at = 0; at < size; at += STORED)
+        unit_append(&a, block, bgzf_block_deflate(stores, raw + at, STORED, block));
+    return a;
+}
+
+/* The first file's is longer than all that is read. The second one would be taken. */
+static void test_after_a_long_header_another_file_is_read_in_vain(void **state)
+{
+    (void)state;
+    struct bgzf_codec *stores = bgzf_codec_new(0);
+    struct known_headers known = {.n = 0};
+    struct bam_header header = {.sam = NULL};
+    for (int i = 0; i < 2; i++) {
+        struct unit_bytes a = stored_header(stores, i == 0 ? 6 : 1);
+        char path[64];
+        int fd = unit_temp_file();
+        unit_write(fd, a.data, a.n);
+        struct input_file file = open_raw(unit_fd_path(path, fd));
+        assert_int_equal(known_headers_read(&known, &header, &file, stores, 1 << 20), 0);
+        assert_true(known.is_long);
+        if (i == 1) {
+            known_headers_free(&known);
+            assert_int_equal(known_headers_read(&known, &header, &file, stores, 1 << 20), 1);
+            bam_header_free(&header);
+        }
+        input_file_close(&file);
+        close(fd);
+        unit_free(&a);
+    }
+    known_headers_free(&known);
+    bgzf_codec_free(stores);
+}
+
+/* More than what is read first. */
 static void test_header_longer_than_what_is_read_first_is_taken(void **state)
 {
     (void)state;
-    enum { COMMENT = 100000 };
-    struct unit_bytes a = {NULL, 0, 0};
+    enum { SIZE = 2 * STORED };
     struct known_headers known = {.n = 0};
     struct bam_header header = {.sam = NULL};
     struct bgzf_codec *stores = bgzf_codec_new(0);
-    static uint8_t raw[COMMENT + 12], block[BGZF_MAX_BLOCK];
-    memset(raw, 'x', sizeof raw);
-    memcpy(raw, "BAM\1\xa0\x86\1\0@CO\t", 12);           /* COMMENT, in little-endian */
-    raw[COMMENT + 7] = '\n';
-    memset(raw + COMMENT + 8, 0, 4);
-    for (size_t at = 0; at < sizeof raw; at += 50006)
-        unit_append(&a, block, bgzf_block_deflate(stores, raw + at, 50006, block));
+    struct unit_bytes a = stored_header(stores, 2);
     char path[64];
     int fd = unit_temp_file();
     unit_write(fd, a.data, a.n);
     struct input_file file = open_raw(unit_fd_path(path, fd));
-    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw), 1);
-    assert_int_equal(header.size, sizeof raw);
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, SIZE), 1);
+    assert_int_equal(header.size, SIZE);
     bam_header_free(&header);
-    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw - 1), 1);     /* not read again */
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, SIZE - 1), 1);     /* not read again */
     assert_true(header.is_shared);
     bam_header_free(&header);
     known_headers_free(&known);
-    assert_int_equal(known_headers_read(&known, &header, &file, stores, sizeof raw - 1), 0);
+    assert_int_equal(known_headers_read(&known, &header, &file, stores, SIZE - 1), 0);
     assert_string_equal(latch.message, "");
     input_file_close(&file);
     known_headers_free(&known);
@@ -629,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_file_that_is_not_plainly_bam_is_opened_in_another_way),
         cmocka_unit_test(test_header_in_a_damaged_block_is_not_taken),
         cmocka_unit_test(test_header_longer_than_what_is_read_first_is_taken),
+        cmocka_unit_test(test_after_a_long_header_another_file_is_read_in_vain),
     };
     hts_set_log_level(HTS_LOG_OFF);
     return cmocka_run_group_tests(tests, NULL, NULL);
