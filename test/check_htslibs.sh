@@ -89,7 +89,7 @@ clang_too() {
     clang=build-htslib-$version-clang
     if ! command -v clang >/dev/null 2>&1; then
         count skipped "$version, clang: not here"
-    elif ! with "$clang" -j"$(getconf _NPROCESSORS_ONLN)" CC=clang "$clang/samtools"; then
+    elif ! with "$clang" -j"$(getconf _NPROCESSORS_ONLN)" CC=clang 'CFLAGS=-O2 -g1 $(SMALL)' "$clang/samtools"; then
         count FAILED "$version, clang: it does not build"
     elif sorts "$clang" && cmp "$clang/sorted.bam" "build-htslib-$version/sorted.bam"; then
         count ok "$version, clang: builds, and sorts to the same bytes"
