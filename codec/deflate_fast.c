@@ -71,6 +71,9 @@ enum {
     /* Qualities of 4 levels in long runs: less than one in so many is a literal. Real NovaSeq has one in 16 to 24. */
     CHEAP_QUALS = 26,
     TAGS_APART = 45,              /* bytes to a literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
+    /* Heads beside such tags, in thousandths of the bytes: UMIs in names that tags repeat, 151 bases, have 220,
+     * bisulfite reads of 101 bases without them 212. */
+    HEAD_APART = 216,
     SEQ_LEFT = 5,                 /* bytes to a literal of SEQ: amplicons by name have 1.5 to 3 */
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
@@ -247,16 +250,16 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
 /* The same after more bytes, if qualities cost next to nothing: then all else decides. Names and tags that a record
- * shares with any earlier one are lost by fields, and so is SEQ of which much is left though it is known. */
+ * shares with any earlier one are lost by fields, and so is SEQ of which much is left though it is known. Of strangers
+ * a twentieth is enough: RNA by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
-    uint32_t lits = h->reads.seq_lits, seq = h->reads.seq_bytes - FIRST_SEQ, tags = h->tag.lits;
-    bool strangers = are_strangers(&h->reads), much = lits * SEQ_LEFT > seq && !strangers;
-    if (h->qual.lits * CHEAP_QUALS >= h->qual.bytes || tags * TAG_LITERALS > bytes)
+    bool apart = h->tag.lits * TAGS_APART > bytes;
+    if (h->qual.lits * CHEAP_QUALS >= h->qual.bytes || h->tag.lits * TAG_LITERALS > bytes)
         return false;
-    if (tags * TAGS_APART <= bytes)
-        return much;
-    return much || h->head.bytes * 4 > bytes || (strangers && h->tag.bytes * 3 > bytes);
+    if (are_strangers(&h->reads))
+        return apart || !is_seq_left(&h->reads, 19, 20);
+    return is_seq_left(&h->reads, 1, SEQ_LEFT) || (apart && h->head.bytes * 1000 > bytes * HEAD_APART);
 }
 
 /* Do fields not suit the block, as its records up to the one at [at, end) show? Then *rest says how all is matched. */

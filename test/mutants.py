@@ -111,6 +111,8 @@ MUTANTS = [
     ("codec/deflate_fast.c", "is_mostly_heads(h, d, p->anchor, half)", "false", ["unit_bam_deflate"], "size by heads"),
     ("codec/deflate_fast.c", "return SHORT;", "return BYTES;", ["unit_bam_deflate"], "size of short reads of many levels"),
     ("codec/deflate_fast.c", "return is_cut_later(h, end);", "return false;", ["unit_bam_deflate"], "size of what is beside long runs"),
+    ("codec/deflate_fast.c", "return apart || !is_seq_left(&h->reads, 19, 20);", "return false;", ["unit_bam_deflate"], "of RNA by name"),
+    ("codec/deflate_fast.c", "(apart && h->head", "(0 && h->head", ["unit_bam_deflate"], "of UMIs in names"),
     ("codec/deflate_fast.c", "rest == GREEDY_ANY && has_quals_in_steps(p)", "0", ["unit_bam_deflate"], "beside long tags, too"),
     ("codec/deflate_fast.c", "same * NOISY_PAIRS >= 2 * reads * reads &&", "true &&", ["unit_bam_deflate"], "size of 40 levels"),
     ("codec/deflate_fields.c", "? HEAD_OF_AMPLICONS : HEAD_OF_FEW)", "? HEAD_OF_FEW : HEAD_OF_FEW)", ["unit_bam_deflate"], "size of amplicons"),

@@ -17,6 +17,7 @@ enum kind_tags {
     TAGS_OQ = 4,                  /* qualities of 40 levels before recalibration */
     TAGS_METHYL = 8,              /* XM, XR, XG */
     TAGS_ML = 16,                 /* base modifications, a byte each */
+    TAGS_UMI = 32,                /* RX, the end of the name */
 };
 
 struct record_kind {
@@ -80,6 +81,8 @@ static const struct record_kind record_kinds[] = {
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
     {.name = "36 bases of few places", .len = 36, .levels = 40, .places = 40, .tags = TAGS_ALIGNER},
     {.name = "UMIs, long runs, by name", .len = 75, .levels = 4, .stay = 100, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .mates = true},
+    {.name = "UMIs in names", .len = 151, .levels = 4, .stay = 60, .step = 4, .tags = TAGS_ALIGNER | TAGS_UMI, .per_mille = 20},
+    {.name = "spliced, long runs, by name", .len = 151, .levels = 4, .stay = 60, .places = 60, .tags = TAGS_ALIGNER, .spliced = true, .mates = true},
     {.name = "bisulfite, small steps", .len = 76, .levels = 40, .stay = 1, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL},
 };
 
@@ -144,7 +147,7 @@ static uint8_t *put_letters(struct record_maker *m, uint8_t *to, const char *nam
     return put_tag(to, name, text);
 }
 
-static uint8_t *put_tags(struct record_maker *m, uint8_t *to, uint32_t len)
+static uint8_t *put_tags(struct record_maker *m, uint8_t *to, const char *name, uint32_t len)
 {
     unsigned tags = m->kind->tags;
     char text[64];
@@ -169,6 +172,8 @@ static uint8_t *put_tags(struct record_maker *m, uint8_t *to, uint32_t len)
         to = put_letters(m, to, "UB", bases, 12);
         to = put_letters(m, to, "UY", "FFFFFFFF:,", 12);
     }
+    if (tags & TAGS_UMI)
+        to = put_tag(to, "RX", strrchr(name, ':') + 1);
     if (tags & TAGS_OQ) {
         memcpy(to, "OQZ", 3);
         make_quals(m, to + 3, len, 40);
@@ -225,7 +230,7 @@ static uint8_t *put_record(struct record_maker *m, uint8_t *to, const char *name
         *p++ = (uint8_t)(m->seq[i] << 4 | (i + 1 < len ? m->seq[i + 1] : 0));
     if (k->len)
         memcpy(p, m->qual, len), p += len;
-    p = put_tags(m, p, len);
+    p = put_tags(m, p, name, len);
     store_le32(to, (uint32_t)(p - to) - 4);
     return p;
 }
@@ -244,8 +249,14 @@ static uint32_t next_pos(struct record_maker *m)
 static void make_name(struct record_maker *m, char *to, size_t room)
 {
     m->x = m->kind->step ? record_rnd(m, 30000) : (m->x + record_rnd(m, 300)) % 30000;
-    snprintf(to, room, "A00261:419:HF5K3DSX2:2:%u:%u:%u", m->kind->step ? 1101 + record_rnd(m, 78) : 1101, 1000 + m->x,
-             1000 + record_rnd(m, 36000));
+    int n = snprintf(to, room, "A00261:419:HF5K3DSX2:2:%u:%u:%u", m->kind->step ? 1101 + record_rnd(m, 78) : 1101,
+                     1000 + m->x, 1000 + record_rnd(m, 36000));
+    if (!(m->kind->tags & TAGS_UMI))
+        return;
+    to[n++] = ':';
+    for (int end = n + 8; n < end;)
+        to[n++] = "ACGT"[record_rnd(m, 4)];
+    to[n] = 0;
 }
 
 /* Records of one template: two if there are mates, times copies. */
