@@ -274,7 +274,7 @@ INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, co
     }
     if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
         return false;
-    *rest = are_strangers(&h->reads) ? GREEDY_HARD : GREEDY_STEPS;
+    *rest = are_strangers(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
     return is_cut_later(h, end);
 }
 
