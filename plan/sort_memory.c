@@ -82,8 +82,11 @@ struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct
 static int too_little(const struct memory_rings *rings, const struct sort_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {
-    /* What the program takes at its start differs by some pages from run to run. */
-    unsigned long long asked = opts->memory, enough = memory_plan_enough(&rings->job, use) + MIB;
+    /* What the program takes at its start differs by some pages from run to run. Parts grow by steps, so a page more
+     * can take some MiB more to be enough. */
+    struct memory_job next = rings->job;
+    next.program += MIB;
+    unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;
     return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and these inputs, %lluM "
                       "is enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads,
                       enough / MIB);

@@ -11,8 +11,8 @@ import pytest
 
 import bamgen
 import fixmategen
-from conftest import (PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, oracle_call, read_bam, run, same_header, same_lines,
-                      sees_fault)
+from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, THREADS, bam_files, oracle_call, read_bam, run,
+                      same_header, same_lines, sees_fault)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
 MODIFIED = ["HG002-SRF.m84011_220902_175841_s1.GRCh38.bam", "ecoli_reg.sorted.bam"]
@@ -328,6 +328,19 @@ def test_cut_record_is_not_told(tmp_path, lacking):
     path.write_bytes(bamgen.bam(bamgen.header(), [body[:-lacking]]))
     p = ours([path, out])
     assert p.returncode == 1 and "inside record 900" in p.stderr and not out.exists(), p.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
+def test_what_is_told_to_be_enough_is_refused_by_the_next_run(tmp_path):
+    """The program starts with some pages more or less, and a page can decide whether a part grows by a step."""
+    path, told = tmp_path / "in.sam", set()
+    path.write_text(fixmategen.sam(50, 1))
+    args = ["-@", 8, path, tmp_path / "out.bam"]
+    for _ in range(20):
+        told.add(re.search(r"inputs, (\d+M) is enough", ours(["--total-memory", "24M", *args]).stderr).group(1))
+    for memory in [*told] * 20:
+        p = ours(["--total-memory", memory, *args])
+        assert p.returncode == 0, p.stderr
 
 
 def test_too_little_memory_is_taken(templates, tmp_path):
