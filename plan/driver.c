@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <omp.h>
 #include <stdlib.h>
 #include "base/message.h"
 #include "base/stats.h"
@@ -26,7 +27,9 @@ static void in_team(void *driver)
 
 struct stats *driver_begin(struct driver *d, const struct sort_opts *opts)
 {
-    d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report));
+    /* A thread that OMP_THREAD_LIMIT does not allow is none that idles. */
+    int limit = omp_get_thread_limit();
+    d->stats = stats_new(opts->n_threads < limit ? opts->n_threads : limit, sort_report_detail(&opts->report));
     if (d->stats) {
         stats_phase(d->stats, PHASE_OPEN);
         progress_start(&d->progress, opts->progress, d->stats);

@@ -64,6 +64,12 @@ def check_sums(r):
     assert r["io_share"] == pytest.approx(sum(r["stages"][s]["s"] for s in IO) / works, abs=0.01)
 
 
+def test_threads_that_are_not_allowed_are_counted_as_idle(realistic_bam, tmp_path):
+    r = reported(tmp_path, ["-@", 4, realistic_bam], env={"OMP_THREAD_LIMIT": "2"})
+    assert r["threads"] == 2
+    check_sums(r)
+
+
 def test_times_do_not_add_up(realistic_bam, tmp_path, team):
     r = reported(tmp_path, ["-@", team, realistic_bam])
     assert len(r["slots"]) >= r["threads"] == team
