@@ -250,8 +250,9 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
 /* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next to
- * nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any earlier
- * one, and SEQ of which much is left though it is known. Of strangers a twentieth that is known is enough: RNA by name. */
+ * nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
+ * earlier one, and SEQ of which much is left though it is known. Of strangers a twentieth that is known is enough: RNA
+ * by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
