@@ -2,7 +2,7 @@
 /* In the order of bam_deflate():
  *
  *   parse     in[n] -> literals, and sequences: so many literals, then a match
- *             (deflate_fast.c; deflate_fields.c, deflate_lazy.c)
+ *             (deflate_long.c; deflate_fast.c; deflate_fields.c, deflate_lazy.c)
  *   blocks    where a new pair of Huffman codes pays: at which segments
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */
@@ -44,7 +44,7 @@ struct bam_deflate {
     uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; how many << 24 */
     uint32_t dist_bits[HUFFMAN_N_DIST];              /* the code; its length << 16, with extra bits << 24 */
 };
-_Static_assert(sizeof(struct bam_deflate) <= 464 << 10, "one per thread, to stay in its L2 cache");
+_Static_assert(sizeof(struct bam_deflate) <= 528 << 10, "one per thread, to stay in its L2 cache");
 
 static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 {
@@ -52,8 +52,10 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
     struct parse p = {.in = in, .n = n};
     begin_anew(d, &p);
     if (n > FIRST + MARGIN) {
+        bool fast = b->effort == BAM_DEFLATE_FAST;
         p.last = n - MARGIN;
-        (b->effort == BAM_DEFLATE_FAST ? deflate_fast : deflate_fields)(d, &p, b->newer);
+        if (!deflate_long(d, &p, b->newer, fast))
+            (fast ? deflate_fast : deflate_fields)(d, &p, b->newer);
     }
     uint32_t rest = n - p.anchor;
     d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};

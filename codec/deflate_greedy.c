@@ -128,15 +128,15 @@ INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t st
 INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes)
 {
     const struct suited t = tune(d->fast_head, p->in, p->n);
-    const bool runs = bytes == GREEDY_RUNS, steps = bytes == GREEDY_STEPS || (t.steps && !runs);
-    uint32_t stride = steps ? 1 : runs || (bytes == GREEDY_HARD && !t.cheap) ? PAIR_STRIDE : 0;
+    const bool steps = bytes == GREEDY_STEPS || t.steps;
+    uint32_t stride = steps ? 1 : bytes == GREEDY_HARD && !t.cheap ? PAIR_STRIDE : 0;
     if (stride == 0)
         begin(d, p, &t.singly);
     if (stride == 0 && !t.cheap)
         stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly);
     if (stride > 0) {
         const struct greedy pairs = {
-            .head = d->fast_head, .factor = runs ? t.singly.factor : HASH_FACTOR(4),
+            .head = d->fast_head, .factor = HASH_FACTOR(4),
             .bits = steps ? STEPS_BITS : HASH_BITS, .stride = stride,
             .far_of_4 = steps ? MAX_DIST + 1 : t.singly.far_of_4, .pairs = true, .net = steps ? LESS_LITERALS : 0,
         };

@@ -12,7 +12,6 @@ enum {
     LONG_MEAN = 32,               /* of all matches: short reads at few places */
     LITERAL_SAMPLES = 256,
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
-    LOW_QUAL = 9, HIGHEST_QUAL = 93,
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -67,25 +66,6 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     if (same < pairs / 9 * 2)
         return (struct tuning){.dense_len = 32, .deep = true, .two_steps = true};
     return (struct tuning){.min_gain = 6, .dense_len = 32, .deep = true, .two_steps = true};
-}
-
-/* Are these long reads whose qualities are mostly at the highest value, in long runs (PacBio HiFi)? They are smaller
- * than libdeflate's level 7 by any parser: deflate_greedy() makes them 1.6 to 2.5 % larger than the lazy one, at 2.4 to
- * 2.7 times its speed. Zeros and 255 are no qualities, but tags and what has none. */
-static bool has_long_runs(const uint8_t *in, uint32_t n)
-{
-    uint16_t count[256] = {0}, again[256] = {0};
-    uint32_t samples = 0, most = 0;
-    struct fields f;
-    if (find_fields(in, n, 0, &f) && f.end * MIN_RECORDS < n)
-        return false;
-    for (uint32_t i = 0; i + 1 < n; i += SAMPLE_STRIDE, samples++) {
-        count[in[i]]++;
-        again[in[i]] = (uint16_t)(again[in[i]] + (in[i] == in[i + 1]));
-        most = count[in[i]] > count[most] ? in[i] : most;
-    }
-    return most > LOW_QUAL && most <= HIGHEST_QUAL
-        && count[most] * 5u >= samples * 2 && again[most] * 3u >= count[most] * 2u;
 }
 
 /* What became of the trial, and how often two of its literals are the same. */
@@ -216,10 +196,6 @@ void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer)
     const struct parse begin = *p;
     const uint32_t n_seqs = d->n_seqs, n_lits = d->n_lits, n_segments = d->n_segments;
     struct tuning t = tune(p->in, p->n);
-    if (p->at == FIRST && is_often_same(&t) && has_long_runs(p->in, p->n)) {
-        deflate_greedy(d, p, newer, GREEDY_RUNS);
-        return;
-    }
     if ((newer ? parse_newer : parse_older)(d, p, &t))
         return;
     *p = begin;

@@ -46,17 +46,17 @@ enum {
 
     SAMPLE_STRIDE = 127,
 
-    /* A DEFLATE block may end between segments of so many bytes. */
+    /* A DEFLATE block may end between segments. Most are of so many bytes, those of long reads of 512 and more. */
     SEGMENT = 4096,
-    MAX_SEGMENTS = PARSE_MAX / SEGMENT + 2,
+    MAX_SEGMENTS = PARSE_MAX / 512 + 2,
 
-    MAX_SEQS = PARSE_MAX / MIN_MATCH + 2,
+    MAX_SEQS = PARSE_MAX / MIN_MATCH + MAX_SEGMENTS,
 };
 _Static_assert(PARSE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
 _Static_assert(MARGIN >= 16 + 2, "loads stay inside the input");
 _Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
 
-/* Literals, then a match; the last sequence has none (len 0). */
+/* Literals, then a match; or none (len 0): the last sequence, and those that end where a segment does. */
 struct seq {
     uint16_t lits;
     uint16_t len;
@@ -120,13 +120,15 @@ struct parse {
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
+/* Long reads, at -l 1 (fast) or the default level. Returns false where the block has others: then nothing is done. */
+bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, two_steps
  * and shallow. */
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
 /* The same. What is known about the bytes: nothing; they have few matches; they have many short matches to choose from
- * (qualities that change by little); most are qualities in long runs, and the default level's size is wanted. */
-enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS, GREEDY_RUNS };
+ * (qualities that change by little). */
+enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 /* Would deflate_greedy() take it as GREEDY_STEPS, if it were told nothing? */

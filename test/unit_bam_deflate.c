@@ -559,6 +559,94 @@ static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
     check_kinds(BAM_DEFLATE_DEFAULT, 7, 16);
 }
 
+/* ---- long reads ---- */
+
+/* One after the other, `bases` long at most and half of that at least, each of them `times` times; of two in turn they
+ * overlap. Qualities are 40 in runs, or of 45 levels in none; then there is a tag of zeros and ones, as moves of
+ * Nanopore reads are. Returns n bytes, the last record cut. */
+static uint8_t *make_long_reads(size_t n, uint32_t bases, uint32_t times, bool runs)
+{
+    enum { GENOME = RECORD_GENOME };
+    uint8_t *made = must_alloc(n + 4 * (size_t)bases + 1000), *genome = must_alloc(GENOME);
+    record_genome(genome);
+    size_t at = 0, size = 0;
+    for (uint32_t read = 0, pos = 0; at < n; read++, at += size) {
+        uint8_t *r = made + at;
+        if (read % times > 0) {
+            memcpy(r, r - size, size);
+            continue;
+        }
+        uint32_t len = bases - 2 * rnd(bases / 4), moves = runs ? 0 : len / 2;
+        pos = (pos + (read % 2 ? 2 * rnd(bases / 4) : rnd(GENOME / 2))) % (GENOME / 2);
+        memset(r, 0, 36);
+        store_le32(r + 8, pos);
+        r[12] = (uint8_t)(1 + sprintf((char *)r + 36, "m84/%u/ccs", rnd(99999999)));
+        store_le32(r + 20, len);
+        uint8_t *seq = r + 36 + r[12], *qual = seq + (len + 1) / 2, *tag = qual + len;
+        for (uint32_t i = 0; i < len; i++)
+            qual[i] = !runs ? (uint8_t)(1 + rnd(45)) : rnd(20) ? 40 : (uint8_t)(10 + rnd(30));
+        for (uint32_t i = 0; i < (len + 1) / 2; i++)
+            seq[i] = (uint8_t)(genome[pos + 2 * i] << 4 | (rnd(400) ? genome[pos + 2 * i + 1] : 1u << rnd(4)));
+        tag += sprintf((char *)tag, "NMC%cmvBc", 'x');
+        store_le32(tag, moves);
+        for (uint32_t i = 0; i < moves; i++)
+            tag[4 + i] = rnd(3) == 0;
+        size = (size_t)(tag + 4 + moves - r);
+        store_le32(r, (uint32_t)size - 4);
+    }
+    free(genome);
+    return made;
+}
+
+/* Ours, in thousandths of libdeflate's level: of blocks that begin with records, but where one is longer than that. */
+static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t times, bool runs)
+{
+    enum { BYTES = 1500000, BLOCK = 65280 };
+    uint8_t *data = make_long_reads(BYTES, bases, times, runs), *expected = must_alloc(MAX);
+    struct libdeflate_compressor *theirs = libdeflate_alloc_compressor(level);
+    MUST(theirs);
+    size_t ours = 0, other_size = 0, from = 0, end = 4 + load_le32(data);
+    while (from + 2 * BLOCK < BYTES) {
+        size_t to = end;
+        for (; end - from <= BLOCK; end += 4 + load_le32(data + end))
+            to = end;
+        size_t n = to - from < BLOCK ? to - from : BLOCK;
+        memcpy(in, data + from, n);
+        size_t size = compress_within(effort, n, n + STORED);
+        check_zlib(out, size, in, n);
+        check_libdeflate(out, size, in, n);
+        assert_int_equal(bam_deflate(portable[effort], in, n, other, n + STORED), size);
+        assert_memory_equal(out, other, size);
+        ours += size;
+        other_size += libdeflate_deflate_compress(theirs, in, n, expected, MAX);
+        from += n;
+    }
+    libdeflate_free_compressor(theirs);
+    free(expected);
+    free(data);
+    return ours * 1000 / other_size;
+}
+
+/* Smaller than libdeflate's level 1, and 7 by default, by what codes for each field, copies and long runs save. */
+static void test_fields_of_long_reads_have_codes_of_their_own(void **state)
+{
+    (void)state;
+    static const struct { uint32_t bases, times; bool runs; size_t most[2]; } reads[] = {
+        {12000, 1, true, {834, 884}}, {12000, 1, false, {873, 974}},
+        {200000, 1, true, {902, 973}}, {200000, 1, false, {955, 992}},
+        {15000, 2, true, {805, 897}}, {15000, 2, false, {855, 999}},
+        {2500, 1, true, {901, 944}}, {2500, 1, false, {900, 1003}},
+        {19000, 1, true, {831, 896}},
+    };
+    for (size_t i = 0; i < N_OF(reads); i++)
+        for (int e = 0; e < 2; e++) {
+            seed = 50 + i;
+            size_t size = long_reads_size(efforts[e], e ? 7 : 1, reads[i].bases, reads[i].times, reads[i].runs);
+            if (size > reads[i].most[e])
+                fail_msg("reads %zu, effort %d: %zu thousandths", i, e, size);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -581,6 +669,7 @@ int main(void)
         cmocka_unit_test(test_runs_of_any_length_come_back),
         cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_1),
         cmocka_unit_test(test_no_kind_of_records_is_larger_than_at_level_7),
+        cmocka_unit_test(test_fields_of_long_reads_have_codes_of_their_own),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

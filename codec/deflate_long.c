@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* Long reads, at both levels. A block has few of them, so each of their fields has enough bytes for a Huffman code of
+ * its own. That saves more than matches do.
+ *
+ *   SEQ     copies, found by samples: reads that overlap, other alignments of a read; the rest is literals
+ *   QUAL    runs; in a copy of a read, that read's
+ *   others  as the level matches any bytes: greedily, or lazily
+ *
+ * Records that are longer than a block are cut. Where one goes on from the block before, its SEQ is told by its bytes,
+ * and its QUAL by the length of its SEQ. */
+#include "codec/deflate_greedy.h"
+#include "codec/deflate_records.h"
+#include "codec/deflate_search.h"
+
+enum {
+    LONG_RECORD = 2048,           /* bytes of the first record */
+    LEAST_FIELD = 512,            /* bytes that may be worth a code of their own */
+    /* Fields with codes of their own must be one byte in four at -l 1; by default three bytes in four, since other
+     * bytes are smaller where the whole block is matched lazily (moves of Nanopore reads 1 to 3 %). */
+    LEAST_FAST = 1, LEAST_LAZY = 3,
+
+    /* So many bytes are of SEQ if one in CELL_STEP says so, and if these have so many values. */
+    CELL = 256, CELL_STEP = 16, CELL_VALUES = 4,
+
+    COPY_BYTES = 8,               /* hashed */
+    COPY_BITS = 13,               /* 16 KiB; 12 are 0.1 % larger */
+    COPY_STRIDE = 8,              /* every so manyth position becomes known, and so many in a row are looked up */
+    COPY_STEP = 64,               /* from one look to the next; 32 are 0.4 % smaller, 10 % slower */
+    LEAST_COPY = 12,              /* bytes; 16 are 0.1 % larger */
+    COPIED = 8,                   /* a read is a copy if less than one byte in so many of its SEQ is a literal */
+
+    UNIT = SEGMENT,               /* of qualities; their codes may change in between */
+    QUAL_SAMPLES = 37,            /* of qualities one in so many */
+    /* Where one pair of qualities in so many is the same, a literal costs two bits and less: then a run must be twice
+     * as long (HiFi: 1 to 2 % smaller). */
+    CHEAP_PAIRS = 5,
+    FEW_LEVELS = 4,
+
+    REST_BITS = 14,               /* 32 KiB */
+    MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
+};
+_Static_assert(MAX_REGIONS + PARSE_MAX / UNIT <= MAX_SEGMENTS, "each ends a segment, and so may each unit");
+_Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "positions are two bytes");
+
+enum kind { OTHERS, BASES, QUALS };
+
+/* From the end of the one before. */
+struct region {
+    uint32_t end;
+    enum kind kind;
+};
+
+struct regions {
+    uint32_t n;
+    struct region of[MAX_REGIONS];
+};
+
+INLINE uint32_t region_begin(const struct regions *r, uint32_t i) { return i > 0 ? r->of[i - 1].end : 0; }
+
+/* What finds no room is joined with the last one. */
+INLINE void add_region(struct regions *r, uint64_t end, uint32_t n, enum kind kind)
+{
+    uint32_t to = end < n ? (uint32_t)end : n;
+    if (to > region_begin(r, r->n) && r->n < MAX_REGIONS - 1)
+        r->of[r->n++] = (struct region){to, kind};
+}
+
+/* Characters from '!' to '~' (SAM specification section 1.4), then NUL. */
+static bool is_name(const uint8_t *name, uint32_t len)
+{
+    for (uint32_t i = 0; i + 1 < len; i++)
+        if (name[i] < '!' || name[i] > '~')
+            return false;
+    return len > 1 && name[len - 1] == '\0';
+}
+
+/* By the fields of records, the last of which may go on behind the block. False: no record begins here. */
+static bool find_by_fields(struct regions *r, const uint8_t *in, uint32_t n)
+{
+    for (uint64_t at = 0; at + BAM_FIXED < n;) {
+        const struct bam_record *b = (const void *)(in + at);
+        uint64_t bases = load_le32(b->seq_len), end = at + bam_record_size(b), cigar = at + BAM_FIXED + b->name_len;
+        uint64_t seq = cigar + 4u * load_le16(b->n_cigar), qual = seq + (bases + 1) / 2, tags = qual + bases;
+        if (tags > end || cigar > n || !is_name(in + at + BAM_FIXED, b->name_len))
+            return at > 0;
+        add_region(r, seq, n, OTHERS);
+        add_region(r, qual, n, BASES);
+        add_region(r, tags, n, QUALS);
+        at = end;
+    }
+    return n > BAM_FIXED;
+}
+
+/* Two bases: A, C, G, T or N in each half. Not twice N, since a quality that is absent has the same bits. */
+static bool is_bases(uint8_t x)
+{
+    const uint32_t base = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 15;
+    return x != 0xff && (base >> (x & 15) & base >> (x >> 4) & 1);
+}
+
+static bool is_cell_of_bases(const uint8_t *in)
+{
+    uint64_t values = 0;
+    for (uint32_t i = 0; i < CELL; i += CELL_STEP) {
+        if (!is_bases(in[i]))
+            return false;
+        values |= 1ull << ((in[i] ^ in[i] >> 3) & 63);
+    }
+    return __builtin_popcountll(values) >= CELL_VALUES;
+}
+
+/* By their bytes. */
+static void find_by_bytes(struct regions *r, const uint8_t *in, uint32_t n)
+{
+    uint32_t quals = 0;           /* where those of the last SEQ end at the earliest */
+    for (uint32_t x = 0; x + CELL <= n; x += CELL) {
+        if (!is_cell_of_bases(in + x))
+            continue;
+        uint32_t from = x, before = region_begin(r, r->n);
+        for (; x + CELL <= n && is_cell_of_bases(in + x); x += CELL)
+            ;
+        while (from > before && is_bases(in[from - 1]))
+            from--;
+        while (x < n && is_bases(in[x]))
+            x++;
+        if (x - from >= LEAST_FIELD) {
+            add_region(r, min_u32(quals, from), n, QUALS);
+            add_region(r, from, n, OTHERS);
+            add_region(r, x, n, BASES);
+            quals = x + 2 * (x - from);
+        }
+    }
+    add_region(r, quals, n, QUALS);
+}
+
+/* Bytes in [0, n) that may have codes of their own. */
+static uint32_t find_regions(struct regions *r, const uint8_t *in, uint32_t n)
+{
+    uint32_t bytes = 0;
+    if (!find_by_fields(r, in, n))
+        find_by_bytes(r, in, n);
+    for (uint32_t i = 0; i < r->n; i++)
+        bytes += r->of[i].kind != OTHERS ? r->of[i].end - region_begin(r, i) : 0;
+    add_region(r, n, n, OTHERS);
+    r->of[r->n - 1].end = n;
+    return bytes;
+}
+
+/* All before `to` that is no part of a match becomes literals, and the segment ends. */
+INLINE void end_segment(struct deflate_parse *d, struct parse *p, uint32_t to)
+{
+    to = min_u32(to, p->last);
+    if (to > p->anchor) {
+        d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)(to - p->anchor)};
+        put_literals(d, p->in + p->anchor, to - p->anchor);
+        p->anchor = to;
+    }
+    put_mark(d);
+}
+
+/* ---- SEQ ---- */
+
+struct copies {
+    uint16_t at[1 << COPY_BITS];
+    uint32_t known;               /* the position that becomes known next */
+};
+
+struct copy {
+    uint32_t at, cand, len;
+};
+
+INLINE uint16_t *copy_slot(struct copies *c, uint64_t v) { return &c->at[hash(v, HASH_FACTOR(COPY_BYTES), COPY_BITS)]; }
+
+INLINE void learn(struct copies *c, const struct parse *p, uint32_t to)
+{
+    for (; c->known < to; c->known += COPY_STRIDE)
+        *copy_slot(c, load_le64(p->in + c->known)) = (uint16_t)c->known;
+}
+
+/* Looks at [x, x + COPY_STRIDE); at x whether the last match goes on, too. */
+INLINE bool find_copy(struct copies *c, const struct parse *p, uint32_t x, struct copy *m)
+{
+    uint64_t v = load_le64(p->in + x);
+    *m = (struct copy){x, x - p->dist, COPY_BYTES};
+    if (p->dist > 0 && p->dist + FIRST <= x && load_le64(p->in + m->cand) == v)
+        return true;
+    for (uint32_t end = x + COPY_STRIDE; m->at < end; m->at++) {
+        v = load_le64(p->in + m->at);
+        m->cand = *copy_slot(c, v);
+        if (load_le64(p->in + m->cand) == v && m->cand >= FIRST && m->at - m->cand - 1 < MAX_DIST)
+            return true;
+    }
+    return false;
+}
+
+/* The next one from x on that is long enough. */
+INLINE bool next_copy(struct copies *c, const struct parse *p, uint32_t x, uint32_t to, struct copy *m)
+{
+    const uint8_t *in = p->in;
+    for (; x + COPY_STRIDE + COPY_BYTES <= to; x += COPY_STEP) {
+        learn(c, p, x);
+        if (!find_copy(c, p, x, m))
+            continue;
+        m->len = extend(in + m->at, in + m->cand, COPY_BYTES, min_u32(to - m->at, MAX_MATCH));
+        uint32_t room = min_u32(min_u32(m->at - p->anchor, MAX_MATCH - m->len), m->cand - FIRST);
+        for (; room > 0 && in[m->at - 1] == in[m->cand - 1]; room--, m->at--, m->cand--)
+            m->len++;
+        if (m->len >= LEAST_COPY)
+            return true;
+        x = m->at + m->len - COPY_STEP;            /* near a copy there are others */
+    }
+    return false;
+}
+
+/* Returns the last copy if the read is one, else one of length 0. */
+INLINE struct copy match_bases(struct deflate_parse *d, struct parse *p, struct copies *c, uint32_t from, uint32_t to)
+{
+    struct copy m, last = {0};
+    to = min_u32(to, p->last);
+    c->known = max_u32(from, FIRST);
+    uint32_t x = max_u32(p->anchor, c->known), lits = lits_before(d, p, x);
+    while (next_copy(c, p, x, to, &m)) {
+        put_seq(d, p->in + p->anchor, m.at - p->anchor, m.len, m.at - m.cand);
+        p->anchor = m.at + m.len;
+        p->dist = m.at - m.cand;
+        x = p->anchor + (m.len < MAX_MATCH);       /* the byte behind it differs */
+        last = m;
+    }
+    learn(c, p, to);
+    return (lits_before(d, p, to) - lits) * COPIED < to - from ? last : (struct copy){0};
+}
+
+/* ---- QUAL ---- */
+
+/* From the qualities of a read to those of the one whose bases it has; m lies in region i. 0: there are none. */
+static uint32_t quals_distance(const struct regions *r, uint32_t i, const struct copy *m)
+{
+    uint32_t j = i;
+    while (m->len > 0 && region_begin(r, j) > m->cand)
+        j--;
+    if (m->len == 0 || r->of[j].kind != BASES || r->of[j + 1].kind != QUALS)
+        return 0;
+    uint32_t bytes = m->at - m->cand - (region_begin(r, i) - region_begin(r, j));
+    return r->of[i].end - r->of[j].end + 2 * bytes;
+}
+
+/* Have the qualities two to FEW_LEVELS values? Then there are patterns that the lazy search finds (up to 4 % of such
+ * blocks). */
+static bool have_few_levels(const struct regions *r, const uint8_t *in)
+{
+    uint32_t levels = 0;
+    bool seen[256] = {false};
+    for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t x = region_begin(r, i); r->of[i].kind == QUALS && x < r->of[i].end; x += QUAL_SAMPLES) {
+            levels += !seen[in[x]];
+            seen[in[x]] = true;
+        }
+    return levels >= 2 && levels <= FEW_LEVELS;
+}
+
+/* Are two of these qualities so often the same? */
+static bool are_cheap(const uint8_t *in, uint32_t n)
+{
+    uint16_t count[256] = {0};
+    uint32_t same = 0, samples = 0;
+    for (uint32_t i = 0; i < n; i += QUAL_SAMPLES, samples++)
+        same += count[in[i]]++;
+    return same * CHEAP_PAIRS * 2 >= samples * (samples - 1);
+}
+
+/* Those of MIN_MATCH bytes and more, or of twice as many. */
+INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool longer,
+                       agree64_fn *agree)
+{
+    for (uint32_t x = max_u32(from, p->anchor) + 1, step; x + MIN_MATCH < to; x += step) {
+        uint64_t same = same_window(p, x, 1, agree), starts = begins(same);
+        if (longer)
+            starts &= starts >> MIN_MATCH;
+        step = WINDOW - (longer ? 2 * MIN_MATCH : MIN_MATCH) + 1;
+        for (starts &= below(to - MIN_MATCH - x); starts;) {
+            uint32_t s = (uint32_t)__builtin_ctzll(starts), len = (uint32_t)__builtin_ctzll(~(same >> s));
+            uint32_t here = x + s, limit = min_u32(to - here, MAX_MATCH);
+            if (s + len == WINDOW)
+                len = extend(p->in + here, p->in + here - 1, len, limit);
+            len = min_u32(len, limit);
+            put_seq(d, p->in + p->anchor, here - p->anchor, len, 1);
+            p->anchor = here + len;
+            step = max_u32(s + len, step);
+            starts &= ~below(s + len);
+        }
+    }
+}
+
+INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, uint32_t dist,
+                        agree64_fn *agree)
+{
+    to = min_u32(to, p->last);
+    if (dist - 1 < min_u32(from, MAX_DIST) && from < to && (~same_window(p, from, dist, agree) & below(WINDOW)) == 0) {
+        match_at(d, p, from, to, (const uint32_t[]){dist, 1}, 2, false, agree);
+        return;
+    }
+    for (uint32_t end; from < to; from = end) {
+        end = to - from < UNIT + UNIT / 2 ? to : from + UNIT;
+        match_runs(d, p, from, end, are_cheap(p->in + from, end - from), agree);
+        if (end < to)
+            end_segment(d, p, end);
+    }
+}
+
+/* ---- all ---- */
+
+INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool fast)
+{
+    const struct greedy greedy = {
+        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
+    };
+    const struct tuning lazy = {.dense_len = 32};
+    if (!fast) {
+        match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
+        return;
+    }
+    p->at = max_u32(p->at, max_u32(p->anchor, from));
+    parse_greedy(d, p, min_u32(to, p->last), &greedy, true);
+}
+
+INLINE void parse_regions(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast,
+                          agree64_fn *agree)
+{
+    struct copies copies = {{0}, 0};
+    uint32_t from = 0, mark = 0, dist = 0;
+    if (fast)
+        memset(d->fast_head, 0, 2 << REST_BITS);
+    else
+        lazy_begin(d, false);
+    for (uint32_t i = 0; i < r->n; from = r->of[i++].end) {
+        uint32_t to = r->of[i].end;
+        if (from - mark >= LEAST_FIELD) {
+            end_segment(d, p, from);
+            mark = from;
+        }
+        if (r->of[i].kind == BASES) {
+            struct copy last = match_bases(d, p, &copies, from, to);
+            dist = quals_distance(r, i, &last);
+        } else if (r->of[i].kind == QUALS) {
+            match_quals(d, p, from, to, dist, agree);
+        } else {
+            match_others(d, p, from, to, fast);
+        }
+    }
+}
+
+static void parse_older(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast)
+{
+    parse_regions(d, p, r, fast, agree64);
+}
+NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast)
+{
+    parse_regions(d, p, r, fast, agree64_avx2);
+}
+
+bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast)
+{
+    struct fields first;
+    struct regions r = {.n = 0};
+    if (find_fields(p->in, p->n, 0, &first) && first.end < LONG_RECORD)
+        return false;
+    if (find_regions(&r, p->in, p->n) < p->n / 4 * (fast ? LEAST_FAST : LEAST_LAZY))
+        return false;
+    if (!fast && have_few_levels(&r, p->in))
+        return false;
+    (newer ? parse_newer : parse_older)(d, p, &r, fast);
+    return true;
+}
