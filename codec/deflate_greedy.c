@@ -125,6 +125,12 @@ INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t st
     return 1;
 }
 
+INLINE void parse_pairs(struct deflate_parse *d, struct parse *p, const struct greedy *g)
+{
+    begin(d, p, g);
+    parse_segments(d, p, p->last, g);
+}
+
 INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes)
 {
     const struct suited t = tune(d->fast_head, p->in, p->n);
@@ -134,17 +140,18 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_byte
         begin(d, p, &t.singly);
     if (stride == 0 && !t.cheap)
         stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly);
-    if (stride > 0) {
-        const struct greedy pairs = {
-            .head = d->fast_head, .factor = HASH_FACTOR(4),
-            .bits = steps ? STEPS_BITS : HASH_BITS, .stride = stride,
-            .far_of_4 = steps ? MAX_DIST + 1 : t.singly.far_of_4, .pairs = true, .net = steps ? LESS_LITERALS : 0,
-        };
-        begin(d, p, &pairs);
-        parse_segments(d, p, p->last, &pairs);
-    } else {
+    if (stride > 0 && steps)
+        parse_pairs(d, p, &(struct greedy){
+            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = STEPS_BITS, .stride = stride,
+            .far_of_4 = MAX_DIST + 1, .pairs = true, .net = LESS_LITERALS,
+        });
+    else if (stride > 0)
+        parse_pairs(d, p, &(struct greedy){
+            .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS,
+            .stride = stride, .far_of_4 = t.singly.far_of_4, .pairs = true,
+        });
+    else
         parse_singly(d, p, p->last, t.singly);
-    }
 }
 
 static void parse_older(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes) { parse_any(d, p, bytes); }
