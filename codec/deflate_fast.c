@@ -350,20 +350,36 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
     return go_on(p, GREEDY_HARD);
 }
 
-INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+/* parse_records() of qualities that are not in runs is a function of its own. gcc inlines less in a function that holds
+ * it twice. */
+typedef enum greedy_bytes noisy_fn(struct deflate_parse *d, struct parse *p);
+
+static NOINLINE enum greedy_bytes noisy_older(struct deflate_parse *d, struct parse *p)
+{
+    return parse_records(d, p, true, agree64);
+}
+NEWER_AVX2 static NOINLINE enum greedy_bytes noisy_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_records(d, p, true, agree64_avx2);
+}
+
+INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
 {
     enum told told = look(p, agree);
     if (told == ALIKE)
         return parse_records(d, p, false, agree);
     if (told == NOISY)
-        return is_noise_matched(p) ? parse_records(d, p, true, agree) : GREEDY_ANY;
+        return is_noise_matched(p) ? noisy(d, p) : GREEDY_ANY;
     return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 
-static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
+{
+    return parse_fields(d, p, agree64, noisy_older);
+}
 NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, agree64_avx2);
+    return parse_fields(d, p, agree64_avx2, noisy_newer);
 }
 
 /* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */

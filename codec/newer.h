@@ -10,6 +10,7 @@
 #endif
 
 #define INLINE __attribute__((always_inline)) static inline
+#define NOINLINE __attribute__((noinline))
 
 /* The compilers' -O2 keeps loops of a few rounds as loops; that costs 7 %. */
 #define PRAGMA(text) _Pragma(#text)
