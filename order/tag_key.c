@@ -37,9 +37,9 @@ static const uint8_t *find_tag(const struct tag_key *tags, const struct bam_reco
     return cigar ? bam_record_aux_find(bam_record_aux_next(cigar, end), end, tags->tag, &bad) : p;
 }
 
-static struct tag_value tag_value(const struct tag_key *tags, const struct bam_record *r)
+/* The value of a tag whose type byte is at p, in the record or in front of it; NULL: there is none. */
+static struct tag_value tag_value(const uint8_t *p, const struct bam_record *r)
 {
-    const uint8_t *p = find_tag(tags, r);
     struct tag_value value = {.class = TAG_NONE};
     if (!p)
         return value;
@@ -66,7 +66,8 @@ static struct tag_value tag_value(const struct tag_key *tags, const struct bam_r
 /* The same as the order sees it. */
 static struct tag_value seen_value(const struct tag_key *tags, const struct bam_record *r)
 {
-    return group_mark_sees(tags->marked, r) ? tag_value(tags, r) : (struct tag_value){.class = TAG_NONE};
+    const uint8_t *p = find_tag(tags, r);
+    return tag_value(tags->marked ? group_mark_sees(r, p) : p, r);
 }
 
 /* Learns the names of the header's read groups. */
@@ -139,7 +140,7 @@ void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records
     struct number_sight sight = {.n = 0};
     size_t n_texts = 0;
     for (size_t i = 0; i < n; i++) {
-        struct tag_value value = tag_value(tags, records[i]);
+        struct tag_value value = tag_value(find_tag(tags, records[i]), records[i]);
         if (value.class == TAG_STRING)
             texts[n_texts++] = value.text;
         else if (value.class == TAG_NUMBER)

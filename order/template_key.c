@@ -75,6 +75,14 @@ static struct text tag_text(struct template_tag tag)
     return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
 }
 
+/* The RG tag that the order sees of a record with a mark. */
+static struct template_tag marked_group(const struct bam_record *r, struct template_tag own)
+{
+    const uint8_t *type = group_mark_sees(r, own.type);
+    bool is_own = !type || type == own.type;
+    return (struct template_tag){type, is_own ? own.end : bam_record_aux_skip(type, (const uint8_t *)r)};
+}
+
 /* The molecule. "12/A" and "12/B" are the two strands of one. */
 static struct text molecule_text(struct template_tag tag)
 {
@@ -132,10 +140,12 @@ static enum bam_fault view_make(const struct template_key *rule, const struct ba
         return BAM_BAD_CB;
     if (tags.mi.type && !bam_record_aux_is_text(tags.mi.type))
         return BAM_BAD_MI;
+    if (rule->marked)
+        tags.rg = marked_group(r, tags.rg);
     view->upper = !end_before(&own, &mate);
     view->end[view->upper] = own;
     view->end[!view->upper] = mate;
-    bool has_group = tags.rg.type && *tags.rg.type == 'Z' && group_mark_sees(rule->marked, r);
+    bool has_group = tags.rg.type && *tags.rg.type == 'Z';
     view->group = has_group ? tag_text(tags.rg) : nothing;
     view->cell = tags.cb.type ? tag_text(tags.cb) : empty;
     view->molecule = tags.mi.type ? molecule_text(tags.mi) : empty;

@@ -103,6 +103,17 @@ static int mark_changed(struct byte_buffer *to, size_t *start)
     return 0;
 }
 
+/* Appends the second RG tag of the record, if it has one, and room for a mark: see order/group_mark.h. */
+static int make_mark(struct byte_buffer *to, const struct bam_record *r)
+{
+    static const uint8_t unset[GROUP_MARK];
+    int bad;
+    const uint8_t *end = bam_record_end(r), *tag = bam_record_aux_find(bam_record_aux(r), end, "RG", &bad);
+    tag = tag ? bam_record_aux_find(bam_record_aux_skip(tag, end), end, "RG", &bad) : NULL;
+    return byte_buffer_append(to, tag, tag ? (size_t)(bam_record_aux_skip(tag, end) - tag) : 0) < 0
+        || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
+}
+
 /* Appends the checked record, if it passes. */
 static int pass_record(const struct passed_records *r, uint32_t number, struct chunk *c,
                        const struct bam_record *record, bool mend)
@@ -113,9 +124,11 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
     struct record_slice *to = &c->made;
-    if (byte_buffer_reserve(&to->records, to->records.n + r->marks) < 0)
+    size_t mark = to->records.n;
+    if (r->marks && make_mark(&to->records, record) < 0)
         return PASS_NO_MEMORY;
-    size_t start = to->records.n += r->marks;
+    size_t start = to->records.n;
+    bool has_second = start - mark > GROUP_MARK;
     struct pass_found *f = &r->found[number];
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
@@ -123,7 +136,7 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     if (r->opt.in.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
     if (r->marks)
-        group_mark_set(to->records.p + start, status == 1);
+        group_mark_set(to->records.p + start, has_second ? (uint32_t)(start - mark) : status == 1);
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 

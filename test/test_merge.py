@@ -189,6 +189,65 @@ def test_group_that_a_record_did_not_bring_decides_where_it_goes(pools, tmp_path
         assert p.returncode == 0 and "belongs before" not in p.stderr and p.stdout == plain, (more, p.stderr)
 
 
+def with_group_in_front(part, r):
+    """Records that have an RG tag get another before it. In half of the other ones is one that the header knows not."""
+    for k, rec in enumerate(part.records):
+        front, tags = mergegen.cut_tags(rec)
+        at = next((i for i, tag in enumerate(tags) if tag[:2] == b"RG"), None)
+        if at is not None or r.random() < .5:
+            first = b"RGZ" + (r.choice((b"x", b"no")) if at is not None else b"no") + b"\0"
+            tags.insert(r.randint(0, len(tags) if at is None else at), first)
+        part.records[k] = mergegen.with_tags(front, tags)
+
+
+@pytest.mark.parametrize("order,kinds", [("RG", "bam,u.bam"), ("RG", "sam,bam,cram"), ("template", "bam,u.bam")])
+def test_first_of_two_groups_decides_where_a_record_goes(pools, tmp_path, order, kinds):
+    """-r: samtools moves the first RG tag to the end, and then it sees the one that was the second."""
+    r = bamgen.rng("two groups %s %s" % (order, kinds))
+    parts = mergegen.split(pools(order), 4, "twice", r)
+    for part in parts:
+        with_group_in_front(part, r)
+        part.lines.append("@RG\tID:x\tLB:%d" % r.randrange(9))
+    inputs = mergegen.write(parts, tmp_path, kinds.split(","))
+    args = ["-r", *ORDERS[order], "-h", inputs[0], *inputs]         # whose groups have the libraries of second tags
+    merges_the_same(args, tmp_path, SETTINGS)
+    p = ours(["--no-PG", "-o", "-", *args])
+    assert p.stdout == merged(["--no-PG", "--copy-blocks", *args])
+    assert "belongs before" not in p.stderr or "cram" in kinds      # CRAM has moved tags
+
+
+SECOND = [b"Zx\0", b"Zy\0", b"Z\0", b"Zin000\0", b"Zlonger than most\0", b"HAB\0"]
+OTHERS = [b"i\1\2\0\0", b"Aq", b"BC\2\0\0\0ab", b"f\0\0\0\x3f"]
+
+
+@pytest.mark.parametrize("tag", ["RG", "PG"])
+@pytest.mark.parametrize("options", [["-r"], ["-n", "-r", "-c"], ["-N", "-r", "-p"], ["-c", "-p"], []], ids="".join)
+@pytest.mark.parametrize("kinds", [("bam",), ("sam", "cram", "bam")], ids=" ".join)
+def test_first_of_several_tags_decides_where_a_record_goes(tmp_path, tag, options, kinds):
+    """Up to three RG and PG tags, of any type but the first; in CRAM, which has others first, all are strings."""
+    r = bamgen.rng("several %s %s %s" % (tag, options, kinds))
+    inputs, values = [], SECOND + (OTHERS if kinds == ("bam",) else [])
+    order = [*(x for x in options if x in ("-n", "-N")), "-t", tag]
+    for number in range(3):
+        recs = []
+        for i in range(200):
+            tags = [[b"XTC" + bytes([r.randrange(9)])]]
+            for name in b"RG", b"PG":
+                n = r.choice((0, 1, 2, 2, 3))
+                tags.append([name + r.choice((b"Zx\0", b"Zy\0", b"Zno\0") if k == 0 else values) for k in range(n)])
+            some = [k for k, x in enumerate(tags) for _ in x]
+            r.shuffle(some)
+            recs.append(bamgen.record("q%d" % r.randrange(90), r.choice((0, 16)), 0, r.randrange(20),
+                                      tags=b"".join(tags[k].pop(0) for k in some)))
+        part = mergegen.Part(["@HD\tVN:1.6", *bamgen.sq_text().splitlines(), "@RG\tID:x\tLB:b", "@RG\tID:y\tLB:a",
+                              "@PG\tID:x", "@PG\tID:y"], bamgen.REFS, recs)
+        if number:
+            path, = mergegen.write([part], tmp_path, name="plain")
+            part = mergegen.sorted_part(path, order)
+        inputs += mergegen.write([part], tmp_path, kinds[number % len(kinds):], name="in%d" % number)
+    merges_the_same(["-t", tag, *options, *inputs], tmp_path, some_settings(r))
+
+
 @pytest.mark.parametrize("change", mergegen.CHANGES)
 @pytest.mark.parametrize("order", ["coordinate", "name"])
 def test_headers_that_differ_in_one_way_are_joined_otherwise(pools, tmp_path, order, change):
