@@ -93,6 +93,7 @@ struct bgzf_sink {
     uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: what goes into its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots; the writer of a slot's block releases it */
+    struct task_ring ends;       /* each slot gives back some of the memory, when all blocks are written */
     off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
     int most_writers;
     struct out_pieces *pieces;     /* NULL: there are no pieces */
@@ -105,6 +106,23 @@ struct bgzf_sink {
 };
 
 static void sink_run(void *sink, uint32_t index);
+
+enum { ENDS = 16 };              /* parts of the memory that are given back at the same time */
+
+/* Frees every ENDS-th codec, and with the first or the second of them a large buffer. */
+static void free_part(void *sink, uint32_t number)
+{
+    struct bgzf_sink *k = sink;
+    uint8_t **large = number == 0 ? &k->compressed : number == 1 ? &k->filled : NULL;
+    for (int i = (int)number; k->codecs && i < k->opt.n_threads; i += ENDS) {
+        bgzf_codec_free(k->codecs[i]);
+        k->codecs[i] = NULL;
+    }
+    if (large) {
+        free(*large);
+        *large = NULL;
+    }
+}
 
 /* Into a file with places to write to. */
 static int most_writers(int n_threads)
@@ -140,7 +158,8 @@ static int sink_alloc(struct bgzf_sink *k)
 {
     struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
                                      .run = sink_run, .arg = k, .run_releases = true};
-    if (task_ring_open(&k->ring, &ring) < 0)
+    struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
+    if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0)
         return -1;
     k->slots = calloc(k->opt.n_slots, sizeof *k->slots);
     if (k->opt.form != SINK_BAM)
@@ -185,11 +204,12 @@ void bgzf_sink_close(struct bgzf_sink *k)
 {
     if (!k)
         return;
-    bgzf_codec_free_all(k->codecs, k->opt.n_threads);
+    for (uint32_t i = 0; i < ENDS; i++)
+        free_part(k, i);
     task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
+    task_ring_close(&k->ends, false);
     out_pieces_free(k->pieces);
-    free(k->filled);
-    free(k->compressed);
+    free(k->codecs);
     free(k->slots);
     free(k);
 }
@@ -462,6 +482,7 @@ int bgzf_sink_finish(struct bgzf_sink *k)
     for (uint32_t i = 0; i < k->opt.n_slots; i++)
         if (bgzf_sink_wait(k, i) < 0)
             return -1;
+    task_ring_hand_out_all(&k->ends);
     return write_eof(k);
 }
 
@@ -475,6 +496,6 @@ size_t bgzf_sink_piece_size(int n_threads, int level, size_t memory)
 
 size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t piece_size)
 {
-    return task_ring_memory(n_slots) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
+    return task_ring_memory(n_slots + ENDS) + n_slots * (sizeof(struct sink_slot) + BGZF_MAX_BLOCK)
          + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_MAX_BLOCK) + n_pieces(n_threads) * piece_size;
 }

@@ -90,8 +90,9 @@ void bgzf_sink_make_task(struct bgzf_sink *sink);
 /* Works at a block that no thread has begun to deflate. 0: there is none. */
 int bgzf_sink_help(struct bgzf_sink *sink);
 
-/* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. -1: failed, and the
- * error is recorded in the latch. */
+/* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. Tasks give back most of
+ * the memory meanwhile: nothing can be put any more, and bgzf_sink_close() is for behind the parallel region. -1:
+ * failed, and the error is recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 
 /* The largest piece_size, a power of two from 64 to 512 KiB, with which the sink's buffers for writing take no more
