@@ -40,7 +40,7 @@ struct presence {
 };
 
 struct stats {
-    int n_threads;
+    int n_threads, room;         /* of the team; slots for it, more than it has until stopped */
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; set by the main thread */
@@ -51,7 +51,7 @@ struct stats {
     pthread_mutex_t lock;
     struct presence present[N_STAGES];
     uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; set by the main thread */
-    struct slot slots[];         /* n_threads, then JOINED_MAX more */
+    struct slot slots[];         /* room, then JOINED_MAX more */
 };
 
 #define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
@@ -85,7 +85,7 @@ static uint64_t value(const _Atomic uint64_t *of)
 /* All slots share one allocation. */
 static int spans_alloc(struct stats *s)
 {
-    size_t n = (size_t)s->n_threads + JOINED_MAX;
+    size_t n = (size_t)s->room + JOINED_MAX;
     uint64_t *spans = malloc(n * SPANS_MAX * sizeof *spans);
     for (size_t i = 0; spans && i < n; i++)
         s->slots[i].spans = spans + i * SPANS_MAX;
@@ -103,7 +103,7 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
     if (!s)
         return NULL;
     memset(s, 0, slots_size(n_threads));
-    s->n_threads = n_threads;
+    s->n_threads = s->room = n_threads;
     s->cpu_is_counted = detail >= STATS_CPU;
     s->curve = detail >= STATS_CPU ? curve_new() : NULL;
     if ((detail >= STATS_CPU && !s->curve) || (detail >= STATS_SPANS && spans_alloc(s) < 0)) {
@@ -306,14 +306,16 @@ int stats_join(struct stats *s, const char *name)
         if (joined == JOINED_MAX)
             return -1;
     } while (!atomic_compare_exchange_weak(&s->n_joined, &joined, joined + 1));
-    s->slots[s->n_threads + joined].name = name;
-    return s->n_threads + joined;
+    s->slots[s->room + joined].name = name;
+    return s->room + joined;
 }
 
 void stats_phase(struct stats *s, enum phase phase)
 {
-    if (s && !s->phases[phase])
+    if (s && !s->phases[phase]) {
         s->phases[phase] = stats_wall(s) + 1;
+        s->n_threads = omp_get_level() > 0 ? omp_get_num_threads() : s->n_threads;
+    }
 }
 
 void stats_stop(struct stats *s)
@@ -325,6 +327,8 @@ void stats_stop(struct stats *s)
     s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu;
     if (s->curve)
         add_point(s, now);
+    memmove(&s->slots[s->n_threads], &s->slots[s->room], JOINED_MAX * sizeof s->slots[0]);
+    s->room = s->n_threads;
     for (int i = 0; i < stats_slots(s); i++) {
         struct slot *slot = &s->slots[i];
         if (slot->since < now)
@@ -345,7 +349,7 @@ int stats_threads(const struct stats *s)
 
 int stats_slots(const struct stats *s)
 {
-    return s->n_threads + atomic_load(&s->n_joined);
+    return s->room + atomic_load(&s->n_joined);
 }
 
 const char *stats_name(const struct stats *s, int slot, char name[STATS_NAME_SIZE])

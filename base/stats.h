@@ -82,7 +82,7 @@ enum stats_detail {
     STATS_SPANS,                 /* and keeps a record of who did what when */
 };
 
-/* Starts counting. The process has one for its sort. Returns NULL if there is no memory. */
+/* Starts counting, for a team of at most n_threads. The process has one for its sort. NULL: there is no memory. */
 struct stats *stats_new(int n_threads, enum stats_detail detail);
 void stats_free(struct stats *stats);
 
@@ -107,7 +107,7 @@ int stats_join(struct stats *stats, const char *name);
 enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
 void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 
-/* A phase begins, unless it has begun. Called by the main thread. */
+/* A phase begins, unless it has begun. Called by the main thread. In the team it also tells how many threads came. */
 void stats_phase(struct stats *stats, enum phase phase);
 
 /* Stops all clocks. Call it when no other thread works any more. */

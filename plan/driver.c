@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <omp.h>
 #include <stdlib.h>
 #include "base/message.h"
 #include "base/stats.h"
@@ -27,15 +26,12 @@ static void in_team(void *driver)
 
 struct stats *driver_begin(struct driver *d, const struct sort_opts *opts)
 {
-    /* A thread that OMP_THREAD_LIMIT does not allow is none that idles. */
-    int limit = omp_get_thread_limit();
-    d->stats = stats_new(opts->n_threads < limit ? opts->n_threads : limit, sort_report_detail(&opts->report));
-    if (d->stats) {
-        stats_phase(d->stats, PHASE_OPEN);
+    d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report));
+    stats_phase(d->stats, PHASE_OPEN);
+    if (d->stats)
         progress_start(&d->progress, opts->progress, d->stats);
-    } else {
+    else
         latch_fail(d->latch, "out of memory");
-    }
     return d->stats;
 }
 

@@ -15,8 +15,8 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, needs_htslib, only_cpus, run_sort, sorted_bytes
-from test_safety import refused, snapshot, start, until
+from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, limit_on, needs_htslib, only_cpus, run_sort, sorted_bytes
+from test_safety import refused, snapshot, sort_in_public, start, until
 
 FAST = ("--no-PG", "-l", "1")
 SMALL_ARENA = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -68,6 +68,26 @@ def test_threads_that_are_not_allowed_are_counted_as_idle(realistic_bam, tmp_pat
     r = reported(tmp_path, ["-@", 4, realistic_bam], env={"OMP_THREAD_LIMIT": "2"})
     assert r["threads"] == 2
     check_sums(r)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have a thread of their own")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a user without any process")
+def test_threads_that_cannot_be_started_are_counted_as_idle(realistic_bam, public_dir):
+    """ulimit -u; beside the thread that reads a pipe, which is counted before the team is there."""
+    os.mkdir(public_dir + "/o")
+    os.chmod(public_dir + "/o", 0o777)
+    limit = limit_on("NPROC", 4) + "\nos.setuid(%d)" % (1100000 + os.getpid())
+    args = [*FAST, "-@", "8", "--report=%s/o/r.json" % public_dir]
+    p = sort_in_public(public_dir, args, limit, input=realistic_bam.read_bytes())
+    started = re.search(rb"only (\d) of 8 threads can be started", p.stderr)
+    assert p.returncode == 0 and started, p.stderr
+    with open(public_dir + "/o/r.json") as f:
+        r = json.load(f)
+    assert 1 < r["threads"] == int(started[1])
+    assert [s["name"] for s in r["slots"]] == [*("thread %d" % i for i in range(r["threads"])), "reader"]
+    assert r["slots"][-1]["stages"]["read"] > 0
+    assert r["stages"]["idle"]["s"] == pytest.approx(sum(s["stages"].get("idle", 0) for s in r["slots"]), abs=1e-4)
+    assert all(sum(s["stages"].values()) == pytest.approx(r["wall_s"], abs=1e-4) for s in r["slots"])
 
 
 def test_times_do_not_add_up(realistic_bam, tmp_path, team):
