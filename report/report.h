@@ -22,7 +22,7 @@ enum {
 };
 
 /* The kind of a file, for advice. */
-enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };
+enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };    /* regular: or a device */
 
 /* What a faster sort would need more of. */
 enum report_bound {

@@ -75,6 +75,8 @@ struct report_place report_place_of(const char *root, const char *path, int dash
         return place;
     if (S_ISREG(st.st_mode))
         place.bytes = (uint64_t)st.st_size;
+    if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
+        strcpy(place.file_system, "device");
     if ((S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && realpath(is_dash ? open_file : path, real))
         find_file_system(root, real, place.file_system);
     return place;

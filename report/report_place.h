@@ -8,7 +8,7 @@
 enum { REPORT_PLACE_NAME = 32 };
 
 struct report_place {
-    char file_system[REPORT_PLACE_NAME];   /* "ext4"; "": not known, or it is a pipe */
+    char file_system[REPORT_PLACE_NAME];   /* "ext4", or "device"; "": not known, or it is a pipe */
     uint64_t bytes;              /* UINT64_MAX: not known */
 };
 

@@ -91,7 +91,7 @@ static enum report_file kind_of(const char *path, int dash)
     if (!is_dash(path) && hisremote(path))
         return REPORT_REMOTE;
     bool there = (is_dash(path) ? fstat(dash, &st) : stat(path, &st)) == 0;
-    return there && !S_ISREG(st.st_mode) ? REPORT_PIPE : REPORT_REGULAR;
+    return there && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ? REPORT_PIPE : REPORT_REGULAR;
 }
 
 /* Into standard output that is a file, other programs may have written before us. */

@@ -247,6 +247,14 @@ def test_head_tells_of_another_machine_or_file(realistic_bam, tmp_path, where):
     assert r["machine_memory_bytes"] >= 1 << 20 and r["code_path"] and r["libdeflate"]
 
 
+def test_device_is_called_a_pipe(realistic_bam, tmp_path):
+    args = [*FAST, "--report=r.json", realistic_bam]
+    for more, out in (["-o", "/dev/null"], None), ([], subprocess.DEVNULL):
+        with start([*args, *more], stdout=out, cwd=tmp_path) as p:
+            assert p.wait(HANG) == 0, p.stderr.read()
+        assert json.loads((tmp_path / "r.json").read_text())["output_where"] == "device"
+
+
 def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
     with open(tmp_path / "o.bam", "wb") as f:
         f.write(b"before" * 100)
