@@ -293,17 +293,17 @@ static int follow_first(struct growing *g, const struct byte_buffer *first, stru
     return complete;
 }
 
-/* Fills known->first with the file's first n bytes, or all of it. 0: there is no memory. */
-static int read_first(struct known_headers *known, const struct input_file *file, size_t n)
+/* Fills known->first with the file's first n bytes, or all of it. False: it has them already, there is no memory, or an
+ * error is recorded in the file's latch. */
+static bool read_first(struct known_headers *known, const struct input_file *file, size_t n)
 {
     uint64_t there = (uint64_t)(file->end - file->begin);
     n = n < there ? n : (size_t)there;
-    known->first.n = 0;
-    if (n == 0 || byte_buffer_reserve(&known->first, n) < 0)
-        return 0;
+    if (n <= known->first.n || byte_buffer_reserve(&known->first, n) < 0)
+        return false;
     ssize_t got = input_file_read_at(file, known->first.p, n, 0);
     known->first.n = got < 0 ? 0 : (size_t)got;
-    return got < 0 ? -1 : 1;
+    return known->first.n == n;
 }
 
 /* Whether the file whose bytes are known->first has the blocks of the last header. */
@@ -328,30 +328,25 @@ static void put_begin(struct known_headers *known, const struct bam_header *head
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
                        struct bgzf_codec *codec, uint64_t most)
 {
-    enum { FIRST = 64 << 10, BESIDE = 16 << 10, FIRST_MOST = 256 << 10 };
+    enum { FIRST = 64 << 10, BESIDE = 16 << 10, FIRST_MOST = 4 << 20 };
     struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
     size_t n = known->begin.n ? known->begin.n + BESIDE : FIRST, at = 0;
-    int complete = 0, status = !known->is_long;
-    while (status > 0 && complete == 0 && (status = read_first(known, file, n)) > 0) {
+    int found = 0;
+    known->first.n = 0;
+    for (; found == 0 && read_first(known, file, n); n = FIRST_MOST) {
         if (at == 0 && begins_alike(known)) {
             *header = (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
             sam_hdr_incr_ref(header->sam);
             return 1;
         }
-        complete = follow_first(&g, &known->first, codec, most, &at);
-        bool cut = complete == 0 && known->first.n == n;
-        known->is_long = cut && n >= FIRST_MOST;
-        status = complete > 0 || (cut && n < FIRST_MOST);
-        n = FIRST_MOST;
+        found = follow_first(&g, &known->first, codec, most, &at);
     }
-    if (status > 0) {
-        *header = (struct bam_header){.size = g.at};
-        status = find_or_parse(header, &g, 1, known, file->path, file->latch) < 0 ? -1 : 1;
-    }
-    if (status > 0)
+    *header = (struct bam_header){.size = found > 0 ? g.at : 0};
+    bool done = found > 0 && find_or_parse(header, &g, 1, known, file->path, file->latch) == 0;
+    if (done)
         put_begin(known, header, at);
     free(g.bytes.p);
-    return status;
+    return done ? 1 : latch_tripped(file->latch) ? -1 : 0;
 }
 
 int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch)

@@ -24,7 +24,6 @@ struct known_headers {
     struct byte_buffer begin;    /* of the last BAM file: its blocks up to the one in which its header ends, as they are
                                   * compressed; empty: they are not known */
     struct known_header of_begin;    /* its header, if there is a begin */
-    bool is_long;                /* a header did not end in what known_headers_read() reads: it takes none any more */
     struct byte_buffer first;    /* scratch: the first bytes of a file that is being opened */
 };
 
@@ -33,7 +32,7 @@ void known_headers_free(struct known_headers *known);
 /* Takes the header from the first bytes of a regular file, if these are plainly BAM in BGZF and hold all of it. The
  * header may be shared with others, and becomes the last one in `known`; what follows it in its last block is dropped.
  * codec: inflates. most: bytes that the header may take. 1: done. 0: the file is something else, damaged or unusual, or
- * its header is too long, or that of a file before it was; then no error is recorded, and htslib shall say what the
+ * its header is too long; then no error is recorded, and htslib shall say what the
  * file is. -1: failed, and the error is recorded in the file's latch. */
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
                        struct bgzf_codec *codec, uint64_t most);
