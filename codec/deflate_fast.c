@@ -95,7 +95,7 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
             return BYTES;
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
-        unmapped += (bam_record_flag((const void *)(p->in + at)) & BAM_FUNMAP) != 0;
+        unmapped += (bam_record_flag((const void *)(p->in + at)) & FLAG_UNMAPPED) != 0;
         if (records++ % SAMPLE_RECORDS == 0)
             sample_runs(p, &f, &s, agree);
     }

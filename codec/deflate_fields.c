@@ -114,7 +114,7 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
 
 INLINE bool is_mapped(const struct parse *p, const struct fields *f)
 {
-    return !(bam_record_flag((const void *)(p->in + f->at)) & BAM_FUNMAP);
+    return !(bam_record_flag((const void *)(p->in + f->at)) & FLAG_UNMAPPED);
 }
 
 /* Another alignment of the same read: name and first bases are those of the record before. */

@@ -8,9 +8,15 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
-#include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "codec/deflate_parse.h"
+
+/* Section 4.2 of the SAM specification. No header of htslib tells them, so that the encoder's objects serve builds with
+ * any htslib (test/check_htslibs.sh). */
+enum {
+    FLAG_UNMAPPED = 0x4,
+    CIGAR_SOFT_CLIP = 4,          /* the operation S */
+};
 
 enum {
     /* Fewer records in a block (of 64 KiB) are long: their fields are hardly alike. */
@@ -258,7 +264,7 @@ INLINE bool is_unlike(const struct reads *h) { return h->seq_lits * LITERAL_RATE
 INLINE int64_t unclipped_pos(const struct bam_record *r)
 {
     uint32_t op = load_le16(r->n_cigar) ? load_le32(r->data + r->name_len) : 0;
-    return (int64_t)bam_record_pos(r) - ((op & 15) == BAM_CSOFT_CLIP ? op >> 4 : 0);
+    return (int64_t)bam_record_pos(r) - ((op & 15) == CIGAR_SOFT_CLIP ? op >> 4 : 0);
 }
 
 /* How many bytes before `at` are no part of a match so far. */
@@ -321,7 +327,7 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
         match_at(d, p, f->seq, f->qual, dist, e.n_reads + N_SAMPLED, e.lazy, agree);
     }
     lits = lits_before(d, p, f->qual) - lits;
-    if (bam_record_flag(r) & BAM_FUNMAP) {
+    if (bam_record_flag(r) & FLAG_UNMAPPED) {
         if (e.lazy && 2 * lits < f->qual - f->seq)  /* copies: a hash of all bytes finds more of them */
             h->seq_lits += f->qual - f->seq;
         return;
