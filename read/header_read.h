@@ -32,8 +32,8 @@ void known_headers_free(struct known_headers *known);
 /* Takes the header from the first bytes of a regular file, if these are plainly BAM in BGZF and hold all of it. The
  * header may be shared with others, and becomes the last one in `known`; what follows it in its last block is dropped.
  * codec: inflates. most: bytes that the header may take. 1: done. 0: the file is something else, damaged or unusual, or
- * its header is too long; then no error is recorded, and htslib shall say what the
- * file is. -1: failed, and the error is recorded in the file's latch. */
+ * its header is too long; then no error is recorded, and htslib shall say what the file is. -1: failed, and the error
+ * is recorded in the file's latch. */
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
                        struct bgzf_codec *codec, uint64_t most);
 

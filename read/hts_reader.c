@@ -76,7 +76,7 @@ static int next_reference(struct hts_reader *r)
     return r->regions ? 1 : regions_fail(r);
 }
 
-/* As sam_read1(). -2: maybe the error is recorded in the latch. */
+/* As sam_read1(): -1: there is no further record; below: it failed, and the error may be recorded in the latch. */
 static int read_next(struct hts_reader *r)
 {
     if (!r->by_region)
