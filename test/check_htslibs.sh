@@ -3,8 +3,8 @@
 # All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt,
 # which build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too,
 # and must sort to the same bytes. "short" takes each command-line test with one set of its parameters, and no tests of
-# what knows nothing of htslib: memory, runs on disk, threads, ranks, units that do not call it. The last lines tell what
-# failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
+# what knows nothing of htslib: memory, runs on disk, threads, ranks, reports, units that do not call it. The last lines
+# tell what failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
 #
 # usage: test/check_htslibs.sh [short] [VERSION]...
 set -u
@@ -27,7 +27,8 @@ units_of_htslib() {
 if [ "${1:-}" = short ]; then
     tests=check
     export TEST_SAMPLE=1 TEST_WITHOUT='affinity commit copy_blocks direct duplicates hints limits messages mpi mpi_faults
-        mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole packaging settings size spill streams stress'
+        mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole packaging report settings size spill
+        streams stress'
     UNITS=$(units_of_htslib)
     export UNITS
     shift
