@@ -31,7 +31,7 @@ enum {
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
-    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower; not in runs 0.8 % and 13 % */
+    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
     NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
@@ -113,6 +113,20 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
     return runs ? ALIKE : NOISY;
 }
 
+/* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
+static bool has_quals_in_steps(const struct parse *p)
+{
+    int32_t steps = 0, reads = 0;
+    struct fields f;
+    for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end, reads++)
+        for (uint32_t half = 0; half < 2; half++) {
+            uint32_t x = f.qual + ((uint32_t)reads % 8 + 8 * half) * (f.tags - f.qual) / 16;
+            int step = x + 1 < f.tags ? abs(p->in[x + 1] - p->in[x]) : 0;
+            steps += step > SMALL_STEP ? -1 : step > 0;
+        }
+    return reads >= MIN_RECORDS && steps * 100 >= 2 * reads * STEPS_PERCENT;
+}
+
 /* Can qualities that do not come in runs be matched apart from all else? Looks at one of each half of each read. */
 INLINE bool is_noise_matched(const struct parse *p)
 {
@@ -124,7 +138,7 @@ INLINE bool is_noise_matched(const struct parse *p)
         same += count[p->in[min_u32(first, p->n - 1)]]++;
         same += count[p->in[min_u32(first + quals / 2, p->n - 1)]]++;
     }
-    return same * NOISY_PAIRS >= 2 * reads * reads && !deflate_greedy_has_steps(p->in, p->n);
+    return same * NOISY_PAIRS >= 2 * reads * reads && !has_quals_in_steps(p);
 }
 
 /* Bytes of a field of the records in the trials, and how many of them became literals. */
@@ -295,12 +309,8 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
     const struct greedy quals = {
-        .head = d->fast_head, .factor = noisy ? HASH_FACTOR(5) : HASH_FACTOR(8), .bits = QUAL_BITS,
-        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = !noisy,
-    };
-    const struct greedy quals_of_strangers = {
-        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = QUAL_BITS, .stride = QUAL_STRIDE,
-        .far_of_4 = MAX_DIST + 1, .pairs = true,
+        .head = d->fast_head, .factor = noisy ? HASH_FACTOR(6) : HASH_FACTOR(8), .bits = QUAL_BITS,
+        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = true, .ahead = noisy,
     };
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
@@ -332,10 +342,7 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
             if (!hashed)
                 memset(d->fast_head, 0, 2 << QUAL_BITS);
             hashed = true;
-            if (noisy && !alike)
-                match_greedily(d, p, f.qual, f.tags, &quals_of_strangers);
-            else
-                match_greedily(d, p, f.qual, f.tags, &quals);
+            match_greedily(d, p, f.qual, f.tags, &quals);
         }
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
@@ -380,20 +387,6 @@ static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
 NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
 {
     return parse_fields(d, p, agree64_avx2, noisy_newer);
-}
-
-/* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
-static bool has_quals_in_steps(const struct parse *p)
-{
-    int32_t steps = 0, reads = 0;
-    struct fields f;
-    for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end, reads++)
-        for (uint32_t half = 0; half < 2; half++) {
-            uint32_t x = f.qual + ((uint32_t)reads % 8 + 8 * half) * (f.tags - f.qual) / 16;
-            int step = x + 1 < f.tags ? abs(p->in[x + 1] - p->in[x]) : 0;
-            steps += step > SMALL_STEP ? -1 : step > 0;
-        }
-    return reads >= MIN_RECORDS && steps * 100 >= 2 * reads * STEPS_PERCENT;
 }
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)

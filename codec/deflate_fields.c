@@ -7,10 +7,10 @@
  *                                  lazily from where mapped reads turn out to have little in common
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
  *
- * Anything else is matched lazily altogether (deflate_lazy.c): long reads, reads of many lengths, alignments of the
- * same read, qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies
- * of each other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a
- * deeper search (deflate_deep.c). */
+ * Anything else is matched lazily altogether (deflate_lazy.c): reads of many lengths, alignments of the same read,
+ * qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
+ * other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a deeper
+ * search (deflate_deep.c). Long reads do not come here: deflate_long.c has them at both levels. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 

@@ -11,6 +11,7 @@ enum {
     SKIP = 6,                     /* steps grow by 1 per 64 literals in a row */
     INSERT = 3,                   /* positions inside a match are inserted three at a time */
     AGREE = 16,                   /* bytes compared at once */
+    PIECE = 256,                  /* positions looked up before matches are chosen */
     FIRST_CAND = 8,               /* extend_back() loads so many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
@@ -23,6 +24,7 @@ struct greedy {
     uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
     bool pairs;                   /* the last two positions */
     bool nearest;                 /* of equally long matches the nearest, not the first */
+    bool ahead;                   /* all positions are looked up, and before matches are chosen; nearest, single ones */
     uint32_t net;                 /* LESS_LITERALS: the longest match less the literals before it, then the longest;
                                      0: the longest, then the first. Not for `nearest` */
 };
@@ -110,8 +112,47 @@ INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint
         *f = near;
 }
 
-/* Matches that begin before stop. far: they may exceed the window. */
-INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
+/* n positions from `at` on, or up to GROUP - 1 more; returns how many. Those behind them are rated 0. */
+INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, bool far, uint32_t *score)
+{
+    uint32_t i = 0;
+    for (; i < n; i += GROUP)
+        UNROLL(4)
+        for (uint32_t k = 0; k < GROUP; k++) {
+            uint32_t cand = greedy_insert(g, in, at + i + k);
+            score[i + k] = greedy_score(g, in, at + i + k - (GROUP - 1), GROUP - 1, cand, far);
+        }
+    memset(score + i, 0, GROUP * sizeof *score);
+    return i;
+}
+
+/* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait is most of
+ * its time. Here only the choice of a match waits for the one before. */
+INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
+{
+    struct parse p = *state;
+    uint32_t score[PIECE + GROUP];
+    for (uint32_t from = p.at, end; from < stop; from = max_u32(end, p.at)) {
+        end = from + look_up(g, p.in, from, min_u32(stop - from, PIECE), far, score);
+        while (p.at < end) {
+            uint32_t best = 0;
+            UNROLL(4)
+            for (uint32_t k = 0; k < GROUP; k++)
+                best = max_u32(best, score[p.at - from + k] + (GROUP - 1 - k));
+            struct found f = found_of(g, p.at, best);
+            if (f.len < MIN_MATCH + (f.at - f.cand >= g->far_of_4) || f.cand < FIRST_CAND) {
+                p.at += GROUP;
+                continue;
+            }
+            extend_found(&p, &f);
+            put_match(d, &p, f.at, f.cand, f.len);
+        }
+    }
+    *state = p;
+}
+_Static_assert(MARGIN >= 2 * GROUP - 2 + AGREE, "loads of what is looked up beyond stop stay inside the input");
+
+INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
 {
     struct parse p = *state;
     while (p.at < stop) {
@@ -141,6 +182,15 @@ INLINE void parse_greedy(struct deflate_parse *d, struct parse *state, uint32_t 
             insert_matched(g, p.in, f.at + GROUP, p.at);
     }
     *state = p;
+}
+
+/* Matches that begin before stop. far: they may exceed the window. */
+INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g, bool far)
+{
+    if (g->ahead)
+        parse_ahead(d, p, stop, g, far);
+    else
+        parse_in_turn(d, p, stop, g, far);
 }
 
 #endif

@@ -131,9 +131,6 @@ void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const st
 enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
-/* Would deflate_greedy() take it as GREEDY_STEPS, if it were told nothing? */
-bool deflate_greedy_has_steps(const uint8_t *in, uint32_t n);
-
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 /* Multiplied by this, the highest bits depend on so many first bytes only. The
