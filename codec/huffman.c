@@ -80,24 +80,31 @@ static uint32_t reverse_bits(uint32_t v)
 static void assign_codes(code *codes, uint32_t n, const uint32_t *num)
 {
     uint32_t next[HUFFMAN_MAX_BITS + 1], word = 0;     /* words as they are with 16 bits */
-    next[0] = 0;                                   /* length 0: no bits, the same for all */
     for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++) {
         next[len] = word;
         word += num[len] << (16 - len);
     }
+    uint16_t used[HUFFMAN_MAX_SYMBOLS + 1];
+    uint32_t n_used = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t len = code_len(codes[i]);
+        used[n_used] = (uint16_t)i;
+        n_used += codes[i] != 0;
+    }
+    for (uint32_t i = 0; i < n_used; i++) {
+        uint32_t len = code_len(codes[used[i]]);
         word = next[len];
-        next[len] = (word + (1u << 16 >> len)) & 0xffff;
-        codes[i] |= reverse_bits(word);
+        next[len] = word + (1u << 16 >> len);
+        codes[used[i]] |= reverse_bits(word);
     }
 }
 
 /* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their symbols. */
 static void sort_by_count(uint32_t *a, uint32_t n)
 {
-    uint32_t to[HUFFMAN_MAX_SYMBOLS];
-    for (uint32_t shift = SYMBOL_BITS; shift < SYMBOL_BITS + 16; shift += 8) {
+    uint32_t to[HUFFMAN_MAX_SYMBOLS], any = 0;
+    for (uint32_t i = 0; i < n; i++)
+        any |= a[i];
+    for (uint32_t shift = SYMBOL_BITS; any >> shift; shift += 8) {
         uint32_t start[256] = {0}, sum = 0;
         for (uint32_t i = 0; i < n; i++)
             start[a[i] >> shift & 255]++;
