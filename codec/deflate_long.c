@@ -280,8 +280,8 @@ INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, 
         for (starts &= below(to - MIN_MATCH - x); starts;) {
             uint32_t s = (uint32_t)__builtin_ctzll(starts), len = (uint32_t)__builtin_ctzll(~(same >> s));
             uint32_t here = x + s, limit = min_u32(to - here, MAX_MATCH);
-            if (s + len == WINDOW)
-                len = extend(p->in + here, p->in + here - 1, len, limit);
+            for (uint32_t more = s + len; more == WINDOW && len < limit; len += more)
+                more = (uint32_t)__builtin_ctzll(~same_window(p, here + len, 1, agree));
             len = min_u32(len, limit);
             put_seq(d, p->in + p->anchor, here - p->anchor, len, 1);
             p->anchor = here + len;
