@@ -19,9 +19,6 @@ enum {
     FEW_LITERALS = 3,             /* go out with the match behind them; most sequences have no more */
 
     N_CLASSES = 33,               /* 32 of literals, one of matches */
-    /* Bits that a new block must save by an estimate that sees classes only. A
-     * header takes some 500; the classes hide about half of what is saved. */
-    SPLIT_BITS = 250,
 };
 _Static_assert((int)BAM_DEFLATE_MAX <= (int)PARSE_MAX && (int)PARSE_MAX <= (int)HUFFMAN_MAX_COUNT,
                "any count is sorted");
@@ -124,7 +121,7 @@ static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
         for (int i = 0; i < N_CLASSES; i++)
             both[i] = block[i] + next[i];
         uint32_t joint = entropy(both);
-        if (joint > bits + entropy(next) + SPLIT_BITS * 256)
+        if (joint > bits + entropy(next) + d->parse.split_bits * 256)
             break;
         bits = joint;
         memcpy(block, both, sizeof block);

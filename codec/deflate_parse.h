@@ -50,6 +50,10 @@ enum {
     SEGMENT = 4096,
     MAX_SEGMENTS = PARSE_MAX / 512 + 2,
 
+    /* Bits that a new block must save by an estimate that sees classes only. A header takes some 500; the classes hide
+     * about half of what is saved. */
+    SPLIT_BITS = 250,
+
     MAX_SEQS = PARSE_MAX / MIN_MATCH + MAX_SEGMENTS,
 };
 _Static_assert(PARSE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
@@ -98,6 +102,7 @@ struct deflate_parse {
         };
     };
     uint32_t n_seqs, n_lits, n_segments;
+    uint32_t split_bits;                       /* that another block saves at least */
     struct seq seq[MAX_SEQS];
     uint8_t lit[PARSE_MAX + 16];               /* copied in whole 16 bytes */
     struct mark mark[MAX_SEGMENTS + 1];
@@ -212,6 +217,7 @@ static inline void begin_anew(struct deflate_parse *d, struct parse *p)
 {
     d->n_seqs = d->n_lits = d->n_segments = p->anchor = 0;
     p->at = FIRST;
+    d->split_bits = SPLIT_BITS;
 }
 
 /* Ends the segment. */

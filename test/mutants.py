@@ -132,6 +132,7 @@ MUTANTS = [
     ("codec/deflate_long.c", "starts &= starts >> MIN_MATCH;", ";", ["unit_bam_deflate"], "of runs of cheap qualities"),
     ("codec/deflate_long.c", "!fast && have_few_levels(&r, p->in)", "false", ["unit_bam_deflate"], "of few levels"),
     ("codec/deflate_long.c", "        end_segment(d, p, from);", "        ;", ["unit_bam_deflate"], "of codes of their own"),
+    ("codec/deflate_long.c", "UNSPLIT_BITS / r.n)", "UNSPLIT_BITS)", ["unit_bam_deflate"], "of many codes that were joined"),
     ("codec/frame_list.c", "[list->next].at != place)", "[list->next].at < place)", ["unit_frame_list"],
      "a listed block is taken only at its place"),
     ("codec/frame_list.c", "if (bgzf_block_frame(piece + at, n - at, &f->frame) != BGZF_OK)", "if (bgzf_block_frame(piece + at, n - at, &f->frame) > BGZF_MORE)",
