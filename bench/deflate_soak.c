@@ -4,9 +4,9 @@
  *
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
- * Data are records of all kinds of test/record_kinds.h, cut anywhere and damaged, and mixtures of any bytes; most
- * blocks are small, one in 32 is full. The first fault ends the program; its line says the seed that repeats it:
- * -s SEED -n 1. */
+ * Data are records of all kinds of test/record_kinds.h, some made to long reads, cut anywhere and damaged, and mixtures
+ * of any bytes; most blocks are small, one in 32 is full. The first fault ends the program; its line says the seed that
+ * repeats it: -s SEED -n 1. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include <zlib.h>
@@ -22,7 +22,9 @@ enum {
     LEVELS = 2,
     FULL_OF = 32,                 /* one block of so many is full */
     SMALL = 2048,
-    SOURCE_BLOCKS = 64,           /* made of one block of records */
+    SOURCE_BLOCKS = 64,           /* made of one source of records */
+    SOURCE = 5 * BGZF_FILL,
+    LONG_OF = 4,                  /* one source of so many has long reads */
     BATCH = 4 << 20,              /* bytes that htslib reads at once */
     PACKED = BATCH + BGZF_MAX_BLOCK + BGZF_EOF_SIZE,
 };
@@ -37,7 +39,8 @@ struct soak {
 #endif
     struct record_maker maker;
     uint8_t genome[RECORD_GENOME];
-    uint8_t source[BGZF_FILL];    /* records that blocks are cut from */
+    struct record_kind stretched; /* to long reads */
+    uint8_t source[SOURCE];       /* records that blocks are cut from */
     uint32_t source_size;
     uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK];
     uint8_t *plain, *packed;      /* of the batch: what went in, and BGZF */
@@ -55,10 +58,28 @@ static uint32_t below(struct soak *s, uint32_t n) { return unit_below(&s->seed, 
 
 /* ---- data ---- */
 
+/* Any way of deflate_long(): copies of reads; qualities that are absent, of few levels, that change often or hardly
+ * ever; records of up to 49 KB and more, so that many blocks lie in one, or in its QUAL. */
+static void stretch(struct soak *s)
+{
+    static const uint32_t levels[] = {0, 1, 4, 8, 40}, stays[] = {0, 1, 3, 400};
+    struct record_kind *k = &s->stretched;
+    *k = *s->maker.kind;
+    k->copies = below(s, 3);
+    k->len = (RECORD_LONGEST - 1) >> below(s, 5);
+    k->levels = levels[below(s, N_OF(levels))];
+    k->stay = stays[below(s, N_OF(stays))];
+    k->step = below(s, 2) ? k->len / 8 : 0;
+    k->mates = false;
+    s->maker.kind = k;
+}
+
 static void make_source(struct soak *s)
 {
     s->maker.kind = &record_kinds[below(s, N_OF(record_kinds))];
     s->maker.seed = s->seed;
+    if (below(s, LONG_OF) == 0)
+        stretch(s);
     s->source_size = (uint32_t)record_block(&s->maker, s->source, sizeof s->source);
 }
 
