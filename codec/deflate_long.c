@@ -15,9 +15,7 @@
 enum {
     LONG_RECORD = 2048,           /* bytes of the first record */
     LEAST_FIELD = 512,            /* bytes that may be worth a code of their own */
-    /* Fields with codes of their own must be one byte in four at -l 1; by default three bytes in four, since other
-     * bytes are smaller where the whole block is matched lazily (moves of Nanopore reads 1 to 3 %). */
-    LEAST_FAST = 1, LEAST_LAZY = 3,
+    LEAST_OF = 4,                 /* fields with codes of their own must be one byte in so many */
     /* A code takes as long as some 2,000 symbols. At -l 1 regions share one where all of them together lose about so
      * many bits: HiFi 1.03 to 1.2 times as fast, 2 to 4 % larger. */
     UNSPLIT_BITS = 12000,
@@ -317,7 +315,8 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     const struct greedy greedy = {
         .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
     };
-    const struct tuning lazy = {.dense_len = 32};
+    /* Moves of Nanopore reads need the older four positions and two steps: else up to 1.001 of libdeflate's level 7. */
+    const struct tuning lazy = {.dense_len = 32, .deep = true, .wide = true, .two_steps = true};
     if (!fast) {
         match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
         return;
@@ -334,7 +333,7 @@ INLINE void parse_regions(struct deflate_parse *d, struct parse *p, const struct
     if (fast)
         memset(d->fast_head, 0, 2 << REST_BITS);
     else
-        lazy_begin(d, false);
+        lazy_begin(d, true);
     for (uint32_t i = 0; i < r->n; from = r->of[i++].end) {
         uint32_t to = r->of[i].end;
         if (from - mark >= LEAST_FIELD) {
@@ -367,7 +366,7 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
     struct regions r = {.n = 0};
     if (find_fields(p->in, p->n, 0, &first) && first.end < LONG_RECORD)
         return false;
-    if (find_regions(&r, p->in, p->n) < p->n / 4 * (fast ? LEAST_FAST : LEAST_LAZY))
+    if (find_regions(&r, p->in, p->n) < p->n / LEAST_OF)
         return false;
     if (!fast && have_few_levels(&r, p->in))
         return false;
