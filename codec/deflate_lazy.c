@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level where the fields of records do not tell: any bytes lazily. A block in which this would give up too
  * much goes to deflate_deep.c, which a trial tells. */
-#include "codec/deflate_records.h"
+#include "codec/deflate_noise.h"
 #include "codec/deflate_search.h"
 
 enum {
@@ -11,7 +11,11 @@ enum {
     LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
     LONG_MEAN = 32,               /* of all matches: short reads at few places */
     LITERAL_SAMPLES = 256,
+    MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
+    /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
+     * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
+    QUALS_APART_RATE = 34,
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -37,7 +41,7 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
 /* 40 levels. The shorter the reads, the more there is to choose from: of 100 bases that overlap a second step is worth
  * 0.6 %, the older four positions 0.8 %, both 1.2 % and 16 % of the speed; of 150 bases a second step 0.5 % and 7 %.
  * Where a pair lies side by side the older four are not needed. */
-static struct tuning tune_noisy(const uint8_t *in, uint32_t n)
+static struct tuning tune_noisy(const uint8_t *in, uint32_t n, bool quals_apart)
 {
     struct fields f = {0}, next;
     if (!find_fields(in, n, 0, &f))
@@ -45,8 +49,10 @@ static struct tuning tune_noisy(const uint8_t *in, uint32_t n)
     uint32_t bases = f.tags - f.qual, name = f.cigar - f.at - BAM_FIXED;
     bool pairs = find_fields(in, n, f.end, &next) && next.cigar - next.at - BAM_FIXED == name
         && memcmp(in + f.at + BAM_FIXED, in + next.at + BAM_FIXED, name) == 0;
+    quals_apart = quals_apart && !(pairs && bases >= 32 && memcmp(in + f.seq, in + next.seq, 16) == 0);   /* copies */
     return (struct tuning){
-        .dense_len = 32, .deep = bases <= FEW_BASES && !pairs, .two_steps = bases <= MANY_BASES, .noisy = true,
+        .dense_len = 32, .deep = bases <= FEW_BASES && !pairs, .two_steps = bases <= MANY_BASES && !quals_apart,
+        .noisy = true, .quals_apart = quals_apart,
     };
 }
 
@@ -58,7 +64,7 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     if (is_text(in, n))
         return tune_text(same, pairs);
     if (same < pairs / 32)
-        return tune_noisy(in, n);
+        return tune_noisy(in, n, same < pairs / QUALS_APART_RATE);
     if (same < pairs / 16)
         return (struct tuning){.dense_len = 32, .two_steps = true};
     if (same < pairs / 9)
@@ -151,27 +157,67 @@ static struct tuning tune_deep(const struct trial *t, bool shallow)
 /* HiFi, or zeros: a deep search gains nothing. */
 static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
 
+/* After the trial: shall the block go to deflate_deep() instead? Then *t says how. */
+static bool give_up(const struct deflate_parse *d, struct tuning *t)
+{
+    struct trial trial = look_back(d);
+    bool misled = is_misled(&trial, t);
+    if (!misled && !is_misled_a_little(&trial, t))
+        return false;
+    *t = tune_deep(&trial, !misled);
+    return true;
+}
+
 /* Returns false where the block shall go to deflate_deep() from its beginning, with *t. */
 INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
     const struct tuning tuning = *t;
     const bool on_trial = p->at < SEGMENT && !is_often_same(&tuning);
-    lazy_begin(d, tuning.wide);
-    for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
-        lazy_insert(d, p->in, i, tuning.wide);
     for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
         parse_lazy(d, p, min_u32(end, p->last), &tuning);
         put_mark(d);
-        if (!on_trial || end != TRIAL * SEGMENT)
-            continue;
-        struct trial trial = look_back(d);
-        bool misled = is_misled(&trial, t);
-        if (!misled && !is_misled_a_little(&trial, t))
-            continue;
-        *t = tune_deep(&trial, !misled);
-        return false;
+        if (on_trial && end == TRIAL * SEGMENT && give_up(d, t))
+            return false;
     }
     return true;
+}
+
+/* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
+INLINE bool parse_records(struct deflate_parse *d, struct parse *p, struct tuning *t)
+{
+    static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
+    const struct tuning tuning = *t;
+    struct reads reads = {0};
+    struct noise quals;
+    struct fields f;
+    memset(quals.head, 0, sizeof quals.head);
+    for (uint32_t at = 0, end = SEGMENT; p->at < p->last && find_fields(p->in, p->n, at, &f); at = f.end) {
+        match_lazily(d, p, p->at, f.seq, &tuning);
+        if (reads.in_turn)         /* template order: at one of the two places reads are in no order */
+            match_lazily(d, p, f.seq, f.qual, &tuning);
+        else
+            match_seq(d, p, &reads, &f, effort, agree64);
+        match_noise(&quals, d, p, f.qual, f.tags);
+        match_lazily(d, p, f.tags, f.end, &tuning);
+        p->at = max_u32(f.end, p->anchor);
+        if (p->at < end)
+            continue;
+        put_mark(d);
+        end = p->at + SEGMENT;
+        if (d->n_segments == TRIAL && give_up(d, t))
+            return false;
+    }
+    return true;
+}
+
+INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t)
+{
+    lazy_begin(d, t->wide);
+    for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
+        lazy_insert(d, p->in, i, t->wide);
+    if (t->quals_apart && p->at == FIRST && !parse_records(d, p, t))
+        return false;
+    return parse_segments(d, p, t);
 }
 
 /* Twice, since a table of the newer positions alone is up to 16 % faster: 40 levels, long reads. */
@@ -179,10 +225,10 @@ INLINE bool parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t
 {
     if (t->deep) {
         t->deep = t->wide = true;
-        return parse_segments(d, p, t);
+        return parse(d, p, t);
     }
     t->deep = t->wide = false;
-    return parse_segments(d, p, t);
+    return parse(d, p, t);
 }
 
 static bool parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t) { return parse_any(d, p, t); }

@@ -24,6 +24,7 @@ struct tuning {
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
     uint32_t sparse_len;          /* of matches that are longer still every third one is inserted; 0: as of others */
     bool noisy;                   /* for many levels of qualities */
+    bool quals_apart;             /* they are matched by deflate_noise.h */
     bool shallow;                 /* deflate_deep(): half as deep */
     bool wide;                    /* the table has the older four */
     uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row; 0: LAZY_SKIP */

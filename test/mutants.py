@@ -123,6 +123,7 @@ MUTANTS = [
     ("codec/deflate_fields.c", "> HEADS_TO_QUALS * h->qual.matches", "> 218 * h->qual.matches", ["unit_bam_deflate"], "of bisulfite reads"),
     ("codec/deflate_fields.c", "tags * 100 >= TAG_LITTLE * at &&", "true &&", ["unit_bam_deflate"], "of genomes with few tags"),
     ("codec/deflate_lazy.c", "if (lits < 32 && in_long < 26 &&", "if (0 &&", ["unit_bam_deflate"], "of 40 levels by name"),
+    ("codec/deflate_noise.h", "cand - (MAX_DIST + 1))", "cand - (2 * MAX_DIST + 1))", ["unit_bam_deflate"], "nor does one of qualities"),
     ("codec/deflate_deep.c", "cand > oldest &&", "cand > 0 &&", ["unit_bam_deflate"], "nor does one of the deep search"),
     ("codec/deflate_long.c", "- 1 < MAX_DIST)", "- 1 < 2 * MAX_DIST)", ["unit_bam_deflate"], "nor does a copy of SEQ"),
     ("codec/deflate_long.c", "if (!find_by_fields(r, in, n))", "if (true)", ["unit_bam_deflate"], "size of long reads by their fields"),

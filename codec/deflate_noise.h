@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder, default level: qualities of many levels, which have many short matches and few long ones. Each
+ * position looks for one. A pass from the last position to the first finds what costs least to the end of the read.
+ * Neither has a branch that depends on the bytes. */
+#ifndef DEFLATE_NOISE_H
+#define DEFLATE_NOISE_H
+
+#include "codec/deflate_records.h"
+
+enum {
+    NOISE_PIECE = 512,            /* qualities parsed at once */
+    NOISE_BITS = 12,
+    NOISE_WAYS = 2,               /* 4 are 0.3 to 0.6 % smaller, 15 to 20 % slower */
+    NOISE_LEN = 16,               /* a match is seen so far; one that is taken goes on */
+    /* In eighths of a bit. */
+    NOISE_LITERAL = 40,           /* what one costs; by value they are no better */
+    NOISE_DIST_BIT = 8,
+    NOISE_NEVER = 1 << 15,
+};
+_Static_assert((int)NOISE_LEN <= (int)MARGIN, "agree16() stays inside the input");
+_Static_assert((int)NOISE_NEVER > (int)MIN_MATCH * (int)NOISE_LITERAL, "literals cost less than what is no match");
+
+struct noise {
+    uint32_t head[1 << NOISE_BITS];                /* the last positions with the same four bytes, the newer lower */
+    uint32_t cost[NOISE_PIECE + NOISE_LEN + 1];    /* from here to the end */
+    uint32_t found[NOISE_PIECE];                   /* length << 16 | position */
+    uint8_t len[NOISE_PIECE];                      /* of the match that is taken, 0: a literal */
+};
+
+/* Length << 16 | candidate; 0 beyond the window. */
+INLINE uint32_t noise_score(const uint8_t *in, uint32_t at, uint32_t cand)
+{
+    uint32_t score = agree16(in + at, in + cand) << 16 | cand;
+    return score & (uint32_t)((int32_t)(at - cand - (MAX_DIST + 1)) >> 31);
+}
+
+INLINE void noise_find(struct noise *q, const uint8_t *in, uint32_t from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = from + i, *slot = &q->head[hash(load_le64(in + at), HASH_FACTOR(SHORT_BYTES), NOISE_BITS)];
+        uint32_t old = *slot;
+        *slot = old << 16 | at;
+        q->found[i] = max_u32(noise_score(in, at, old & 0xffff), noise_score(in, at, old >> 16));
+    }
+}
+_Static_assert(NOISE_WAYS * 16 == 32, "positions fill a word");
+
+/* Lengths cost what their symbol and extra bits do, and the symbol of the distance. */
+INLINE void noise_costs(struct noise *q, uint32_t from, uint32_t n)
+{
+    static const uint16_t len_cost[NOISE_LEN + 1] = {
+        NOISE_NEVER, NOISE_NEVER, NOISE_NEVER, NOISE_NEVER, 36, 36, 40, 44, 48, 52, 56, 60, 60, 60, 60, 64, 64,
+    };
+    memset(q->cost + n, 0, (NOISE_LEN + 1) * sizeof *q->cost);
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t len = q->found[i] >> 16, dist = from + i - (q->found[i] & 0xffff);
+        uint32_t literal = q->cost[i + 1] + NOISE_LITERAL;
+        uint32_t match = q->cost[i + len] + len_cost[len] + NOISE_DIST_BIT * log2_floor(dist);
+        q->cost[i] = min_u32(literal, match);
+        q->len[i] = match < literal ? (uint8_t)len : 0;
+    }
+}
+
+INLINE void noise_put(const struct noise *q, struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t n)
+{
+    for (uint32_t i = 0, len; i < n; i += max_u32(len, 1)) {
+        uint32_t at = from + i, cand = q->found[i] & 0xffff;
+        len = q->len[i];
+        if (len == 0)
+            continue;
+        if (len == NOISE_LEN)
+            len = extend(p->in + at, p->in + cand, len, min_u32(p->n - at, MAX_MATCH));
+        put_seq(d, p->in + p->anchor, at - p->anchor, len, at - cand);
+        p->anchor = at + len;
+        p->dist = at - cand;
+    }
+}
+
+/* [from, to), but for what is matched there already. */
+INLINE void match_noise(struct noise *q, struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to)
+{
+    to = min_u32(to, p->last);
+    for (uint32_t n; (from = max_u32(from, p->anchor)) < to; from += n) {
+        n = min_u32(to - from, NOISE_PIECE);
+        noise_find(q, p->in, from, n);
+        noise_costs(q, from, n);
+        noise_put(q, d, p, from, n);
+    }
+}
+
+#endif
