@@ -190,7 +190,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, struct tunin
     struct reads reads = {0};
     struct noise quals;
     struct fields f;
-    memset(quals.head, 0, sizeof quals.head);
+    memset(&quals, 0, sizeof quals);
     for (uint32_t at = 0, end = SEGMENT; p->at < p->last && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_lazily(d, p, p->at, f.seq, &tuning);
         if (reads.in_turn)         /* template order: at one of the two places reads are in no order */

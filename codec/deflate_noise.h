@@ -18,8 +18,9 @@ enum {
     NOISE_NEVER = 1 << 15,
 };
 _Static_assert((int)NOISE_LEN <= (int)MARGIN, "agree16() stays inside the input");
-_Static_assert((int)NOISE_NEVER > (int)MIN_MATCH * (int)NOISE_LITERAL, "literals cost less than what is no match");
+_Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL, "literals cost less than what is no match");
 
+/* All zeros at the beginning of a block. */
 struct noise {
     uint32_t head[1 << NOISE_BITS];                /* the last positions with the same four bytes, the newer lower */
     uint32_t cost[NOISE_PIECE + NOISE_LEN + 1];    /* from here to the end */
@@ -45,7 +46,8 @@ INLINE void noise_find(struct noise *q, const uint8_t *in, uint32_t from, uint32
 }
 _Static_assert(NOISE_WAYS * 16 == 32, "positions fill a word");
 
-/* Lengths cost what their symbol and extra bits do, and the symbol of the distance. */
+/* Lengths cost what their symbol and extra bits do, and the symbol of the distance. A length of 0 costs NOISE_NEVER and
+ * what this position cost in the piece before, at first nothing. */
 INLINE void noise_costs(struct noise *q, uint32_t from, uint32_t n)
 {
     static const uint16_t len_cost[NOISE_LEN + 1] = {
