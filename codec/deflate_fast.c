@@ -80,15 +80,14 @@ _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "i
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
-enum told { BYTES, CLOSE, RECORDS, SHORT, ALIKE, NOISY };
+enum told { BYTES, RECORDS, SHORT, ALIKE, NOISY };
 
 /* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY; SHORT: reads
  * below 60 bases): then unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the
- * trial. CLOSE: nor do they, but most reads overlap the one before. */
+ * trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t records = 0, quals = 0, tags = 0, unmapped = 0, close = 0;
-    int64_t last = 0;
+    uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
     struct sampled s = {0, 0};
     struct fields f;
     for (uint32_t at = 0; at < p->n; at = f.end) {
@@ -96,9 +95,6 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
             return BYTES;
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
-        const int64_t pos = bam_record_pos((const void *)(p->in + at));
-        close += pos >= 0 && (uint64_t)(pos - last) < f.tags - f.qual;
-        last = pos;
         unmapped += (bam_record_flag((const void *)(p->in + at)) & FLAG_UNMAPPED) != 0;
         if (records++ % SAMPLE_RECORDS == 0)
             sample_runs(p, &f, &s, agree);
@@ -107,7 +103,7 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
     if (records < MIN_RECORDS)
         return BYTES;
     if (!runs && s.differ * NOISY_RATE < s.all * 2)
-        return close * 2 > records ? CLOSE : BYTES;
+        return BYTES;
     if (quals * QUAL_RATE < p->n)
         return runs ? RECORDS : BYTES;
     if (!runs && quals < records * SHORT_READ)
@@ -381,7 +377,7 @@ INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, 
         return parse_records(d, p, false, agree);
     if (told == NOISY)
         return is_noise_matched(p) ? noisy(d, p) : GREEDY_ANY;
-    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : told == CLOSE ? GREEDY_CLOSE : GREEDY_HARD;
+    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 
 static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
@@ -396,7 +392,7 @@ NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
     enum greedy_bytes rest = (newer ? parse_newer : parse_older)(d, p);
-    if ((rest == GREEDY_ANY || rest == GREEDY_CLOSE) && has_quals_in_steps(p))
+    if (rest == GREEDY_ANY && has_quals_in_steps(p))
         rest = GREEDY_STEPS;
     if (p->at < p->last)
         deflate_greedy(d, p, newer, rest);

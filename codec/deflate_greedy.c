@@ -15,8 +15,7 @@ enum {
     MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* of 1,000; where bytes are often the same */
     TRIAL = 2 * SEGMENT,
     /* Literals per match in the trial: at the beginning of a block, where little can be referred to yet. Reads of 40
-     * levels have 6 to 8, RNA by coordinate 7 to 10: where reads lie close together it needs no pairs (1.12 times as
-     * fast, 0.2 % larger). By name it has more, and would be 1.5 % larger. */
+     * levels have 6 to 8, of low coverage, too, and are up to 0.6 % larger without pairs. RNA by name has more. */
     MANY_LITERALS = 8,
     /* Mean length. Reads have 10 to 20, copies of them 40 to 140. */
     LONG_MATCHES = 22,
@@ -107,14 +106,14 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
 
 /* The stride of pairs, if there are few matches up to stop, or copies; else 0. Where hardly anything else comes, most
  * literals are in the trial: it is done again. */
-INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g, bool close)
+INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     const struct parse from = *p;
     const uint32_t n_lits = d->n_lits, n_seqs = d->n_seqs, n_segments = d->n_segments;
     parse_singly(d, p, stop, *g);
     uint32_t lits = d->n_lits - n_lits, seqs = d->n_seqs - n_seqs, matched = p->anchor - from.anchor - lits;
     if (matched <= LONGEST_MATCHES * seqs)
-        return (lits >= MANY_LITERALS * seqs && !close) || matched >= LONG_MATCHES * seqs ? PAIR_STRIDE : 0;
+        return lits >= MANY_LITERALS * seqs || matched >= LONG_MATCHES * seqs ? PAIR_STRIDE : 0;
     *p = from;
     d->n_lits = n_lits;
     d->n_seqs = n_seqs;
@@ -136,8 +135,7 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_byte
     if (stride == 0)
         begin(d, p, &t.singly);
     if (stride == 0 && !t.cheap)
-        stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly,
-                            bytes == GREEDY_CLOSE);
+        stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly);
     if (stride > 0 && steps)
         parse_pairs(d, p, &(struct greedy){
             .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = STEPS_BITS, .stride = stride,

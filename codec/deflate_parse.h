@@ -132,8 +132,8 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
 /* The same. What is known about the bytes: nothing; they have few matches; they have many short matches to choose from
- * (qualities that change by little); reads lie close together, so that many literals at first tell nothing. */
-enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS, GREEDY_CLOSE };
+ * (qualities that change by little). */
+enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
