@@ -58,10 +58,10 @@ static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
             .head = head,
             .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
             .bits = HASH_BITS,
-            .stride = cheap ? 5 : 4,
+            .stride = mixed ? 3 : cheap ? 5 : 4,
             .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
-            .nearest = true,
-            .ahead = noisy || mixed,
+            .nearest = !mixed,
+            .ahead = noisy,
         },
         .cheap = cheap,
         .steps = !cheap && has_small_steps(in, n, noisy || mixed ? MANY_STEPS : MANY_STEPS_OF_FEW),
@@ -84,14 +84,17 @@ _Static_assert(MAX_DIST % SEGMENT == 0, "parse_greedy() is told by segments whet
 /* Some of g is known to the compiler here. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
 {
-    bool ahead = g.ahead;
+    bool ahead = g.ahead, nearest = g.nearest;
     g.bits = HASH_BITS;
     g.pairs = false;
     g.nearest = g.ahead = true;
     if (ahead)
         parse_segments(d, p, stop, &g);
     g.ahead = false;
-    if (!ahead)
+    if (!ahead && nearest)
+        parse_segments(d, p, stop, &g);
+    g.nearest = false;
+    if (!nearest)
         parse_segments(d, p, stop, &g);
 }
 

@@ -114,7 +114,7 @@ MUTANTS = [
     ("codec/deflate_fast.c", "return is_cut_later(h, end);", "return false;", ["unit_bam_deflate"], "size of what is beside long runs"),
     ("codec/deflate_fast.c", "return apart || !is_seq_left(&h->reads, 19, 20);", "return false;", ["unit_bam_deflate"], "of RNA by name"),
     ("codec/deflate_fast.c", "(apart && h->head", "(0 && h->head", ["unit_bam_deflate"], "of UMIs in names"),
-    ("codec/deflate_fast.c", "(rest == GREEDY_ANY || rest == GREEDY_CLOSE) && has_quals_in_steps(p)", "0", ["unit_bam_deflate"], "beside long tags, too"),
+    ("codec/deflate_fast.c", "rest == GREEDY_ANY && has_quals_in_steps(p)", "0", ["unit_bam_deflate"], "beside long tags, too"),
     ("codec/deflate_fast.c", "&& !has_quals_in_steps(p)", "&& true", ["unit_bam_deflate"], "size of small steps"),
     ("codec/deflate_fast.c", "same * NOISY_PAIRS >= 2 * reads * reads &&", "true &&", ["unit_bam_deflate"], "size of 40 levels"),
     ("codec/deflate_fields.c", "? HEAD_OF_AMPLICONS : HEAD_OF_FEW)", "? HEAD_OF_FEW : HEAD_OF_FEW)", ["unit_bam_deflate"], "size of amplicons"),
