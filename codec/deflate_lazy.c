@@ -43,7 +43,7 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
  * Where a pair lies side by side the older four are not needed. */
 static struct tuning tune_noisy(const uint8_t *in, uint32_t n, bool quals_apart)
 {
-    struct fields f = {0}, next;
+    struct fields f = {0}, next = {0};
     if (!find_fields(in, n, 0, &f))
         return (struct tuning){.dense_len = 32, .noisy = true};
     uint32_t bases = f.tags - f.qual, name = f.cigar - f.at - BAM_FIXED;
