@@ -18,7 +18,7 @@ enum {
     NOISE_NEVER = 1 << 15,
 };
 _Static_assert((int)NOISE_LEN <= (int)MARGIN, "agree16() stays inside the input");
-_Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL, "literals cost less than what is no match");
+_Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL, "literals cost less than no match");
 
 /* All zeros at the beginning of a block. */
 struct noise {
