@@ -5,7 +5,7 @@
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
  * Data are records of all kinds of test/record_kinds.h, some made to long reads, cut anywhere and damaged, and mixtures
- * of any bytes; most blocks are small, one in 32 is full. The first fault ends the program; its line says the seed that
+ * of any bytes; most blocks are small, one in 64 is full. The first fault ends the program; its line says the seed that
  * repeats it: -s SEED -n 1. */
 #include <stdbool.h>
 #include <libdeflate.h>
@@ -20,9 +20,9 @@
 
 enum {
     LEVELS = 2,
-    FULL_OF = 32,                 /* one block of so many is full */
+    FULL_OF = 64,                 /* one block of so many is full */
     SMALL = 2048,
-    SOURCE_BLOCKS = 64,           /* made of one source of records */
+    SOURCE_BLOCKS = 128,          /* made of one source of records */
     SOURCE = 5 * BGZF_FILL,
     LONG_OF = 4,                  /* one source of so many has long reads */
     BATCH = 4 << 20,              /* bytes that htslib reads at once */
