@@ -447,29 +447,6 @@ static void test_overlapping_reads_are_found_by_position(void **state)
     assert_in_range(size, 1, n / SIZE * 18);
 }
 
-/* The qualities of one read in 100, which no other has, come again too far behind. */
-static void test_qualities_of_many_levels_end_with_the_window(void **state)
-{
-    (void)state;
-    enum { LEN = 250, SIZE = 36 + 12 + LEN / 2 + LEN };
-    seed = 11;
-    size_t n = 0;
-    for (uint32_t k = 0, q = 0; n + SIZE <= MAX; k++, n += SIZE) {
-        uint8_t *r = memset(in + n, 0, SIZE);
-        store_le32(r, SIZE - 4);
-        r[12] = 12;
-        store_le32(r + 20, LEN);
-        snprintf((char *)r + 36, 12, "q%07u", rnd(10000000));
-        for (uint32_t i = 0; i < LEN / 2; i++)
-            r[48 + i] = (uint8_t)rnd(256);
-        for (uint32_t i = 0; i < LEN; i++) {
-            q = rnd(9) < 5 ? (q * 7 + 3) % 41 : rnd(41);
-            r[48 + LEN / 2 + i] = (uint8_t)(k % 100 == 20 ? 60 + i % 150 : q);
-        }
-    }
-    assert_in_range(round_trip(n), 1, n * 3 / 4);
-}
-
 static void test_random_mixtures_come_back(void **state)
 {
     (void)state;
@@ -687,7 +664,6 @@ int main(void)
         cmocka_unit_test(test_output_does_not_depend_on_the_processor),
         cmocka_unit_test(test_records_with_wrong_bytes_come_back),
         cmocka_unit_test(test_overlapping_reads_are_found_by_position),
-        cmocka_unit_test(test_qualities_of_many_levels_end_with_the_window),
         cmocka_unit_test(test_random_mixtures_come_back),
         cmocka_unit_test(test_nothing_is_read_beyond_the_input),
         cmocka_unit_test(test_runs_of_any_length_come_back),
