@@ -18,6 +18,8 @@
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make dist         the release: tarball with ./configure, and its SHA-256
 
+# Scripts ask make for settings (show-CC). Started by `make -C`, they would be told the folder as well.
+MAKEFLAGS += --no-print-directory
 CC       = cc
 CFLAGS   = -O2 -g
 CPPFLAGS =

@@ -490,7 +490,7 @@ def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
         tar.extractall(tmp_path)
     tree, root = tmp_path / tarball.name[:-len(".tar.gz")], tmp_path / "root"
     p = subprocess.run(["./configure", "--prefix=/opt/x", "--bindir=${prefix}/programs", "--libexecdir=${prefix}/lib/exec",
-                        "CFLAGS=-O1 -Dalways_inline=unused"], cwd=tree,      # as SMALL in the Makefile
+                        "CFLAGS=-O1 " + make("show-SMALL").strip()], cwd=tree,
                        env=clean_env(), capture_output=True, text=True, timeout=10 * HANG)
     if p.returncode and "not found. Install it" in p.stderr:
         pytest.skip(p.stderr)

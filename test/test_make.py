@@ -35,8 +35,8 @@ def make(tmp_path):
             shutil.rmtree(tmp_path / "build", ignore_errors=True)
         clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V", "CC")}
         args = [str(tmp_path / arg) if arg.startswith("build/") else arg for arg in args]
-        p = subprocess.run([program, "--no-print-directory", *args, "CC=%s" % compiler, "BUILD=%s" % (tmp_path / "build")],
-                           cwd=REPO, env={**clean, **env}, capture_output=True, text=True, timeout=HANG)
+        p = subprocess.run([program, *args, "CC=%s" % compiler, "BUILD=%s" % (tmp_path / "build")], cwd=REPO,
+                           env={**clean, **env}, capture_output=True, text=True, timeout=HANG)
         assert p.returncode == status, p.stderr
         return p.stdout, p.stderr
     return run
@@ -93,6 +93,14 @@ def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
 
     assert [compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -lone"), compiled(SHOWS="cc -ltwo"), compiled(SHOWS="cc -ltwo"),
             compiled(SHOWS="", SHOW_STATUS="1")] == [1, 0, 1, 0, 0]
+
+
+def test_script_under_make_is_told_more_than_it_asks(make, tmp_path):
+    """With -C make says which folder it enters, and so does each make that a script starts."""
+    (tmp_path / "more.mk").write_text("include Makefile\nscript:\n\t@sh -c 'make -s show-SMALL'\n")
+    said = make("-w", "-f", str(tmp_path / "more.mk"), "script")[0].splitlines()
+    assert [line for line in said if " directory '" not in line] == ["-Dalways_inline=unused"]
+    assert len(said) == 3
 
 
 def test_installing_builds_with_another_mpi(make, tmp_path):

@@ -1072,7 +1072,7 @@ def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
         #include <string.h>
         static char large[10 << 20];
         __attribute__((constructor)) static void touch(void) { memset(large, 1, sizeof large); }""")
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
     args = ["-l", 1, "-m", "16M", "-@", 2, heavy("long", 112)]
     (less, _), (used, went) = peak(args, tmp_path), peak(args, tmp_path, LD_PRELOAD=tmp_path / "large.so")
     assert went
