@@ -747,9 +747,9 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
 
 @pytest.mark.parametrize("form", ["bam", "sam"])
 def test_percentage_of_a_file_is_unknown(gen_bam, form):
-    """Large enough for a line or two of reading, and of a level that takes seconds to write."""
+    """Large enough for a line or two of reading. Writing takes longer, at any level."""
     path = gen_bam("--size", "60M" if SANITIZED else "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
-    said = on_terminal(["-@", 1, "-l", 7, path])
+    said = on_terminal(["-@", 1, "-l", 1, path])
     assert re.search(r"samtools sort: reading [0-9]+ %,.* left", said), said
     assert re.search(r"samtools sort: writing [0-9]+ %,.* left", said), said
 
