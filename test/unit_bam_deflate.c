@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include "codec/bam_deflate.h"
 #include "base/endian_io.h"
+#include "long_reads.h"
 #include "record_kinds.h"
 
 enum {
@@ -536,7 +537,8 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
             our_size += size;
             their_size += libdeflate_deflate_compress(theirs, in, n, expected, MAX);
         }
-        uint32_t most = effort == BAM_DEFLATE_DEFAULT && record_kinds[k].per_mille ? record_kinds[k].per_mille : per_mille;
+        bool own = effort == BAM_DEFLATE_DEFAULT && record_kinds[k].per_mille;
+        uint32_t most = own ? record_kinds[k].per_mille : per_mille;
         if (our_size * 1000 > their_size * (1000 + most))
             fail_msg("%s: %zu bytes, level %d has %zu", record_kinds[k].name, our_size, level, their_size);
     }
@@ -561,48 +563,11 @@ static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 
 /* ---- long reads ---- */
 
-/* One after the other, `bases` long at most and half of that at least, each of them `times` times; of two in turn they
- * overlap. Qualities are 40 in runs, or of 45 levels in none; then there is a tag of zeros and ones, as moves of
- * Nanopore reads are. Returns n bytes, the last record cut. */
-static uint8_t *make_long_reads(size_t n, uint32_t bases, uint32_t times, bool runs)
-{
-    enum { GENOME = RECORD_GENOME };
-    uint8_t *made = must_alloc(n + 4 * (size_t)bases + 1000), *genome = must_alloc(GENOME);
-    record_genome(genome);
-    size_t at = 0, size = 0;
-    for (uint32_t read = 0, pos = 0; at < n; read++, at += size) {
-        uint8_t *r = made + at;
-        if (read % times > 0) {
-            memcpy(r, r - size, size);
-            continue;
-        }
-        uint32_t len = bases - 2 * rnd(bases / 4), moves = runs ? 0 : len / 2;
-        pos = (pos + (read % 2 ? 2 * rnd(bases / 4) : rnd(GENOME / 2))) % (GENOME / 2);
-        memset(r, 0, 36);
-        store_le32(r + 8, pos);
-        r[12] = (uint8_t)(1 + sprintf((char *)r + 36, "m84/%u/ccs", rnd(99999999)));
-        store_le32(r + 20, len);
-        uint8_t *seq = r + 36 + r[12], *qual = seq + (len + 1) / 2, *tag = qual + len;
-        for (uint32_t i = 0; i < len; i++)
-            qual[i] = !runs ? (uint8_t)(1 + rnd(45)) : rnd(20) ? 40 : (uint8_t)(10 + rnd(30));
-        for (uint32_t i = 0; i < (len + 1) / 2; i++)
-            seq[i] = (uint8_t)(genome[pos + 2 * i] << 4 | (rnd(400) ? genome[pos + 2 * i + 1] : 1u << rnd(4)));
-        tag += sprintf((char *)tag, "NMC%cmvBc", 'x');
-        store_le32(tag, moves);
-        for (uint32_t i = 0; i < moves; i++)
-            tag[4 + i] = rnd(3) == 0;
-        size = (size_t)(tag + 4 + moves - r);
-        store_le32(r, (uint32_t)size - 4);
-    }
-    free(genome);
-    return made;
-}
-
 /* Ours, in thousandths of libdeflate's level: of blocks that begin with records, but where one is longer than that. */
 static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t times, bool runs)
 {
     enum { BYTES = 1500000, BLOCK = 65280 };
-    uint8_t *data = make_long_reads(BYTES, bases, times, runs), *expected = must_alloc(MAX);
+    uint8_t *data = make_long_reads(&seed, BYTES, bases, times, runs), *expected = must_alloc(MAX);
     struct libdeflate_compressor *theirs = libdeflate_alloc_compressor(level);
     MUST(theirs);
     size_t ours = 0, other_size = 0, from = 0, end = 4 + load_le32(data);
