@@ -128,7 +128,7 @@ MUTANTS = [
     ("codec/deflate_lazy.c", "same < pairs / QUALS_APART_RATE)", "true)", ["unit_deflate_lazy"], "size of small steps"),
     ("codec/deflate_lazy.c", "&& !(pairs && bases >= 32 &&", "&& !(false &&", ["unit_deflate_lazy"], "size of copies of 40 levels"),
     ("codec/deflate_lazy.c", "bases <= FEW_BASES && !pairs", "bases <= FEW_BASES", ["unit_deflate_lazy"], "speed of mates of 40 levels"),
-    ("codec/deflate_lazy.c", "if (t->quals_apart && p->at == FIRST", "if (false", ["unit_deflate_lazy"], "size of 40 levels"),
+    ("codec/deflate_lazy.c", "quals_apart && p->at == FIRST", "quals_apart && false", ["unit_deflate_lazy"], "size of 40 levels"),
     ("codec/deflate_lazy.c", "if (reads.in_turn)", "if (false)", ["unit_deflate_lazy"], "size of 40 levels in template order"),
     ("codec/deflate_noise.h", "q->cost[i + 1] + NOISE_LITERAL", "q->cost[i + 1]", ["unit_deflate_lazy"], "qualities at what costs least"),
     ("codec/deflate_noise.h", "(from = max_u32(from, p->anchor)) < to", "from < to", ["unit_deflate_lazy"], "none is matched twice"),
