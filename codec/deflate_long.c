@@ -4,11 +4,13 @@
  *
  *   SEQ     copies, found by samples: reads that overlap, other alignments of a read; the rest is literals
  *   QUAL    runs; in a copy of a read, that read's
+ *   moves   (of Nanopore reads, default level) greedily, as bits
  *   others  as the level matches any bytes: greedily, or lazily
  *
  * Records that are longer than a block are cut. Where one goes on from the block before, its SEQ is told by its bytes,
  * and its QUAL by the length of its SEQ. */
 #include "codec/deflate_greedy.h"
+#include "codec/deflate_moves.h"
 #include "codec/deflate_records.h"
 #include "codec/deflate_search.h"
 
@@ -40,7 +42,7 @@ enum {
     REST_BITS = 14,               /* 32 KiB */
     MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
 };
-_Static_assert(MAX_REGIONS + PARSE_MAX / UNIT <= MAX_SEGMENTS, "each ends a segment, and so may each unit");
+_Static_assert(PARSE_MAX / LEAST_FIELD + 1 <= MAX_SEGMENTS, "end_segment(), and the end of the block");
 _Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "positions are two bytes");
 
 enum kind { OTHERS, BASES, QUALS };
@@ -135,21 +137,27 @@ static void find_by_bytes(struct regions *r, const uint8_t *in, uint32_t n)
 }
 
 /* Bytes in [0, n) that may have codes of their own. */
-static uint32_t find_regions(struct regions *r, const uint8_t *in, uint32_t n)
+static uint32_t find_regions(struct regions *r, const struct parse *p, bool fast)
 {
-    uint32_t bytes = 0;
-    if (!find_by_fields(r, in, n))
-        find_by_bytes(r, in, n);
-    for (uint32_t i = 0; i < r->n; i++)
-        bytes += r->of[i].kind != OTHERS ? r->of[i].end - region_begin(r, i) : 0;
+    uint32_t bytes = 0, n = p->n;
+    if (!find_by_fields(r, p->in, n))
+        find_by_bytes(r, p->in, n);
     add_region(r, n, n, OTHERS);
     r->of[r->n - 1].end = n;
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t from = region_begin(r, i), to = r->of[i].end;
+        bytes += r->of[i].kind != OTHERS ? to - from : fast ? 0 : count_moves(p, from, to);
+    }
     return bytes;
 }
 
-/* All before `to` that is no part of a match becomes literals, and the segment ends. */
-INLINE void end_segment(struct deflate_parse *d, struct parse *p, uint32_t to)
+/* All before `to` that is no part of a match becomes literals, and the segment ends, unless it is short. *mark: where
+ * the last one ended. */
+INLINE void end_segment(struct deflate_parse *d, struct parse *p, uint32_t *mark, uint32_t to)
 {
+    if (to - *mark < LEAST_FIELD)
+        return;
+    *mark = to;
     to = min_u32(to, p->last);
     if (to > p->anchor) {
         d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)(to - p->anchor)};
@@ -293,7 +301,7 @@ INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, 
 }
 
 INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, uint32_t dist,
-                        bool fast, agree64_fn *agree)
+                        uint32_t *mark, bool fast, agree64_fn *agree)
 {
     to = min_u32(to, p->last);
     if (dist - 1 < min_u32(from, MAX_DIST) && from < to && (~same_window(p, from, dist, agree) & below(WINDOW)) == 0) {
@@ -304,7 +312,7 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from,
         end = fast || to - from < UNIT + UNIT / 2 ? to : from + UNIT;
         match_runs(d, p, from, end, are_cheap(p->in + from, end - from), agree);
         if (end < to)
-            end_segment(d, p, end);
+            end_segment(d, p, mark, end);
     }
 }
 
@@ -315,8 +323,7 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     const struct greedy greedy = {
         .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
     };
-    /* Moves of Nanopore reads need the older four positions and two steps: else up to 1.001 of libdeflate's level 7. */
-    const struct tuning lazy = {.dense_len = 32, .deep = true, .wide = true, .two_steps = true};
+    const struct tuning lazy = {.dense_len = 32};
     if (!fast) {
         match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
         return;
@@ -325,28 +332,45 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     parse_greedy(d, p, min_u32(to, p->last), &greedy, true);
 }
 
+/* The default level, where there may be moves. */
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *moves, uint32_t from, uint32_t to,
+                       uint32_t *mark, agree64_fn *agree)
+{
+    for (uint32_t at, end; from < to; from = end) {
+        at = find_moves(p, from, to, &end, agree);
+        if (at > from)
+            match_others(d, p, from, at, false);
+        if (end == at)
+            break;
+        end_segment(d, p, mark, at);
+        match_moves(d, p, moves, at, end, agree);
+        end_segment(d, p, mark, end);
+    }
+}
+
 INLINE void parse_regions(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast,
                           agree64_fn *agree)
 {
     struct copies copies = {{0}, 0};
+    struct moves moves;
     uint32_t from = 0, mark = 0, dist = 0;
     if (fast)
         memset(d->fast_head, 0, 2 << REST_BITS);
     else
-        lazy_begin(d, true);
+        lazy_begin(d, false);
+    moves.begun = false;
     for (uint32_t i = 0; i < r->n; from = r->of[i++].end) {
         uint32_t to = r->of[i].end;
-        if (from - mark >= LEAST_FIELD) {
-            end_segment(d, p, from);
-            mark = from;
-        }
+        end_segment(d, p, &mark, from);
         if (r->of[i].kind == BASES) {
             struct copy last = match_bases(d, p, &copies, from, to);
             dist = quals_distance(r, i, &last);
         } else if (r->of[i].kind == QUALS) {
-            match_quals(d, p, from, to, dist, fast, agree);
-        } else {
+            match_quals(d, p, from, to, dist, &mark, fast, agree);
+        } else if (fast) {
             match_others(d, p, from, to, fast);
+        } else {
+            match_tags(d, p, &moves, from, to, &mark, agree);
         }
     }
 }
@@ -366,7 +390,7 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
     struct regions r = {.n = 0};
     if (find_fields(p->in, p->n, 0, &first) && first.end < LONG_RECORD)
         return false;
-    if (find_regions(&r, p->in, p->n) < p->n / LEAST_OF)
+    if (find_regions(&r, p, fast) < p->n / LEAST_OF)
         return false;
     if (!fast && have_few_levels(&r, p->in))
         return false;

@@ -18,6 +18,7 @@ enum kind_tags {
     TAGS_METHYL = 8,              /* XM, XR, XG */
     TAGS_ML = 16,                 /* base modifications, a byte each */
     TAGS_UMI = 32,                /* RX, the end of the name */
+    TAGS_MOVES = 64,              /* mv, two for a base */
 };
 
 struct record_kind {
@@ -77,6 +78,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "varied", .len = 200, .levels = 8, .step = 10, .tags = TAGS_ALIGNER, .varied = true, .per_mille = 20},
     {.name = "HiFi", .len = 5000, .levels = 8, .step = 300, .tags = TAGS_ALIGNER | TAGS_ML, .varied = true},
     {.name = "nanopore", .len = 3000, .levels = 40, .step = 300, .tags = TAGS_ML, .varied = true},
+    {.name = "nanopore, moves", .len = 6000, .levels = 40, .step = 300, .tags = TAGS_MOVES, .varied = true},
     {.name = "nanopore, short, no tags", .len = 900, .levels = 40, .varied = true},
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
     {.name = "36 bases of few places", .len = 36, .levels = 40, .places = 40, .tags = TAGS_ALIGNER},
@@ -193,6 +195,14 @@ static uint8_t *put_tags(struct record_maker *m, uint8_t *to, const char *name, 
         for (uint32_t i = 0; i < n; i++)
             to[8 + i] = (uint8_t)(record_rnd(m, 3) ? record_rnd(m, 20) : 255 - record_rnd(m, 60));
         to += 8 + n;
+    }
+    if (tags & TAGS_MOVES) {
+        memcpy(to, "mvBc", 4);
+        store_le32(to + 4, 1 + 2 * len);
+        to[8] = 5;
+        for (uint32_t i = 0; i < 2 * len; i++)
+            to[9 + i] = record_rnd(m, 20) < 9;
+        to += 9 + 2 * len;
     }
     return to;
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder: moves of Nanopore reads (the tag mv), bytes that are 0 or 1. Each becomes a bit, so that one
+ * comparison of words tells how long a match is. Matches follow each other greedily: what a lazy search gains in length
+ * it loses by literals, since without them their codes are short. */
+#ifndef DEFLATE_MOVES_H
+#define DEFLATE_MOVES_H
+
+#include "codec/deflate_records.h"
+
+enum {
+    LEAST_MOVES = 512,            /* in a row */
+    MOVES_KEY = 13,               /* bits at the beginning of a match; 64 KiB. 12 are 0.35 % larger, 14 are 0.1 % */
+    MOVES_WORD = 56,              /* bits of any position that one load gives */
+};
+
+struct moves {
+    bool begun;
+    uint64_t head[1 << MOVES_KEY];                 /* the last four positions with the same bits, the newest lowest */
+    uint8_t bits[PARSE_MAX / 8 + 1 + 2 * 8];       /* by position */
+};
+
+static const uint8_t moves_zeros[64] = {0}, moves_ones[64] = {[0 ... 63] = 1};
+
+/* Which of the 64 bytes from x on are 0 or 1; those behind the input are not. There are 64 bytes. */
+INLINE uint64_t are_moves(const struct parse *p, uint32_t x, agree64_fn *agree)
+{
+    uint32_t at = min_u32(x, p->n - 64);
+    return (agree(p->in + at, moves_zeros) | agree(p->in + at, moves_ones)) >> (x - at);
+}
+
+/* The next LEAST_MOVES or more in [x, to): returns where they begin, *end where they end. If there are none, both are
+ * `to`. */
+INLINE uint32_t find_moves(const struct parse *p, uint32_t x, uint32_t to, uint32_t *end, agree64_fn *agree)
+{
+    while (x + LEAST_MOVES <= to) {
+        uint32_t at = x + LEAST_MOVES;             /* [at, x + LEAST_MOVES) are moves */
+        uint64_t others = 0;
+        while (others == 0 && at > x)
+            others = ~are_moves(p, at -= 64, agree);
+        if (others) {
+            x = at + 64 - (uint32_t)__builtin_clzll(others);
+            continue;
+        }
+        for (at = x + LEAST_MOVES; at < to && (others = ~are_moves(p, at, agree)) == 0;)
+            at += 64;
+        *end = min_u32(to, others ? at + (uint32_t)__builtin_ctzll(others) : at);
+        return x;
+    }
+    return *end = to;
+}
+_Static_assert(LEAST_MOVES % 64 == 0, "find_moves()");
+
+INLINE uint32_t count_moves(const struct parse *p, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    for (uint32_t end; from < to; from = end) {
+        uint32_t at = find_moves(p, from, to, &end, agree64);
+        n += end - at;
+    }
+    return n;
+}
+
+INLINE uint64_t moves_bits(const struct moves *m, uint32_t x) { return load_le64(m->bits + x / 8) >> (x & 7); }
+INLINE uint64_t *moves_slot(struct moves *m, uint64_t bits) { return &m->head[bits & ((1 << MOVES_KEY) - 1)]; }
+
+/* The length of the longest match of [x, end), to *cand where it is found. 0: there is none. */
+INLINE uint32_t find_match_of_moves(struct moves *m, const struct parse *p, uint32_t x, uint32_t end, uint32_t *cand)
+{
+    uint64_t here = moves_bits(m, x), cands = *moves_slot(m, here);
+    uint32_t best = 0, limit = min_u32(end - x, MAX_MATCH), seen = min_u32(limit, MOVES_WORD);
+    UNROLL(4)
+    for (uint32_t k = 0; k < 4; k++) {             /* best: the length << 16 | where */
+        uint32_t there = cands >> 16 * k & 0xffff, near = x - there - (MAX_DIST + 1), some = FIRST - 1 - there;
+        uint64_t differ = (moves_bits(m, there) ^ here) | 1ull << seen;
+        uint32_t score = (uint32_t)__builtin_ctzll(differ) << 16 | there;
+        best = max_u32(best, score & (uint32_t)((int32_t)(near & some) >> 31));
+    }
+    *cand = best & 0xffff;
+    return best >> 16 < MOVES_WORD ? best >> 16 : extend(p->in + x, p->in + *cand, MOVES_WORD, limit);
+}
+
+INLINE void begin_moves(struct moves *m, const struct parse *p, uint32_t from, uint32_t to, agree64_fn *agree)
+{
+    if (!m->begun) {
+        memset(m->head, 0, sizeof m->head);
+        memset(m->bits, 0, 8);                     /* what an empty slot is compared with */
+    }
+    m->begun = true;
+    uint32_t x = from & ~63u;
+    for (; x < to; x += 64) {
+        uint32_t at = min_u32(x, p->n - 64);
+        store_le64(m->bits + x / 8, agree(p->in + at, moves_ones) >> (x - at));
+    }
+    store_le64(m->bits + x / 8, 0);                /* what is loaded behind the end */
+}
+
+/* [from, to), LEAST_MOVES and more. */
+INLINE void match_moves(struct deflate_parse *d, struct parse *p, struct moves *m, uint32_t from, uint32_t to,
+                        agree64_fn *agree)
+{
+    uint32_t x = max_u32(max_u32(from, p->anchor), FIRST), known = x, end = min_u32(to, p->last);
+    begin_moves(m, p, from, to, agree);
+    for (uint32_t cand; x < end;) {
+        /* Only what has moves behind it: all bits of a candidate are some. */
+        for (uint32_t until = min_u32(x, to - MOVES_WORD); known < until; known++) {
+            uint64_t *slot = moves_slot(m, moves_bits(m, known));
+            *slot = *slot << 16 | known;
+        }
+        uint32_t len = find_match_of_moves(m, p, x, to, &cand);
+        if (len >= MIN_MATCH) {
+            put_seq(d, p->in + p->anchor, x - p->anchor, len, x - cand);
+            p->anchor = x + len;
+        }
+        x += max_u32(len, 1);
+    }
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Moves of Nanopore reads, zeros and ones: they come back, and take no more than libdeflate makes of them. */
+#include "unit.h"
+#include <libdeflate.h>
+#include "codec/bam_deflate.h"
+
+enum { MAX = BAM_DEFLATE_MAX, STORED = 5, MAX_DIST = 32768 };
+
+static uint8_t in[MAX], out[MAX + STORED], other[MAX + STORED], back[MAX];
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t below) { return unit_below(&seed, below); }
+
+static void make_moves(uint8_t *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = rnd(20) < 9;
+}
+
+/* By the default level, of memory that ends behind in[n - 1]; with and without what the CPU has. */
+static size_t round_trip(size_t n)
+{
+    uint8_t *exact = must_alloc(n);
+    size_t size = 0;
+    memcpy(exact, in, n);
+    for (int portable = 0; portable < 2; portable++) {
+        struct bam_deflate *d = bam_deflate_new(BAM_DEFLATE_DEFAULT, portable);
+        struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+        MUST(d && inflater);
+        uint8_t *to = portable ? other : out;
+        size = bam_deflate(d, exact, n, to, n + STORED);
+        assert_int_equal(libdeflate_deflate_decompress(inflater, to, size, back, n, NULL), LIBDEFLATE_SUCCESS);
+        assert_memory_equal(back, in, n);
+        libdeflate_free_decompressor(inflater);
+        free(d);
+    }
+    assert_memory_equal(out, other, size);
+    free(exact);
+    return size;
+}
+
+static void test_moves_alone_are_smaller_than_at_level_7(void **state)
+{
+    (void)state;
+    struct libdeflate_compressor *theirs = libdeflate_alloc_compressor(7);
+    MUST(theirs);
+    seed = 1;
+    for (size_t n = MAX; n > MAX / 2; n -= 9973) {
+        make_moves(in, n);
+        size_t most = libdeflate_deflate_compress(theirs, in, n, other, sizeof other) * 999 / 1000;
+        assert_in_range(round_trip(n), 1, most);
+    }
+    libdeflate_free_compressor(theirs);
+}
+
+static void test_any_number_of_moves_comes_back(void **state)
+{
+    (void)state;
+    seed = 2;
+    for (size_t n = 500; n < 1200; n += n < 660 ? 1 : 37) {
+        make_moves(in, n);
+        round_trip(n);
+    }
+}
+
+/* Other bytes anywhere in between, so that moves are few or many in a row. */
+static void test_moves_between_others_come_back(void **state)
+{
+    (void)state;
+    seed = 3;
+    for (uint32_t row = 400; row < 20000; row += row / 4) {
+        make_moves(in, MAX);
+        for (size_t i = rnd(row); i < MAX; i += 1 + rnd(row))
+            for (size_t k = i, end = i + 1 + rnd(row); k < MAX && k < end && row % 2; k++)
+                in[k] = (uint8_t)rnd(256);
+        for (size_t i = rnd(row); i < MAX; i += 1 + rnd(2 * row))
+            in[i] = (uint8_t)rnd(256);
+        round_trip(MAX);
+    }
+}
+
+/* As many segments as there can be. */
+static void test_shortest_rows_of_moves_come_back(void **state)
+{
+    (void)state;
+    seed = 4;
+    for (size_t others = 1; others <= 513; others += 256) {
+        make_moves(in, MAX);
+        for (size_t i = 0; i < MAX; i++)
+            if (i % (512 + others) >= 512)
+                in[i] = (uint8_t)(2 + rnd(254));
+        round_trip(MAX);
+    }
+}
+
+/* The same moves, as far apart as a match may be and further; long runs of zeros between them. */
+static void test_moves_repeat_at_the_edge_of_the_window(void **state)
+{
+    (void)state;
+    enum { REPEAT = 700 };
+    size_t size[2];
+    for (size_t dist = MAX_DIST - 1; dist <= MAX_DIST + 2; dist++) {
+        seed = 5;
+        make_moves(in, 200 + dist + REPEAT);
+        size_t n = 200 + dist + REPEAT, without = round_trip(n);
+        memmove(in + 200 + dist, in + 200, REPEAT);
+        size[dist > MAX_DIST] = round_trip(n);
+        if (dist <= MAX_DIST)
+            assert_true(size[0] + 40 < without);
+        else
+            assert_true(size[1] + 20 > without);
+        memset(in + 1000, 0, 20000);
+        round_trip(n);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moves_alone_are_smaller_than_at_level_7),
+        cmocka_unit_test(test_any_number_of_moves_comes_back),
+        cmocka_unit_test(test_moves_between_others_come_back),
+        cmocka_unit_test(test_shortest_rows_of_moves_come_back),
+        cmocka_unit_test(test_moves_repeat_at_the_edge_of_the_window),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
