@@ -8,7 +8,7 @@
  *   others  as the level matches any bytes: greedily, or lazily
  *
  * Records that are longer than a block are cut. Where one goes on from the block before, its SEQ is told by its bytes,
- * and its QUAL by the length of its SEQ. */
+ * its QUAL by the length of its SEQ, or by its bytes where the SEQ is in a block before. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_moves.h"
 #include "codec/deflate_records.h"
@@ -38,6 +38,10 @@ enum {
      * as long (HiFi: 1 to 2 % smaller). */
     CHEAP_PAIRS = 5,
     FEW_LEVELS = 4,
+    MAX_QUAL = 93,                /* SAM specification section 1.4 */
+    LOW_QUALS = 16,               /* one in so many is below the characters of text */
+    REPEATS_IN = 16384, REPEAT_BITS = 10,
+    REPEATED = 64,                /* one eight in so many was there before */
 
     REST_BITS = 14,               /* 32 KiB */
     MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
@@ -112,10 +116,44 @@ static bool is_cell_of_bases(const uint8_t *in)
     return __builtin_popcountll(values) >= CELL_VALUES;
 }
 
+/* Do many bytes come again, in eights that are no run? A hash takes one position in 16. */
+static bool has_repeats(const uint8_t *in, uint32_t n)
+{
+    uint16_t last[1 << REPEAT_BITS] = {0};
+    uint32_t taken = 0, same = 0;
+    for (uint32_t x = 0; x + 8 <= n; x++) {
+        uint64_t v = load_le64(in + x);
+        uint32_t h = hash(v, HASH_FACTOR(8), REPEAT_BITS + 4);
+        if (h % 16 || v >> 8 == v << 8 >> 8)
+            continue;
+        same += x > 0 && load_le64(in + last[h / 16]) == v;
+        last[h / 16] = (uint16_t)x;
+        taken++;
+    }
+    return same * REPEATED >= taken;
+}
+
+/* How many qualities a block begins with, if they are half of it: fewer are smaller among other bytes. Text has no
+ * bytes as low as most of them but white space; numbers and moves have many zeros. */
+static uint32_t count_quals(const uint8_t *in, uint32_t n)
+{
+    uint32_t end = 0, high = 0, low = 0, least = 0;
+    for (; end + CELL <= n && high == 0; end += CELL)
+        for (uint32_t i = 0; i < CELL; i++)
+            high |= in[end + i] > MAX_QUAL;
+    end -= high ? CELL : 0;
+    for (uint32_t i = 0; i < end; i += QUAL_SAMPLES) {
+        low += in[i] > 1 && in[i] < ' ' && in[i] != '\t' && in[i] != '\n' && in[i] != '\r';
+        least += in[i] <= 1;
+    }
+    bool quals = end >= n / 2 && low * LOW_QUALS >= end / QUAL_SAMPLES && least <= low;
+    return quals && !has_repeats(in, min_u32(end, REPEATS_IN)) ? end : 0;
+}
+
 /* By their bytes. */
 static void find_by_bytes(struct regions *r, const uint8_t *in, uint32_t n)
 {
-    uint32_t quals = 0;           /* where those of the last SEQ end at the earliest */
+    uint32_t quals = count_quals(in, n);           /* where those of the last SEQ end at the earliest */
     for (uint32_t x = 0; x + CELL <= n; x += CELL) {
         if (!is_cell_of_bases(in + x))
             continue;

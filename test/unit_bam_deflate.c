@@ -333,7 +333,7 @@ static void test_every_edge_of_the_window_comes_back(void **state)
             in[start + dist + k] = in[start + k];
         round_trip(n);
         for (size_t k = 0; k < n; k++)         /* nothing but one far repetition: within the window it is found */
-            in[k] = (uint8_t)rnd(64);
+            in[k] = (uint8_t)rnd(128);
         size_t without = round_trip(n);
         if (dist < REPEAT || dist > MAX_DIST)
             continue;

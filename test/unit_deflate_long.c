@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves of Nanopore reads, zeros and ones: they come back, and take no more than libdeflate makes of them. */
+/* Moves of Nanopore reads, zeros and ones: they come back, and take no more than libdeflate makes of them. Blocks of
+ * QUAL alone, and what must not be taken for such. */
 #include "unit.h"
 #include <libdeflate.h>
 #include "codec/bam_deflate.h"
@@ -114,6 +115,40 @@ static void test_moves_repeat_at_the_edge_of_the_window(void **state)
     }
 }
 
+static void make_bytes(uint8_t *to, size_t n, uint8_t first, uint32_t values)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(first + rnd(values));
+}
+
+/* So that they take no longer than where their record begins in the block: a copy that is rare is not found. */
+static void test_qualities_alone_become_literals(void **state)
+{
+    (void)state;
+    seed = 6;
+    make_bytes(in, MAX, 1, 64);
+    memcpy(in + 2500, in + 1000, 150);
+    assert_in_range(round_trip(MAX), MAX * 6 / 8 + 100, MAX * 6 / 8 + 300);
+    make_bytes(in + MAX / 3 * 2, MAX / 3, 'a', 20);            /* tags */
+    round_trip(MAX);
+}
+
+static void test_text_and_repeats_are_no_qualities(void **state)
+{
+    (void)state;
+    enum { FAR = 30000, PERIOD = 3000 };
+    seed = 7;
+    make_bytes(in, FAR, 'A', 26);
+    for (size_t i = 70; i < FAR; i += 71)
+        in[i] = '\n';
+    memcpy(in + FAR, in, FAR);
+    assert_in_range(round_trip(2 * FAR), 1, FAR * 5 / 8 + 2000);
+    make_bytes(in, PERIOD, 2, 60);
+    for (size_t i = PERIOD; i < MAX; i++)
+        in[i] = in[i - PERIOD];
+    assert_in_range(round_trip(MAX), 1, PERIOD + 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +157,8 @@ int main(void)
         cmocka_unit_test(test_moves_between_others_come_back),
         cmocka_unit_test(test_shortest_rows_of_moves_come_back),
         cmocka_unit_test(test_moves_repeat_at_the_edge_of_the_window),
+        cmocka_unit_test(test_qualities_alone_become_literals),
+        cmocka_unit_test(test_text_and_repeats_are_no_qualities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
