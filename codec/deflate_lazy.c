@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The default level where the fields of records do not tell: any bytes lazily. A block in which this would give up too
- * much goes to deflate_deep.c, which a trial tells. */
+/* The default level where the fields of records do not tell: any bytes lazily. Of records with qualities of 40 levels
+ * SEQ goes by position (deflate_records.h) and QUAL on its own (deflate_noise.h). A block in which this would give up
+ * too much goes to deflate_deep.c, which a trial tells. */
 #include "codec/deflate_noise.h"
 #include "codec/deflate_search.h"
 
@@ -38,9 +39,10 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
     return t;
 }
 
-/* 40 levels. The shorter the reads, the more there is to choose from: of 100 bases that overlap a second step is worth
- * 0.6 %, the older four positions 0.8 %, both 1.2 % and 16 % of the speed; of 150 bases a second step 0.5 % and 7 %.
- * Where a pair lies side by side the older four are not needed. */
+/* 40 levels. Qualities are matched apart, but for copies side by side, whose long matches the lazy search finds. The
+ * shorter the reads, the more there is to choose from: of 100 bases that overlap a second step is worth 0.6 %, the older
+ * four positions 0.8 %, both 1.2 % and 16 % of the speed; of 150 bases a second step 0.5 % and 7 %. Where a pair lies
+ * side by side the older four are not needed. */
 static struct tuning tune_noisy(const uint8_t *in, uint32_t n, bool quals_apart)
 {
     struct fields f = {0}, next = {0};
@@ -168,67 +170,64 @@ static bool give_up(const struct deflate_parse *d, struct tuning *t)
     return true;
 }
 
-/* Returns false where the block shall go to deflate_deep() from its beginning, with *t. */
-INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, struct tuning *t)
+/* Returns false where the block shall go to deflate_deep() from its beginning, with *deep, which begins as *t. */
+INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
-    const struct tuning tuning = *t;
-    const bool on_trial = p->at < SEGMENT && !is_often_same(&tuning);
+    const bool on_trial = p->at < SEGMENT && !is_often_same(t);
     for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
-        parse_lazy(d, p, min_u32(end, p->last), &tuning);
+        parse_lazy(d, p, min_u32(end, p->last), t);
         put_mark(d);
-        if (on_trial && end == TRIAL * SEGMENT && give_up(d, t))
+        if (on_trial && end == TRIAL * SEGMENT && give_up(d, deep))
             return false;
     }
     return true;
 }
 
 /* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
-INLINE bool parse_records(struct deflate_parse *d, struct parse *p, struct tuning *t)
+INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
     static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
-    const struct tuning tuning = *t;
     struct reads reads = {0};
     struct noise quals;
     struct fields f;
     memset(&quals, 0, sizeof quals);
     for (uint32_t at = 0, end = SEGMENT; p->at < p->last && find_fields(p->in, p->n, at, &f); at = f.end) {
-        match_lazily(d, p, p->at, f.seq, &tuning);
+        match_lazily(d, p, p->at, f.seq, t);
         if (reads.in_turn)         /* template order: at one of the two places reads are in no order */
-            match_lazily(d, p, f.seq, f.qual, &tuning);
+            match_lazily(d, p, f.seq, f.qual, t);
         else
             match_seq(d, p, &reads, &f, effort, agree64);
         match_noise(&quals, d, p, f.qual, f.tags);
-        match_lazily(d, p, f.tags, f.end, &tuning);
+        match_lazily(d, p, f.tags, f.end, t);
         p->at = max_u32(f.end, p->anchor);
         if (p->at < end)
             continue;
         put_mark(d);
         end = p->at + SEGMENT;
-        if (d->n_segments == TRIAL && give_up(d, t))
+        if (d->n_segments == TRIAL && give_up(d, deep))
             return false;
     }
     return true;
 }
 
-INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t)
+/* Compiled for both values of `wide`: a table of the newer positions alone is up to 16 % faster (40 levels, long reads).
+ * The copy of *t tells the compiler that neither value changes. */
+INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide)
 {
-    lazy_begin(d, t->wide);
+    t->wide = t->deep = wide;
+    struct tuning tuning = *t;
+    tuning.wide = tuning.deep = wide;
+    lazy_begin(d, wide);
     for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
-        lazy_insert(d, p->in, i, t->wide);
-    if (t->quals_apart && p->at == FIRST && !parse_records(d, p, t))
+        lazy_insert(d, p->in, i, wide);
+    if (tuning.quals_apart && p->at == FIRST && !parse_records(d, p, &tuning, t))
         return false;
-    return parse_segments(d, p, t);
+    return parse_segments(d, p, &tuning, t);
 }
 
-/* Twice, since a table of the newer positions alone is up to 16 % faster: 40 levels, long reads. */
 INLINE bool parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
-    if (t->deep) {
-        t->deep = t->wide = true;
-        return parse(d, p, t);
-    }
-    t->deep = t->wide = false;
-    return parse(d, p, t);
+    return t->deep ? parse(d, p, t, true) : parse(d, p, t, false);
 }
 
 static bool parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t) { return parse_any(d, p, t); }
