@@ -39,9 +39,9 @@ enum {
     /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
      * do not show how qualities come that cost next to nothing. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
-    /* After so many bytes it is seen whether strangers whose qualities are not in runs have bases in common after all:
-     * then names and SEQ by fields are up to 5 % larger than greedily. */
-    SEQ_TRIAL = 4 * SEGMENT,
+    /* One byte in so many of heads and names is a literal, or more, in the trial of strangers without mates: HiSeq by
+     * coordinate has one in 3 or 4, by name one in 7. */
+    MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
@@ -263,6 +263,13 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
 INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
+/* Do strangers whose qualities are not in runs have bases in common after all, or come with no mates (a deep file by
+ * coordinate, whose like ones lie far apart)? Then fields are up to 5 % larger. */
+INLINE bool is_known_from_afar(const struct history *h)
+{
+    return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
+}
+
 /* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next to
  * nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
  * earlier one, and SEQ of which much is left though it is known. Of strangers a twentieth that is known is enough: RNA
@@ -351,7 +358,7 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
             begin_anew(d, p);
             return rest;
         }
-        if (noisy && !alike && at < SEQ_TRIAL && f.end >= SEQ_TRIAL && !is_seq_left(&h.reads, 12, 13))
+        if (noisy && !alike && at < TRIAL && f.end >= TRIAL && is_known_from_afar(&h))
             return go_on(p, GREEDY_ANY);
     }
     return go_on(p, GREEDY_HARD);

@@ -118,6 +118,7 @@ MUTANTS = [
     ("codec/deflate_fast.c", "rest == GREEDY_ANY && has_quals_in_steps(p)", "0", ["unit_bam_deflate"], "beside long tags, too"),
     ("codec/deflate_fast.c", "&& !has_quals_in_steps(p)", "&& true", ["unit_bam_deflate"], "size of small steps"),
     ("codec/deflate_fast.c", "same * NOISY_PAIRS >= 2 * reads * reads &&", "true &&", ["unit_bam_deflate"], "size of 40 levels"),
+    ("codec/deflate_fast.c", "h->head.lits * MANY_HEAD_LITERALS > h->head.bytes", "0", ["unit_bam_deflate"], "of like records far apart"),
     ("codec/deflate_fields.c", "? HEAD_OF_AMPLICONS : HEAD_OF_FEW)", "? HEAD_OF_FEW : HEAD_OF_FEW)", ["unit_bam_deflate"], "size of amplicons"),
     ("codec/deflate_fields.c", "head >= HEAD_MUCH ||", "0 ||", ["unit_bam_deflate"], "size of 75 bases"),
     ("codec/deflate_fields.c", "(head >= HEAD_BESIDE_CHEAP &&", "(0 &&", ["unit_bam_deflate"], "of 100 bases whose qualities cost little"),

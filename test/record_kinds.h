@@ -86,6 +86,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "UMIs in names", .len = 151, .levels = 4, .stay = 60, .step = 4, .tags = TAGS_ALIGNER | TAGS_UMI, .per_mille = 20},
     {.name = "spliced, long runs, by name", .len = 151, .levels = 4, .stay = 60, .places = 60, .tags = TAGS_ALIGNER, .spliced = true, .mates = true},
     {.name = "bisulfite, small steps", .len = 76, .levels = 40, .stay = 1, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL},
+    {.name = "12 levels, far apart", .len = 101, .levels = 12, .places = 130, .tags = TAGS_ALIGNER},
 };
 
 enum { RECORD_GENOME = 1 << 22, RECORD_LONGEST = 1 << 15 };
