@@ -39,15 +39,17 @@ struct bench_options {
     size_t max;                  /* -m, bytes of each file */
     int rounds;                  /* -r */
     const char *codecs, *units;  /* -c, -u */
+    int every;                   /* -e: of so many blocks one is measured */
 };
 
-/* Sets those that are given, -u only if there is a default; files begin at optind. */
+/* Sets those that are given, -e and -u only if there is a default; files begin at optind. */
 static inline void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
-    for (int opt; (opt = getopt(argc, argv, o->units ? "m:r:c:u:" : "m:r:c:")) != -1;)
+    for (int opt; (opt = getopt(argc, argv, o->units ? "m:r:c:u:" : o->every ? "m:r:c:e:" : "m:r:c:")) != -1;)
         switch (opt) {
         case 'm': o->max = strtoul(optarg, NULL, 10) << 20; break;
         case 'r': o->rounds = atoi(optarg); break;
+        case 'e': o->every = atoi(optarg) > 0 ? atoi(optarg) : 1; break;
         case 'c': o->codecs = optarg; break;
         case 'u': o->units = optarg; break;
         default: die("the options are at the top of its source");

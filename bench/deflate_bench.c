@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* bam_deflate against libdeflate: speed on one thread and size, on the blocks `sort` would write.
  *
- *   make build/deflate_bench && build/deflate_bench [-m MB] [-r ROUNDS] [-c CODECS] sorted.bam...
+ *   make build/deflate_bench && build/deflate_bench [-m MB] [-r ROUNDS] [-c CODECS] [-e EVERY] sorted.bam...
  *
  * CODECS: letters out of 1 2 3 5 6 7 (libdeflate's levels), f (ours, fast), d (ours, default).
+ * Of EVERY blocks one is deflated (1: all of them).
  * Codecs take turns block by block; each block counts with its best round, so that what
  * else the machine does drops out. Every output is inflated once and compared. */
 #include <stdbool.h>
@@ -77,7 +78,7 @@ static void bench_file(const char *path, struct codec *codec, const bool *wanted
         codec[i].size = 0, codec[i].seconds = 0;
     for (int r = 0; r < o->rounds; r++)
         for (int i = 0; i < N_CODECS; i++)
-            for (size_t k = 0; wanted[i] && k < b.n; k++) {
+            for (size_t k = 0; wanted[i] && k < b.n; k += (size_t)o->every) {
                 const uint8_t *in = b.data + b.start[k];
                 size_t n = b.start[k + 1] - b.start[k];
                 double t = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -90,11 +91,13 @@ static void bench_file(const char *path, struct codec *codec, const bool *wanted
                 if (r == 0 || t < best[k * N_CODECS + (size_t)i])
                     best[k * N_CODECS + (size_t)i] = t;
             }
-    uint64_t total = b.start[b.n];
+    uint64_t total = 0;
+    for (size_t k = 0; k < b.n; k += (size_t)o->every)
+        total += b.start[k + 1] - b.start[k];
     for (int i = 0; i < N_CODECS; i++) {
         if (!wanted[i])
             continue;
-        for (size_t k = 0; k < b.n; k++)
+        for (size_t k = 0; k < b.n; k += (size_t)o->every)
             codec[i].seconds += best[k * N_CODECS + (size_t)i];
         const char *base = strrchr(path, '/');
         printf("%-14.14s %c %8.1f MB/s  ratio %6.3f", base ? base + 1 : path, codec_name[i],
@@ -112,7 +115,7 @@ static void bench_file(const char *path, struct codec *codec, const bool *wanted
 
 int main(int argc, char **argv)
 {
-    struct bench_options o = {12u << 20, 5, codec_name, NULL};
+    struct bench_options o = {12u << 20, 5, codec_name, NULL, 1};
     bench_options_parse(&o, argc, argv);
     struct codec codec[N_CODECS] = {0};
     bool wanted[N_CODECS];

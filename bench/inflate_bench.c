@@ -151,7 +151,7 @@ static void bench_file(const char *path, struct codecs *c, const struct bench_op
 
 int main(int argc, char **argv)
 {
-    struct bench_options o = {12u << 20, 5, codec_name, NULL};
+    struct bench_options o = {12u << 20, 5, codec_name, NULL, 0};
     bench_options_parse(&o, argc, argv);
     if (strspn(o.codecs, codec_name) != strlen(o.codecs) || strlen(o.codecs) > N_CODECS)
         die("no such codec");

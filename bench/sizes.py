@@ -25,6 +25,8 @@ BUILD = Path(os.environ.get("BUILD", ROOT / "build"))
 ORDERS = {"coordinate": [], "name": ["-n"], "template": ["--template-coordinate"]}
 LEVELS = {"-l 1": ("f", "1", 1.01), "default": ("d", "7", 1.016)}    # ours, theirs, promised
 COVERAGES = (1, 5, 30, 100)
+DEEP = ("NA12878.chr22.s", "NA12878_S1.chr20.10_10p1mb", "test.rna.paired_end.sorted.chr6")
+DEEP_MEGABYTES = 200                                                # where like records lie far apart
 OTHERS = {"binned, 2 % errors": ["--error", 0.02], "full, 2 % errors": ["--qual", "full", "--error", 0.02],
           "binned, MM/ML": ["--mods"], "long, MM/ML": ["--long", "--mods"],
           "binned, 50 bases, few places": ["--ties", "--read-len", 50],
@@ -45,6 +47,9 @@ def inputs(files, megabytes, seed):
         yield f"{Path(path).stem}, grown", [*size, "--grow", path, "--seed", 1], None
     if files:
         return
+    for stem in DEEP:
+        yield (f"{stem}, grown to {DEEP_MEGABYTES} MB", [*size, "--size", f"{DEEP_MEGABYTES}M", "--grow",
+                                                         ROOT / f"../shared/real/{stem}.bam", "--seed", 1], None)
     first = seed
     for qual in ("binned", "full"):
         for length in (36, 50, 100, 250):
@@ -73,7 +78,9 @@ def cells(made, work, options):
             if "no MC tag" not in e.stderr:
                 sys.exit(e.stderr)
             continue
-        text = run(BUILD / "deflate_bench", "-m", options.megabytes, "-r", options.rounds, "-c", "17fd", out)
+        size = max(1, round(out.stat().st_size / 1e6))              # uncompressed
+        text = run(BUILD / "deflate_bench", "-m", size, "-e", max(1, size // options.megabytes), "-r",
+                   options.rounds, "-c", "17fd", out)
         found = {c: (float(speed), float(l1), float(l7)) for c, speed, l1, l7 in
                  re.findall(r" ([17fd]) +([0-9.]+) MB/s .*size/l1 ([0-9.]+) +size/l7 ([0-9.]+)", text)}
         for level, (ours, theirs, _) in LEVELS.items():

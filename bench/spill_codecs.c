@@ -356,7 +356,7 @@ static bool wanted(const char *name, const char *list)
 
 int main(int argc, char **argv)
 {
-    struct bench_options o = {300u << 20, 3, NULL, "64,128,256"};
+    struct bench_options o = {300u << 20, 3, NULL, "64,128,256", 0};
     bench_options_parse(&o, argc, argv);
     for (int i = optind; i < argc; i++) {
         size_t size = o.max;
