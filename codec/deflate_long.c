@@ -180,12 +180,12 @@ static uint32_t find_regions(struct regions *r, const struct parse *p, bool fast
     uint32_t bytes = 0, n = p->n;
     if (!find_by_fields(r, p->in, n))
         find_by_bytes(r, p->in, n);
+    for (uint32_t i = 0; i < r->n; i++)
+        bytes += r->of[i].kind != OTHERS ? r->of[i].end - region_begin(r, i) : 0;
     add_region(r, n, n, OTHERS);
-    r->of[r->n - 1].end = n;
-    for (uint32_t i = 0; i < r->n; i++) {
-        uint32_t from = region_begin(r, i), to = r->of[i].end;
-        bytes += r->of[i].kind != OTHERS ? to - from : fast ? 0 : count_moves(p, from, to);
-    }
+    r->of[r->n - 1].end = n;      /* where there is no room for all, the last one holds them, but they do not count */
+    for (uint32_t i = 0; i < r->n && !fast; i++)
+        bytes += r->of[i].kind == OTHERS ? count_moves(p, region_begin(r, i), r->of[i].end) : 0;
     return bytes;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves of Nanopore reads, zeros and ones: they come back, and take no more than libdeflate makes of them. Blocks of
- * QUAL alone, and what must not be taken for such. */
+ * QUAL alone, and what must not be taken for such, nor for long reads. */
 #include "unit.h"
 #include <libdeflate.h>
 #include "codec/bam_deflate.h"
+#include "record_kinds.h"
 
 enum { MAX = BAM_DEFLATE_MAX, STORED = 5, MAX_DIST = 32768 };
 
@@ -149,6 +150,30 @@ static void test_text_and_repeats_are_no_qualities(void **state)
     assert_in_range(round_trip(MAX), 1, PERIOD + 1000);
 }
 
+/* Its tags make the first record long, as those of NovaSeq reads may be: there are more fields than find room. */
+static void test_short_reads_behind_a_long_record_are_no_long_reads(void **state)
+{
+    (void)state;
+    enum { TAG = 2300 };
+    static const struct record_kind kind = {.len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER};
+    static struct record_maker maker = {.kind = &kind, .seed = 1};
+    uint8_t *genome = must_alloc(RECORD_GENOME);
+    record_genome(genome);
+    maker.genome = genome;
+    size_t n = TAG + record_block(&maker, in + TAG, MAX - TAG), first = 4 + load_le32(in + TAG);
+    memmove(in, in + TAG, first);
+    store_le32(in, (uint32_t)(first - 4 + TAG));
+    seed = 8;
+    make_bytes(in + first, TAG - 1, '0', 10);
+    memcpy(in + first, "XAZ", 3);
+    in[first + TAG - 1] = '\0';
+    struct libdeflate_compressor *theirs = libdeflate_alloc_compressor(7);
+    MUST(theirs);
+    assert_in_range(round_trip(n), 1, libdeflate_deflate_compress(theirs, in, n, other, sizeof other) * 1016 / 1000);
+    libdeflate_free_compressor(theirs);
+    free(genome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_moves_repeat_at_the_edge_of_the_window),
         cmocka_unit_test(test_qualities_alone_become_literals),
         cmocka_unit_test(test_text_and_repeats_are_no_qualities),
+        cmocka_unit_test(test_short_reads_behind_a_long_record_are_no_long_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
