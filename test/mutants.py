@@ -143,7 +143,7 @@ MUTANTS = [
     ("codec/deflate_long.c", "starts &= starts >> MIN_MATCH;", ";", ["unit_bam_deflate"], "of runs of cheap qualities"),
     ("codec/deflate_long.c", "!fast && have_few_levels(&r, p->in)", "false", ["unit_bam_deflate"], "of few levels"),
     ("codec/deflate_long.c", "        end_segment(d, p, &mark, from);", "        ;", ["unit_bam_deflate"], "of codes of their own"),
-    ("codec/deflate_long.c", "fast ? 0 : count_moves(p, from, to)", "0", ["unit_deflate_long"], "of moves alone"),
+    ("codec/deflate_long.c", "r->of[i].kind == OTHERS ? count_moves", "false ? count_moves", ["unit_deflate_long"], "of moves alone"),
     ("codec/deflate_long.c", "quals = count_quals(in, n);", "quals = 0;", ["unit_deflate_long"], "of qualities alone"),
     ("codec/deflate_long.c", "low * LOW_QUALS >= end / QUAL_SAMPLES &&", "", ["unit_deflate_long"], "of text, which is none"),
     ("codec/deflate_long.c", "&& !has_repeats(in, min_u32(end, REPEATS_IN))", "", ["unit_deflate_long"], "of what comes again"),
