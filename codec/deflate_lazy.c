@@ -40,9 +40,9 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
 }
 
 /* 40 levels. Qualities are matched apart, but for copies side by side, whose long matches the lazy search finds. The
- * shorter the reads, the more there is to choose from: of 100 bases that overlap a second step is worth 0.6 %, the older
- * four positions 0.8 %, both 1.2 % and 16 % of the speed; of 150 bases a second step 0.5 % and 7 %. Where a pair lies
- * side by side the older four are not needed. */
+ * shorter the reads, the more there is to choose from. Of 100 bases that overlap a second step is worth 0.6 %, the
+ * older four positions 0.8 %, both 1.2 % and 16 % of the speed; of 150 bases a second step 0.5 % and 7 %. Where a pair
+ * lies side by side the older four are not needed. */
 static struct tuning tune_noisy(const uint8_t *in, uint32_t n, bool quals_apart)
 {
     struct fields f = {0}, next = {0};
@@ -210,8 +210,8 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct
     return true;
 }
 
-/* Compiled for both values of `wide`: a table of the newer positions alone is up to 16 % faster (40 levels, long reads).
- * The copy of *t tells the compiler that neither value changes. */
+/* Compiled for both values of `wide`, since a table of the newer positions alone is up to 16 % faster (40 levels). The
+ * copy of *t tells the compiler that neither value changes. */
 INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide)
 {
     t->wide = t->deep = wide;
