@@ -39,8 +39,8 @@ enum {
     /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
      * do not show how qualities come that cost next to nothing. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
-    /* One byte in so many of heads and names is a literal, or more, in the trial of strangers without mates: HiSeq by
-     * coordinate has one in 3 or 4, by name one in 7. */
+    /* Strangers without mates: in their trial one byte in so many of heads and names becomes a literal, or more. HiSeq
+     * by coordinate has one in 3 or 4, by name one in 7. */
     MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
@@ -263,8 +263,8 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
 INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Do strangers whose qualities are not in runs have bases in common after all, or come with no mates (a deep file by
- * coordinate, whose like ones lie far apart)? Then fields are up to 5 % larger. */
+/* Do strangers whose qualities are not in runs have bases in common after all? Or come they without mates, as in a deep
+ * file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
 INLINE bool is_known_from_afar(const struct history *h)
 {
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);

@@ -16,7 +16,6 @@
 
 enum {
     /* doc/tried.md says what other numbers cost. */
-    MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
     FIRST_RECORDS = 8,            /* tell whether fields are alike */
     MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before; an odd one makes 2 */
     MANY_COPIES = 2,              /* of them: alignments of the same read */
@@ -56,7 +55,6 @@ enum {
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
-static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
 /* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay. */
 static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
 static const struct tuning copies_tuning = {.min_gain = 3};
@@ -247,7 +245,7 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
         add_outcome(&h.head, f.seq - f.at, d->n_seqs - n_seqs);
         lits = lits_before(d, p, f.seq);
         if (alike)
-            match_seq(d, p, &h.reads, &f, effort, agree);
+            match_seq(d, p, &h.reads, &f, thorough, agree);
         else
             match_lazily(d, p, f.seq, f.qual, seq);
         if (at >= TRIAL)

@@ -20,7 +20,7 @@ struct greedy {
     uint8_t *head;                /* 2 << bits bytes: positions, 16 bits each */
     uint64_t factor;              /* HASH_FACTOR() */
     uint32_t bits;                /* of the hash of single positions; pairs have one less */
-    uint32_t stride;              /* every so manyth position of a match is inserted */
+    uint32_t stride;              /* of so many positions of a match one is inserted */
     uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
     bool pairs;                   /* the last two positions */
     bool nearest;                 /* of equally long matches the nearest, not the first */

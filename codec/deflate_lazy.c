@@ -12,7 +12,6 @@ enum {
     LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
     LONG_MEAN = 32,               /* of all matches: short reads at few places */
     LITERAL_SAMPLES = 256,
-    MANY_LITERALS = 3,            /* of a SEQ, from which on it is looked for by samples */
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
     /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
      * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
@@ -156,7 +155,7 @@ static struct tuning tune_deep(const struct trial *t, bool shallow)
     return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies, .shallow = shallow};
 }
 
-/* HiFi, or zeros: a deep search gains nothing. */
+/* Zeros, or bytes of as few values: a deep search gains nothing. */
 static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
 
 /* After the trial: shall the block go to deflate_deep() instead? Then *t says how. */
@@ -186,7 +185,6 @@ INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, const struc
 /* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
 INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
-    static const struct effort effort = {.n_reads = N_READS, .many_literals = MANY_LITERALS, .lazy = true};
     struct reads reads = {0};
     struct noise quals;
     struct fields f;
@@ -196,7 +194,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct
         if (reads.in_turn)         /* template order: at one of the two places reads are in no order */
             match_lazily(d, p, f.seq, f.qual, t);
         else
-            match_seq(d, p, &reads, &f, effort, agree64);
+            match_seq(d, p, &reads, &f, thorough, agree64);
         match_noise(&quals, d, p, f.qual, f.tags);
         match_lazily(d, p, f.tags, f.end, t);
         p->at = max_u32(f.end, p->anchor);

@@ -27,7 +27,7 @@ enum {
 
     COPY_BYTES = 8,               /* hashed */
     COPY_BITS = 13,               /* 16 KiB; 12 are 0.1 % larger */
-    COPY_STRIDE = 8,              /* every so manyth position becomes known, and so many in a row are looked up */
+    COPY_STRIDE = 8,              /* one position in so many becomes known, and so many in a row are looked up */
     COPY_STEP = 64,               /* from one look to the next; 32 are 0.4 % smaller, 10 % slower */
     LEAST_COPY = 12,              /* bytes; 16 are 0.1 % larger */
     COPIED = 8,                   /* a read is a copy if less than one byte in so many of its SEQ is a literal */
@@ -47,6 +47,7 @@ enum {
     MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
 };
 _Static_assert(PARSE_MAX / LEAST_FIELD + 1 <= MAX_SEGMENTS, "end_segment(), and the end of the block");
+_Static_assert((int)LEAST_MOVES >= (int)LEAST_FIELD, "end_segment() does not join moves with what is beside them");
 _Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "positions are two bytes");
 
 enum kind { OTHERS, BASES, QUALS };

@@ -70,10 +70,11 @@ INLINE uint32_t find_match_of_moves(struct moves *m, const struct parse *p, uint
     uint32_t best = 0, limit = min_u32(end - x, MAX_MATCH), seen = min_u32(limit, MOVES_WORD);
     UNROLL(4)
     for (uint32_t k = 0; k < 4; k++) {             /* best: the length << 16 | where */
-        uint32_t there = cands >> 16 * k & 0xffff, near = x - there - (MAX_DIST + 1), some = FIRST - 1 - there;
+        uint32_t there = cands >> 16 * k & 0xffff;
+        uint32_t is_near = x - there - (MAX_DIST + 1), is_filled = FIRST - 1 - there;     /* negative: it is */
         uint64_t differ = (moves_bits(m, there) ^ here) | 1ull << seen;
         uint32_t score = (uint32_t)__builtin_ctzll(differ) << 16 | there;
-        best = max_u32(best, score & (uint32_t)((int32_t)(near & some) >> 31));
+        best = max_u32(best, score & (uint32_t)((int32_t)(is_near & is_filled) >> 31));
     }
     *cand = best & 0xffff;
     return best >> 16 < MOVES_WORD ? best >> 16 : extend(p->in + x, p->in + *cand, MOVES_WORD, limit);

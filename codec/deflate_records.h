@@ -239,6 +239,9 @@ struct effort {
     bool lazy;
 };
 
+/* Of the default level. */
+static const struct effort thorough = {.n_reads = N_READS, .many_literals = 3, .lazy = true};
+
 /* The last reads of one place, the last first, by the lowest bit of the position. */
 struct place_reads {
     struct {
