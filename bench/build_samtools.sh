@@ -4,6 +4,9 @@
 # Links it with libdeflate, as distributions do, and keeps it under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree.
 # Prints where the program is. Needs what htslib needs, with development files: zlib, bzip2, xz, libcurl, libdeflate.
 #
+# LIBDEFLATE=FOLDER in the environment: the sources of another libdeflate (the crate libdeflate-sys carries those of each
+# version), which is built and linked instead of the installed one.
+#
 # With a folder: instead puts there, linked statically and without libcurl, samtools-1.24, our samtools-omp, and gen_bam
 # and timed: all that bench/scaling16.sh takes to a machine that has nothing.
 #
@@ -15,7 +18,8 @@ into=${1:-}
 version=1.24
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
-program=$cache/samtools-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
+libdeflate=${LIBDEFLATE:+$(cd -- "$LIBDEFLATE" && pwd)}
+program=$cache/samtools-$version-$({ $cc --version; uname -sm; printf %s "$libdeflate"; } | cksum | cut -d' ' -f1)
 [ -n "$into" ] || [ ! -x "$program" ] || { echo "$program"; exit 0; }
 
 mkdir -p "$cache"
@@ -35,6 +39,17 @@ step() {
     }
 }
 
+# build_libdeflate FOLDER: the one file that the linker asks for, there.
+build_libdeflate() {
+    mkdir "$1"
+    n=0
+    for source in "$libdeflate"/lib/*.c "$libdeflate"/lib/*/*.c; do
+        n=$((n + 1))
+        step 'libdeflate does not build' "$cc" -O2 -c -I"$libdeflate" -o "$1/$n.o" "$source"
+    done
+    step 'ar failed' ar rcs "$1/libdeflate.a" "$1"/*.o
+}
+
 # The viewer needs curses and is not in the archive. --version would print how it was built.
 write_missing() {
     echo 'int bam_tview_main(void) { return 1; }' >"$samtools/no_tview.c"
@@ -48,7 +63,9 @@ write_missing() {
 requirement=$(grep "# htslib $version\$" test/htslibs.txt)
 step 'pip could not fetch its sources; is a Python package index within reach?' sh test/fetch_pysam.sh "$requirement" "$scratch"
 samtools=$(echo "$scratch"/pysam-*/samtools) htslib=$(echo "$scratch"/pysam-*/htslib)
+[ -z "$libdeflate" ] || build_libdeflate "$scratch/libdeflate"
 step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate \
+    CPPFLAGS="${libdeflate:+-I$libdeflate}" LDFLAGS="${libdeflate:+-L$scratch/libdeflate}" \
     ${into:+--disable-libcurl --disable-s3 --disable-gcs}
 step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
 libs=$(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk")
@@ -57,7 +74,7 @@ rm -f "$samtools"/*.pysam.c
 # shellcheck disable=SC2086
 step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$htslib" \
     -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$htslib/libhts.a" \
-    $libs -lm -lpthread ${into:+-static}
+    ${libdeflate:+"-L$scratch/libdeflate"} $libs -lm -lpthread ${into:+-static}
 if [ -n "$into" ]; then
     step 'our own does not build' make -j"$(getconf _NPROCESSORS_ONLN)" BUILD=build-static CC="$cc" CPPFLAGS="-I$htslib" \
         LDFLAGS=-static HTS_LIBS="$htslib/libhts.a $libs" build-static/samtools build-static/gen_bam build-static/timed
