@@ -36,8 +36,9 @@ static int64_t length_of(const char *p, size_t n)
     return negative ? -(int64_t)v : (int64_t)v;
 }
 
-/* What is wrong with the lengths of an @SQ line. That there is none, htslib tells. */
-static const char *lengths_fault(const char *line, size_t n)
+/* What is wrong with the lengths of an @SQ line. That there is none, htslib tells. Counts in *n_repeated those that
+ * stand there a second time. */
+static const char *lengths_fault(const char *line, size_t n, size_t *n_repeated)
 {
     const char *end = line + n, *tab = memchr(line, '\t', n);
     int64_t length = 0;
@@ -50,6 +51,7 @@ static const char *lengths_fault(const char *line, size_t n)
                 return "has a length (LN) that is no number above 0";
             if (length && v != length)
                 return "has two lengths (LN)";
+            *n_repeated += length != 0;
             length = v;
         }
         tab = next;
@@ -66,7 +68,7 @@ static bool is_known(const char *line)
     return false;
 }
 
-static const char *line_fault(const char *line, size_t n, bool is_sam)
+static const char *line_fault(const char *line, size_t n, bool is_sam, size_t *n_repeated)
 {
     if (n == 0 || line[0] != '@' || (is_sam && is_bare(line, n)))
         return NULL;
@@ -74,12 +76,12 @@ static const char *line_fault(const char *line, size_t n, bool is_sam)
         return "is too short for a header's";
     if (is_sam && (!is_known(line) || line[3] != '\t'))
         return "begins with none of @HD, @SQ, @RG, @PG, @CO and a tab";
-    return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n) : NULL;
+    return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n, n_repeated) : NULL;
 }
 
 struct header_text header_text_check(const char *text, size_t size, bool is_sam)
 {
-    struct header_text found = {NULL, 0, NULL, 0, 0};
+    struct header_text found = {.fault = NULL};
     const char *end = text + size, *stop;
     for (const char *p = text; p < end; p = stop + 1) {
         stop = line_end(p, end);
@@ -89,7 +91,7 @@ struct header_text header_text_check(const char *text, size_t size, bool is_sam)
         found.size = is_sam ? line_size(p, stop, end) : (size_t)(stop - p);
         found.number++;
         found.n_to_mend += is_bare(p, found.size) || (is_sam && memchr(p, '\0', found.size));
-        if ((found.fault = line_fault(p, found.size, is_sam)))
+        if ((found.fault = line_fault(p, found.size, is_sam, &found.n_repeated)))
             break;
     }
     return found;

@@ -15,6 +15,7 @@ struct header_text {
     const char *line;            /* its size bytes, without newline */
     size_t size;
     size_t n_to_mend;            /* lines that are "@CO" and nothing else; in SAM, also those that have a NUL */
+    size_t n_repeated;           /* lengths that stand in their @SQ line a second time; htslib may change the first */
 };
 
 /* Looks at all lines as samtools 1.24 does. In SAM, it leaves out a carriage return before a newline, takes a bare

@@ -196,14 +196,30 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
-/* Whether samtools 1.24 takes the lines of the text, which ends at its first NUL. */
-static int check_text(const struct growing *g, const char *path, struct latch *latch)
+/* Whether samtools 1.24 takes the lines of the text, which ends at its first NUL. *n_repeated: as header_text_check()
+ * has it. */
+static int check_text(const struct growing *g, size_t *n_repeated, const char *path, struct latch *latch)
 {
     const char *text = (const char *)g->bytes.p + MAGIC_SIZE + 4;
     struct header_text found = header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
+    *n_repeated = found.n_repeated;
     if (found.fault)
         return latch_fail(latch, "%s cannot be read as BAM: its header lines are broken: line %zu %s", path,
                           found.number, found.fault);
+    return 0;
+}
+
+/* Whether the header can be read once it is written. htslib puts the length in the list of references in place of one
+ * LN of a line, and leaves a second as it is. samtools 1.24 writes such a header, and does not read it. */
+static int check_made(sam_hdr_t *sam, const char *path, struct latch *latch)
+{
+    size_t n;
+    const char *text = plain_header_text(sam, &n);
+    if (!text)
+        return latch_fail(latch, "%s: out of memory for the header", path);
+    if (header_text_check(text, n, false).fault)
+        return latch_fail(latch, "%s cannot be read as BAM: an @SQ line of its header has a length (LN) twice, and the "
+                          "list of references has another", path);
     return 0;
 }
 
@@ -226,14 +242,15 @@ static void tell_fault(const struct growing *g, int complete, const char *path, 
 static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path,
                  struct latch *latch)
 {
-    if (complete > 0 && check_text(g, path, latch) < 0)
+    size_t n_repeated = 0;
+    if (complete > 0 && check_text(g, &n_repeated, path, latch) < 0)
         return -1;
     if (complete > 0 && g->without_length)
         return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has the length 0", path);
     if (complete > 0)
         header->sam = header_parse(g->bytes.p, g->at);
     if (header->sam && names_fit(header->sam))
-        return 0;
+        return n_repeated ? check_made(header->sam, path, latch) : 0;
     tell_fault(g, complete, path, latch);
     return -1;
 }

@@ -196,6 +196,10 @@ MUTANTS = [
 
     # ------------------------------------------------------------ SAM and CRAM
     ("bam/header_text.c", "if (v <= 0)", "if (0)", ["unit_header_text"], "a length of 0"),
+    ("bam/header_text.c", "*n_repeated += length != 0;", "",
+     ["test_header.py::test_only_one_of_two_lengths_is_changed"], "a length that stands twice"),
+    ("read/header_read.c", "return n_repeated ? check_made(header->sam, path, latch) : 0;", "return 0;",
+     ["test_header.py::test_only_one_of_two_lengths_is_changed"], "a header that is not read again"),
     ("bam/header_text.c", "if (length && v != length)", "if (0)", ["unit_header_text"], "two lengths"),
     ("bam/header_text.c", "n = strnlen(p, whole);", "n = whole;", ["unit_header_text"], "a NUL in a header line"),
     ("bam/header_text.c", "if (n < LINE_MIN)", "if (0)", ["unit_header_text"], "a header line that is too short"),

@@ -241,6 +241,32 @@ def test_length_0_in_the_dictionary_is_taken(tmp_path, name, text, refs, theirs)
     assert not out.exists()
 
 
+@pytest.mark.parametrize("fields,refs,status", [
+    ("SN:a\tLN:5\tLN:5", [("a", 6)], 1),
+    ("SN:a\tLN:5\tM5:x\tLN:05", [("b", 6), ("a", 6)], 1),
+    ("SN:a\tLN:5\x14@SQ\tSN:b\tLN:5", [("b", 6)], 1),       # where a newline was
+    ("SN:a\tLN:5\tLN:5", [("a", 5)], 0),
+    ("SN:a\tLN:5\tLN:5", [("b", 6)], 0),
+    ("SN:a\tLN:5", [("a", 6)], 0),
+])
+def test_only_one_of_two_lengths_is_changed(tmp_path, fields, refs, status):
+    """htslib changes the first to that in the dictionary. samtools 1.24 writes this header, and refuses to read it."""
+    path, out = tmp_path / "in.bam", tmp_path / "out.bam"
+    path.write_bytes(bamgen.bam(bamgen.header("@HD\tVN:1.6\n@SQ\t%s\n" % fields, refs), [bamgen.record("c", 4, -1, -1)]))
+    theirs = oracle_bytes(path, "--no-PG")
+    (tmp_path / "theirs.bam").write_bytes(theirs)
+    assert oracle_sort(["--no-PG", "-o", out, tmp_path / "theirs.bam"])[0] == status
+    out.unlink(missing_ok=True)
+    for args in ([], ["--input-fmt-option", "filter=1"]):
+        p = run_sort([*args, "--no-PG", "-o", out, path])
+        assert p.returncode == status and out.exists() == (not status), p.stderr
+        if status:
+            assert "in.bam cannot be read as BAM: an @SQ line of its header has a length (LN) twice" in p.stderr
+        else:
+            same_bam(read_bam(out), read_bam(theirs))
+            assert run_sort(["-o", tmp_path / "again.bam", out]).returncode == 0
+
+
 def test_two_lengths_pass_htslib(tmp_path):
     """In CRAM. Version 2 has no checksums, so its header can be changed."""
     path = tmp_path / "in.cram"
