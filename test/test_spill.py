@@ -1067,17 +1067,21 @@ def test_inputs_that_are_not_read_have_buffers(tmp_path, form):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts: the sort must
-    do with less. (A third of all is counted at most: -m must leave room for what any libhts brings and these 10.)"""
+    do with less. (A third of all is counted at most: -m must leave room for what any libhts brings and these 10.) One run
+    takes some MiB more or less than the next, on busy cores most of all: any three with the library fit beside any
+    three without."""
     (tmp_path / "large.c").write_text("""
         #include <string.h>
         static char large[10 << 20];
         __attribute__((constructor)) static void touch(void) { memset(large, 1, sizeof large); }""")
     subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", tmp_path / "large.so", tmp_path / "large.c"], check=True)
     args = ["-l", 1, "-m", "16M", "-@", 2, heavy("long", 112)]
-    (less, _), (used, went) = peak(args, tmp_path), peak(args, tmp_path, LD_PRELOAD=tmp_path / "large.so")
-    assert went
-    assert used - 32 * MIB <= ALLOWANCE
-    assert used - less <= 6 * MIB
+    runs = [(peak(args, tmp_path), peak(args, tmp_path, LD_PRELOAD=tmp_path / "large.so")) for _ in range(3)]
+    less, most = min(without[0] for without, _ in runs), max(used for _, (used, _) in runs)
+    print("%.1f MiB, with the library %.1f" % (less / MIB, most / MIB))
+    assert all(went for _, (_, went) in runs)
+    assert most - 32 * MIB <= ALLOWANCE
+    assert most - less <= 6 * MIB
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
