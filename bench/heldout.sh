@@ -5,14 +5,16 @@
 #
 #   make samtools build/gen_bam && bench/heldout.sh > report.md
 #
-# Each file has $SIZE (500M) uncompressed. They are made once, from $SEED (9990) on, in $BENCH_DIR (bench/work/heldout).
-# What is generated is new with each seed. Real files (../shared/real) are grown to that size, and so are those of
-# kinds.py, which is slow. All else is as in bench/bench.sh: $BENCH_RUNS (2), $BENCH_LEVELS, $BENCH_SAMTOOLS.
+# Each file has $SIZE MB (500) uncompressed. They are made once, from $SEED (9990) on, in $BENCH_DIR
+# (bench/work/heldout). What is generated is new with each seed. Real files (../shared/real) are grown to that size, and
+# so are those of kinds.py, which is slow. All else is as in bench/bench.sh: $BENCH_RUNS (2), $BENCH_LEVELS,
+# $BENCH_SAMTOOLS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-size=${SIZE:-500M} seed=${SEED:-9990}
+megabytes=${SIZE:-500} seed=${SEED:-9990}
+[[ $megabytes =~ ^[1-9][0-9]*$ ]] || { echo "heldout: SIZE is a number of MB, not '$megabytes'" >&2; exit 1; }
 work=${BENCH_DIR:-bench/work/heldout}
-files=$work/$size.seed$seed
+files=$work/${megabytes}M.seed$seed
 real=../shared/real
 mkdir -p "$files"
 inputs=()
@@ -22,7 +24,7 @@ make_input() {
     local file=$files/$1.bam
     shift
     if [ ! -e "$file" ]; then
-        build/gen_bam --size "$size" --level 1 "$@" -o "$file.part" 2>/dev/null
+        build/gen_bam --size "${megabytes}M" --level 1 "$@" -o "$file.part" 2>/dev/null
         mv "$file.part" "$file"
     fi
     inputs+=("$file")
@@ -30,7 +32,6 @@ make_input() {
 
 # make_covered NAME COVERAGE OPTION...: of reads of 150 bases, which take some 500 bytes each
 make_covered() {
-    local megabytes=${size%M}
     make_input "$1" --genome $((megabytes * 1000000 * 150 / 495 / $2)) --seed "$seed" "${@:3}"
 }
 
