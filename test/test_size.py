@@ -4,6 +4,7 @@
 import ctypes
 import ctypes.util
 import io
+import subprocess
 import sys
 
 import pytest
@@ -125,3 +126,11 @@ def test_kind_of_data_of_the_table_of_sizes_cannot_be_sorted(tmp_path):
         sort = run_sort(["--no-PG", "-O", "sam", *order, file])
         assert sort.returncode == 0, sort.stderr
         assert sum(line[:1] != b"@" for line in sort.stdout.splitlines()) == len(records)
+
+
+@pytest.mark.parametrize("option", ["--speed", "--misses"])
+def test_option_of_the_table_of_sizes_is_ignored(option, tmp_path):
+    """The speeds of two builds come without sizes."""
+    p = subprocess.run([sys.executable, REPO / "bench/sizes.py", "--against", tmp_path, option, tmp_path / "none.bam"], text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.returncode == 2 and p.stdout == "" and option in p.stderr.splitlines()[-1]
