@@ -19,7 +19,12 @@ version=1.24
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
 libdeflate=${LIBDEFLATE:+$(cd -- "$LIBDEFLATE" && pwd)}
-program=$cache/samtools-$version-$({ $cc --version; uname -sm; printf %s "$libdeflate"; } | cksum | cut -d' ' -f1)
+# Of another libdeflate, what is in its sources counts, not where they are.
+sources() {
+    [ -z "$libdeflate" ] || cat "$libdeflate"/libdeflate.h "$libdeflate"/lib/*.[ch] "$libdeflate"/lib/*/*.[ch]
+}
+
+program=$cache/samtools-$version-$({ $cc --version; uname -sm; sources; } | cksum | cut -d' ' -f1)
 [ -n "$into" ] || [ ! -x "$program" ] || { echo "$program"; exit 0; }
 
 mkdir -p "$cache"
