@@ -96,8 +96,8 @@ def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
 
 
 def test_script_under_make_is_told_more_than_it_asks(make, tmp_path):
-    """With -C make says which folder it enters, and so would each make that a script starts. make 4.4 says so of the
-    outermost one alone, or of none."""
+    """With -C make says which folder it enters, and so would each make that a script starts. Some versions of make
+    say so of the outermost one, others of none."""
     (tmp_path / "more.mk").write_text("include Makefile\nscript:\n\t@sh -c 'make -s show-SMALL'\n")
     said = make("-C", str(REPO), "-f", str(tmp_path / "more.mk"), "script")[0].splitlines()
     assert [line for line in said if " directory '" not in line] == ["-Dalways_inline=unused"]
