@@ -6,12 +6,15 @@
  *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
  *                                  lazily from where mapped reads turn out to have little in common
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
+ *   OQ, of many levels             at what costs least to its end (deflate_noise.h)
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): reads of many lengths, alignments of the same read,
  * qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
  * other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a deeper
  * search (deflate_deep.c). Long reads do not come here: deflate_long.c has them at both levels. */
+#include <stdlib.h>
 #include "codec/deflate_heads.h"
+#include "codec/deflate_noise.h"
 #include "codec/deflate_qual.h"
 
 enum {
@@ -23,6 +26,11 @@ enum {
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
     NO_QUAL = 0xff,
     FEW_RUNS = 7,                 /* as RUN_RATE, where the lazy parser is the other choice */
+    /* OQ: where two in so many differ from the one before, they do not come in runs. */
+    OQ_NOISY_RATE = 5,
+    /* Steps of 1 to SMALL_STEP from one to the next, less larger ones, in percent: HiSeq has 26, 40 levels at random
+     * steps have 64. */
+    SMALL_STEP = 3, OQ_STEPS_PERCENT = 53,
     /* SEQ bytes that count as explained at the beginning of a block. -l 1 has more, but a
      * block given up late costs twice here. */
     FIRST_SEQ = 1500,
@@ -55,9 +63,10 @@ enum {
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
-/* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay. */
+/* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay.
+ * dense_len makes copies 1.05 to 1.14 times as fast. */
 static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
-static const struct tuning copies_tuning = {.min_gain = 3};
+static const struct tuning copies_tuning = {.min_gain = 3, .dense_len = 32};
 static const struct tuning noisy_tuning = {.shallow = true};
 /* Of what is matched lazily: all but SEQ, and SEQ. Without `deep` names are up to 0.6 % larger where many reads lie at
  * few places. */
@@ -66,6 +75,14 @@ static const struct tuning seq_wide = {.wide = true, .min_gain = 4, .dense_len =
 /* Of whole genomes: the older four positions and every place of SEQ are worth less than the time that they take. */
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true};
 static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
+
+/* Qualities in OQ, as they were before they were recalibrated. If they do not come in runs, their literals say nothing
+ * of a block. */
+enum oq {
+    OQ_ANY,                                        /* none, or in runs: as other tags */
+    OQ_NOISY,                                      /* few levels, or large steps from one to the next (HiSeq) */
+    OQ_IN_STEPS,                                   /* many levels, small steps: matched on their own */
+};
 
 /* Bytes of a field of all records so far, matches that begin there, and literals (of SEQ and tags). */
 struct outcome {
@@ -77,6 +94,7 @@ struct history {
     struct heads heads;
     struct outcome head, seq, qual, tag;           /* seq: from TRIAL on */
     bool strangers;                                /* up to there */
+    enum oq oq;
     struct reads reads;
     struct qual_tables quals;
     struct qual_events events;                     /* of the last piece */
@@ -124,14 +142,46 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
+/* Where the text of OQ begins (SAM tags, section 1.1); the end, if there is none that is as long as the read. */
+INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
+{
+    const uint8_t *oq = memmem(p->in + f->tags, f->end - f->tags, "OQZ", 3);
+    uint32_t from = oq ? (uint32_t)(oq - p->in) + 3 : f->end, quals = f->tags - f->qual;
+    return from < f->end && quals < f->end - from && p->in[from + quals] == 0 ? from : f->end;
+}
+
+/* Pairs of qualities side by side in OQ: all, those that differ, small steps less larger ones. */
+struct oq_steps {
+    int32_t all, differ, small;
+};
+
+INLINE void count_steps(const struct parse *p, const struct fields *f, struct oq_steps *s)
+{
+    uint32_t from = find_oq(p, f), to = min_u32(from + f->tags - f->qual, f->end);
+    for (uint32_t x = from + 1; x < to; x++) {
+        int step = abs(p->in[x] - p->in[x - 1]);
+        s->all++;
+        s->differ += step > 0;
+        s->small += step > SMALL_STEP ? -1 : step > 0;
+    }
+}
+
+INLINE enum oq oq_of(const struct oq_steps *s)
+{
+    if (s->all == 0 || s->differ * OQ_NOISY_RATE < s->all * 2)
+        return OQ_ANY;
+    return s->small * 100 >= s->all * OQ_STEPS_PERCENT ? OQ_IN_STEPS : OQ_NOISY;
+}
+
 /* What the first records promise. To look at all of them would cost 2 %, since they are not in the cache yet. */
 enum promise { NONE, ALIKE, WHOLE_GENOME };
 
-/* Are fields alike: short reads of one length, not copies, with qualities in runs? */
-INLINE enum promise find_promise(const struct parse *p, agree64_fn *agree)
+/* Are fields alike: short reads of one length, not copies, with qualities in runs? Tells in *oq how those in OQ are. */
+INLINE enum promise find_promise(const struct parse *p, enum oq *oq, agree64_fn *agree)
 {
     uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0;
     struct sampled s = {0, 0};
+    struct oq_steps steps = {0, 0, 0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
@@ -141,8 +191,10 @@ INLINE enum promise find_promise(const struct parse *p, agree64_fn *agree)
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
         sample_runs(p, &f, &s, agree);
+        count_steps(p, &f, &steps);
         last = f;
     }
+    *oq = oq_of(&steps);
     if (at * (MIN_RECORDS / FIRST_RECORDS) >= p->n || s.differ * FEW_RUNS > s.all || quals * QUAL_RATE < at
         || quals < FIRST_RECORDS * SHORT_QUAL || lengths >= MANY_LENGTHS || copies >= MANY_COPIES)
         return NONE;
@@ -161,15 +213,21 @@ INLINE bool has_quals_of_8(const struct history *h)
     return h->qual.matches * 1000 >= QUALS_OF_8 * h->qual.bytes;
 }
 
+INLINE bool has_long_runs(const struct history *h)
+{
+    return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes;
+}
+
 /* As amplicons that were not recalibrated: what is left are heads and names. */
 INLINE bool has_little_but_heads(const struct history *h, uint32_t bytes)
 {
-    return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes && h->tag.bytes * 100 < TAG_LITTLE * bytes;
+    return has_long_runs(h) && h->tag.bytes * 100 < TAG_LITTLE * bytes;
 }
 
 /* Would the block be larger than promised? Then how it is matched deeply, else NULL. Fields end matches that would go
  * on, and see too few of the records before: it shows where heads and names are most of what is left, qualities have
- * many short runs, tags are literals, or records are copies but for their names. doc/tried.md has the numbers. */
+ * many short runs, tags are literals, or records are copies but for their names. Not so UMIs: long runs, many tags.
+ * doc/tried.md has the numbers. */
 INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
 {
     uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
@@ -179,8 +237,11 @@ INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
         && (of_8 || !are_strangers(&h->reads)))
         return &noisy_tuning;
     if (head >= (has_little_but_heads(h, bytes) ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
-        && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
-        return h->qual.matches * 1000 < QUALS_IN_LONG_RUNS * h->qual.bytes ? &copies_tuning : &deep_tuning;
+        && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE)) {
+        if (has_little_but_heads(h, bytes))
+            return &copies_tuning;
+        return has_long_runs(h) && head < HEAD_MUCH ? NULL : &deep_tuning;
+    }
     if (of_8 && (!strangers || alike < HEADS_ALIKE_STRANGERS))
         return &noisy_tuning;
     if (strangers)
@@ -223,19 +284,38 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
             lazy_insert(d, p->in, x, wide);
 }
 
+/* Lazily, but for qualities in OQ that go in small steps. */
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       const struct tuning *t)
+{
+    uint32_t from = h->oq == OQ_ANY ? f->end : find_oq(p, f), to = min_u32(from + f->tags - f->qual, f->end);
+    uint32_t lits = lits_before(d, p, f->tags);
+    match_lazily(d, p, f->tags, from, t);
+    add_literals(&h->tag, d, p, f->tags, from, lits);
+    if (h->oq == OQ_NOISY)
+        match_lazily(d, p, from, to, t);
+    else
+        match_noise(d, p, from, to, NOISE_4);
+    lits = lits_before(d, p, to);
+    match_lazily(d, p, to, f->end, t);
+    add_literals(&h->tag, d, p, to, f->end, lits);
+}
+
 enum done { ALL, PART, NOTHING };
 
 /* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much:
  * then *deep says how to go on. */
-INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep,
+INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep, enum oq oq,
                                const struct tuning *text, const struct tuning *seq, agree64_fn *agree)
 {
-    struct history h = {.reads.seq_bytes = FIRST_SEQ};
+    struct history h = {.reads.seq_bytes = FIRST_SEQ, .oq = oq};
     struct qual_costs costs;
     struct fields f;
     bool alike = true;
     qual_costs_make(&costs);
     lazy_begin(d, text->wide);
+    if (oq == OQ_IN_STEPS)
+        noise_begin(&d->noise, NOISE_4);
     for (uint32_t at = 0; at < p->n; at = f.end) {
         uint32_t n_seqs = d->n_seqs, lits;
         p->at = max_u32(at, p->anchor);
@@ -253,9 +333,7 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
         n_seqs = d->n_seqs;
         match_qual(d, p, &h, &f, &costs, agree);
         add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
-        lits = lits_before(d, p, f.tags);
-        match_lazily(d, p, f.tags, f.end, text);
-        add_literals(&h.tag, d, p, f.tags, f.end, lits);
+        match_tags(d, p, &h, &f, text);
         if (at < TRIAL && f.end >= TRIAL)
             *deep = look_back(&h, f.end);
         else if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL)
@@ -276,11 +354,12 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
 
 INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
 {
-    enum promise promise = find_promise(p, agree);
+    enum oq oq = OQ_ANY;
+    enum promise promise = find_promise(p, &oq, agree);
     if (promise == NONE)
         return PART;
-    return promise == WHOLE_GENOME ? parse_records(d, p, deep, &text_near, &seq_near, agree)
-                                   : parse_records(d, p, deep, &text_wide, &seq_wide, agree);
+    return promise == WHOLE_GENOME ? parse_records(d, p, deep, oq, &text_near, &seq_near, agree)
+                                   : parse_records(d, p, deep, oq, &text_wide, &seq_wide, agree);
 }
 
 static enum done parse_older(struct deflate_parse *d, struct parse *p, const struct tuning **deep)

@@ -186,16 +186,15 @@ INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, const struc
 INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
     struct reads reads = {0};
-    struct noise quals;
     struct fields f;
-    memset(&quals, 0, sizeof quals);
+    noise_begin(&d->noise, NOISE_2);
     for (uint32_t at = 0, end = SEGMENT; p->at < p->last && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_lazily(d, p, p->at, f.seq, t);
         if (reads.in_turn)         /* template order: at one of the two places reads are in no order */
             match_lazily(d, p, f.seq, f.qual, t);
         else
             match_seq(d, p, &reads, &f, thorough, agree64);
-        match_noise(&quals, d, p, f.qual, f.tags);
+        match_noise(d, p, f.qual, f.tags, NOISE_2);
         match_lazily(d, p, f.tags, f.end, t);
         p->at = max_u32(f.end, p->anchor);
         if (p->at < end)

@@ -84,6 +84,24 @@ struct chain {
     uint16_t head[1 << CHAIN_BITS], next[MAX_DIST];
 };
 
+enum {
+    NOISE_PIECE = 512,            /* qualities parsed at once */
+    NOISE_BITS = 12,
+    NOISE_LEN = 16,               /* a match is seen so far; one that is taken goes on */
+};
+
+/* Of qualities that are matched on their own (deflate_noise.h): by the hash of four bytes the last two positions or the
+ * last four, the newest lowest; the rest is of one piece. */
+struct noise {
+    union {
+        uint32_t last_2[1 << NOISE_BITS];
+        uint64_t last_4[1 << NOISE_BITS];
+    };
+    uint32_t cost[NOISE_PIECE + NOISE_LEN + 1];    /* from here to the end */
+    uint32_t found[NOISE_PIECE];                   /* length << 16 | position */
+    uint64_t taken[NOISE_PIECE / 64];              /* bit i % 64 of word i / 64: does what was found at i cost less? */
+};
+
 struct deflate_parse {
     union {
         struct {
@@ -101,6 +119,7 @@ struct deflate_parse {
             struct chain long_chain, short_chain;
         };
     };
+    struct noise noise;
     uint32_t n_seqs, n_lits, n_segments;
     uint32_t split_bits;                       /* that another block saves at least */
     struct seq seq[MAX_SEQS];

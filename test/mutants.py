@@ -131,6 +131,8 @@ MUTANTS = [
     ("codec/deflate_lazy.c", "bases <= FEW_BASES && !pairs", "bases <= FEW_BASES", ["unit_deflate_lazy"], "speed of mates of 40 levels"),
     ("codec/deflate_lazy.c", "quals_apart && p->at == FIRST", "quals_apart && false", ["unit_deflate_lazy"], "size of 40 levels"),
     ("codec/deflate_lazy.c", "if (reads.in_turn)", "if (false)", ["unit_deflate_lazy"], "size of 40 levels in template order"),
+    ("codec/deflate_fields.c", "? OQ_IN_STEPS : OQ_NOISY;", "? OQ_NOISY : OQ_NOISY;", ["unit_bam_deflate"], "of qualities in OQ"),
+    ("codec/deflate_noise.h", "noise_best(in, at, old, 4)", "noise_best(in, at, old, 3)", ["unit_deflate_lazy"], "four positions"),
     ("codec/deflate_noise.h", "q->cost[i + 1] + NOISE_LITERAL", "q->cost[i + 1]", ["unit_deflate_lazy"], "qualities at what costs least"),
     ("codec/deflate_noise.h", "(from = max_u32(from, p->anchor)) < to", "from < to", ["unit_deflate_lazy"], "none is matched twice"),
     ("codec/deflate_noise.h", "cand - (MAX_DIST + 1))", "cand - (2 * MAX_DIST + 1))", ["unit_deflate_lazy"], "nor does one of qualities"),

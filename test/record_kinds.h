@@ -19,6 +19,7 @@ enum kind_tags {
     TAGS_ML = 16,                 /* base modifications, a byte each */
     TAGS_UMI = 32,                /* RX, the end of the name */
     TAGS_MOVES = 64,              /* mv, two for a base */
+    TAGS_OQ_STEPS = 128,          /* OQ, qualities that go up and down by one or two */
 };
 
 struct record_kind {
@@ -87,6 +88,8 @@ static const struct record_kind record_kinds[] = {
     {.name = "spliced, long runs, by name", .len = 151, .levels = 4, .stay = 60, .places = 60, .tags = TAGS_ALIGNER, .spliced = true, .mates = true},
     {.name = "bisulfite, small steps", .len = 76, .levels = 40, .stay = 1, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL},
     {.name = "12 levels, far apart", .len = 101, .levels = 12, .places = 130, .tags = TAGS_ALIGNER},
+    {.name = "OQ in small steps", .len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS},
+    {.name = "OQ in small steps by name", .len = 150, .levels = 4, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS, .mates = true},
 };
 
 enum { RECORD_GENOME = 1 << 22, RECORD_LONGEST = 1 << 15 };
@@ -110,10 +113,11 @@ static void record_genome(uint8_t *genome)
 static uint32_t record_rnd(struct record_maker *m, uint32_t below) { return unit_below(&m->seed, below); }
 
 /* Qualities that stay as they are for a while: `levels` of them, high ones mostly. */
-static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32_t levels)
+static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32_t levels, uint32_t stay)
 {
     static const uint8_t four[4] = {37, 25, 11, 2};
-    uint32_t q = 0, stay = m->kind->stay ? m->kind->stay : levels > 8 ? 2 : 10;
+    uint32_t q = 0;
+    stay = stay ? stay : levels > 8 ? 2 : 10;
     for (uint32_t i = 0; i < len; i++) {
         if (stay == 1) {
             uint32_t up = q + record_rnd(m, 5);
@@ -177,9 +181,9 @@ static uint8_t *put_tags(struct record_maker *m, uint8_t *to, const char *name, 
     }
     if (tags & TAGS_UMI)
         to = put_tag(to, "RX", strrchr(name, ':') + 1);
-    if (tags & TAGS_OQ) {
+    if (tags & (TAGS_OQ | TAGS_OQ_STEPS)) {
         memcpy(to, "OQZ", 3);
-        make_quals(m, to + 3, len, 40);
+        make_quals(m, to + 3, len, 40, tags & TAGS_OQ ? m->kind->stay : 1);
         for (uint32_t i = 0; i < len; i++)
             to[3 + i] = (uint8_t)(to[3 + i] + 33);
         to[3 + len] = 0;
@@ -281,7 +285,7 @@ static uint8_t *put_template(struct record_maker *m, uint8_t *p)
     for (uint32_t mate = 0; mate <= k->mates; mate++, m->pos += 200) {
         uint32_t len = k->varied ? full / 4 + record_rnd(m, full * 3 / 4 + 1) : full;
         make_bases(m, m->pos, len);
-        make_quals(m, m->qual, len, k->levels);
+        make_quals(m, m->qual, len, k->levels, k->stay);
         for (uint32_t c = 0; c < copies; c++) {
             p = put_record(m, p, name, (k->unmapped ? 77 : 99) + 64 * mate + (c ? 256 : 0), len);
             if (c + 1 < copies)

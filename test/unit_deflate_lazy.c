@@ -196,18 +196,23 @@ static void test_seq_in_template_order_is_searched_by_position(void **state)
 
 /* ---- qualities ---- */
 
-static struct noise quals;
 static bool looked_at[PARSE_MAX];                    /* positions that match_noise() has seen */
+static enum noise_depth depth;
 
 static void match_quals(struct parse *p, uint32_t from, uint32_t to)
 {
-    match_noise(&quals, &parsed, p, from, to);
+    if (depth == NOISE_2)
+        match_noise(&parsed, p, from, to, NOISE_2);
+    else
+        match_noise(&parsed, p, from, to, NOISE_4);
     memset(looked_at + from, true, to - from);
 }
 
+/* Each depth has its turn. */
 static struct parse begin_quals(const uint8_t *data, uint32_t n)
 {
-    memset(&quals, 0, sizeof quals);
+    depth = depth == NOISE_2 ? NOISE_4 : NOISE_2;
+    noise_begin(&parsed.noise, depth);
     memset(looked_at, false, sizeof looked_at);
     return begin(data, n);
 }
@@ -216,11 +221,11 @@ struct choice {
     uint32_t len, dist;
 };
 
-/* The longest match at `at` with one of the last two that begin with the same four bytes, of equals the nearer. */
+/* The longest match at `at` with one of the last two or four that begin with the same four bytes, of equals the nearer. */
 static struct choice longest(uint32_t at)
 {
     struct choice best = {0};
-    for (uint32_t c = at, ways = 2; c-- > 0 && ways > 0;) {
+    for (uint32_t c = at, ways = depth == NOISE_2 ? 2 : 4; c-- > 0 && ways > 0;) {
         if (!looked_at[c] || memcmp(in + c, in + at, MIN_MATCH) != 0)
             continue;
         uint32_t len = agree16(in + at, in + c);
