@@ -279,6 +279,27 @@ static void test_parse_of_qualities_is_not_the_cheapest(void **state)
     assert_in_range(as_cheap, 480, 500);
 }
 
+/* Twelve qualities, then their first four a few times, then the twelve once more. */
+static void test_older_qualities_than_it_keeps_are_matched(void **state)
+{
+    (void)state;
+    enum { AT = 100, LEN = 12, GAP = 40, N = 4000 };
+    for (uint32_t k = 0; k < 2 * 6; k++) {
+        uint32_t between = k / 2, last = AT + (between + 1) * GAP;
+        seed = 900 + k;
+        unit_fill(&seed, in, N);
+        struct parse p = begin_quals(in, N);
+        for (uint32_t i = 1; i <= between; i++)
+            memcpy(in + AT + i * GAP, in + AT, MIN_MATCH);
+        memcpy(in + last, in + AT, LEN);
+        for (uint32_t at = AT; at <= last; at += GAP)
+            match_quals(&p, at, at + LEN);
+        check_parsed(&p, 0);
+        bool whole = parsed.n_seqs > 0 && parsed.seq[parsed.n_seqs - 1].len == LEN;
+        assert_int_equal(whole, between < (depth == NOISE_2 ? 2 : 4));
+    }
+}
+
 static void test_match_of_qualities_reaches_beyond_the_window(void **state)
 {
     (void)state;
@@ -362,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_qualities_apart_cost_no_less),
         cmocka_unit_test(test_seq_in_template_order_is_searched_by_position),
         cmocka_unit_test(test_parse_of_qualities_is_not_the_cheapest),
+        cmocka_unit_test(test_older_qualities_than_it_keeps_are_matched),
         cmocka_unit_test(test_match_of_qualities_reaches_beyond_the_window),
         cmocka_unit_test(test_match_of_qualities_reaches_beyond_the_input),
         cmocka_unit_test(test_fields_of_qualities_follow_each_other_wrongly),
