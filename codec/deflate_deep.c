@@ -78,7 +78,6 @@ INLINE bool deep_find(struct deflate_parse *d, const struct parse *p, uint32_t a
 INLINE void parse_deep(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
-    const uint32_t dense_len = t->dense_len ? t->dense_len : MAX_MATCH;
     while (p.at < stop) {
         struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
@@ -98,7 +97,7 @@ INLINE void parse_deep(struct deflate_parse *d, struct parse *state, uint32_t st
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > dense_len);
+        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len);
         for (uint32_t i = seen + 1; i < end; i += step)
             deep_insert(d, p.in, i);
     }

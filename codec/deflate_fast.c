@@ -11,7 +11,6 @@
  * Anything else is matched greedily (deflate_greedy.c): qualities that go in small steps, with all around them, records
  * without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
  * alike. */
-#include <stdlib.h>
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
 
@@ -50,9 +49,6 @@ enum {
     /* Of so many pairs of qualities one must be of the same value, where they do not come in runs, or their matches
      * are too short for a table of 5 bytes: HiSeq has one of 7 to 11, generated ones have one of 19. */
     NOISY_PAIRS = 13,
-    /* Steps of 1 to SMALL_STEP from one quality to the next, less larger ones, in percent: 40 levels at random steps
-     * have 57 to 70, real files 50 and less. Among all bytes they cannot be told where most are tags (bisulfite). */
-    SMALL_STEP = 3, STEPS_PERCENT = 53,
     /* As RUN_RATE, two in so many: HiSeq has 48 to 61 percent. RNA of 8 levels, between the two, gains nothing by
      * coordinate, and would be 1.0103 of libdeflate's level 1 by name. */
     NOISY_RATE = 5,
@@ -116,15 +112,15 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
 /* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
 static bool has_quals_in_steps(const struct parse *p)
 {
-    int32_t steps = 0, reads = 0;
+    struct steps s = {0};
     struct fields f;
+    uint32_t reads = 0;
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end, reads++)
         for (uint32_t half = 0; half < 2; half++) {
-            uint32_t x = f.qual + ((uint32_t)reads % 8 + 8 * half) * (f.tags - f.qual) / 16;
-            int step = x + 1 < f.tags ? abs(p->in[x + 1] - p->in[x]) : 0;
-            steps += step > SMALL_STEP ? -1 : step > 0;
+            uint32_t x = f.qual + (reads % 8 + 8 * half) * (f.tags - f.qual) / 16;
+            count_steps(p, x, min_u32(x + 2, f.tags), &s);
         }
-    return reads >= MIN_RECORDS && steps * 100 >= 2 * reads * STEPS_PERCENT;
+    return reads >= MIN_RECORDS && are_steps_small(&s);
 }
 
 /* Can qualities that do not come in runs be matched apart from all else? Looks at one of each half of each read. */
@@ -263,8 +259,8 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
 INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Do strangers whose qualities are not in runs have bases in common after all? Or come they without mates, as in a deep
- * file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
+/* Do strangers whose qualities are not in runs have bases in common after all? Or do they come without mates, as in a
+ * deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
 INLINE bool is_known_from_afar(const struct history *h)
 {
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);

@@ -12,7 +12,6 @@
  * qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
  * other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a deeper
  * search (deflate_deep.c). Long reads do not come here: deflate_long.c has them at both levels. */
-#include <stdlib.h>
 #include "codec/deflate_heads.h"
 #include "codec/deflate_noise.h"
 #include "codec/deflate_qual.h"
@@ -26,11 +25,6 @@ enum {
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
     NO_QUAL = 0xff,
     FEW_RUNS = 7,                 /* as RUN_RATE, where the lazy parser is the other choice */
-    /* OQ: where two in so many differ from the one before, they do not come in runs. */
-    OQ_NOISY_RATE = 5,
-    /* Steps of 1 to SMALL_STEP from one to the next, less larger ones, in percent: HiSeq has 26, 40 levels at random
-     * steps have 64. */
-    SMALL_STEP = 3, OQ_STEPS_PERCENT = 53,
     /* SEQ bytes that count as explained at the beginning of a block. -l 1 has more, but a
      * block given up late costs twice here. */
     FIRST_SEQ = 1500,
@@ -65,9 +59,9 @@ enum {
 
 /* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay.
  * dense_len makes copies 1.05 to 1.14 times as fast. */
-static const struct tuning deep_tuning = {.min_gain = 3, .shallow = true};
+static const struct tuning deep_tuning = {.min_gain = 3, .dense_len = MAX_MATCH, .shallow = true};
 static const struct tuning copies_tuning = {.min_gain = 3, .dense_len = 32};
-static const struct tuning noisy_tuning = {.shallow = true};
+static const struct tuning noisy_tuning = {.dense_len = MAX_MATCH, .shallow = true};
 /* Of what is matched lazily: all but SEQ, and SEQ. Without `deep` names are up to 0.6 % larger where many reads lie at
  * few places. */
 static const struct tuning text_wide = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
@@ -75,14 +69,6 @@ static const struct tuning seq_wide = {.wide = true, .min_gain = 4, .dense_len =
 /* Of whole genomes: the older four positions and every place of SEQ are worth less than the time that they take. */
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true};
 static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
-
-/* Qualities in OQ, as they were before they were recalibrated. If they do not come in runs, their literals say nothing
- * of a block. */
-enum oq {
-    OQ_ANY,                                        /* none, or in runs: as other tags */
-    OQ_NOISY,                                      /* few levels, or large steps from one to the next (HiSeq) */
-    OQ_IN_STEPS,                                   /* many levels, small steps: matched on their own */
-};
 
 /* Bytes of a field of all records so far, matches that begin there, and literals (of SEQ and tags). */
 struct outcome {
@@ -142,37 +128,6 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
-/* Where the text of OQ begins (SAM tags, section 1.1); the end, if there is none that is as long as the read. */
-INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
-{
-    const uint8_t *oq = memmem(p->in + f->tags, f->end - f->tags, "OQZ", 3);
-    uint32_t from = oq ? (uint32_t)(oq - p->in) + 3 : f->end, quals = f->tags - f->qual;
-    return from < f->end && quals < f->end - from && p->in[from + quals] == 0 ? from : f->end;
-}
-
-/* Pairs of qualities side by side in OQ: all, those that differ, small steps less larger ones. */
-struct oq_steps {
-    int32_t all, differ, small;
-};
-
-INLINE void count_steps(const struct parse *p, const struct fields *f, struct oq_steps *s)
-{
-    uint32_t from = find_oq(p, f), to = min_u32(from + f->tags - f->qual, f->end);
-    for (uint32_t x = from + 1; x < to; x++) {
-        int step = abs(p->in[x] - p->in[x - 1]);
-        s->all++;
-        s->differ += step > 0;
-        s->small += step > SMALL_STEP ? -1 : step > 0;
-    }
-}
-
-INLINE enum oq oq_of(const struct oq_steps *s)
-{
-    if (s->all == 0 || s->differ * OQ_NOISY_RATE < s->all * 2)
-        return OQ_ANY;
-    return s->small * 100 >= s->all * OQ_STEPS_PERCENT ? OQ_IN_STEPS : OQ_NOISY;
-}
-
 /* What the first records promise. To look at all of them would cost 2 %, since they are not in the cache yet. */
 enum promise { NONE, ALIKE, WHOLE_GENOME };
 
@@ -181,7 +136,7 @@ INLINE enum promise find_promise(const struct parse *p, enum oq *oq, agree64_fn 
 {
     uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0;
     struct sampled s = {0, 0};
-    struct oq_steps steps = {0, 0, 0};
+    struct steps steps = {0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
@@ -191,7 +146,8 @@ INLINE enum promise find_promise(const struct parse *p, enum oq *oq, agree64_fn 
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
         sample_runs(p, &f, &s, agree);
-        count_steps(p, &f, &steps);
+        uint32_t oq_at = find_oq(p, &f);
+        count_steps(p, oq_at, oq_end(&f, oq_at), &steps);
         last = f;
     }
     *oq = oq_of(&steps);
@@ -232,13 +188,14 @@ INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
 {
     uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
     bool strangers = are_strangers(&h->reads) && !h->reads.in_turn, of_8 = has_quals_of_8(h);
+    bool amplicons = has_little_but_heads(h, bytes);
     h->strangers = strangers;
     if (h->tag.lits * TAG_LITERALS >= bytes && h->tag.bytes * 100 >= TAG_MUCH * bytes
         && (of_8 || !are_strangers(&h->reads)))
         return &noisy_tuning;
-    if (head >= (has_little_but_heads(h, bytes) ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
+    if (head >= (amplicons ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
         && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE)) {
-        if (has_little_but_heads(h, bytes))
+        if (amplicons)
             return &copies_tuning;
         return has_long_runs(h) && head < HEAD_MUCH ? NULL : &deep_tuning;
     }
@@ -288,14 +245,14 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
 INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        const struct tuning *t)
 {
-    uint32_t from = h->oq == OQ_ANY ? f->end : find_oq(p, f), to = min_u32(from + f->tags - f->qual, f->end);
+    uint32_t from = h->oq == OQ_ANY ? f->end : find_oq(p, f), to = oq_end(f, from);
     uint32_t lits = lits_before(d, p, f->tags);
     match_lazily(d, p, f->tags, from, t);
     add_literals(&h->tag, d, p, f->tags, from, lits);
     if (h->oq == OQ_NOISY)
         match_lazily(d, p, from, to, t);
-    else
-        match_noise(d, p, from, to, NOISE_4);
+    else if (h->oq == OQ_IN_STEPS)
+        match_noise(d, p, from, to, noise_usual);
     lits = lits_before(d, p, to);
     match_lazily(d, p, to, f->end, t);
     add_literals(&h->tag, d, p, to, f->end, lits);
@@ -315,7 +272,7 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
     qual_costs_make(&costs);
     lazy_begin(d, text->wide);
     if (oq == OQ_IN_STEPS)
-        noise_begin(&d->noise, NOISE_4);
+        noise_begin(&d->noise);
     for (uint32_t at = 0; at < p->n; at = f.end) {
         uint32_t n_seqs = d->n_seqs, lits;
         p->at = max_u32(at, p->anchor);

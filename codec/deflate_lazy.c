@@ -16,6 +16,9 @@ enum {
     /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
      * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
     QUALS_APART_RATE = 34,
+    FIRST_LOOK = 2,               /* segments, after which it is seen how these are */
+    RANDOM_APART = 60,            /* of 100 matches have literals before them: random steps 61 to 67, others 38 to 58 */
+    FIRST_RECORDS = 8,            /* tell how qualities in OQ are */
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -75,7 +78,14 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     return (struct tuning){.min_gain = 6, .dense_len = 32, .deep = true, .two_steps = true};
 }
 
-/* What became of the trial, and how often two of its literals are the same. */
+/* How qualities are matched apart: at first; where levels go at random steps, and there few literals are left (reads of
+ * 76 bases and less, high coverage); and where few literals are left beside tags. */
+static const struct noise_effort noise_first = {.depth = 4, .literal = 48};
+static const struct noise_effort noise_random = {.depth = 2, .literal = 40};
+static const struct noise_effort noise_random_few = {.depth = 4, .literal = 40};
+static const struct noise_effort noise_much = {.depth = 8, .literal = NOISE_LITERAL_MAX};
+
+/* What became of a trial, and how often two of its literals are the same. */
 struct trial {
     uint32_t bytes, lits, seqs;
     uint32_t apart;               /* matches with literals before them */
@@ -83,9 +93,10 @@ struct trial {
     uint32_t same, pairs;
 };
 
-static struct trial look_back(const struct deflate_parse *d)
+/* Of the last segments. */
+static struct trial look_back(const struct deflate_parse *d, uint32_t segments)
 {
-    struct mark from = d->mark[d->n_segments - (TRIAL - 1)], to = d->mark[d->n_segments];
+    struct mark from = d->mark[d->n_segments - segments], to = d->mark[d->n_segments];
     struct trial t = {.lits = to.lit - from.lit, .seqs = to.seq - from.seq};
     t.bytes = t.lits;
     for (const struct seq *s = d->seq + from.seq; s < d->seq + to.seq; s++) {
@@ -152,7 +163,9 @@ static struct tuning tune_deep(const struct trial *t, bool shallow)
 {
     uint32_t gain = min_u32(max_u32(t->same * 400 / max_u32(t->pairs, 1), 12) - 12, 6);
     bool copies = t->in_long * 10 > t->bytes * 6;
-    return (struct tuning){.min_gain = copies ? 3 : (int32_t)gain, .two_steps = copies, .shallow = shallow};
+    return (struct tuning){
+        .min_gain = copies ? 3 : (int32_t)gain, .dense_len = MAX_MATCH, .two_steps = copies, .shallow = shallow,
+    };
 }
 
 /* Zeros, or bytes of as few values: a deep search gains nothing. */
@@ -161,7 +174,7 @@ static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t
 /* After the trial: shall the block go to deflate_deep() instead? Then *t says how. */
 static bool give_up(const struct deflate_parse *d, struct tuning *t)
 {
-    struct trial trial = look_back(d);
+    struct trial trial = look_back(d, TRIAL - 1);
     bool misled = is_misled(&trial, t);
     if (!misled && !is_misled_a_little(&trial, t))
         return false;
@@ -182,27 +195,81 @@ INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, const struc
     return true;
 }
 
+/* Do the first records have an OQ that goes in small steps? */
+static bool has_oq_in_steps(const struct parse *p)
+{
+    struct steps steps = {0};
+    struct fields f;
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end) {
+        uint32_t from = find_oq(p, &f);
+        count_steps(p, from, oq_end(&f, from), &steps);
+    }
+    return oq_of(&steps) == OQ_IN_STEPS;
+}
+
+/* After FIRST_LOOK: levels at random steps have literals before most matches, which cost little, and there is much to
+ * choose from. */
+static struct noise_effort noise_effort_first(const struct deflate_parse *d)
+{
+    struct trial trial = look_back(d, 1);
+    return trial.apart * 100 >= RANDOM_APART * trial.seqs ? noise_random : noise_first;
+}
+
+/* After the trial of records. Returns false where the block shall go to deflate_deep(): copies; SEQ that is known,
+ * though its position does not tell where; many tags. */
+static bool choose_effort(const struct trial *t, const struct tuning *tuning, const struct reads *reads,
+                          struct noise_effort *effort)
+{
+    if (t->seqs == 0)
+        return true;
+    uint32_t lits = t->lits * 100 / t->bytes, apart = t->apart * 100 / t->seqs;
+    uint32_t in_long = t->in_long * 100 / t->bytes, seq = reads->seq_lits * 100 / max_u32(reads->seq_bytes, 1);
+    if ((lits < 10 || in_long >= 55) && is_misled(t, tuning))
+        return false;
+    if (apart >= RANDOM_APART) {
+        *effort = lits < 19 ? noise_random_few : noise_random;
+        return true;
+    }
+    *effort = lits < 24 ? noise_much : noise_usual;
+    bool known = seq >= 24 && (seq < 95 || reads->in_turn);
+    return !(known && lits < 23 && apart < 48) && !(lits < 13 && in_long >= 34);
+}
+
 /* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
 INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
+    struct noise_effort effort = noise_first;
     struct reads reads = {0};
     struct fields f;
-    noise_begin(&d->noise, NOISE_2);
+    const bool oq = has_oq_in_steps(p);
+    noise_begin(&d->noise);
     for (uint32_t at = 0, end = SEGMENT; p->at < p->last && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_lazily(d, p, p->at, f.seq, t);
         if (reads.in_turn)         /* template order: at one of the two places reads are in no order */
             match_lazily(d, p, f.seq, f.qual, t);
         else
             match_seq(d, p, &reads, &f, thorough, agree64);
-        match_noise(d, p, f.qual, f.tags, NOISE_2);
-        match_lazily(d, p, f.tags, f.end, t);
+        match_noise(d, p, f.qual, f.tags, effort);
+        uint32_t from = oq ? find_oq(p, &f) : f.end;
+        match_lazily(d, p, f.tags, from, t);
+        if (oq) {
+            match_noise(d, p, from, oq_end(&f, from), effort);
+            match_lazily(d, p, oq_end(&f, from), f.end, t);
+        }
         p->at = max_u32(f.end, p->anchor);
         if (p->at < end)
             continue;
         put_mark(d);
         end = p->at + SEGMENT;
-        if (d->n_segments == TRIAL && give_up(d, deep))
-            return false;
+        if (d->n_segments == FIRST_LOOK)
+            effort = noise_effort_first(d);
+        if (d->n_segments == TRIAL) {
+            struct trial trial = look_back(d, TRIAL - 1);
+            if (!choose_effort(&trial, t, &reads, &effort)) {
+                *deep = tune_deep(&trial, false);
+                return false;
+            }
+        }
     }
     return true;
 }

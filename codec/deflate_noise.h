@@ -8,23 +8,29 @@
 #include "codec/deflate_records.h"
 
 enum {
+    /* OQ: where two in so many differ from the one before, they do not come in runs. */
+    OQ_NOISY_RATE = 5,
     /* In eighths of a bit. */
-    NOISE_LITERAL = 40,           /* what one costs; by value they are no better */
     NOISE_DIST_BIT = 8,
+    NOISE_LITERAL_MAX = 56,
     NOISE_NEVER = 1 << 15,
 };
 _Static_assert((int)NOISE_LEN <= (int)MARGIN, "agree16() stays inside the input");
-_Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL, "literals cost less than no match");
+_Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL_MAX, "literals cost less than no match");
 _Static_assert(NOISE_PIECE % 64 == 0, "pieces are whole words of noise.taken");
 
-/* How many of the last positions with the same four bytes are looked at. Four are 0.3 to 0.6 % smaller on QUAL of 40
- * levels, 15 to 20 % slower. */
-enum noise_depth { NOISE_2, NOISE_4 };
+/* doc/tried.md says what other numbers cost. */
+struct noise_effort {
+    uint32_t depth;               /* so many of the last positions with the same four bytes are looked at: 2, 4 or 8 */
+    uint32_t literal;             /* what one costs, in eighths of a bit: by its value it is no better */
+};
+static const struct noise_effort noise_usual = {.depth = 4, .literal = NOISE_LITERAL_MAX};
 
 /* At the beginning of a block. */
-INLINE void noise_begin(struct noise *q, enum noise_depth depth)
+INLINE void noise_begin(struct noise *q)
 {
-    memset(q->last_4, 0, depth == NOISE_2 ? sizeof q->last_2 : sizeof q->last_4);
+    memset(q->last, 0, sizeof q->last);
+    memset(q->older, 0, sizeof q->older);
 }
 
 /* Length << 16 | candidate; 0 beyond the window. */
@@ -43,23 +49,23 @@ INLINE uint32_t noise_best(const uint8_t *in, uint32_t at, uint64_t cands, uint3
     return best;
 }
 
-INLINE void noise_find(struct noise *q, const uint8_t *in, uint32_t from, uint32_t n, enum noise_depth depth)
+INLINE void noise_find(struct noise *q, const uint8_t *in, uint32_t from, uint32_t n, uint32_t depth)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = from + i, h = hash(load_le64(in + at), HASH_FACTOR(SHORT_BYTES), NOISE_BITS);
-        if (depth == NOISE_2) {
-            uint32_t old = q->last_2[h];
-            q->last_2[h] = old << 16 | at;
-            q->found[i] = noise_best(in, at, old, 2);
-        } else {
-            uint64_t old = q->last_4[h];
-            q->last_4[h] = old << 16 | at;
-            q->found[i] = noise_best(in, at, old, 4);
+        uint64_t old = q->last[h];
+        q->last[h] = old << 16 | at;
+        q->found[i] = noise_best(in, at, old, min_u32(depth, 4));
+        if (depth > 4) {
+            uint64_t older = q->older[h];
+            q->older[h] = older << 16 | old >> 48;
+            q->found[i] = max_u32(q->found[i], noise_best(in, at, older, depth - 4));
         }
     }
 }
 
-INLINE void noise_costs(struct noise *q, uint32_t from, uint32_t n)
+/* Lengths cost what their symbol and extra bits do, and the symbol of the distance. */
+INLINE void noise_costs(struct noise *q, uint32_t from, uint32_t n, uint32_t literal_cost)
 {
     static const uint16_t len_cost[NOISE_LEN + 1] = {
         NOISE_NEVER, NOISE_NEVER, NOISE_NEVER, NOISE_NEVER, 36, 36, 40, 44, 48, 52, 56, 60, 60, 60, 60, 64, 64,
@@ -70,7 +76,7 @@ INLINE void noise_costs(struct noise *q, uint32_t from, uint32_t n)
         begin = (end - 1) / 64 * 64;
         for (uint32_t i = end; i-- > begin;) {
             uint32_t len = q->found[i] >> 16, dist = from + i - (q->found[i] & 0xffff);
-            uint32_t literal = q->cost[i + 1] + NOISE_LITERAL;
+            uint32_t literal = q->cost[i + 1] + literal_cost;
             uint32_t match = q->cost[i + max_u32(len, 1)] + len_cost[len] + NOISE_DIST_BIT * log2_floor(dist);
             q->cost[i] = min_u32(literal, match);
             taken = taken << 1 | (match < literal);
@@ -99,16 +105,48 @@ INLINE void noise_put(const struct noise *q, struct deflate_parse *d, struct par
 }
 
 /* [from, to), but for what is matched there already. */
-INLINE void match_noise(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, enum noise_depth depth)
+INLINE void match_noise(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, struct noise_effort e)
 {
     struct noise *q = &d->noise;
     to = min_u32(to, p->last);
     for (uint32_t n; (from = max_u32(from, p->anchor)) < to; from += n) {
         n = min_u32(to - from, NOISE_PIECE);
-        noise_find(q, p->in, from, n, depth);
-        noise_costs(q, from, n);
+        if (e.depth == 2)
+            noise_find(q, p->in, from, n, 2);
+        else if (e.depth == 4)
+            noise_find(q, p->in, from, n, 4);
+        else
+            noise_find(q, p->in, from, n, 8);
+        noise_costs(q, from, n, e.literal);
         noise_put(q, d, p, from, n);
     }
+}
+
+/* ---- OQ ---- */
+
+/* Qualities in OQ, as they were before they were recalibrated. If they do not come in runs, their literals say nothing
+ * of a block. */
+enum oq {
+    OQ_ANY,                                        /* none, or in runs: as other tags */
+    OQ_NOISY,                                      /* few levels, or large steps from one to the next (HiSeq) */
+    OQ_IN_STEPS,                                   /* many levels, small steps: matched on their own */
+};
+
+/* Where the text of OQ begins (SAM tags, section 1.1); the end, if there is none that is as long as the read. */
+INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
+{
+    const uint8_t *oq = memmem(p->in + f->tags, f->end - f->tags, "OQZ", 3);
+    uint32_t from = oq ? (uint32_t)(oq - p->in) + 3 : f->end, quals = f->tags - f->qual;
+    return from < f->end && quals < f->end - from && p->in[from + quals] == 0 ? from : f->end;
+}
+
+INLINE uint32_t oq_end(const struct fields *f, uint32_t oq) { return min_u32(oq + f->tags - f->qual, f->end); }
+
+INLINE enum oq oq_of(const struct steps *s)
+{
+    if (s->all == 0 || s->differ * OQ_NOISY_RATE < s->all * 2)
+        return OQ_ANY;
+    return are_steps_small(s) ? OQ_IN_STEPS : OQ_NOISY;
 }
 
 #endif

@@ -90,13 +90,10 @@ enum {
     NOISE_LEN = 16,               /* a match is seen so far; one that is taken goes on */
 };
 
-/* Of qualities that are matched on their own (deflate_noise.h): by the hash of four bytes the last two positions or the
- * last four, the newest lowest; the rest is of one piece. */
+/* Of qualities that are matched on their own (deflate_noise.h): by the hash of four bytes the last four positions and
+ * the four before, the newest lowest; the rest is of one piece. */
 struct noise {
-    union {
-        uint32_t last_2[1 << NOISE_BITS];
-        uint64_t last_4[1 << NOISE_BITS];
-    };
+    uint64_t last[1 << NOISE_BITS], older[1 << NOISE_BITS];
     uint32_t cost[NOISE_PIECE + NOISE_LEN + 1];    /* from here to the end */
     uint32_t found[NOISE_PIECE];                   /* length << 16 | position */
     uint64_t taken[NOISE_PIECE / 64];              /* bit i % 64 of word i / 64: does what was found at i cost less? */
@@ -146,8 +143,8 @@ void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* Long reads, at -l 1 (fast) or the default level. Returns false where the block has others: then nothing is done. */
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, two_steps
- * and shallow. */
+/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, dense_len,
+ * two_steps and shallow. */
 struct tuning;
 void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
 /* The same. What is known about the bytes: nothing; they have few matches; they have many short matches to choose from

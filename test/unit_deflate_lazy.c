@@ -5,14 +5,12 @@
 #include "codec/deflate_lazy.c"
 #include "record_kinds.h"
 
-enum {
-    BLOCK = 65280,
-    LITERAL = 40,                 /* its price, in eighths of a bit */
-};
+enum { BLOCK = 65280 };
 
 static uint8_t in[PARSE_MAX], *genome;
 static bool matched[PARSE_MAX];   /* bytes in which a match has been put */
 static struct deflate_parse parsed;
+static struct noise_effort effort;
 static uint64_t seed;
 
 static int set_up(void **state)
@@ -76,7 +74,7 @@ static uint32_t check_parsed(const struct parse *p, uint32_t from)
         assert_in_range(s->lits, 0, p->anchor - at);
         assert_memory_equal(parsed.lit + lit, p->in + at, s->lits);
         for (uint32_t i = 0; i < s->lits; i++, at++, lit++)
-            cost += at >= from ? LITERAL : 0;
+            cost += at >= from ? effort.literal : 0;
         if (s->len == 0)
             continue;
         uint32_t dist = dist_of(s);
@@ -196,23 +194,55 @@ static void test_seq_in_template_order_is_searched_by_position(void **state)
 
 /* ---- qualities ---- */
 
+/* lits, in_long: percent of all bytes; apart: of all matches. SEQ: percent that became literals. */
+static struct noise_effort chosen(uint32_t lits, uint32_t apart, uint32_t in_long, uint32_t seq, bool *stays)
+{
+    const struct tuning tuning = {.dense_len = 32, .noisy = true, .quals_apart = true};
+    const struct trial trial = {.bytes = 20000, .lits = 200 * lits, .seqs = 1000, .apart = 10 * apart,
+                                .in_long = 200 * in_long, .same = 2, .pairs = 100};
+    const struct reads reads = {.seq_bytes = 1000, .seq_lits = 10 * seq};
+    struct noise_effort e = {0};
+    *stays = choose_effort(&trial, &tuning, &reads, &e);
+    return e;
+}
+
+static void test_trial_tells_how_many_positions_are_looked_at(void **state)
+{
+    (void)state;
+    bool stays;
+    assert_int_equal(chosen(28, 38, 2, 88, &stays).depth, 4);      /* low coverage */
+    assert_true(stays);
+    assert_int_equal(chosen(13, 45, 13, 8, &stays).depth, 8);      /* OQ, UMIs */
+    assert_true(stays);
+    assert_int_equal(chosen(26, 62, 9, 45, &stays).depth, 2);      /* random steps */
+    assert_true(stays);
+    assert_int_equal(chosen(18, 66, 6, 10, &stays).depth, 4);      /* of 76 bases */
+    assert_true(stays);
+    chosen(17, 43, 15, 40, &stays);                                /* RNA */
+    assert_false(stays);
+    chosen(11, 42, 37, 14, &stays);                                /* single cell */
+    assert_false(stays);
+    chosen(8, 42, 40, 3, &stays);                                  /* amplicons */
+    assert_false(stays);
+}
+
 static bool looked_at[PARSE_MAX];                    /* positions that match_noise() has seen */
-static enum noise_depth depth;
+static const struct noise_effort efforts[] = {
+    {.depth = 2, .literal = 40}, {.depth = 4, .literal = 40}, {.depth = 4, .literal = 56}, {.depth = 8, .literal = 48},
+};
+static uint32_t n_begun;
 
 static void match_quals(struct parse *p, uint32_t from, uint32_t to)
 {
-    if (depth == NOISE_2)
-        match_noise(&parsed, p, from, to, NOISE_2);
-    else
-        match_noise(&parsed, p, from, to, NOISE_4);
+    match_noise(&parsed, p, from, to, effort);
     memset(looked_at + from, true, to - from);
 }
 
-/* Each depth has its turn. */
+/* Each effort has its turn. */
 static struct parse begin_quals(const uint8_t *data, uint32_t n)
 {
-    depth = depth == NOISE_2 ? NOISE_4 : NOISE_2;
-    noise_begin(&parsed.noise, depth);
+    effort = efforts[n_begun++ % 4];
+    noise_begin(&parsed.noise);
     memset(looked_at, false, sizeof looked_at);
     return begin(data, n);
 }
@@ -221,11 +251,11 @@ struct choice {
     uint32_t len, dist;
 };
 
-/* The longest match at `at` with one of the last two or four that begin with the same four bytes, of equals the nearer. */
+/* The longest match at `at` with one of the last ones that begin with the same four bytes, of equals the nearer. */
 static struct choice longest(uint32_t at)
 {
     struct choice best = {0};
-    for (uint32_t c = at, ways = depth == NOISE_2 ? 2 : 4; c-- > 0 && ways > 0;) {
+    for (uint32_t c = at, ways = effort.depth; c-- > 0 && ways > 0;) {
         if (!looked_at[c] || memcmp(in + c, in + at, MIN_MATCH) != 0)
             continue;
         uint32_t len = agree16(in + at, in + c);
@@ -241,7 +271,7 @@ static uint32_t cheapest(const struct choice *c, uint32_t n)
 {
     if (n == 0)
         return 0;
-    uint32_t literal = LITERAL + cheapest(c + 1, n - 1), len = min_u32(c->len, n);
+    uint32_t literal = effort.literal + cheapest(c + 1, n - 1), len = min_u32(c->len, n);
     return len ? min_u32(literal, price(c->len, c->dist) + cheapest(c + len, n - len)) : literal;
 }
 
@@ -270,9 +300,9 @@ static void test_parse_of_qualities_is_not_the_cheapest(void **state)
         for (uint32_t i = 0; i < LEN; i++)
             choices[i] = longest(at + i);
         match_quals(&p, at, at + LEN);
-        uint32_t cost = check_parsed(&p, at) + (at + LEN - min_u32(max_u32(p.anchor, at), at + LEN)) * LITERAL;
+        uint32_t cost = check_parsed(&p, at) + (at + LEN - min_u32(max_u32(p.anchor, at), at + LEN)) * effort.literal;
         as_cheap += cost == cheapest(choices, LEN);             /* else two positions share a slot */
-        with_matches += cost < LEN * LITERAL;
+        with_matches += cost < LEN * effort.literal;
         seed = keep;
     }
     assert_in_range(with_matches, 400, 500);
@@ -284,8 +314,8 @@ static void test_older_qualities_than_it_keeps_are_matched(void **state)
 {
     (void)state;
     enum { AT = 100, LEN = 12, GAP = 40, N = 4000 };
-    for (uint32_t k = 0; k < 2 * 6; k++) {
-        uint32_t between = k / 2, last = AT + (between + 1) * GAP;
+    for (uint32_t k = 0; k < 4 * 10; k++) {
+        uint32_t between = k / 4, last = AT + (between + 1) * GAP;
         seed = 900 + k;
         unit_fill(&seed, in, N);
         struct parse p = begin_quals(in, N);
@@ -296,7 +326,7 @@ static void test_older_qualities_than_it_keeps_are_matched(void **state)
             match_quals(&p, at, at + LEN);
         check_parsed(&p, 0);
         bool whole = parsed.n_seqs > 0 && parsed.seq[parsed.n_seqs - 1].len == LEN;
-        assert_int_equal(whole, between < (depth == NOISE_2 ? 2 : 4));
+        assert_int_equal(whole, between < effort.depth);
     }
 }
 
@@ -382,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_text_is_taken_for_records),
         cmocka_unit_test(test_qualities_apart_cost_no_less),
         cmocka_unit_test(test_seq_in_template_order_is_searched_by_position),
+        cmocka_unit_test(test_trial_tells_how_many_positions_are_looked_at),
         cmocka_unit_test(test_parse_of_qualities_is_not_the_cheapest),
         cmocka_unit_test(test_older_qualities_than_it_keeps_are_matched),
         cmocka_unit_test(test_match_of_qualities_reaches_beyond_the_window),
