@@ -16,9 +16,10 @@ enum {
     /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
      * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
     QUALS_APART_RATE = 34,
+    STEPS_APART_RATE = 26,        /* the same where qualities go in small steps */
     FIRST_LOOK = 2,               /* segments, after which it is seen how these are */
     RANDOM_APART = 60,            /* of 100 matches have literals before them: random steps 61 to 67, others 38 to 58 */
-    FIRST_RECORDS = 8,            /* tell how qualities in OQ are */
+    FIRST_RECORDS = 8,            /* tell how qualities are */
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -39,6 +40,17 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
     if (same < pairs / 6)
         t.dense_len = 12, t.sparse_len = 32;
     return t;
+}
+
+/* Do those of the first records? */
+static bool has_quals_in_steps(const uint8_t *in, uint32_t n)
+{
+    const struct parse p = {.in = in};
+    struct steps steps = {0};
+    struct fields f;
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(in, n, at, &f); k++, at = f.end)
+        count_steps(&p, f.qual, f.tags, &steps);
+    return are_steps_small(&steps);
 }
 
 /* 40 levels. Qualities are matched apart, but for copies side by side, whose long matches the lazy search finds. The
@@ -67,8 +79,9 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     uint32_t pairs, same = same_pairs(in, n, &pairs);
     if (is_text(in, n))
         return tune_text(same, pairs);
-    if (same < pairs / 32)
-        return tune_noisy(in, n, same < pairs / QUALS_APART_RATE);
+    bool apart = same < pairs / QUALS_APART_RATE || (same < pairs / STEPS_APART_RATE && has_quals_in_steps(in, n));
+    if (apart || same < pairs / 32)
+        return tune_noisy(in, n, apart);
     if (same < pairs / 16)
         return (struct tuning){.dense_len = 32, .two_steps = true};
     if (same < pairs / 9)
@@ -216,8 +229,9 @@ static struct noise_effort noise_effort_first(const struct deflate_parse *d)
 }
 
 /* After the trial of records. Returns false where the block shall go to deflate_deep(): copies; SEQ that is known,
- * though its position does not tell where; many tags. */
-static bool choose_effort(const struct trial *t, const struct tuning *tuning, const struct reads *reads,
+ * though its position does not tell where; much of tags or heads. doc/tried.md has the
+ * numbers. */
+static bool choose_effort(const struct trial *t, const struct tuning *tuning, const struct reads *reads, bool oq,
                           struct noise_effort *effort)
 {
     if (t->seqs == 0)
@@ -231,8 +245,19 @@ static bool choose_effort(const struct trial *t, const struct tuning *tuning, co
         return true;
     }
     *effort = lits < 24 ? noise_much : noise_usual;
-    bool known = seq >= 24 && (seq < 95 || reads->in_turn);
-    return !(known && lits < 23 && apart < 48) && !(lits < 13 && in_long >= 34);
+    bool known = seq >= (oq ? 60 : 24) && (seq < 95 || reads->in_turn);
+    bool many_tags = lits < 13 && in_long >= 34, many_heads = !oq && lits < 14 && apart < 46 && in_long < 20;
+    return !(known && lits < 23 && apart < 48) && !many_tags && !many_heads;
+}
+
+/* Lazily, but for qualities in OQ. */
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct fields *f, const struct tuning *t, bool oq,
+                       struct noise_effort effort)
+{
+    uint32_t from = oq ? find_oq(p, f) : f->end, to = oq_end(f, from);
+    match_lazily(d, p, f->tags, from, t);
+    match_noise(d, p, from, to, effort);
+    match_lazily(d, p, to, f->end, t);
 }
 
 /* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
@@ -250,12 +275,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct
         else
             match_seq(d, p, &reads, &f, thorough, agree64);
         match_noise(d, p, f.qual, f.tags, effort);
-        uint32_t from = oq ? find_oq(p, &f) : f.end;
-        match_lazily(d, p, f.tags, from, t);
-        if (oq) {
-            match_noise(d, p, from, oq_end(&f, from), effort);
-            match_lazily(d, p, oq_end(&f, from), f.end, t);
-        }
+        match_tags(d, p, &f, t, oq, effort);
         p->at = max_u32(f.end, p->anchor);
         if (p->at < end)
             continue;
@@ -265,7 +285,7 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct
             effort = noise_effort_first(d);
         if (d->n_segments == TRIAL) {
             struct trial trial = look_back(d, TRIAL - 1);
-            if (!choose_effort(&trial, t, &reads, &effort)) {
+            if (!choose_effort(&trial, t, &reads, oq, &effort)) {
                 *deep = tune_deep(&trial, false);
                 return false;
             }

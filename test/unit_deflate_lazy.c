@@ -98,6 +98,8 @@ static void test_qualities_of_40_levels_are_searched_with_the_rest(void **state)
     (void)state;
     struct tuning t = tuning_of((struct record_kind){.len = 101, .levels = 40, .step = 4, .tags = TAGS_ALIGNER});
     assert_true(t.noisy && t.quals_apart && t.deep && !t.two_steps);
+    t = tuning_of((struct record_kind){.len = 76, .levels = 40, .stay = 1, .tags = TAGS_ALIGNER, .mates = true});
+    assert_true(t.noisy && t.quals_apart);         /* small steps, though more pairs of bytes are the same */
     t = tuning_of((struct record_kind){.len = 150, .levels = 40, .step = 4, .tags = TAGS_ALIGNER});
     assert_true(t.noisy && t.quals_apart && !t.deep && !t.two_steps);
     t = tuning_of((struct record_kind){.len = 101, .levels = 40, .tags = TAGS_ALIGNER, .mates = true});
@@ -107,11 +109,8 @@ static void test_qualities_of_40_levels_are_searched_with_the_rest(void **state)
 static void test_others_are_searched_apart(void **state)
 {
     (void)state;
-    struct record_kind steps = {.len = 76, .levels = 40, .stay = 1, .tags = TAGS_ALIGNER, .mates = true};    /* HiSeq */
     struct record_kind copies = {.len = 100, .levels = 40, .copies = 4, .tags = TAGS_ALIGNER};
-    struct tuning t = tuning_of(steps);
-    assert_true(t.noisy && !t.quals_apart && t.two_steps);
-    t = tuning_of(copies);                         /* a long match takes a copy whole */
+    struct tuning t = tuning_of(copies);           /* a long match takes a copy whole */
     assert_true(t.noisy && !t.quals_apart && t.two_steps && !t.deep);
     t = tuning_of((struct record_kind){.len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER});
     assert_true(!t.noisy && !t.quals_apart && t.two_steps && t.deep);
@@ -202,7 +201,7 @@ static struct noise_effort chosen(uint32_t lits, uint32_t apart, uint32_t in_lon
                                 .in_long = 200 * in_long, .same = 2, .pairs = 100};
     const struct reads reads = {.seq_bytes = 1000, .seq_lits = 10 * seq};
     struct noise_effort e = {0};
-    *stays = choose_effort(&trial, &tuning, &reads, &e);
+    *stays = choose_effort(&trial, &tuning, &reads, false, &e);
     return e;
 }
 
@@ -212,7 +211,7 @@ static void test_trial_tells_how_many_positions_are_looked_at(void **state)
     bool stays;
     assert_int_equal(chosen(28, 38, 2, 88, &stays).depth, 4);      /* low coverage */
     assert_true(stays);
-    assert_int_equal(chosen(13, 45, 13, 8, &stays).depth, 8);      /* OQ, UMIs */
+    assert_int_equal(chosen(13, 49, 13, 8, &stays).depth, 8);      /* UMIs */
     assert_true(stays);
     assert_int_equal(chosen(26, 62, 9, 45, &stays).depth, 2);      /* random steps */
     assert_true(stays);
@@ -221,6 +220,8 @@ static void test_trial_tells_how_many_positions_are_looked_at(void **state)
     chosen(17, 43, 15, 40, &stays);                                /* RNA */
     assert_false(stays);
     chosen(11, 42, 37, 14, &stays);                                /* single cell */
+    assert_false(stays);
+    chosen(12, 43, 14, 12, &stays);                                /* few bases */
     assert_false(stays);
     chosen(8, 42, 40, 3, &stays);                                  /* amplicons */
     assert_false(stays);
