@@ -251,8 +251,8 @@ static bool choose_effort(const struct trial *t, const struct tuning *tuning, co
 }
 
 /* Lazily, but for qualities in OQ. */
-INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct fields *f, const struct tuning *t, bool oq,
-                       struct noise_effort effort)
+INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct fields *f, const struct tuning *t,
+                       bool oq, struct noise_effort effort)
 {
     uint32_t from = oq ? find_oq(p, f) : f->end, to = oq_end(f, from);
     match_lazily(d, p, f->tags, from, t);
