@@ -116,6 +116,17 @@ static void test_others_are_searched_apart(void **state)
     assert_true(!t.noisy && !t.quals_apart && t.two_steps && t.deep);
 }
 
+static void test_qualities_in_oq_are_searched_as_those_of_the_read(void **state)
+{
+    (void)state;
+    struct record_kind kind = {.len = 150, .levels = 40, .stay = 1, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS};
+    struct parse p = begin(in, make_block(kind));
+    assert_true(has_oq_in_steps(&p));
+    kind.tags = TAGS_ALIGNER;
+    p = begin(in, make_block(kind));
+    assert_false(has_oq_in_steps(&p));
+}
+
 static void test_text_is_taken_for_records(void **state)
 {
     (void)state;
@@ -410,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_qualities_of_40_levels_are_searched_with_the_rest),
         cmocka_unit_test(test_others_are_searched_apart),
+        cmocka_unit_test(test_qualities_in_oq_are_searched_as_those_of_the_read),
         cmocka_unit_test(test_text_is_taken_for_records),
         cmocka_unit_test(test_qualities_apart_cost_no_less),
         cmocka_unit_test(test_seq_in_template_order_is_searched_by_position),
