@@ -110,7 +110,7 @@ INLINE void parse_segments(struct deflate_parse *d, struct parse *p, const struc
     memset(d->short_chain.head, 0, sizeof d->short_chain.head);
     for (uint32_t i = FIRST; i < min_u32(p->at, p->last); i++)
         deep_insert(d, p->in, i);
-    for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
+    for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < p->last; end += SEGMENT) {
         parse_deep(d, p, min_u32(end, p->last), t);
         put_mark(d);
     }

@@ -9,17 +9,17 @@
  *   OQ, of many levels             at what costs least to its end (deflate_noise.h)
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): reads of many lengths, alignments of the same read,
- * qualities that do not come in runs, with all around them, and the rest of a block whose reads are copies of each
- * other that positions do not explain. Blocks that are mostly heads and names, and those at few places, go to a deeper
- * search (deflate_deep.c). Long reads do not come here: deflate_long.c has them at both levels. */
+ * qualities that do not come in runs, with all around them, the rest of a block whose reads are copies of each other
+ * that positions do not explain; and from their beginning blocks in which fields turn out to give up too much: mostly
+ * heads and names, or reads at few places. Long reads do not come here: deflate_long.c has them at both levels. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_noise.h"
 #include "codec/deflate_qual.h"
 
 enum {
     /* doc/tried.md says what other numbers cost. */
-    FIRST_RECORDS = 8,            /* tell whether fields are alike */
-    MANY_LENGTHS = 3,             /* of them: mapped reads of another length than the one before; an odd one makes 2 */
+    /* Of the first records: mapped reads of another length than the one before; an odd one makes 2. */
+    MANY_LENGTHS = 3,
     MANY_COPIES = 2,              /* of them: alignments of the same read */
     SAME_BASES = 16,              /* bytes of SEQ that tell */
     SHORT_QUAL = 40,              /* if they have fewer qualities on average, there is little to gain */
@@ -57,11 +57,6 @@ enum {
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
-/* Of deflate_deep(), for blocks that fields would make too large: most, copies, and those where short matches pay.
- * dense_len makes copies 1.05 to 1.14 times as fast. */
-static const struct tuning deep_tuning = {.min_gain = 3, .dense_len = MAX_MATCH, .shallow = true};
-static const struct tuning copies_tuning = {.min_gain = 3, .dense_len = 32};
-static const struct tuning noisy_tuning = {.dense_len = MAX_MATCH, .shallow = true};
 /* Of what is matched lazily: all but SEQ, and SEQ. Without `deep` names are up to 0.6 % larger where many reads lie at
  * few places. */
 static const struct tuning text_wide = {.wide = true, .dense_len = 16, .deep = true, .two_steps = true};
@@ -79,7 +74,7 @@ struct outcome {
 struct history {
     struct heads heads;
     struct outcome head, seq, qual, tag;           /* seq: from TRIAL on */
-    bool strangers;                                /* up to there */
+    bool strangers, few_places;                    /* up to there */
     enum oq oq;
     struct reads reads;
     struct qual_tables quals;
@@ -114,11 +109,6 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     }
 }
 
-INLINE bool is_mapped(const struct parse *p, const struct fields *f)
-{
-    return !(bam_record_flag((const void *)(p->in + f->at)) & FLAG_UNMAPPED);
-}
-
 /* Another alignment of the same read: name and first bases are those of the record before. */
 INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
 {
@@ -146,8 +136,7 @@ INLINE enum promise find_promise(const struct parse *p, enum oq *oq, agree64_fn 
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
         sample_runs(p, &f, &s, agree);
-        uint32_t oq_at = find_oq(p, &f);
-        count_steps(p, oq_at, oq_end(&f, oq_at), &steps);
+        count_oq_steps(p, &f, &steps);
         last = f;
     }
     *oq = oq_of(&steps);
@@ -180,11 +169,10 @@ INLINE bool has_little_but_heads(const struct history *h, uint32_t bytes)
     return has_long_runs(h) && h->tag.bytes * 100 < TAG_LITTLE * bytes;
 }
 
-/* Would the block be larger than promised? Then how it is matched deeply, else NULL. Fields end matches that would go
- * on, and see too few of the records before: it shows where heads and names are most of what is left, qualities have
- * many short runs, tags are literals, or records are copies but for their names. Not so UMIs: long runs, many tags.
- * doc/tried.md has the numbers. */
-INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
+/* Would the block be larger than promised? Fields end matches that would go on, and see too few of the records before:
+ * it shows where heads and names are most of what is left, qualities have many short runs, tags are literals, or
+ * records are copies but for their names. Not so UMIs: long runs, many tags. doc/tried.md has the numbers. */
+INLINE bool look_back(struct history *h, uint32_t bytes)
 {
     uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
     bool strangers = are_strangers(&h->reads) && !h->reads.in_turn, of_8 = has_quals_of_8(h);
@@ -192,37 +180,32 @@ INLINE const struct tuning *look_back(struct history *h, uint32_t bytes)
     h->strangers = strangers;
     if (h->tag.lits * TAG_LITERALS >= bytes && h->tag.bytes * 100 >= TAG_MUCH * bytes
         && (of_8 || !are_strangers(&h->reads)))
-        return &noisy_tuning;
+        return true;
     if (head >= (amplicons ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
         && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE)) {
-        if (amplicons)
-            return &copies_tuning;
-        return has_long_runs(h) && head < HEAD_MUCH ? NULL : &deep_tuning;
+        h->few_places = amplicons;
+        return amplicons || !has_long_runs(h) || head >= HEAD_MUCH;
     }
     if (of_8 && (!strangers || alike < HEADS_ALIKE_STRANGERS))
-        return &noisy_tuning;
+        return true;
     if (strangers)
-        return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL ? &deep_tuning : NULL;
-    if (head >= HEAD_MUCH || (head >= HEAD_BESIDE_CHEAP && h->head.matches > 2 * h->qual.matches))
-        return &deep_tuning;
-    return NULL;
+        return head >= HEAD_OF_STRANGERS && alike < HEADS_USUAL;
+    return head >= HEAD_MUCH || (head >= HEAD_BESIDE_CHEAP && h->head.matches > 2 * h->qual.matches);
 }
 
 /* The same after more bytes, for what the first few records do not show: that reads have much in common with others,
  * though not with those; and that tags are what costs. */
-INLINE const struct tuning *look_back_again(const struct history *h, uint32_t bytes)
+INLINE bool look_back_again(const struct history *h, uint32_t bytes)
 {
     uint32_t alike = h->head.matches * 1000 / h->head.bytes, seq = h->seq.lits * 100 / max_u32(h->seq.bytes, 1);
     if (h->strangers && has_quals_of_8(h) && seq < SEQ_OF_BISULFITE)
-        return &noisy_tuning;
+        return true;
     if (h->strangers && alike < HEADS_ALIKE_LATER && h->tag.bytes * 100 < TAG_LITTLE * bytes
         && ((seq < SEQ_OF_AMPLICONS && h->head.bytes * 100 >= HEAD_OF_FEW * bytes)
             || (seq < SEQ_OF_LONGER && has_little_but_heads(h, bytes))))
-        return has_quals_of_8(h) ? &noisy_tuning : &copies_tuning;
-    if (seq < SEQ_LATER && h->tag.bytes * 100 >= TAG_MUCH * bytes && alike >= HEADS_OF_COPIES
-        && h->head.matches * 100 > HEADS_TO_QUALS * h->qual.matches)
-        return &noisy_tuning;
-    return NULL;
+        return true;
+    return seq < SEQ_LATER && h->tag.bytes * 100 >= TAG_MUCH * bytes && alike >= HEADS_OF_COPIES
+        && h->head.matches * 100 > HEADS_TO_QUALS * h->qual.matches;
 }
 
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
@@ -258,12 +241,11 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history 
     add_literals(&h->tag, d, p, to, f->end, lits);
 }
 
-enum done { ALL, PART, NOTHING };
+enum done { ALL, PART, NOTHING, NOTHING_FEW };
 
-/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much:
- * then *deep says how to go on. */
-INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const struct tuning **deep, enum oq oq,
-                               const struct tuning *text, const struct tuning *seq, agree64_fn *agree)
+/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much. */
+INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, enum oq oq, const struct tuning *text,
+                               const struct tuning *seq, agree64_fn *agree)
 {
     struct history h = {.reads.seq_bytes = FIRST_SEQ, .oq = oq};
     struct qual_costs costs;
@@ -291,11 +273,9 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
         match_qual(d, p, &h, &f, &costs, agree);
         add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
         match_tags(d, p, &h, &f, text);
-        if (at < TRIAL && f.end >= TRIAL)
-            *deep = look_back(&h, f.end);
-        else if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL)
-            *deep = look_back_again(&h, f.end);
-        if (*deep)
+        if (at < TRIAL && f.end >= TRIAL && look_back(&h, f.end))
+            return h.few_places ? NOTHING_FEW : NOTHING;
+        if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL && look_back_again(&h, f.end))
             return NOTHING;
         if (!alike || !is_lazy_better(&h.reads))
             continue;
@@ -309,33 +289,31 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, const s
     return ALL;
 }
 
-INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, const struct tuning **deep, agree64_fn *agree)
+INLINE enum done parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     enum oq oq = OQ_ANY;
     enum promise promise = find_promise(p, &oq, agree);
     if (promise == NONE)
         return PART;
-    return promise == WHOLE_GENOME ? parse_records(d, p, deep, oq, &text_near, &seq_near, agree)
-                                   : parse_records(d, p, deep, oq, &text_wide, &seq_wide, agree);
+    return promise == WHOLE_GENOME ? parse_records(d, p, oq, &text_near, &seq_near, agree)
+                                   : parse_records(d, p, oq, &text_wide, &seq_wide, agree);
 }
 
-static enum done parse_older(struct deflate_parse *d, struct parse *p, const struct tuning **deep)
+static enum done parse_older(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, deep, agree64);
+    return parse_fields(d, p, agree64);
 }
-NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p, const struct tuning **deep)
+NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, deep, agree64_avx2);
+    return parse_fields(d, p, agree64_avx2);
 }
 
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    const struct tuning *deep = NULL;
-    enum done done = (newer ? parse_newer : parse_older)(d, p, &deep);
-    if (done == NOTHING) {
+    static const enum fields_tried tried[] = {[NOTHING] = GIVEN_UP, [NOTHING_FEW] = FEW_PLACES};
+    enum done done = (newer ? parse_newer : parse_older)(d, p);
+    if (tried[done])
         begin_anew(d, p);
-        deflate_deep(d, p, newer, deep);
-    } else if (done == PART && p->at < p->last) {
-        deflate_lazy(d, p, newer);
-    }
+    if (done != ALL && p->at < p->last)
+        deflate_lazy(d, p, newer, tried[done]);
 }

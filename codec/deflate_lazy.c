@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level where the fields of records do not tell: any bytes lazily. Of records with qualities of 40 levels
- * SEQ goes by position (deflate_records.h) and QUAL on its own (deflate_noise.h). A block in which this would give up
- * too much goes to deflate_deep.c, which a trial tells. */
+ * SEQ goes by position (deflate_records.h), QUAL and an OQ of small steps on their own (deflate_noise.h). A block in
+ * which this would give up too much goes to deflate_deep.c, which a trial tells. */
 #include "codec/deflate_noise.h"
 #include "codec/deflate_search.h"
 
 enum {
     /* After so many segments it is decided whether a block goes to deflate_deep() instead, by what became of them, all
-     * but the first. */
-    TRIAL = 5,
+     * but the first. Where fields were tried before, it is sooner, since most such blocks go there. */
+    TRIAL = 5, TRIAL_GIVEN_UP = 2,
     LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
     LONG_MEAN = 32,               /* of all matches: short reads at few places */
+    NEAR = 512,                   /* a match no further than so many bytes */
     LITERAL_SAMPLES = 256,
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
     /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
      * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
     QUALS_APART_RATE = 34,
     STEPS_APART_RATE = 26,        /* the same where qualities go in small steps */
-    FIRST_LOOK = 2,               /* segments, after which it is seen how these are */
+    FIRST_LOOK = 2,               /* segments, after which it is seen whether qualities go at random steps */
     RANDOM_APART = 60,            /* of 100 matches have literals before them: random steps 61 to 67, others 38 to 58 */
-    FIRST_RECORDS = 8,            /* tell how qualities are */
+    /* What expected_loss() may be at most: of a block that stays here, of one that goes on deeply from where its trial
+     * ends, and of one with half of the depth. Of shorter reads SHORT_LOSS more is expected. */
+    LOSS_LAZY = 60, LOSS_DEEP_ON = 150, LOSS_SHALLOW = 240,
+    SHORT_READ = 60, SHORT_LOSS = 40,              /* bases */
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -42,8 +46,8 @@ static struct tuning tune_text(uint32_t same, uint32_t pairs)
     return t;
 }
 
-/* Do those of the first records? */
-static bool has_quals_in_steps(const uint8_t *in, uint32_t n)
+/* Do the qualities of the first records go in small steps? */
+static bool has_first_quals_in_steps(const uint8_t *in, uint32_t n)
 {
     const struct parse p = {.in = in};
     struct steps steps = {0};
@@ -79,7 +83,8 @@ static struct tuning tune(const uint8_t *in, uint32_t n)
     uint32_t pairs, same = same_pairs(in, n, &pairs);
     if (is_text(in, n))
         return tune_text(same, pairs);
-    bool apart = same < pairs / QUALS_APART_RATE || (same < pairs / STEPS_APART_RATE && has_quals_in_steps(in, n));
+    bool apart = same < pairs / QUALS_APART_RATE
+        || (same < pairs / STEPS_APART_RATE && has_first_quals_in_steps(in, n));
     if (apart || same < pairs / 32)
         return tune_noisy(in, n, apart);
     if (same < pairs / 16)
@@ -98,10 +103,40 @@ static const struct noise_effort noise_random = {.depth = 2, .literal = 40};
 static const struct noise_effort noise_random_few = {.depth = 4, .literal = 40};
 static const struct noise_effort noise_much = {.depth = 8, .literal = NOISE_LITERAL_MAX};
 
+/* After a trial. */
+enum way {
+    LAZILY,
+    DEEPLY,                       /* by deflate_deep(), from the beginning */
+    DEEPLY_ON,                    /* the same from here on */
+};
+
+/* Of the first records: bytes, those of heads and names, and qualities. */
+struct head_share {
+    uint32_t bytes, heads, quals;
+};
+
+/* Are there FIRST_RECORDS, most of mapped reads, with SEQ and QUAL? */
+static bool measure_heads(const struct parse *p, struct head_share *h)
+{
+    struct fields f;
+    uint32_t mapped = 0;
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS; k++, at = f.end) {
+        if (!find_fields(p->in, p->n, at, &f))
+            return false;
+        mapped += is_mapped(p, &f);
+        h->heads += f.cigar - f.at;
+        h->quals += f.tags - f.qual;
+        h->bytes = f.end;
+    }
+    return mapped * 2 > FIRST_RECORDS && h->quals * QUAL_RATE > h->bytes;
+}
+
 /* What became of a trial, and how often two of its literals are the same. */
 struct trial {
     uint32_t bytes, lits, seqs;
-    uint32_t apart;               /* matches with literals before them */
+    uint32_t apart, by_one;       /* matches with literals before them, with one */
+    uint32_t from_8, from_16;     /* of 8 to 15 bytes, of 16 to LONG_LEN */
+    uint32_t near;                /* no further than NEAR */
     uint32_t in_long;             /* bytes of long matches */
     uint32_t same, pairs;
 };
@@ -115,6 +150,10 @@ static struct trial look_back(const struct deflate_parse *d, uint32_t segments)
     for (const struct seq *s = d->seq + from.seq; s < d->seq + to.seq; s++) {
         t.bytes += s->len;
         t.apart += s->lits > 0;
+        t.by_one += s->lits == 1;
+        t.from_8 += s->len >= 8 && s->len < 16;
+        t.from_16 += s->len >= 16 && s->len < LONG_LEN;
+        t.near += s->dist_sym <= dist_symbol(NEAR);
         t.in_long += s->len >= LONG_LEN ? s->len : 0u;
     }
     uint16_t count[256] = {0};
@@ -123,6 +162,23 @@ static struct trial look_back(const struct deflate_parse *d, uint32_t segments)
         t.same += count[d->lit[i]]++;
     t.pairs = samples * (samples - (samples > 0)) / 2;
     return t;
+}
+
+/* What the lazy search gives up on mapped reads, as a part of what level 7 of libdeflate takes, in 1/10,000: a linear
+ * estimate by least squares from the trials of 4,109 blocks. doc/tried.md says how good it is. */
+static int32_t expected_loss(const struct trial *t, const struct head_share *h)
+{
+    int32_t by_match = 725 * (int32_t)t->by_one - 454 * (int32_t)t->apart - 487 * (int32_t)t->from_8
+        - 306 * (int32_t)t->from_16 - 228 * (int32_t)t->near;
+    int32_t by_byte = -696 * (int32_t)t->lits - 193 * (int32_t)t->in_long;
+    return 590 + by_match / (int32_t)t->seqs + by_byte / (int32_t)t->bytes + (int32_t)(370 * h->heads / h->bytes);
+}
+
+/* Alignments of the same reads, side by side: they are copied whole, but for what differs, of which there is none in
+ * the blocks that expected_loss() comes from. */
+static bool are_secondary(const struct trial *t)
+{
+    return t->in_long * 10 > t->bytes * 6 && t->apart * 10 > t->seqs * 6;
 }
 
 /* The same where half of the depth is enough. */
@@ -139,8 +195,6 @@ static bool is_misled_a_little(const struct trial *t, const struct tuning *tunin
         return true;
     /* barcodes in names */
     if (wide && lits >= 12 && lits < 15 && apart < 62 && in_long >= 33 && in_long < 41 && t->same * 33 < t->pairs)
-        return true;
-    if (lits < 32 && in_long < 26 && apart < (lits < 24 ? 56 : 59))    /* 40 levels by name: OQ, RNA, low coverage */
         return true;
     if (in_long >= 11)
         return false;
@@ -184,28 +238,40 @@ static struct tuning tune_deep(const struct trial *t, bool shallow)
 /* Zeros, or bytes of as few values: a deep search gains nothing. */
 static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
 
-/* After the trial: shall the block go to deflate_deep() instead? Then *t says how. */
-static bool give_up(const struct deflate_parse *d, struct tuning *t)
+/* After the trial: where does the block go? If to deflate_deep(), *t says how. Of records two rules must agree. */
+static enum way choose_way(const struct deflate_parse *d, const struct parse *p, struct tuning *t, enum fields_tried tried)
 {
-    struct trial trial = look_back(d, TRIAL - 1);
-    bool misled = is_misled(&trial, t);
-    if (!misled && !is_misled_a_little(&trial, t))
-        return false;
-    *t = tune_deep(&trial, !misled);
-    return true;
+    struct trial trial = look_back(d, (tried ? TRIAL_GIVEN_UP : TRIAL) - 1);
+    struct head_share h = {0};
+    bool full = !tried && is_misled(&trial, t);
+    enum way way = tried ? DEEPLY_ON : DEEPLY;
+    if (trial.seqs == 0 || !(tried || full || is_misled_a_little(&trial, t)))
+        return LAZILY;
+    if (!t->noisy && !are_secondary(&trial) && measure_heads(p, &h)) {
+        int32_t loss = expected_loss(&trial, &h) + (h.quals < FIRST_RECORDS * SHORT_READ ? SHORT_LOSS : 0);
+        if (loss <= LOSS_LAZY && tried != FEW_PLACES)
+            return LAZILY;
+        way = tried || loss <= LOSS_DEEP_ON ? DEEPLY_ON : DEEPLY;
+        full = full && loss > LOSS_SHALLOW;
+    }
+    *t = tune_deep(&trial, !full);
+    return way;
 }
 
-/* Returns false where the block shall go to deflate_deep() from its beginning, with *deep, which begins as *t. */
-INLINE bool parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
+/* deep: how the block goes to deflate_deep(), if it does; begins as *t. */
+INLINE enum way parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep,
+                               enum fields_tried tried)
 {
-    const bool on_trial = p->at < SEGMENT && !is_often_same(t);
+    const bool on_trial = p->at < SEGMENT && (tried || !is_often_same(t));
+    const uint32_t trial_end = (tried ? TRIAL_GIVEN_UP : TRIAL) * SEGMENT;
     for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
         parse_lazy(d, p, min_u32(end, p->last), t);
         put_mark(d);
-        if (on_trial && end == TRIAL * SEGMENT && give_up(d, deep))
-            return false;
+        enum way way = on_trial && end == trial_end ? choose_way(d, p, deep, tried) : LAZILY;
+        if (way != LAZILY)
+            return way;
     }
-    return true;
+    return LAZILY;
 }
 
 /* Do the first records have an OQ that goes in small steps? */
@@ -213,10 +279,8 @@ static bool has_oq_in_steps(const struct parse *p)
 {
     struct steps steps = {0};
     struct fields f;
-    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end) {
-        uint32_t from = find_oq(p, &f);
-        count_steps(p, from, oq_end(&f, from), &steps);
-    }
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end)
+        count_oq_steps(p, &f, &steps);
     return oq_of(&steps) == OQ_IN_STEPS;
 }
 
@@ -225,12 +289,11 @@ static bool has_oq_in_steps(const struct parse *p)
 static struct noise_effort noise_effort_first(const struct deflate_parse *d)
 {
     struct trial trial = look_back(d, 1);
-    return trial.apart * 100 >= RANDOM_APART * trial.seqs ? noise_random : noise_first;
+    return trial.seqs > 0 && trial.apart * 100 >= RANDOM_APART * trial.seqs ? noise_random : noise_first;
 }
 
 /* After the trial of records. Returns false where the block shall go to deflate_deep(): copies; SEQ that is known,
- * though its position does not tell where; much of tags or heads. doc/tried.md has the
- * numbers. */
+ * though its position does not tell where; much of tags or heads. doc/tried.md has the numbers. */
 static bool choose_effort(const struct trial *t, const struct tuning *tuning, const struct reads *reads, bool oq,
                           struct noise_effort *effort)
 {
@@ -261,7 +324,7 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, const struct fi
 }
 
 /* The same by records, up to what is none: SEQ with the reads before, by position, and qualities on their own. */
-INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
+INLINE enum way parse_records(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
     struct noise_effort effort = noise_first;
     struct reads reads = {0};
@@ -287,16 +350,18 @@ INLINE bool parse_records(struct deflate_parse *d, struct parse *p, const struct
             struct trial trial = look_back(d, TRIAL - 1);
             if (!choose_effort(&trial, t, &reads, oq, &effort)) {
                 *deep = tune_deep(&trial, false);
-                return false;
+                return DEEPLY;
             }
+            if (effort.depth > NOISE_NEWER)
+                noise_deepen(&d->noise);
         }
     }
-    return true;
+    return LAZILY;
 }
 
 /* Compiled for both values of `wide`, since a table of the newer positions alone is up to 16 % faster (40 levels). The
  * copy of *t tells the compiler that neither value changes. */
-INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide)
+INLINE enum way parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide, enum fields_tried tried)
 {
     t->wide = t->deep = wide;
     struct tuning tuning = *t;
@@ -304,32 +369,38 @@ INLINE bool parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bo
     lazy_begin(d, wide);
     for (uint32_t i = FIRST; i < p->at; i += 2)    /* what is matched already can be referred to */
         lazy_insert(d, p->in, i, wide);
-    if (tuning.quals_apart && p->at == FIRST && !parse_records(d, p, &tuning, t))
-        return false;
-    return parse_segments(d, p, &tuning, t);
+    if (tuning.quals_apart && p->at == FIRST && parse_records(d, p, &tuning, t) == DEEPLY)
+        return DEEPLY;
+    return parse_segments(d, p, &tuning, t, tried);
 }
 
-INLINE bool parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t)
+INLINE enum way parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
 {
-    return t->deep ? parse(d, p, t, true) : parse(d, p, t, false);
+    return t->deep ? parse(d, p, t, true, tried) : parse(d, p, t, false, tried);
 }
 
-static bool parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t) { return parse_any(d, p, t); }
-NEWER static bool parse_newer(struct deflate_parse *d, struct parse *p, struct tuning *t)
+static enum way parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
 {
-    return parse_any(d, p, t);
+    return parse_any(d, p, t, tried);
+}
+NEWER static enum way parse_newer(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
+{
+    return parse_any(d, p, t, tried);
 }
 
-void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer)
+void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer, enum fields_tried tried)
 {
     const struct parse begin = *p;
     const uint32_t n_seqs = d->n_seqs, n_lits = d->n_lits, n_segments = d->n_segments;
     struct tuning t = tune(p->in, p->n);
-    if ((newer ? parse_newer : parse_older)(d, p, &t))
+    enum way way = (newer ? parse_newer : parse_older)(d, p, &t, tried);
+    if (way == LAZILY)
         return;
-    *p = begin;
-    d->n_seqs = n_seqs;
-    d->n_lits = n_lits;
-    d->n_segments = n_segments;
+    if (way == DEEPLY) {
+        *p = begin;
+        d->n_seqs = n_seqs;
+        d->n_lits = n_lits;
+        d->n_segments = n_segments;
+    }
     deflate_deep(d, p, newer, &t);
 }

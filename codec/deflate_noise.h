@@ -14,6 +14,7 @@ enum {
     NOISE_DIST_BIT = 8,
     NOISE_LITERAL_MAX = 56,
     NOISE_NEVER = 1 << 15,
+    NOISE_NEWER = 4,              /* positions in a word of noise.last; noise.older has the older ones */
 };
 _Static_assert((int)NOISE_LEN <= (int)MARGIN, "agree16() stays inside the input");
 _Static_assert((int)NOISE_NEVER > ((int)NOISE_PIECE + 1) * (int)NOISE_LITERAL_MAX, "literals cost less than no match");
@@ -27,11 +28,10 @@ struct noise_effort {
 static const struct noise_effort noise_usual = {.depth = 4, .literal = NOISE_LITERAL_MAX};
 
 /* At the beginning of a block. */
-INLINE void noise_begin(struct noise *q)
-{
-    memset(q->last, 0, sizeof q->last);
-    memset(q->older, 0, sizeof q->older);
-}
+INLINE void noise_begin(struct noise *q) { memset(q->last, 0, sizeof q->last); }
+
+/* Before more than NOISE_NEWER positions are looked at. */
+INLINE void noise_deepen(struct noise *q) { memset(q->older, 0, sizeof q->older); }
 
 /* Length << 16 | candidate; 0 beyond the window. */
 INLINE uint32_t noise_score(const uint8_t *in, uint32_t at, uint32_t cand)
@@ -55,11 +55,11 @@ INLINE void noise_find(struct noise *q, const uint8_t *in, uint32_t from, uint32
         uint32_t at = from + i, h = hash(load_le64(in + at), HASH_FACTOR(SHORT_BYTES), NOISE_BITS);
         uint64_t old = q->last[h];
         q->last[h] = old << 16 | at;
-        q->found[i] = noise_best(in, at, old, min_u32(depth, 4));
-        if (depth > 4) {
+        q->found[i] = noise_best(in, at, old, min_u32(depth, NOISE_NEWER));
+        if (depth > NOISE_NEWER) {
             uint64_t older = q->older[h];
             q->older[h] = older << 16 | old >> 48;
-            q->found[i] = max_u32(q->found[i], noise_best(in, at, older, depth - 4));
+            q->found[i] = max_u32(q->found[i], noise_best(in, at, older, depth - NOISE_NEWER));
         }
     }
 }
@@ -141,6 +141,12 @@ INLINE uint32_t find_oq(const struct parse *p, const struct fields *f)
 }
 
 INLINE uint32_t oq_end(const struct fields *f, uint32_t oq) { return min_u32(oq + f->tags - f->qual, f->end); }
+
+INLINE void count_oq_steps(const struct parse *p, const struct fields *f, struct steps *s)
+{
+    uint32_t from = find_oq(p, f);
+    count_steps(p, from, oq_end(f, from), s);
+}
 
 INLINE enum oq oq_of(const struct steps *s)
 {
