@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Our sort beside samtools 1.24, by default and at -l 1, on twelve kinds of data:
+# Our sort beside samtools 1.24, by default and at -l 1, on fourteen kinds of data:
 #
 #   make samtools build/gen_bam && bench/heldout.sh > report.md
 #
@@ -56,6 +56,8 @@ make_covered 4_levels_coverage_30 30
 make_covered 40_levels_coverage_3 3 --qual full
 grow_kind OQ 'OQ, 8 levels'
 grow_kind UMIs 'UMIs, 4 levels'
+grow_kind UMIs_40_levels 'UMIs, 40 levels'
+grow_kind single_cell 'single cell, 8 levels'
 grow_kind bisulfite 'bisulfite, 4 levels'
 grow_kind Nanopore_MM_ML 'Nanopore, 50 levels, MM/ML'
 grow_real NovaSeq NA12878.chr22.s

@@ -21,9 +21,9 @@ enum {
     FIRST_LOOK = 2,               /* segments, after which it is seen whether qualities go at random steps */
     RANDOM_APART = 60,            /* of 100 matches have literals before them: random steps 61 to 67, others 38 to 58 */
     /* What expected_loss() may be at most: of a block that stays here, of one that goes on deeply from where its trial
-     * ends, and of one with half of the depth. Of shorter reads SHORT_LOSS more is expected. */
+     * ends, and of one with half of the depth. Of reads of less bases than SHORT_READ more is expected. */
     LOSS_LAZY = 60, LOSS_DEEP_ON = 150, LOSS_SHALLOW = 240,
-    SHORT_READ = 60, SHORT_LOSS = 40,              /* bases */
+    SHORT_READ = 60, SHORT_LOSS = 40,
 };
 
 /* Whether a sample holds nothing but printable ASCII and white space. BAM has zeros in every record. */
@@ -174,14 +174,14 @@ static int32_t expected_loss(const struct trial *t, const struct head_share *h)
     return 590 + by_match / (int32_t)t->seqs + by_byte / (int32_t)t->bytes + (int32_t)(370 * h->heads / h->bytes);
 }
 
-/* Alignments of the same reads, side by side: they are copied whole, but for what differs, of which there is none in
- * the blocks that expected_loss() comes from. */
+/* Alignments of the same reads, side by side: each copies the one before but for what differs. expected_loss() does not
+ * come from such blocks. */
 static bool are_secondary(const struct trial *t)
 {
     return t->in_long * 10 > t->bytes * 6 && t->apart * 10 > t->seqs * 6;
 }
 
-/* The same where half of the depth is enough. */
+/* Whether the search gives up more than promised, though the deep one with half of its depth does not. */
 static bool is_misled_a_little(const struct trial *t, const struct tuning *tuning)
 {
     bool wide = tuning->wide && !tuning->noisy;
@@ -202,7 +202,7 @@ static bool is_misled_a_little(const struct trial *t, const struct tuning *tunin
         || (lits < 24 && apart >= 60 && !tuning->noisy && !tuning->wide);      /* 36 and 50 bases, 40 levels */
 }
 
-/* Whether the search gives up so much that the block would be larger than promised. doc/tried.md has the numbers. */
+/* Whether it gives up even more. doc/tried.md has the numbers. */
 static bool is_misled(const struct trial *t, const struct tuning *tuning)
 {
     if (t->seqs == 0)
@@ -239,7 +239,8 @@ static struct tuning tune_deep(const struct trial *t, bool shallow)
 static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
 
 /* After the trial: where does the block go? If to deflate_deep(), *t says how. Of records two rules must agree. */
-static enum way choose_way(const struct deflate_parse *d, const struct parse *p, struct tuning *t, enum fields_tried tried)
+static enum way choose_way(const struct deflate_parse *d, const struct parse *p, struct tuning *t,
+                           enum fields_tried tried)
 {
     struct trial trial = look_back(d, (tried ? TRIAL_GIVEN_UP : TRIAL) - 1);
     struct head_share h = {0};

@@ -131,6 +131,7 @@ def test_kind_of_data_of_the_table_of_sizes_cannot_be_sorted(tmp_path):
 @pytest.mark.parametrize("option", ["--speed", "--misses"])
 def test_option_of_the_table_of_sizes_is_ignored(option, tmp_path):
     """The speeds of two builds come without sizes."""
-    p = subprocess.run([sys.executable, REPO / "bench/sizes.py", "--against", tmp_path, option, tmp_path / "none.bam"], text=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    args = ["--against", tmp_path, option, tmp_path / "none.bam"]
+    p = subprocess.run([sys.executable, REPO / "bench/sizes.py", *args], text=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert p.returncode == 2 and p.stdout == "" and option in p.stderr.splitlines()[-1]
