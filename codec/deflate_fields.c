@@ -10,11 +10,13 @@
  *
  * Anything else is matched lazily altogether (deflate_lazy.c): reads of many lengths, alignments of the same read,
  * qualities that do not come in runs, with all around them, the rest of a block whose reads are copies of each other
- * that positions do not explain; and from their beginning blocks in which fields turn out to give up too much: mostly
- * heads and names, or reads at few places. Long reads do not come here: deflate_long.c has them at both levels. */
+ * that positions do not explain. Where fields turn out to give up too much (mostly heads and names, or reads at few
+ * places) the rest of the block, or all of it, is searched deeply (deflate_deep.c). Long reads do not come here:
+ * deflate_long.c has them at both levels. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_noise.h"
 #include "codec/deflate_qual.h"
+#include "codec/deflate_trial.h"
 
 enum {
     /* doc/tried.md says what other numbers cost. */
@@ -54,6 +56,7 @@ enum {
     /* Whole genomes have reads of so many bases and more on average, and TAG_LITTLE to TAG_MUCH percent of tags.
      * Shorter reads, and amplicons, which have fewer tags, have no room for the 0.5 % that the small table costs. */
     WHOLE_GENOME_BASES = 125,
+    DENSE_COPIES = 64,            /* inside longer matches every other position is enough, of reads at few places */
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
@@ -74,7 +77,7 @@ struct outcome {
 struct history {
     struct heads heads;
     struct outcome head, seq, qual, tag;           /* seq: from TRIAL on */
-    bool strangers, few_places;                    /* up to there */
+    bool strangers;                                /* up to there */
     enum oq oq;
     struct reads reads;
     struct qual_tables quals;
@@ -172,7 +175,7 @@ INLINE bool has_little_but_heads(const struct history *h, uint32_t bytes)
 /* Would the block be larger than promised? Fields end matches that would go on, and see too few of the records before:
  * it shows where heads and names are most of what is left, qualities have many short runs, tags are literals, or
  * records are copies but for their names. Not so UMIs: long runs, many tags. doc/tried.md has the numbers. */
-INLINE bool look_back(struct history *h, uint32_t bytes)
+INLINE bool is_too_large(struct history *h, uint32_t bytes)
 {
     uint32_t head = h->head.bytes * 100 / bytes, alike = h->head.matches * 1000 / h->head.bytes;
     bool strangers = are_strangers(&h->reads) && !h->reads.in_turn, of_8 = has_quals_of_8(h);
@@ -182,10 +185,8 @@ INLINE bool look_back(struct history *h, uint32_t bytes)
         && (of_8 || !are_strangers(&h->reads)))
         return true;
     if (head >= (amplicons ? HEAD_OF_AMPLICONS : HEAD_OF_FEW)
-        && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE)) {
-        h->few_places = amplicons;
+        && alike < (strangers ? HEADS_ALIKE_STRANGERS : HEADS_ALIKE))
         return amplicons || !has_long_runs(h) || head >= HEAD_MUCH;
-    }
     if (of_8 && (!strangers || alike < HEADS_ALIKE_STRANGERS))
         return true;
     if (strangers)
@@ -195,7 +196,7 @@ INLINE bool look_back(struct history *h, uint32_t bytes)
 
 /* The same after more bytes, for what the first few records do not show: that reads have much in common with others,
  * though not with those; and that tags are what costs. */
-INLINE bool look_back_again(const struct history *h, uint32_t bytes)
+INLINE bool is_too_large_later(const struct history *h, uint32_t bytes)
 {
     uint32_t alike = h->head.matches * 1000 / h->head.bytes, seq = h->seq.lits * 100 / max_u32(h->seq.bytes, 1);
     if (h->strangers && has_quals_of_8(h) && seq < SEQ_OF_BISULFITE)
@@ -241,9 +242,15 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct history 
     add_literals(&h->tag, d, p, to, f->end, lits);
 }
 
-enum done { ALL, PART, NOTHING, NOTHING_FEW };
+/* How much of a block is done by fields. */
+enum done {
+    ALL,
+    PART,
+    GIVEN_UP,                     /* a part, beyond which fields would give up too much */
+    DROPPED,                      /* a part in which they gave up so much that it is done anew */
+};
 
-/* Up to the end; or to what is no record, or copies: then the rest is not done. Nothing, if fields give up too much. */
+/* Up to the end; or to what is no record, or copies; or to where it is seen that fields give up too much. */
 INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, enum oq oq, const struct tuning *text,
                                const struct tuning *seq, agree64_fn *agree)
 {
@@ -257,7 +264,6 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, enum oq
         noise_begin(&d->noise);
     for (uint32_t at = 0; at < p->n; at = f.end) {
         uint32_t n_seqs = d->n_seqs, lits;
-        p->at = max_u32(at, p->anchor);
         if (!find_fields(p->in, p->n, at, &f))
             return PART;
         match_head(d, p, &h.heads, &f, text, agree);
@@ -273,16 +279,15 @@ INLINE enum done parse_records(struct deflate_parse *d, struct parse *p, enum oq
         match_qual(d, p, &h, &f, &costs, agree);
         add_outcome(&h.qual, f.tags - f.qual, d->n_seqs - n_seqs);
         match_tags(d, p, &h, &f, text);
-        if (at < TRIAL && f.end >= TRIAL && look_back(&h, f.end))
-            return h.few_places ? NOTHING_FEW : NOTHING;
-        if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL && look_back_again(&h, f.end))
-            return NOTHING;
+        p->at = max_u32(f.end, p->anchor);
+        if (at < TRIAL && f.end >= TRIAL && is_too_large(&h, f.end))
+            return GIVEN_UP;
+        if (at < SECOND_TRIAL && f.end >= SECOND_TRIAL && is_too_large_later(&h, f.end))
+            return h.tag.bytes * 100 < TAG_LITTLE * f.end ? DROPPED : GIVEN_UP;
         if (!alike || !is_lazy_better(&h.reads))
             continue;
-        if (is_unlike(&h.reads) && !are_strangers(&h.reads)) {
-            p->at = max_u32(f.end, p->anchor);
+        if (is_unlike(&h.reads) && !are_strangers(&h.reads))
             return PART;
-        }
         alike = false;
         insert_seqs(d, p, f.end, text->wide);
     }
@@ -308,12 +313,31 @@ NEWER_AVX2 static enum done parse_newer(struct deflate_parse *d, struct parse *p
     return parse_fields(d, p, agree64_avx2);
 }
 
+/* How what fields give up goes deeply: with half of the depth. Copies (reads at few places) and unmapped reads need all
+ * of it. */
+static struct tuning tune_deep(const struct deflate_parse *d, const struct parse *p)
+{
+    const struct trial trial = look_back(d, (struct mark){0, 0}, (struct mark){d->n_seqs, d->n_lits});
+    struct head_share h = {0};
+    const bool copies = trial.in_long * 10 >= trial.bytes * 6;
+    return (struct tuning){
+        .min_gain = cheap_literals(&trial),
+        .dense_len = copies ? DENSE_COPIES : MAX_MATCH,
+        .shallow = !copies && measure_heads(p, &h),
+    };
+}
+
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    static const enum fields_tried tried[] = {[NOTHING] = GIVEN_UP, [NOTHING_FEW] = FEW_PLACES};
     enum done done = (newer ? parse_newer : parse_older)(d, p);
-    if (tried[done])
+    if (done == ALL || p->at >= p->last)
+        return;
+    if (done == PART) {
+        deflate_lazy(d, p, newer);
+        return;
+    }
+    struct tuning deep = tune_deep(d, p);
+    if (done == DROPPED)
         begin_anew(d, p);
-    if (done != ALL && p->at < p->last)
-        deflate_lazy(d, p, newer, tried[done]);
+    deflate_deep(d, p, newer, &deep);
 }

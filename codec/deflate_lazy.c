@@ -4,15 +4,13 @@
  * which this would give up too much goes to deflate_deep.c, which a trial tells. */
 #include "codec/deflate_noise.h"
 #include "codec/deflate_search.h"
+#include "codec/deflate_trial.h"
 
 enum {
     /* After so many segments it is decided whether a block goes to deflate_deep() instead, by what became of them, all
-     * but the first. Where fields were tried before, it is sooner, since most such blocks go there. */
-    TRIAL = 5, TRIAL_GIVEN_UP = 2,
-    LONG_LEN = 40,                /* of a match; such come from copies of whole fields */
+     * but the first. */
+    TRIAL = 5,
     LONG_MEAN = 32,               /* of all matches: short reads at few places */
-    NEAR = 512,                   /* a match no further than so many bytes */
-    LITERAL_SAMPLES = 256,
     FEW_BASES = 126, MANY_BASES = 200,             /* of a read */
     /* Fewer pairs of bytes are the same where qualities are matched apart. Generated ones of 40 levels have one in 34
      * to 47; HiSeq has one in 24 to 34, and its qualities have longer matches, which a search of 8 bytes finds. */
@@ -110,72 +108,28 @@ enum way {
     DEEPLY_ON,                    /* the same from here on */
 };
 
-/* Of the first records: bytes, those of heads and names, and qualities. */
-struct head_share {
-    uint32_t bytes, heads, quals;
-};
-
-/* Are there FIRST_RECORDS, most of mapped reads, with SEQ and QUAL? */
-static bool measure_heads(const struct parse *p, struct head_share *h)
-{
-    struct fields f;
-    uint32_t mapped = 0;
-    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS; k++, at = f.end) {
-        if (!find_fields(p->in, p->n, at, &f))
-            return false;
-        mapped += is_mapped(p, &f);
-        h->heads += f.cigar - f.at;
-        h->quals += f.tags - f.qual;
-        h->bytes = f.end;
-    }
-    return mapped * 2 > FIRST_RECORDS && h->quals * QUAL_RATE > h->bytes;
-}
-
-/* What became of a trial, and how often two of its literals are the same. */
-struct trial {
-    uint32_t bytes, lits, seqs;
-    uint32_t apart, by_one;       /* matches with literals before them, with one */
-    uint32_t from_8, from_16;     /* of 8 to 15 bytes, of 16 to LONG_LEN */
-    uint32_t near;                /* no further than NEAR */
-    uint32_t in_long;             /* bytes of long matches */
-    uint32_t same, pairs;
-};
-
 /* Of the last segments. */
-static struct trial look_back(const struct deflate_parse *d, uint32_t segments)
+static struct trial look_at(const struct deflate_parse *d, uint32_t segments)
 {
-    struct mark from = d->mark[d->n_segments - segments], to = d->mark[d->n_segments];
-    struct trial t = {.lits = to.lit - from.lit, .seqs = to.seq - from.seq};
-    t.bytes = t.lits;
-    for (const struct seq *s = d->seq + from.seq; s < d->seq + to.seq; s++) {
-        t.bytes += s->len;
-        t.apart += s->lits > 0;
-        t.by_one += s->lits == 1;
-        t.from_8 += s->len >= 8 && s->len < 16;
-        t.from_16 += s->len >= 16 && s->len < LONG_LEN;
-        t.near += s->dist_sym <= dist_symbol(NEAR);
-        t.in_long += s->len >= LONG_LEN ? s->len : 0u;
-    }
-    uint16_t count[256] = {0};
-    uint32_t samples = 0, step = t.lits / LITERAL_SAMPLES + 1;
-    for (uint32_t i = from.lit; i < to.lit; i += step, samples++)
-        t.same += count[d->lit[i]]++;
-    t.pairs = samples * (samples - (samples > 0)) / 2;
-    return t;
+    return look_back(d, d->mark[d->n_segments - segments], d->mark[d->n_segments]);
 }
 
 /* What the lazy search gives up on mapped reads, as a part of what level 7 of libdeflate takes, in 1/10,000: a linear
  * estimate by least squares from the trials of 4,109 blocks. doc/tried.md says how good it is. */
 static int32_t expected_loss(const struct trial *t, const struct head_share *h)
 {
-    int32_t by_match = 725 * (int32_t)t->by_one - 454 * (int32_t)t->apart - 487 * (int32_t)t->from_8
-        - 306 * (int32_t)t->from_16 - 228 * (int32_t)t->near;
-    int32_t by_byte = -696 * (int32_t)t->lits - 193 * (int32_t)t->in_long;
-    return 590 + by_match / (int32_t)t->seqs + by_byte / (int32_t)t->bytes + (int32_t)(370 * h->heads / h->bytes);
+    const int32_t always = 590, by_one = 725, apart = -454, from_8 = -487, from_16 = -306, near = -228;
+    const int32_t lits = -696, in_long = -193, heads = 370;
+    int32_t by_match = by_one * (int32_t)t->by_one + apart * (int32_t)t->apart + from_8 * (int32_t)t->from_8
+        + from_16 * (int32_t)t->from_16 + near * (int32_t)t->near;
+    int32_t by_byte = lits * (int32_t)t->lits + in_long * (int32_t)t->in_long;
+    bool is_short = h->quals < FIRST_RECORDS * SHORT_READ;
+    return always + by_match / (int32_t)t->seqs + by_byte / (int32_t)t->bytes
+        + heads * (int32_t)h->heads / (int32_t)h->bytes + (is_short ? SHORT_LOSS : 0);
 }
 
-/* Alignments of the same reads, side by side: each copies the one before but for what differs. expected_loss() does not
- * come from such blocks. */
+/* Long matches with literals before most of them, as alignments of the same read side by side have: each copies the one
+ * before but for what differs. expected_loss() is too low for them, so that a rule alone decides. */
 static bool are_secondary(const struct trial *t)
 {
     return t->in_long * 10 > t->bytes * 6 && t->apart * 10 > t->seqs * 6;
@@ -225,34 +179,32 @@ static bool is_misled(const struct trial *t, const struct tuning *tuning)
     return (apart < 58 && !wide) || (apart < 60 && in_long < 33) || (in_long < 12 && !wide);
 }
 
-/* For deflate_deep(): a match must gain more if literals are so often the same; few literals say little. */
 static struct tuning tune_deep(const struct trial *t, bool shallow)
 {
-    uint32_t gain = min_u32(max_u32(t->same * 400 / max_u32(t->pairs, 1), 12) - 12, 6);
     bool copies = t->in_long * 10 > t->bytes * 6;
     return (struct tuning){
-        .min_gain = copies ? 3 : (int32_t)gain, .dense_len = MAX_MATCH, .two_steps = copies, .shallow = shallow,
+        .min_gain = copies ? 3 : cheap_literals(t), .dense_len = MAX_MATCH, .two_steps = copies, .shallow = shallow,
     };
 }
 
 /* Zeros, or bytes of as few values: a deep search gains nothing. */
 static bool is_often_same(const struct tuning *t) { return t->min_gain > 4 && !t->sparse_len; }
 
-/* After the trial: where does the block go? If to deflate_deep(), *t says how. Of records two rules must agree. */
-static enum way choose_way(const struct deflate_parse *d, const struct parse *p, struct tuning *t,
-                           enum fields_tried tried)
+/* After the trial: where does the block go? If to deflate_deep(), *t says how. Of mapped reads a rule and the estimate
+ * must agree. */
+static enum way choose_way(const struct deflate_parse *d, const struct parse *p, struct tuning *t)
 {
-    struct trial trial = look_back(d, (tried ? TRIAL_GIVEN_UP : TRIAL) - 1);
+    struct trial trial = look_at(d, TRIAL - 1);
     struct head_share h = {0};
-    bool full = !tried && is_misled(&trial, t);
-    enum way way = tried ? DEEPLY_ON : DEEPLY;
-    if (trial.seqs == 0 || !(tried || full || is_misled_a_little(&trial, t)))
+    enum way way = DEEPLY;
+    bool full = is_misled(&trial, t);
+    if (trial.seqs == 0 || !(full || is_misled_a_little(&trial, t)))
         return LAZILY;
     if (!t->noisy && !are_secondary(&trial) && measure_heads(p, &h)) {
-        int32_t loss = expected_loss(&trial, &h) + (h.quals < FIRST_RECORDS * SHORT_READ ? SHORT_LOSS : 0);
-        if (loss <= LOSS_LAZY && tried != FEW_PLACES)
+        int32_t loss = expected_loss(&trial, &h);
+        if (loss <= LOSS_LAZY)
             return LAZILY;
-        way = tried || loss <= LOSS_DEEP_ON ? DEEPLY_ON : DEEPLY;
+        way = loss <= LOSS_DEEP_ON ? DEEPLY_ON : DEEPLY;
         full = full && loss > LOSS_SHALLOW;
     }
     *t = tune_deep(&trial, !full);
@@ -260,15 +212,13 @@ static enum way choose_way(const struct deflate_parse *d, const struct parse *p,
 }
 
 /* deep: how the block goes to deflate_deep(), if it does; begins as *t. */
-INLINE enum way parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep,
-                               enum fields_tried tried)
+INLINE enum way parse_segments(struct deflate_parse *d, struct parse *p, const struct tuning *t, struct tuning *deep)
 {
-    const bool on_trial = p->at < SEGMENT && (tried || !is_often_same(t));
-    const uint32_t trial_end = (tried ? TRIAL_GIVEN_UP : TRIAL) * SEGMENT;
+    const bool on_trial = p->at < SEGMENT && !is_often_same(t);
     for (uint32_t end = SEGMENT; p->at < p->last; end += SEGMENT) {
         parse_lazy(d, p, min_u32(end, p->last), t);
         put_mark(d);
-        enum way way = on_trial && end == trial_end ? choose_way(d, p, deep, tried) : LAZILY;
+        enum way way = on_trial && end == TRIAL * SEGMENT ? choose_way(d, p, deep) : LAZILY;
         if (way != LAZILY)
             return way;
     }
@@ -289,12 +239,13 @@ static bool has_oq_in_steps(const struct parse *p)
  * choose from. */
 static struct noise_effort noise_effort_first(const struct deflate_parse *d)
 {
-    struct trial trial = look_back(d, 1);
+    struct trial trial = look_at(d, 1);
     return trial.seqs > 0 && trial.apart * 100 >= RANDOM_APART * trial.seqs ? noise_random : noise_first;
 }
 
 /* After the trial of records. Returns false where the block shall go to deflate_deep(): copies; SEQ that is known,
- * though its position does not tell where; much of tags or heads. doc/tried.md has the numbers. */
+ * though its position does not tell where (near, as in RNA; or far back, as with UMIs at low coverage); much of tags or
+ * heads. doc/tried.md has the numbers. */
 static bool choose_effort(const struct trial *t, const struct tuning *tuning, const struct reads *reads, bool oq,
                           struct noise_effort *effort)
 {
@@ -311,7 +262,8 @@ static bool choose_effort(const struct trial *t, const struct tuning *tuning, co
     *effort = lits < 24 ? noise_much : noise_usual;
     bool known = seq >= (oq ? 60 : 24) && (seq < 95 || reads->in_turn);
     bool many_tags = lits < 13 && in_long >= 34, many_heads = !oq && lits < 14 && apart < 46 && in_long < 20;
-    return !(known && lits < 23 && apart < 48) && !many_tags && !many_heads;
+    bool near = lits < 23 && apart < 48, far = lits >= 23 && lits < 32 && apart >= 48 && apart < 58 && seq < 86;
+    return !(known && (near || far)) && !many_tags && !many_heads;
 }
 
 /* Lazily, but for qualities in OQ. */
@@ -348,7 +300,7 @@ INLINE enum way parse_records(struct deflate_parse *d, struct parse *p, const st
         if (d->n_segments == FIRST_LOOK)
             effort = noise_effort_first(d);
         if (d->n_segments == TRIAL) {
-            struct trial trial = look_back(d, TRIAL - 1);
+            struct trial trial = look_at(d, TRIAL - 1);
             if (!choose_effort(&trial, t, &reads, oq, &effort)) {
                 *deep = tune_deep(&trial, false);
                 return DEEPLY;
@@ -362,7 +314,7 @@ INLINE enum way parse_records(struct deflate_parse *d, struct parse *p, const st
 
 /* Compiled for both values of `wide`, since a table of the newer positions alone is up to 16 % faster (40 levels). The
  * copy of *t tells the compiler that neither value changes. */
-INLINE enum way parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide, enum fields_tried tried)
+INLINE enum way parse(struct deflate_parse *d, struct parse *p, struct tuning *t, bool wide)
 {
     t->wide = t->deep = wide;
     struct tuning tuning = *t;
@@ -372,29 +324,29 @@ INLINE enum way parse(struct deflate_parse *d, struct parse *p, struct tuning *t
         lazy_insert(d, p->in, i, wide);
     if (tuning.quals_apart && p->at == FIRST && parse_records(d, p, &tuning, t) == DEEPLY)
         return DEEPLY;
-    return parse_segments(d, p, &tuning, t, tried);
+    return parse_segments(d, p, &tuning, t);
 }
 
-INLINE enum way parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
+INLINE enum way parse_any(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
-    return t->deep ? parse(d, p, t, true, tried) : parse(d, p, t, false, tried);
+    return t->deep ? parse(d, p, t, true) : parse(d, p, t, false);
 }
 
-static enum way parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
+static enum way parse_older(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
-    return parse_any(d, p, t, tried);
+    return parse_any(d, p, t);
 }
-NEWER static enum way parse_newer(struct deflate_parse *d, struct parse *p, struct tuning *t, enum fields_tried tried)
+NEWER static enum way parse_newer(struct deflate_parse *d, struct parse *p, struct tuning *t)
 {
-    return parse_any(d, p, t, tried);
+    return parse_any(d, p, t);
 }
 
-void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer, enum fields_tried tried)
+void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer)
 {
     const struct parse begin = *p;
     const uint32_t n_seqs = d->n_seqs, n_lits = d->n_lits, n_segments = d->n_segments;
     struct tuning t = tune(p->in, p->n);
-    enum way way = (newer ? parse_newer : parse_older)(d, p, &t, tried);
+    enum way way = (newer ? parse_newer : parse_older)(d, p, &t);
     if (way == LAZILY)
         return;
     if (way == DEEPLY) {

@@ -140,9 +140,7 @@ struct parse {
  * has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
-/* Were fields tried from the beginning, and gave up too much; and since reads lie at few places? */
-enum fields_tried { NOT_TRIED, GIVEN_UP, FEW_PLACES };
-void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer, enum fields_tried tried);
+void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
 /* Long reads, at -l 1 (fast) or the default level. Returns false where the block has others: then nothing is done. */
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, dense_len,

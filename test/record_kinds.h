@@ -65,7 +65,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "single cell", .len = 91, .levels = 4, .step = 3, .tags = TAGS_ALIGNER | TAGS_CELL, .spliced = true, .per_mille = 27},
     {.name = "single cell by tag", .len = 91, .levels = 4, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .per_mille = 20},
     {.name = "bisulfite", .len = 120, .levels = 4, .step = 6, .tags = TAGS_ALIGNER | TAGS_METHYL, .per_mille = 20},
-    {.name = "bisulfite, long runs", .len = 100, .levels = 4, .stay = 40, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL, .per_mille = 9},
+    {.name = "bisulfite, long runs", .len = 100, .levels = 4, .stay = 40, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL, .per_mille = 10},
     {.name = "bisulfite by name", .len = 120, .levels = 4, .tags = TAGS_METHYL, .mates = true},
     {.name = "OQ", .len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ},
     {.name = "OQ by name", .len = 150, .levels = 8, .tags = TAGS_OQ, .mates = true},

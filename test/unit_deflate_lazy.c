@@ -146,44 +146,31 @@ static void test_text_is_taken_for_records(void **state)
 static const struct record_kind genome_75 = {.len = 75, .levels = 4, .step = 2, .tags = TAGS_ALIGNER};
 static const struct record_kind cells = {.len = 91, .levels = 4, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL};
 static const struct record_kind methyl = {.len = 75, .levels = 4, .tags = TAGS_ALIGNER | TAGS_METHYL, .mates = true};
-static const struct record_kind unmapped = {.len = 150, .levels = 4, .mates = true, .unmapped = true};
 static const struct record_kind secondary = {.len = 100, .levels = 4, .copies = 4, .tags = TAGS_ALIGNER};
 
 /* What `parsed` holds then is the trial's, but for LAZILY. */
-static enum way way_of(struct record_kind kind, enum fields_tried tried, struct tuning *t)
+static enum way way_of(struct record_kind kind, struct tuning *t)
 {
     uint32_t n = make_block(kind);
     struct parse p = begin(in, n);
     *t = tune(in, n);
-    return parse_older(&parsed, &p, t, tried);
+    return parse_older(&parsed, &p, t);
 }
 
 static void test_every_block_goes_deeply_after_its_trial(void **state)
 {
     (void)state;
     struct tuning t;
-    assert_int_equal(way_of(genome_75, NOT_TRIED, &t), DEEPLY);
+    assert_int_equal(way_of(genome_75, &t), DEEPLY);
     assert_true(t.shallow);
-    assert_int_equal(way_of(cells, NOT_TRIED, &t), DEEPLY_ON);
+    assert_int_equal(way_of(cells, &t), DEEPLY_ON);
     assert_true(t.shallow);
-    assert_int_equal(way_of(secondary, NOT_TRIED, &t), DEEPLY);      /* though little loss is expected */
+    assert_int_equal(way_of(secondary, &t), DEEPLY);      /* though little loss is expected */
     assert_false(t.shallow);
-    assert_int_equal(way_of(methyl, NOT_TRIED, &t), LAZILY);
+    assert_int_equal(way_of(methyl, &t), LAZILY);
     parsed.n_segments = TRIAL;
-    struct trial trial = look_back(&parsed, TRIAL - 1);              /* a rule would have it deeply */
+    struct trial trial = look_at(&parsed, TRIAL - 1);                /* a rule would have it deeply */
     assert_true(is_misled(&trial, &t) || is_misled_a_little(&trial, &t));
-}
-
-static void test_block_that_fields_gave_up_begins_anew(void **state)
-{
-    (void)state;
-    struct tuning t;
-    assert_int_equal(way_of(methyl, GIVEN_UP, &t), LAZILY);
-    assert_int_equal(way_of(methyl, FEW_PLACES, &t), DEEPLY_ON);
-    assert_int_equal(way_of(genome_75, GIVEN_UP, &t), DEEPLY_ON);
-    assert_true(t.shallow);
-    assert_int_equal(parsed.n_segments, TRIAL_GIVEN_UP);
-    assert_int_equal(way_of(unmapped, GIVEN_UP, &t), DEEPLY_ON);     /* of which nothing is expected */
 }
 
 /* How many sequences of the trial are in the block. */
@@ -191,11 +178,11 @@ static uint32_t trial_kept(struct record_kind kind, enum way way)
 {
     static struct seq trial[MAX_SEQS];
     struct tuning t;
-    assert_int_equal(way_of(kind, NOT_TRIED, &t), way);
+    assert_int_equal(way_of(kind, &t), way);
     uint32_t n_seqs = parsed.n_seqs, same = 0, n = make_block(kind);
     memcpy(trial, parsed.seq, n_seqs * sizeof *trial);
     struct parse p = begin(in, n);
-    deflate_lazy(&parsed, &p, false, NOT_TRIED);
+    deflate_lazy(&parsed, &p, false);
     check_parsed(&p, 0);
     assert_in_range(p.anchor, n - MARGIN - MAX_MATCH, n);
     assert_int_equal(parsed.n_segments, (n - MARGIN + SEGMENT - 1) / SEGMENT);
@@ -224,10 +211,10 @@ static void test_qualities_apart_cost_no_less(void **state)
         struct tuning t = tune(in, n);
         t.quals_apart = false;
         struct parse p = begin(in, SMALL);
-        parse_older(&parsed, &p, &t, NOT_TRIED);
+        parse_older(&parsed, &p, &t);
         uint32_t lazily = check_parsed(&p, 0);
         p = begin(in, SMALL);
-        deflate_lazy(&parsed, &p, false, NOT_TRIED);
+        deflate_lazy(&parsed, &p, false);
         assert_in_range(check_parsed(&p, 0), lazily / 2, lazily - lazily / 250);
     }
 }
@@ -255,7 +242,7 @@ static uint32_t seq_matched(bool in_turn)
     }
     struct parse p = begin(in, n);
     assert_true(tune(in, n).quals_apart);
-    deflate_lazy(&parsed, &p, false, NOT_TRIED);
+    deflate_lazy(&parsed, &p, false);
     check_parsed(&p, 0);
     for (uint32_t at = BACK * SIZE; at < n; at += SIZE)
         for (uint32_t i = 0; i < LEN / 2; i++, all++)
@@ -304,6 +291,12 @@ static void test_trial_tells_how_many_positions_are_looked_at(void **state)
     assert_false(stays);
     chosen(8, 42, 40, 3, &stays);                                  /* amplicons */
     assert_false(stays);
+    chosen(28, 50, 4, 83, &stays);                                 /* UMIs at low coverage */
+    assert_false(stays);
+    chosen(28, 41, 1, 85, &stays);                                 /* that without UMIs */
+    assert_true(stays);
+    chosen(30, 50, 4, 89, &stays);                                 /* of which too little is known */
+    assert_true(stays);
 }
 
 static bool looked_at[PARSE_MAX];                    /* positions that match_noise() has seen */
@@ -493,7 +486,6 @@ int main(void)
         cmocka_unit_test(test_qualities_in_oq_are_searched_as_those_of_the_read),
         cmocka_unit_test(test_text_is_taken_for_records),
         cmocka_unit_test(test_every_block_goes_deeply_after_its_trial),
-        cmocka_unit_test(test_block_that_fields_gave_up_begins_anew),
         cmocka_unit_test(test_deep_search_goes_on_where_the_trial_begins),
         cmocka_unit_test(test_qualities_apart_cost_no_less),
         cmocka_unit_test(test_seq_in_template_order_is_searched_by_position),
