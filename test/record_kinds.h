@@ -253,19 +253,22 @@ static uint8_t *put_record(struct record_maker *m, uint8_t *to, const char *name
 static uint32_t next_pos(struct record_maker *m)
 {
     const struct record_kind *k = m->kind;
-    if (k->places)
-        return record_rnd(m, k->places) * 5003 + record_rnd(m, 2);
+    if (k->places) {
+        uint32_t place = record_rnd(m, k->places);
+        return place * 5003 + record_rnd(m, 2);
+    }
     if (k->step == 0)
         return record_rnd(m, RECORD_GENOME);
     return m->pos + record_rnd(m, 2 * k->step + 1);
 }
 
-/* Along the order of names the coordinates on the flow cell grow, else they are anywhere. */
+/* Along the order of names the coordinates on the flow cell grow, else they are anywhere. Numbers are drawn one after
+ * the other, as everywhere here: compilers differ in the order of arguments. */
 static void make_name(struct record_maker *m, char *to, size_t room)
 {
     m->x = m->kind->step ? record_rnd(m, 30000) : (m->x + record_rnd(m, 300)) % 30000;
-    int n = snprintf(to, room, "A00261:419:HF5K3DSX2:2:%u:%u:%u", m->kind->step ? 1101 + record_rnd(m, 78) : 1101,
-                     1000 + m->x, 1000 + record_rnd(m, 36000));
+    uint32_t y = record_rnd(m, 36000), tile = m->kind->step ? record_rnd(m, 78) : 0;
+    int n = snprintf(to, room, "A00261:419:HF5K3DSX2:2:%u:%u:%u", 1101 + tile, 1000 + m->x, 1000 + y);
     if (!(m->kind->tags & TAGS_UMI))
         return;
     to[n++] = ':';
