@@ -1,51 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Where fields give up: what becomes of the block, and of what they have done. Promises on sizes do not tell one way
  * from another, which differ by speed and a percent. */
-#include "unit.h"
+#include "parser_blocks.h"
 #include "codec/deflate_fields.c"
-#include "record_kinds.h"
 
-enum { BLOCK = 65280 };
-
-static uint8_t in[PARSE_MAX], *genome;
-static struct deflate_parse parsed, expected;
-
-static int set_up(void **state)
-{
-    (void)state;
-    genome = must_alloc(RECORD_GENOME);
-    record_genome(genome);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    free(genome);
-    return 0;
-}
-
-/* The parser at the beginning of a block of such records. */
-static struct parse begin(struct deflate_parse *d, struct record_kind kind)
-{
-    static struct record_maker maker;
-    maker = (struct record_maker){.kind = &kind, .seed = 1, .genome = genome};
-    uint32_t n = (uint32_t)record_block(&maker, in, BLOCK);
-    struct parse p = {.in = in, .n = n, .last = n - MARGIN};
-    begin_anew(d, &p);
-    return p;
-}
+static struct deflate_parse expected;
 
 /* Fields give up such a block, as `done` says. deep: how it then goes deeply. */
 static void check_given_up(struct record_kind kind, enum done done, const struct tuning *deep)
 {
-    struct parse p = begin(&expected, kind);
+    struct parse p = begin(&expected, in, make_block(kind));
     assert_int_equal(parse_older(&expected, &p), done);
     assert_in_range(p.at, done == DROPPED ? SECOND_TRIAL : TRIAL, SECOND_TRIAL + SEGMENT);
     if (done == DROPPED)
         begin_anew(&expected, &p);
     deflate_deep(&expected, &p, false, deep);
-    struct parse q = begin(&parsed, kind);
+    struct parse q = begin(&parsed, in, p.n);
     deflate_fields(&parsed, &q, false);
     assert_int_equal(q.anchor, p.anchor);
     assert_in_range(q.anchor, q.n - MARGIN - MAX_MATCH, q.n);

@@ -1,54 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What the lazy parser chooses for a block, and what it makes of qualities of many levels. Promises on sizes do not
  * tell one choice from another, which differ by speed and a percent. */
-#include "unit.h"
+#include "parser_blocks.h"
 #include "codec/deflate_lazy.c"
-#include "record_kinds.h"
 
-enum { BLOCK = 65280 };
-
-static uint8_t in[PARSE_MAX], *genome;
 static bool matched[PARSE_MAX];   /* bytes in which a match has been put */
-static struct deflate_parse parsed;
 static struct noise_effort effort;
 static uint64_t seed;
 
-static int set_up(void **state)
-{
-    (void)state;
-    genome = must_alloc(RECORD_GENOME);
-    record_genome(genome);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    free(genome);
-    return 0;
-}
-
 static uint32_t rnd(uint32_t below) { return unit_below(&seed, below); }
-
-/* A block of such records in `in`; returns its size. */
-static uint32_t make_block(struct record_kind kind)
-{
-    static struct record_maker maker;
-    maker = (struct record_maker){.kind = &kind, .seed = 1, .genome = genome};
-    return (uint32_t)record_block(&maker, in, BLOCK);
-}
 
 static struct tuning tuning_of(struct record_kind kind)
 {
     uint32_t n = make_block(kind);
     return tune(in, n);
-}
-
-static struct parse begin(const uint8_t *data, uint32_t n)
-{
-    struct parse p = {.in = data, .n = n, .last = n - MARGIN};
-    begin_anew(&parsed, &p);
-    return p;
 }
 
 /* Eighths of a bit that a match costs, as deflate_noise.h says. */
@@ -120,10 +85,10 @@ static void test_qualities_in_oq_are_searched_as_those_of_the_read(void **state)
 {
     (void)state;
     struct record_kind kind = {.len = 150, .levels = 40, .stay = 1, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ_STEPS};
-    struct parse p = begin(in, make_block(kind));
+    struct parse p = begin(&parsed, in, make_block(kind));
     assert_true(has_oq_in_steps(&p));
     kind.tags = TAGS_ALIGNER;
-    p = begin(in, make_block(kind));
+    p = begin(&parsed, in, make_block(kind));
     assert_false(has_oq_in_steps(&p));
 }
 
@@ -132,7 +97,8 @@ static void test_text_is_taken_for_records(void **state)
     (void)state;
     uint32_t n = 0;
     for (seed = 2; n + 200 < BLOCK;) {
-        n += (uint32_t)sprintf((char *)in + n, "read%u\t99\tchr%u\t%u\t60\t100M\t", rnd(1000000), rnd(20), rnd(9999));
+        uint32_t at = rnd(9999), chr = rnd(20), name = rnd(1000000);
+        n += (uint32_t)sprintf((char *)in + n, "read%u\t99\tchr%u\t%u\t60\t100M\t", name, chr, at);
         for (uint32_t i = 0; i < 100; i++)
             in[n++] = (uint8_t)('!' + rnd(90));
         in[n++] = '\n';
@@ -152,7 +118,7 @@ static const struct record_kind secondary = {.len = 100, .levels = 4, .copies = 
 static enum way way_of(struct record_kind kind, struct tuning *t)
 {
     uint32_t n = make_block(kind);
-    struct parse p = begin(in, n);
+    struct parse p = begin(&parsed, in, n);
     *t = tune(in, n);
     return parse_older(&parsed, &p, t);
 }
@@ -181,7 +147,7 @@ static uint32_t trial_kept(struct record_kind kind, enum way way)
     assert_int_equal(way_of(kind, &t), way);
     uint32_t n_seqs = parsed.n_seqs, same = 0, n = make_block(kind);
     memcpy(trial, parsed.seq, n_seqs * sizeof *trial);
-    struct parse p = begin(in, n);
+    struct parse p = begin(&parsed, in, n);
     deflate_lazy(&parsed, &p, false);
     check_parsed(&p, 0);
     assert_in_range(p.anchor, n - MARGIN - MAX_MATCH, n);
@@ -210,10 +176,10 @@ static void test_qualities_apart_cost_no_less(void **state)
         uint32_t n = make_block((struct record_kind){.len = len, .levels = 40, .step = 4, .tags = TAGS_ALIGNER});
         struct tuning t = tune(in, n);
         t.quals_apart = false;
-        struct parse p = begin(in, SMALL);
+        struct parse p = begin(&parsed, in, SMALL);
         parse_older(&parsed, &p, &t);
         uint32_t lazily = check_parsed(&p, 0);
-        p = begin(in, SMALL);
+        p = begin(&parsed, in, SMALL);
         deflate_lazy(&parsed, &p, false);
         assert_in_range(check_parsed(&p, 0), lazily / 2, lazily - lazily / 250);
     }
@@ -240,7 +206,7 @@ static uint32_t seq_matched(bool in_turn)
         for (uint32_t i = 0; i < LEN; i++)
             seq[LEN / 2 + i] = (uint8_t)(2 + rnd(90));
     }
-    struct parse p = begin(in, n);
+    struct parse p = begin(&parsed, in, n);
     assert_true(tune(in, n).quals_apart);
     deflate_lazy(&parsed, &p, false);
     check_parsed(&p, 0);
@@ -318,7 +284,7 @@ static struct parse begin_quals(const uint8_t *data, uint32_t n)
     noise_begin(&parsed.noise);
     noise_deepen(&parsed.noise);
     memset(looked_at, false, sizeof looked_at);
-    return begin(data, n);
+    return begin(&parsed, data, n);
 }
 
 struct choice {
