@@ -105,8 +105,10 @@ static size_t round_trip(size_t n)
 static size_t make_records(size_t n, uint32_t len, uint32_t quals)
 {
     static uint8_t genome[1 << 14];
-    for (size_t i = 0; i < sizeof genome; i++)
-        genome[i] = (uint8_t)(1 << rnd(4) | (1 << rnd(4)) << 4);
+    for (size_t i = 0; i < sizeof genome; i++) {
+        uint32_t second = rnd(4), first = rnd(4);
+        genome[i] = (uint8_t)(1 << second | (1 << first) << 4);
+    }
     size_t size = 36 + 12 + len / 2 + len + 8, at = 0;
     for (uint32_t pos = 1000; at + size <= n; at += size, pos += rnd(8)) {
         uint8_t *r = in + at;
@@ -117,7 +119,8 @@ static size_t make_records(size_t n, uint32_t len, uint32_t quals)
         store_le16(r + 16, 0);
         store_le32(r + 20, len);
         char name[32];
-        snprintf(name, sizeof name, "r:%u:%u", 1101 + rnd(4), 10000 + rnd(9999));
+        uint32_t y = rnd(9999), tile = rnd(4);
+        snprintf(name, sizeof name, "r:%u:%u", 1101 + tile, 10000 + y);
         memcpy(r + 36, name, 12);
         uint8_t *seq = r + 48, *qual = seq + len / 2;
         memcpy(seq, genome + pos / 2 % (sizeof genome / 2), len / 2);
@@ -154,8 +157,10 @@ static size_t make_odd_records(size_t n)
         memset(p, 'a' + (int)rnd(names), name);
         p[name - 1] = 0;
         p += name;
-        for (uint32_t i = 0; i < ops; i++, p += 4)
-            store_le32(p, (bases << 4 | rnd(5)) >> rnd(2));
+        for (uint32_t i = 0; i < ops; i++, p += 4) {
+            uint32_t op = bases << 4 | rnd(5);
+            store_le32(p, op >> rnd(2));
+        }
         for (uint32_t i = 0; i < (bases + 1) / 2; i++)
             *p++ = rnd(300) ? genome[(pos / 2 + i) % sizeof genome] : (uint8_t)rnd(256);
         for (uint32_t i = 0; i < bases; i++, p++)

@@ -214,7 +214,8 @@ static void test_flipped_bits_get_the_same_verdict_as_from_zlib(void **state)
     for (uint32_t round = 0; round < 300; round++) {
         size_t n = 1 + rnd(round % 10 ? 3000 : MAX);
         fill_shape(round % N_SHAPES, n);
-        size_t size = zlib_deflate(n, (int)rnd(10), rnd(4) ? Z_DEFAULT_STRATEGY : Z_FIXED);
+        int strategy = rnd(4) ? Z_DEFAULT_STRATEGY : Z_FIXED, level = (int)rnd(10);
+        size_t size = zlib_deflate(n, level, strategy);
         flip_and_compare(size, n, round % 10 ? 100 : 10);
     }
 }
