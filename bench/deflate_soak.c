@@ -38,7 +38,6 @@ struct soak {
     struct inflate_state isal;
 #endif
     struct record_maker maker;
-    uint8_t genome[RECORD_GENOME];
     struct record_kind stretched; /* to long reads */
     uint8_t source[SOURCE];       /* records that blocks are cut from */
     uint32_t source_size;
@@ -228,8 +227,7 @@ static struct soak *soak_new(void)
     s->packed = room(PACKED);
     if (!s->codec[0] || !s->codec[1] || !s->lib || inflateInit2(&s->z, -15) != Z_OK)
         die("out of memory");
-    record_genome(s->genome);
-    s->maker.genome = s->genome;
+    s->maker.genome = record_genome();
     return s;
 }
 

@@ -13,8 +13,7 @@
 static uint8_t *make_long_reads(uint64_t *seed, size_t n, uint32_t bases, uint32_t times, bool runs)
 {
     enum { GENOME = RECORD_GENOME };
-    uint8_t *made = must_alloc(n + 4 * (size_t)bases + 1000), *genome = must_alloc(GENOME);
-    record_genome(genome);
+    uint8_t *made = must_alloc(n + 4 * (size_t)bases + 1000), *genome = record_genome();
     size_t at = 0, size = 0;
     for (uint32_t read = 0, pos = 0; at < n; read++, at += size) {
         uint8_t *r = made + at;

@@ -15,8 +15,7 @@ static struct deflate_parse parsed;
 static int set_up(void **state)
 {
     (void)state;
-    genome = must_alloc(RECORD_GENOME);
-    record_genome(genome);
+    genome = record_genome();
     return 0;
 }
 

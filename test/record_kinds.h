@@ -102,12 +102,14 @@ struct record_maker {
     uint8_t seq[RECORD_LONGEST], qual[RECORD_LONGEST];
 };
 
-/* RECORD_GENOME bases. */
-static void record_genome(uint8_t *genome)
+/* RECORD_GENOME bases, always the same ones; to be freed. */
+static uint8_t *record_genome(void)
 {
+    uint8_t *genome = must_alloc(RECORD_GENOME);
     uint64_t seed = 1;
     for (uint32_t i = 0; i < RECORD_GENOME; i++)
         genome[i] = (uint8_t)(1 << unit_below(&seed, 4));
+    return genome;
 }
 
 static uint32_t record_rnd(struct record_maker *m, uint32_t below) { return unit_below(&m->seed, below); }

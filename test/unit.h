@@ -22,7 +22,9 @@
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
-/* ---- numbers: splitmix64; the same seed gives the same test everywhere ---- */
+/* ---- numbers: splitmix64; the same seed gives the same numbers everywhere ----
+ * C does not say which operand or argument comes first. Where a bound depends on the data, draw one number in each
+ * declarator or statement, or the test has other data by another compiler. */
 
 static inline uint64_t unit_random(uint64_t *seed)
 {

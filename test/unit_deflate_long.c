@@ -156,10 +156,9 @@ static void test_short_reads_behind_a_long_record_are_no_long_reads(void **state
     (void)state;
     enum { TAG = 2300 };
     static const struct record_kind kind = {.len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER};
-    static struct record_maker maker = {.kind = &kind, .seed = 1};
-    uint8_t *genome = must_alloc(RECORD_GENOME);
-    record_genome(genome);
-    maker.genome = genome;
+    static struct record_maker maker;
+    uint8_t *genome = record_genome();
+    maker = (struct record_maker){.kind = &kind, .seed = 1, .genome = genome};
     size_t n = TAG + record_block(&maker, in + TAG, MAX - TAG), first = 4 + load_le32(in + TAG);
     memmove(in, in + TAG, first);
     store_le32(in, (uint32_t)(first - 4 + TAG));
