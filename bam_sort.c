@@ -20,7 +20,7 @@
 #include "base/stats.h"
 #include "bam_merge.h"
 #include "bam_sort.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "merge/merge_ring.h"
 #include "plan/driver.h"
 #include "plan/sort_opts.h"

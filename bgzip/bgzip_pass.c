@@ -4,7 +4,7 @@
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "bgzip/bgzip_pass.h"
 #include "bgzip/gzi_index.h"
 #include "codec/bgzf_block.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "bgzf_sink.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/task_ring.h"
 #include "plan/marked_flow.h"
 #include "plan/memory_plan.h"

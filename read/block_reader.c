@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_fault.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/block_reader.h"
 #include "read/fixed_records.h"
 #include "read/input_part.h"

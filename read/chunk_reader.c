@@ -9,7 +9,7 @@
 #include "base/machine.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/kept_block.h"
 #include "read/chunk_reader.h"
 

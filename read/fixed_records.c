@@ -9,7 +9,7 @@
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "base/stats.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/fixed_records.h"
 
 enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };

@@ -9,7 +9,7 @@
 #include "base/endian_io.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "read/first_bytes.h"
 #include "read/header_read.h"

@@ -6,7 +6,7 @@
 #include "bam/ref_regions.h"
 #include "base/latch.h"
 #include "base/stats.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/kept_block.h"
 #include "order/group_mark.h"
 #include "read/chunk_reader.h"

@@ -6,7 +6,7 @@
 #include "bam_arena.h"
 #include "base/latch.h"
 #include "base/stats.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "read/record_pass.h"
 #include "read/sort_input.h"

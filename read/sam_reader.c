@@ -7,7 +7,7 @@
 #include "bam/plain_header.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/byte_buffer.h"
 #include "base/hts_file.h"
 #include "read/chunk_reader.h"

@@ -7,7 +7,7 @@
 #include <htslib/hfile.h>
 #include "bam/plain_header.h"
 #include "base/input_name.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
 #include "read/fixed_records.h"

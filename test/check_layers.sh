@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Who may include whom, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
-# line of C is longer than 120 columns, no function than 60 lines, no file than 700, but for tests.
+# line of C is longer than 120 columns, no function than 60 lines, but for tests. A file of more
+# than 700 lines is only warned of: a proof may take room.
 #
 #   mpi -> cli -> bam_sort, bam_merge, bam_fixmate, bam_markdup, bam_sormadup, bgzip -> plan
 #       -> read, sort, spill, merge, write, report
-#       -> bgzf_source, bgzf_sink, bam_arena -> order, duplicates -> codec -> bam -> base
+#       -> bgzf_omp, bam_arena -> order, duplicates -> codec -> bam -> base
 #
 # Stages do not include each other, except spill -> merge -> write. The includes named under "known" are older than this
 # rule. A new one fails, and so does a known one that is gone: take it off the list. The last lines count what is there.
@@ -64,17 +65,21 @@ long_lines() {
 }
 
 long_parts() {
-    awk 'function tell(what, lines, most) {
-            if (lines <= most)
-                return
-            print "FAILED static lengths: " what ": " lines " lines, of at most " most
-            failed = 1
+    awk 'function warn(file, lines) {
+            if (lines > 700)
+                print "warning: " file " has " lines " lines"
         }
-        FNR == 1 { tell(file, last, 700); file = FILENAME }
+        FNR == 1 { warn(file, last); file = FILENAME }
         /^[{]/ { begin = FNR }
-        /^[}]$/ && begin { tell(FILENAME ":" begin, FNR - begin + 1, 60); begin = 0 }
+        /^[}]$/ && begin {
+            if (FNR - begin + 1 > 60) {
+                print "FAILED static lengths: " FILENAME ":" begin ": " FNR - begin + 1 " lines, of at most 60"
+                failed = 1
+            }
+            begin = 0
+        }
         { last = FNR }
-        END { tell(file, last, 700); exit failed }' $sources
+        END { warn(file, last); exit failed }' $sources
 }
 
 # Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,

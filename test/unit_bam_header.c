@@ -5,7 +5,7 @@
 #include "bam/plain_header.h"
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
 #include "unit_source.h"

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <omp.h>
 #include <stdatomic.h>
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "base/latch.h"
 #include "read/read_ahead.h"
 #include "unit_source.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "merge/merge_ring.h"
 #include "plan/memory_plan.h"
 #include "read/read_ahead.h"

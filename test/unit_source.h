@@ -3,7 +3,7 @@
 #ifndef UNIT_SOURCE_H
 #define UNIT_SOURCE_H
 
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/input_format.h"
 #include "base/latch.h"
 #include "unit.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "write/copied_blocks.h"
 #include "write/record_list.h"
 #include "write/record_out.h"

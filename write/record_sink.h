@@ -49,7 +49,7 @@ void record_sink_set_progress(struct record_sink *sink, struct progress *progres
 /* Checked records. They, and the list too if it has `fit`, must stay unchanged until record_sink_passed(). -1: stop. */
 int record_sink_put(struct record_sink *sink, const struct record_list *list);
 
-/* As bgzf_sink_mark() and so on (bgzf_sink.h). NULL: merged records go to no sink and are copied, so all has passed. */
+/* As bgzf_sink_mark() and so on (bgzf_omp.h). NULL: merged records go to no sink and are copied, so all has passed. */
 uint64_t record_sink_mark(const struct record_sink *sink);
 bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
 bool record_sink_passed_of(const void *sink, uint64_t mark);     /* for sliced_input_free() */

@@ -8,7 +8,7 @@
 #include "base/latch.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
-#include "bgzf_sink.h"
+#include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "write/record_list.h"
 #include "write/record_out.h"

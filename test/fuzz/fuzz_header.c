@@ -7,7 +7,7 @@
 #include "bam/bam_header.h"
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"

@@ -2,7 +2,7 @@
 /* A whole file from outside, as far as blocks go: format, pieces, ring. */
 #include <unistd.h>
 #include "codec/bgzf_block.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "read/input_format.h"
 #include "fuzz.h"
 #include "base/latch.h"

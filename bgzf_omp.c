@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_window.h"
@@ -6,11 +7,13 @@
 #include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
-#include "bgzf_source.h"
+#include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
 #include "codec/frame_list.h"
 #include "codec/gzip_blocks.h"
+
+/* ------------------------------------------------------------------ the source */
 
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
@@ -337,4 +340,232 @@ size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 {
     return n_slots * sizeof(struct source_slot) + task_ring_memory(n_slots)
          + (size_t)n_threads * (bgzf_codec_memory(0) + bam_inflate_memory());
+}
+
+/* -------------------------------------------------------------------- the sink */
+
+enum {
+    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
+     * system time and more (ext4, Linux 6.18, a virtual machine). */
+    PIECE_LEAST = 64 << 10, PIECE_MOST = 512 << 10,
+    ENDS = 16,                   /* parts of the memory that are freed at the same time */
+};
+_Static_assert((int)BGZF_MAX_BLOCK <= (int)PIECE_LEAST, "a block lies in two pieces at most");
+
+struct bgzf_sink {
+    struct bgzf_sink_options opt;
+    uint8_t *compressed;         /* C: BGZF_MAX_BLOCK bytes per slot; NULL: the owner makes the bytes */
+    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
+    uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: what goes into its block */
+    bool begun;                  /* the ring's next slot is being filled; main thread */
+    struct task_ring ring;       /* of the slots of U and C; the ticket releases them */
+    struct task_ring ends;       /* each slot frees some of the memory, when all blocks are written */
+    struct bgzf_ticket *ticket;
+};
+
+static void sink_run(void *sink, uint32_t index);
+
+/* Frees every ENDS-th codec, and with the first or the second of them a large buffer. */
+static void free_part(void *sink, uint32_t number)
+{
+    struct bgzf_sink *k = sink;
+    uint8_t **large = number == 0 ? &k->compressed : number == 1 ? &k->filled : NULL;
+    for (int i = (int)number; k->codecs && i < k->opt.n_threads; i += ENDS) {
+        bgzf_codec_free(k->codecs[i]);
+        k->codecs[i] = NULL;
+    }
+    if (large) {
+        free(*large);
+        *large = NULL;
+    }
+}
+
+/* Deflated blocks are written in pieces. Without pieces, BAM (of level 0) has one writer. */
+static int ticket_alloc(struct bgzf_sink *k)
+{
+    bool is_bam = k->opt.form == SINK_BAM, has_pieces = is_bam && k->opt.piece_size > 0;
+    struct bgzf_ticket_options ticket = {
+        .fd = k->opt.fd, .path = k->opt.path, .ring = &k->ring, .n_slots = k->opt.n_slots,
+        .n_threads = k->opt.n_threads, .n_writers = is_bam && !has_pieces ? 1 : bgzf_ticket_writers(k->opt.n_threads),
+        .piece_size = has_pieces ? k->opt.piece_size : 0, .latch = k->opt.latch, .stats = k->opt.stats,
+        .placed = k->opt.placed, .arg = k->opt.arg};
+    k->ticket = bgzf_ticket_open(&ticket);
+    return k->ticket ? 0 : -1;
+}
+
+static int sink_alloc(struct bgzf_sink *k)
+{
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
+                                     .run = sink_run, .arg = k, .run_releases = true};
+    struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
+    if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0 || ticket_alloc(k) < 0)
+        return -1;
+    if (k->opt.form != SINK_BAM)
+        return 0;
+    k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
+    k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
+    k->filled = malloc((size_t)k->opt.n_threads * BGZF_MAX_BLOCK);
+    return k->compressed && k->codecs && k->filled ? 0 : -1;
+}
+
+struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options)
+{
+    struct bgzf_sink *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->opt = *options;
+    if (sink_alloc(k) == 0)
+        return k;
+    bgzf_sink_close(k);
+    return NULL;
+}
+
+void bgzf_sink_close(struct bgzf_sink *k)
+{
+    if (!k)
+        return;
+    for (uint32_t i = 0; i < ENDS; i++)
+        free_part(k, i);
+    task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
+    task_ring_close(&k->ends, false);
+    bgzf_ticket_close(k->ticket);
+    free(k->codecs);
+    free(k);
+}
+
+/* Copies the block that the owner kept, if the data are what it says that it holds. Returns its length. 0: none is
+ * kept. If there is an error, it is recorded. */
+static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *data, uint32_t size, uint8_t *block)
+{
+    uint32_t length = 0;
+    const uint8_t *kept = k->opt.copies ? k->opt.kept(k->opt.arg, index, &length) : NULL;
+    if (!kept)
+        return 0;
+    if (!bgzf_block_claims(kept, length, data, size)) {
+        latch_fail(k->opt.latch, "writing %s failed: a block of the input that was to be copied has other records than "
+                   "it had. Memory may be faulty, or this is our bug: please report it", k->opt.path);
+        return 1;
+    }
+    memcpy(block, kept, length);
+    return length;
+}
+
+/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; after an
+ * error any, and nothing is written. */
+static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index, const uint8_t **bytes)
+{
+    if (latch_tripped(k->opt.latch))
+        return 1;
+    if (k->opt.form != SINK_BAM)
+        return k->opt.make(k->opt.arg, index, bytes);
+    struct bgzf_codec *codec = bgzf_codec_of(k->codecs, task_thread(), k->opt.level);
+    if (!codec) {
+        latch_fail(k->opt.latch, BGZF_SINK_NO_MEMORY, k->opt.path);
+        return 1;
+    }
+    uint8_t *block = k->compressed + (size_t)index * BGZF_MAX_BLOCK, *data = bgzf_block_stored_data(codec, block);
+    if (!data)
+        data = k->filled + (size_t)task_thread() * BGZF_MAX_BLOCK;
+    uint32_t size = k->opt.fill(k->opt.arg, index, data);
+    enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
+    uint32_t length = copy_kept(k, index, data, size, block);
+    if (length == 0)
+        length = bgzf_block_deflate(codec, data, size, block);
+    stats_leave(k->opt.stats, before, size);
+    if (k->opt.deflated)
+        k->opt.deflated(k->opt.arg, index, data, block, length);
+    *bytes = block;
+    return length;
+}
+
+static void sink_run(void *sink, uint32_t index)
+{
+    struct bgzf_sink *k = sink;
+    const uint8_t *bytes = NULL;
+    uint32_t length = sink_deflate(k, index, &bytes);
+    bgzf_ticket_finish(k->ticket, index, bytes, length);
+}
+
+void bgzf_sink_make_task(struct bgzf_sink *k)
+{
+    task_ring_make_task(&k->ring);
+}
+
+int bgzf_sink_help(struct bgzf_sink *k)
+{
+    return task_ring_help(&k->ring);
+}
+
+static int wait_for_slot(struct bgzf_sink *k, uint32_t slot)
+{
+    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
+    return latch_tripped(k->opt.latch) ? -1 : 0;
+}
+
+int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
+{
+    bgzf_ticket_flush(k->ticket, true);
+    int result = wait_for_slot(k, slot);
+    bgzf_ticket_flush(k->ticket, false);
+    return result;
+}
+
+int bgzf_sink_begin(struct bgzf_sink *k, uint32_t *slot)
+{
+    *slot = task_ring_next(&k->ring);
+    if (wait_for_slot(k, *slot) < 0)
+        return -1;
+    bgzf_ticket_begin(k->ticket, task_ring_head(&k->ring));
+    k->begun = true;
+    return 0;
+}
+
+int bgzf_sink_hand_out(struct bgzf_sink *k)
+{
+    if (!k->begun)
+        return 0;
+    k->begun = false;
+    task_ring_hand_out(&k->ring);
+    return latch_tripped(k->opt.latch) ? -1 : 0;
+}
+
+uint64_t bgzf_sink_mark(const struct bgzf_sink *k)
+{
+    return task_ring_head(&k->ring) + k->begun * (1u + k->opt.copies);
+}
+
+bool bgzf_sink_passed(const struct bgzf_sink *k, uint64_t mark)
+{
+    return bgzf_ticket_passed(k->ticket, mark);
+}
+
+bool bgzf_sink_will_pass(const struct bgzf_sink *k, uint64_t mark)
+{
+    return mark <= task_ring_head(&k->ring);
+}
+
+int bgzf_sink_finish(struct bgzf_sink *k)
+{
+    if (bgzf_sink_hand_out(k) < 0)
+        return -1;
+    for (uint32_t i = 0; i < k->opt.n_slots; i++)
+        if (bgzf_sink_wait(k, i) < 0)
+            return -1;
+    task_ring_hand_out_all(&k->ends);
+    return bgzf_ticket_end(k->ticket, bgzf_block_eof, k->opt.form == SINK_SAM ? 0 : BGZF_EOF_SIZE);
+}
+
+size_t bgzf_sink_piece_size(int n_threads, int level, size_t memory)
+{
+    size_t size = level == 0 ? 0 : PIECE_MOST;
+    while (size > PIECE_LEAST && bgzf_ticket_pieces(bgzf_ticket_writers(n_threads), size) > memory)
+        size /= 2;
+    return size;
+}
+
+size_t bgzf_sink_memory(int n_threads, uint32_t n_slots, int level, size_t piece_size)
+{
+    return task_ring_memory(n_slots + ENDS) + bgzf_ticket_memory(n_slots) + n_slots * (size_t)BGZF_MAX_BLOCK
+         + (size_t)n_threads * (bgzf_codec_memory(level) + BGZF_MAX_BLOCK)
+         + bgzf_ticket_pieces(bgzf_ticket_writers(n_threads), piece_size);
 }
