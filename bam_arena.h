@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "bam/record_checksum.h"
 #include "bam/bam_record.h"
+#include "base/tally.h"
 #include "codec/bgzf_block.h"
 #include "order/bam_key.h"
 
@@ -70,6 +71,12 @@ struct bam_arena {
  * only as the arena fills. -1: no memory. */
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
+
+/* The records listed so far. */
+static inline struct tally bam_arena_tally(const struct bam_arena *arena)
+{
+    return (struct tally){arena->n_records, arena->checksum};
+}
 
 /* Whether no record is listed. */
 static inline bool bam_arena_empty(const struct bam_arena *arena)

@@ -16,9 +16,10 @@
 static void work(void *marked)
 {
     struct marked *m = marked;
+    struct list_stream stream = marking_stream(&m->marking);
     stats_phase(m->d->stats, PHASE_WRITE);
-    if (marked_begin(m) == 0 && marking_run(&m->marking) == 0 && marked_compare(m) == 0)
-        marking_end(&m->marking);
+    if (marked_begin(m) == 0)
+        written_all(&m->d->out, &stream);
 }
 
 int bam_markdup(const struct markdup_opts *opts)

@@ -17,24 +17,16 @@
 #include "plan/driver.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
-#include "write/record_list.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
-/* Number and checksum of the records, as they were rewritten, must be those of the records that went out. */
 static int merge_and_write(struct merged *m)
 {
-    struct record_list list;
-    int found;
-    stats_phase(m->d->stats, PHASE_WRITE);
     const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
-    if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0)
-        return -1;
-    while ((found = merged_next(m, &list)) > 0)
-        if (record_sink_put(m->d->out.sink, &list) < 0)
-            return -1;
-    struct chunk_counts in = merged_counts(m);
-    if (found < 0 || merged_compare(m) < 0 || written_finish(&m->d->out, in.made, in.checksum) < 0)
+    struct list_stream stream = merged_stream(m);
+    stats_phase(m->d->stats, PHASE_WRITE);
+    if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0
+        || written_all(&m->d->out, &stream) < 0)
         return -1;
     merged_end(m);
     return 0;
@@ -67,7 +59,7 @@ static struct report_copied copied(const struct merged *m)
 static int finish(struct merged *m)
 {
     struct driver *d = m->d;
-    uint64_t records = merged_counts(m).made;
+    uint64_t records = merged_counts(m).made.n;
     bool is_whole = !latch_tripped(d->latch);
     struct report_input *inputs = is_whole ? merged_report(m) : NULL;
     d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};

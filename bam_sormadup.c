@@ -39,17 +39,17 @@ static int compare_fixed(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
     struct chunk_counts fixed = {.seen = 0};
-    const struct bam_arena *all = s->arenas.filled;
-    uint64_t n = c->collated.source.n, sum = c->collated.source.checksum;
+    const char *path = sort_opts_input(s->opts);
     for (size_t i = 0; i < s->in.n; i++) {
         const struct chunk_reader *chunks = fixed_records_chunks(s->in.each[i].fixed);
         if (chunk_reader_compare(chunks) < 0)
             return -1;
         chunk_counts_add(&fixed, chunk_reader_counts(chunks));
     }
-    if (c->collated.behind && written_compare(s->to, n, sum, fixed.seen, sum) < 0)
+    struct tally collated = {.n = c->collated.source.taken.n}, seen = {.n = fixed.seen};
+    if (c->collated.behind && tally_compare(collated, seen, "fixmate", path, &s->latch) < 0)
         return -1;
-    return written_compare(s->to, fixed.made, fixed.checksum, all->n_records, all->checksum);
+    return tally_compare(fixed.made, bam_arena_tally(s->arenas.filled), "sort", path, &s->latch);
 }
 
 static int cannot_change_header(struct sorted *s)
@@ -76,7 +76,7 @@ static int begin_marking(struct sormadup *c)
         return -1;
     struct marking_options marking = {
         .opts = &c->opts->markdup,
-        .source = sorted_source_records(&c->source),
+        .source = sorted_source_stream(&c->source),
         .sam = s->sam,
         .n_threads = s->opts->n_threads,
         .slice_size = SORTED_SLICE,
@@ -86,18 +86,16 @@ static int begin_marking(struct sormadup *c)
     return marking_open(&c->marking, &marking);
 }
 
-/* What is in the arenas comes out of the merge, and what comes out of it is written. */
 static int mark_and_write(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
-    const struct bam_arena *all = s->arenas.filled;
     if (compare_fixed(c) < 0)
         return -1;
     stats_phase(s->stats, PHASE_WRITE);
-    if (put_header(c) < 0 || begin_marking(c) < 0 || marking_run(&c->marking) < 0
-        || written_compare(s->to, all->n_records, all->checksum, c->source.n, c->source.checksum) < 0)
+    if (put_header(c) < 0 || begin_marking(c) < 0)
         return -1;
-    return marking_end(&c->marking);
+    struct list_stream stream = marking_stream(&c->marking);
+    return written_all(s->to, &stream);
 }
 
 static int group(void *sormadup, struct sorted *s)

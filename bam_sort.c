@@ -26,7 +26,7 @@
 #include "plan/sort_opts.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
-#include "write/record_sink.h"
+#include "write/list_stream.h"
 #include "write/written.h"
 
 /* ---------------------------------------------------- reading and sorting */
@@ -233,32 +233,32 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-/* Loop 4: while there is a merged range (the keys from one value to another, which a task merged from all sublists and
- * runs), puts its records to the sink. Loop 5 is inside the sink: when a block is full, output_blocks_flush() hands it
- * to a deflate task, and its ticket gives it a place in the file. */
-static int merge_ranges(struct sorted *s)
+/* Loop 4 is written_put(): while there is a merged range (the keys from one value to another, which a task merged from
+ * all sublists and runs), it puts the range's records to the sink. Loop 5 is inside the sink: when a block is full,
+ * output_blocks_flush() hands it to a deflate task, and its ticket gives it a place in the file. */
+static int next_range(void *sorted, struct record_list *list)
 {
-    struct record_list list;
-    int merged;
-    while ((merged = merge_ring_next(s->merge, &list)) > 0)
-        if (record_sink_put(s->sink, &list) < 0)
-            return -1;
-    return merged;
+    return merge_ring_next(((struct sorted *)sorted)->merge, list);
+}
+
+static int end_merge(void *sorted, struct tally *given)
+{
+    const struct sorted *s = sorted;
+    *given = sorted_tally(s);
+    return 0;
 }
 
 /* Number and checksum of the records that came in must be those of the records that went out. */
 static int merge_and_write(struct sorted *s)
 {
-    const struct bam_arena *all = s->arenas.filled;
+    struct list_stream stream = {next_range, end_merge, s};
     struct merge_ring_options how;
     stats_phase(s->stats, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
-    sorted_tell_merge(&s->opts->order, how.runs.n, all->n_sublists);
-    if (merge_ranges(s) < 0)
-        return -1;
-    return written_finish(s->to, all->n_records, all->checksum + s->sorts.turned);
+    sorted_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
+    return written_all(s->to, &stream);
 }
 
 /* ------------------------------------------------- from beginning to end */

@@ -120,7 +120,7 @@ static int tell_checksum(struct sort_check *c)
         return 0;
     return out_file_open(&c->out, c->opts->out.checksum, &c->latch) < 0
         || (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
-            : written_checksum(&c->out, c->n, c->checksum, &c->latch)) < 0
+            : written_checksum(&c->out, (struct tally){c->n, c->checksum}, &c->latch)) < 0
         || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
           ? -1 : 0;
 }

@@ -10,6 +10,7 @@
 #include "mpi/output_gather.h"
 #include "mpi/rank_output.h"
 #include "mpi/rank_parts.h"
+#include "write/list_stream.h"
 #include "write/record_sink.h"
 
 /* All that this rank writes. */
@@ -69,20 +70,29 @@ static size_t skip(struct record_list *list, size_t n)
     return n;
 }
 
+struct behind_lead {
+    struct merge_ring *merge;
+    size_t lead;                 /* records to be skipped */
+};
+
+static int next_behind_lead(void *behind, struct record_list *list)
+{
+    struct behind_lead *b = behind;
+    int found = merge_ring_next(b->merge, list);
+    if (found > 0)
+        b->lead -= skip(list, b->lead);
+    return found;
+}
+
 static int put_merged(struct rank_parts *s)
 {
-    struct record_list list;
-    size_t n_runs, lead = s->seam.n_lead;
-    int merged;
+    size_t n_runs;
     s->b.spill.keeps_runs = false;
     if (begin_merge(s, &n_runs) < 0)
         return -1;
-    while ((merged = merge_ring_next(s->b.merge, &list)) > 0) {
-        lead -= skip(&list, lead);
-        if (record_sink_put(s->out.sink, &list) < 0)
-            return -1;
-    }
-    return merged;
+    struct behind_lead behind = {s->b.merge, s->seam.n_lead};
+    struct list_stream stream = {.next = next_behind_lead, .stage = &behind};
+    return written_put(&s->out, &stream);
 }
 
 static int put_kept(struct rank_parts *s)
@@ -125,9 +135,9 @@ static void write_part(void *sort)
 static void compare(struct rank_parts *s)
 {
     const struct record_sink *sink = s->out.sink;
-    struct rank_totals mine = {record_sink_count(sink), record_sink_checksum(sink), 0};
+    struct rank_totals mine = {{record_sink_count(sink), record_sink_checksum(sink)}, 0};
     struct rank_totals out = rank_parts_add_up(mine);
-    written_compare(&s->out, s->in.records, s->in.checksum, out.records, out.checksum);
+    tally_compare(s->in.records, out.records, "writing", s->out.input, s->out.latch);
 }
 
 /* The files that out_file makes without a name are not. Rank 0 reads nothing. */

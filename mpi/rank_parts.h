@@ -16,7 +16,8 @@
 
 /* Sums over all ranks, modulo 2^64. */
 struct rank_totals {
-    uint64_t records, checksum, bytes;
+    struct tally records;
+    uint64_t bytes;
 };
 
 struct rank_parts {

@@ -97,8 +97,8 @@ static void read_part(void *sort)
 static void count_input(struct rank_parts *s)
 {
     const struct arenas *arenas = &s->a.arenas;
-    const struct bam_arena *filled = arenas->filled, *last = s->a.reader.arena;
-    struct rank_totals mine = {filled->n_records, filled->checksum + s->a.sorts.turned, last->origin + last->walked};
+    const struct bam_arena *last = s->a.reader.arena;
+    struct rank_totals mine = {sorted_tally(&s->a), last->origin + last->walked};
     s->in = rank_parts_add_up(mine);
     s->unplaced = mpi_team_all(arenas_unplaced(arenas));
 }

@@ -24,13 +24,6 @@ int collated_stop(const struct collated *c)
     return -1;
 }
 
-/* What came in has come out. 0: the window ends. */
-static int compare(const struct collated *c)
-{
-    const struct bam_arena *all = c->sort.arenas.filled;
-    return written_compare(c->behind->to, all->n_records, all->checksum, c->source.n, c->source.checksum);
-}
-
 /* 1: the window has records; 0: it is still empty; -1: failed. */
 static int lend(struct collated *c, struct lent_slice *next)
 {
@@ -61,7 +54,7 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
         struct lent_slice *next = &c->lent[(c->current + 1) % c->n_lent];
         enum chunk_state state = sorted_source_advance(&c->source);
         if (state == CHUNK_NONE)
-            return compare(c);
+            return sorted_source_end(&c->source, &c->behind->latch);
         if (state == CHUNK_FAILED)
             return collated_stop(c);
         int lent = 0;

@@ -102,8 +102,9 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     return 0;
 }
 
-int fixed_next(struct fixed *f, struct record_list *list)
+static int next(void *fixed, struct record_list *list)
 {
+    struct fixed *f = fixed;
     struct sliced_input *slices = &f->slices;
     if (f->is_out)                               /* it is in the sink by now */
         sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
@@ -119,6 +120,18 @@ int fixed_next(struct fixed *f, struct record_list *list)
         return -1;
     *list = f->list;
     return 1;
+}
+
+static int end(void *fixed, struct tally *given)
+{
+    const struct chunk_reader *chunks = fixed_records_chunks(((struct fixed *)fixed)->records);
+    *given = chunk_reader_counts(chunks)->made;
+    return chunk_reader_compare(chunks);
+}
+
+struct list_stream fixed_stream(struct fixed *f)
+{
+    return (struct list_stream){next, end, f};
 }
 
 void fixed_finish(struct fixed *f)

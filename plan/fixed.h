@@ -9,7 +9,7 @@
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
 #include "read/sort_input.h"
-#include "write/record_list.h"
+#include "write/list_stream.h"
 
 struct fixmate_opts;
 
@@ -30,9 +30,8 @@ struct fixed {
 /* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
 int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 
-/* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
- * -1: failed. Call it on the main thread of the team. */
-int fixed_next(struct fixed *fixed, struct record_list *list);
+/* The records as they were fixed. */
+struct list_stream fixed_stream(struct fixed *fixed);
 
 /* Finishes the other half, and closes this one: see driver_finish(). */
 void fixed_finish(struct fixed *fixed);

@@ -94,15 +94,21 @@ static enum chunk_state advance(void *marked)
 static int take(void *marked, struct record_slice *slice)
 {
     struct marked *m = marked;
-    int status = chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
-    m->checksum += slice->checksum;
-    return status;
+    return chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
 }
 
 static bool help(void *marked)
 {
     struct marked *m = marked;
     return chunk_reader_help(passed_records_chunks(m->in.each->passed));
+}
+
+static int end(void *marked, struct tally *given)
+{
+    struct marked *m = marked;
+    const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
+    *given = chunk_reader_counts(chunks)->made;
+    return chunk_reader_compare(chunks);
 }
 
 static int open_marking(struct marked *m)
@@ -114,7 +120,7 @@ static int open_marking(struct marked *m)
         return -1;
     struct marking_options how = {
         .opts = m->opts,
-        .source = {advance, take, help, m},
+        .source = {advance, take, help, end, m},
         .sam = m->sam,
         .n_threads = m->rings.job.n_threads,
         .slice_size = m->rings.sam.records_size,
@@ -134,14 +140,6 @@ int marked_open(struct marked *m, const struct markdup_opts *opts)
 int marked_begin(struct marked *m)
 {
     return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
-}
-
-int marked_compare(const struct marked *m)
-{
-    const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
-    const struct chunk_counts *in = chunk_reader_counts(chunks);
-    return chunk_reader_compare(chunks) < 0 ? -1
-         : written_compare(&m->d->out, in->made, in->checksum, marking_count(&m->marking), m->checksum);
 }
 
 void marked_look_end(struct marked *m)

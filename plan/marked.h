@@ -22,7 +22,6 @@ struct marked {
     struct merge_wish wish;
     int64_t *lengths;            /* of the references; NULL: nobody asks for them */
     struct marking marking;
-    uint64_t checksum;           /* sum of record_checksum() over the records that it took, modulo 2^64 */
 };
 
 /* Opens the input alone, for a forecast. All but `d` is zero, of which the latch is used. -1: the error is recorded in
@@ -41,9 +40,6 @@ int marked_open(struct marked *marked, const struct markdup_opts *opts);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);
-
-/* All are marked: what was read came there. -1: as above. */
-int marked_compare(const struct marked *marked);
 
 /* Finishes the other half, and closes this one: see driver_finish(). */
 void marked_finish(struct marked *marked);

@@ -150,13 +150,13 @@ static int take_slice(struct marked_flow *f)
     struct marked_slice *s = new_slice(f);
     if (!s)
         return -1;
-    if (f->opt.source.take(f->opt.source.arg, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
+    if (f->opt.source.take(f->opt.source.stage, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
         drop_slice(f, s);
         return latch_tripped(f->opt.latch) ? -1 : 0;
     }
-    s->first = f->totals.read;
+    s->first = f->totals.taken.n;
     s->from = (struct marked_place){.is_set = false};
-    f->totals.read += s->records.n;
+    tally_add(&f->totals.taken, (struct tally){s->records.n, s->records.checksum});
     s->memory = marked_slice_memory(s);
     f->memory += s->memory;
     f->keying[task_ring_next(&f->keys)] = s;
@@ -178,7 +178,7 @@ static void read_on(struct marked_flow *f)
         return;
     while (!f->ended && !task_ring_full(&f->keys)
            && (memory_of(f) < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
-        enum chunk_state state = f->opt.source.advance(f->opt.source.arg);
+        enum chunk_state state = f->opt.source.advance(f->opt.source.stage);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
             return;
@@ -334,7 +334,7 @@ static bool help(void *flow)
     task_ring_make_task(&f->leave);
     return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
         || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
-        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.arg));
+        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.stage));
 }
 
 static int leave_given(struct marked_flow *f)
@@ -361,9 +361,8 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
     f->given->memory = marked_slice_memory(f->given);
     f->memory += f->given->memory;
     task_ring_take(&f->finish);
-    f->totals.written += f->given->list.n;
+    tally_add(&f->totals.given, (struct tally){f->given->list.n, f->given->checksum});
     f->totals.dropped += f->given->n_dropped;
-    f->totals.checksum += f->given->checksum;
     *list = f->given->list;
     return 1;
 }

@@ -14,7 +14,7 @@
 
 #include "duplicates/dup_chains.h"
 #include "plan/marked_slice.h"
-#include "read/chunk_reader.h"
+#include "read/record_stream.h"
 
 struct dup_counts;
 struct latch;
@@ -23,16 +23,8 @@ struct marked_store;
 struct record_sink;
 struct stats;
 
-/* Where the records come from. */
-struct marked_source {
-    enum chunk_state (*advance)(void *arg);      /* says whether there are more records; never waits for them */
-    int (*take)(void *arg, struct record_slice *slice);   /* the next ones. -1: the error is recorded in the latch */
-    bool (*help)(void *arg);     /* does a little of the work that is handed out. False: there is none */
-    void *arg;
-};
-
 struct marked_flow_options {
-    struct marked_source source;
+    struct record_stream source; /* in coordinate order */
     struct marked_rule rule;     /* with -S, rule.others is tell.others */
     struct dup_chains_opt tell;  /* but for totals, settled and context */
     bool follows;                /* losses matter, and not flags alone */
@@ -62,10 +54,10 @@ void marked_flow_close(struct marked_flow *flow);
  * -1: failed. Call it on the main thread of the team. */
 int marked_flow_next(struct marked_flow *flow, struct record_list *list);
 
-/* How many records were read so far, and of those that were given: how many are written, how many are left out, and the
- * checksum of the written ones. */
+/* What was taken so far, and of that: what was given, and how many records were left out. */
 struct marked_totals {
-    uint64_t read, written, dropped, checksum;
+    struct tally taken, given;
+    uint64_t dropped;
 };
 
 const struct marked_totals *marked_flow_totals(const struct marked_flow *flow);

@@ -143,26 +143,22 @@ int marking_open(struct marking *m, const struct marking_options *how)
 {
     m->opts = how->opts;
     m->d = how->d;
+    m->source = how->source;
     return read_header(m, how->sam) < 0 || open_rule(m) < 0 || open_store(m, how) < 0 ? -1 : open_flow(m, how);
 }
 
 /* ------------------------------------------------------------------ records */
 
-int marking_run(struct marking *m)
+static int next(void *marking, struct record_list *list)
 {
-    struct record_list list;
-    int found;
-    while ((found = marked_flow_next(m->flow, &list)) > 0) {
-        progress_tick(&m->d->progress);
-        if (record_sink_put(m->d->out.sink, &list) < 0)
-            return -1;
-    }
-    return found;
+    struct marking *m = marking;
+    progress_tick(&m->d->progress);
+    return marked_flow_next(m->flow, list);
 }
 
 uint64_t marking_count(const struct marking *m)
 {
-    return m->flow ? marked_flow_totals(m->flow)->read : 0;
+    return m->flow ? marked_flow_totals(m->flow)->taken.n : 0;
 }
 
 /* The sum over all groups. */
@@ -174,16 +170,19 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
     return sum;
 }
 
-/* Each record that was read is written, or was left out. */
+/* What the source gave was taken. Each record that was taken was looked at, and is given or was left out. */
 static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
 {
-    struct dup_counts sum = sum_of(counts, n);
     const struct marked_totals *t = marked_flow_totals(m->flow);
-    return sum.read == t->read && sum.examined + sum.excluded == t->read && t->written + t->dropped == t->read
-         ? 0 : latch_fail(m->d->latch, "%s: %llu records were read, but %llu were looked at, %llu written and %llu "
-                          "left out. Memory may be faulty, or this is our bug: please report it",
-                          sort_opts_input(common(m)), (unsigned long long)t->read, (unsigned long long)sum.read,
-                          (unsigned long long)t->written, (unsigned long long)t->dropped);
+    const char *path = sort_opts_input(common(m));
+    struct dup_counts sum = sum_of(counts, n);
+    struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
+    struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
+    return m->source.end(m->source.stage, &source) < 0
+        || tally_compare(source, t->taken, "markdup, input", path, m->d->latch) < 0
+        || tally_compare(taken, seen, "markdup, reading", path, m->d->latch) < 0
+        || tally_compare(taken, judged, "markdup, marking", path, m->d->latch) < 0
+        || tally_compare(taken, gone, "markdup, output", path, m->d->latch) < 0 ? -1 : 0;
 }
 
 /* Before the output has its name: memory may be short. */
@@ -196,8 +195,9 @@ static int make_statistics(struct marking *m, const struct dup_counts *counts)
     return o->stats && put(&m->statistics, command, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
 }
 
-int marking_end(struct marking *m)
+static int end(void *marking, struct tally *given)
 {
+    struct marking *m = marking;
     size_t n = 1 + name_table_count(&m->groups);
     struct dup_counts *counts = calloc(n, sizeof *counts);
     if (!counts)
@@ -205,8 +205,13 @@ int marking_end(struct marking *m)
     marked_flow_counts(m->flow, counts);
     int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
     free(counts);
-    const struct marked_totals *totals = marked_flow_totals(m->flow);
-    return status < 0 ? -1 : written_finish(&m->d->out, totals->written, totals->checksum);
+    *given = marked_flow_totals(m->flow)->given;
+    return status;
+}
+
+struct list_stream marking_stream(struct marking *m)
+{
+    return (struct list_stream){next, end, m};
 }
 
 /* -------------------------------------------------------------------- close */

@@ -11,13 +11,14 @@
 #include "duplicates/dup_others.h"
 #include "duplicates/dup_warnings.h"
 #include "plan/marked_flow.h"
+#include "write/list_stream.h"
 
 struct driver;
 struct markdup_opts;
 
 struct marking_options {
     const struct markdup_opts *opts;
-    struct marked_source source;
+    struct record_stream source;
     sam_hdr_t *sam;              /* with the read groups */
     int n_threads;
     size_t slice_size;           /* bytes of records of a slice, mostly */
@@ -37,8 +38,9 @@ struct marking {
     struct dup_others others;
     struct dup_warnings warnings;
     struct marked_store *store;
+    struct record_stream source;
     struct marked_flow *flow;
-    struct byte_buffer statistics;   /* their text, if they are wanted; from marking_end() on */
+    struct byte_buffer statistics;   /* their text, if they are wanted; from the end of the stream on */
 };
 
 /* Bytes for records that wait, in all. */
@@ -47,12 +49,9 @@ size_t marking_room(int n_threads, size_t slice_size, size_t left);
 /* `options` may go. -1: the error is recorded in the latch; close it all the same. */
 int marking_open(struct marking *marking, const struct marking_options *options);
 
-/* Puts all records to the sink. Call it on the main thread of the team. -1: as above. */
-int marking_run(struct marking *marking);
-
-/* Then finishes the sink, compares what went through it with what was read, and makes the statistics, which are written
- * when the output is in place. -1: they differ, or it failed; the error is recorded in the latch. */
-int marking_end(struct marking *marking);
+/* The marked records. The end compares what the source gave, what was taken, looked at, left out and given, and makes
+ * the statistics, which are written when the output is in place. */
+struct list_stream marking_stream(struct marking *marking);
 
 /* How many records were read. */
 uint64_t marking_count(const struct marking *marking);

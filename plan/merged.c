@@ -330,8 +330,9 @@ int merged_begin(struct merged *m)
     return (m->ring = merge_ring_open(&how)) ? 0 : -1;
 }
 
-int merged_next(struct merged *m, struct record_list *list)
+static int next(void *merged, struct record_list *list)
 {
+    struct merged *m = merged;
     progress_tick(&m->d->progress);
     int found = merge_ring_next(m->ring, list);
     task_bundle_submit(&m->tasks);
@@ -346,21 +347,29 @@ void merged_end(struct merged *m)
         chunk_pool_end(&m->pool);
 }
 
-int merged_compare(const struct merged *m)
+struct chunk_counts merged_counts(const struct merged *m)
 {
+    struct chunk_counts sum = {.seen = 0};
+    for (size_t i = 0; m->each && i < m->n; i++)
+        if (m->each[i].chunks)
+            chunk_counts_add(&sum, chunk_reader_counts(m->each[i].chunks));
+    return sum;
+}
+
+/* None was lost before the merge took it. */
+static int end(void *merged, struct tally *given)
+{
+    const struct merged *m = merged;
+    *given = merged_counts(m).made;
     for (size_t i = 0; i < m->n; i++)
         if (chunk_reader_compare(m->each[i].chunks) < 0)
             return -1;
     return 0;
 }
 
-struct chunk_counts merged_counts(const struct merged *m)
+struct list_stream merged_stream(struct merged *m)
 {
-    struct chunk_counts sum = {.made = 0};
-    for (size_t i = 0; m->each && i < m->n; i++)
-        if (m->each[i].chunks)
-            chunk_counts_add(&sum, chunk_reader_counts(m->each[i].chunks));
-    return sum;
+    return (struct list_stream){next, end, m};
 }
 
 struct report_input *merged_report(const struct merged *m)
@@ -375,7 +384,7 @@ struct report_input *merged_report(const struct merged *m)
         each[i] = (struct report_input){
             .name = s->in->name,
             .bytes = size == REPORT_UNKNOWN && is_read_by_us ? format->window->offset : size,
-            .records = chunk_reader_counts(s->chunks)->made,
+            .records = chunk_reader_counts(s->chunks)->made.n,
             .waits = s->waits,
             .waited = (double)s->waited / 1e9,
         };

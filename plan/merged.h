@@ -9,10 +9,10 @@
 #include "plan/driver.h"
 #include "plan/merge_inputs.h"
 #include "read/sliced_input.h"
+#include "write/list_stream.h"
 
 struct merge_opts;
 struct merge_ring;
-struct record_list;
 struct report_input;
 
 struct merged {
@@ -49,14 +49,11 @@ const char *merged_inputs_copy_none(const struct sort_inputs *inputs, bool sorts
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
 int merged_begin(struct merged *merged);
 
-/* The next records of the result: see merge_ring_next(). */
-int merged_next(struct merged *merged, struct record_list *list);
+/* The merged records. */
+struct list_stream merged_stream(struct merged *merged);
 
 /* All records are written: tasks begin to give back what is left of the inputs. */
 void merged_end(struct merged *merged);
-
-/* All records are written: none was lost before the merge took it (chunk_reader_compare()). */
-int merged_compare(const struct merged *merged);
 
 /* What all inputs have seen and made: the records as they are to be written. */
 struct chunk_counts merged_counts(const struct merged *merged);

@@ -209,6 +209,13 @@ void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t
                 (unsigned long long)n_runs, (unsigned long long)n_sublists);
 }
 
+struct tally sorted_tally(const struct sorted *s)
+{
+    struct tally read = bam_arena_tally(s->arenas.filled);
+    read.checksum += s->sorts.turned;
+    return read;
+}
+
 /* Runs come back, a slice at a time, into the arena that is free by now. */
 int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
 {

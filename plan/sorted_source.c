@@ -48,9 +48,8 @@ int sorted_source_take(void *source, struct record_slice *slice)
     record_slice_clear(&spare);
     *slice = *made;
     *made = spare;
-    slice->number = s->n + 1;
-    s->n += slice->n;
-    s->checksum += slice->checksum;
+    slice->number = s->taken.n + 1;
+    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
     return 0;
 }
 
@@ -110,10 +109,23 @@ void sorted_source_close(struct sorted_source *s)
     for (uint32_t i = 0; s->slices && i < s->n_slices; i++)
         record_slice_free(&s->slices[i]);
     free(s->slices);
-    *s = (struct sorted_source){.n = s->n};
+    *s = (struct sorted_source){.taken = s->taken};
 }
 
-struct marked_source sorted_source_records(struct sorted_source *s)
+int sorted_source_end(const struct sorted_source *s, struct latch *latch)
 {
-    return (struct marked_source){sorted_source_advance, sorted_source_take, help, s};
+    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
+                         sort_opts_input(s->sorted->opts), latch);
+}
+
+static int end(void *source, struct tally *given)
+{
+    struct sorted_source *s = source;
+    *given = s->taken;
+    return sorted_source_end(s, &s->sorted->latch);
+}
+
+struct record_stream sorted_source_stream(struct sorted_source *s)
+{
+    return (struct record_stream){sorted_source_advance, sorted_source_take, help, end, s};
 }

@@ -4,7 +4,7 @@
 #ifndef SORTED_SOURCE_H
 #define SORTED_SOURCE_H
 
-#include "plan/marked_flow.h"
+#include "read/record_stream.h"
 #include "plan/sorted.h"
 
 /* Bytes of a slice, about: it fits into a cache, and its task takes so long that it costs nothing. */
@@ -15,7 +15,7 @@ struct sorted_source {
     struct sorted *sorted;
     struct record_slice *slices; /* of each range, the copies of its list; its task's */
     uint32_t n_slices;
-    uint64_t n, checksum;        /* of the records that were taken; sum of record_checksum(), modulo 2^64 */
+    struct tally taken;          /* of the records */
 };
 
 /* Bytes of the copies, mostly. */
@@ -26,11 +26,15 @@ size_t sorted_source_memory(int n_threads);
 int sorted_source_begin(struct sorted_source *source, struct sorted *sorted);
 void sorted_source_close(struct sorted_source *source);
 
-/* Functions of struct marked_source. */
+/* Functions of struct record_stream. */
 enum chunk_state sorted_source_advance(void *source);
 int sorted_source_take(void *source, struct record_slice *slice);
 
-/* All of them. */
-struct marked_source sorted_source_records(struct sorted_source *source);
+/* All were taken: what is in the arenas and runs has come out of the merge. -1: it has not, and the error is recorded
+ * in the latch. */
+int sorted_source_end(const struct sorted_source *source, struct latch *latch);
+
+/* All of them. At its end, what is in the arenas and runs must have come out of the merge. */
+struct record_stream sorted_source_stream(struct sorted_source *source);
 
 #endif

@@ -336,12 +336,11 @@ static struct chunk *lend(struct chunk_reader *r)
         return NULL;
     if (r->opt.in.file)
         r->window.offset = r->opt.in.file->offset;
-    c->made.number = counts->made + 1;
+    c->made.number = counts->made.n + 1;
     counts->n += c->n;
     counts->bytes += c->size;
     counts->dropped += c->dropped;
-    counts->made += c->made.n;
-    counts->checksum += c->made.checksum;
+    tally_add(&counts->made, (struct tally){c->made.n, c->made.checksum});
     return c;
 }
 
@@ -435,11 +434,8 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
 
 int chunk_reader_compare(const struct chunk_reader *r)
 {
-    const struct chunk_counts *n = &r->counts;
-    return n->seen == n->made + n->dropped ? 0
-         : latch_fail(r->opt.in.latch, "%s: %llu records were read, but %llu passed on and %llu left out. Memory may "
-                      "be faulty, or this is our bug: please report it", r->opt.in.path, (unsigned long long)n->seen,
-                      (unsigned long long)n->made, (unsigned long long)n->dropped);
+    struct tally in = {.n = r->counts.seen}, out = {.n = r->counts.made.n + r->counts.dropped};
+    return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.latch);
 }
 
 int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault, const uint8_t *record,

@@ -10,8 +10,10 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 #include "base/memory_shares.h"
+#include "base/tally.h"
 #include "read/chunk_pool.h"
 #include "read/record_slice.h"
+#include "read/record_stream.h"
 
 struct bam_header;
 struct bgzf_source;
@@ -58,15 +60,14 @@ struct chunk_cut {
 struct chunk_counts {
     uint64_t seen;               /* units that end in chunks that are closed, as cut() has counted them */
     uint64_t n, bytes, dropped;  /* of the chunks, see there; bytes: their sizes, with all before them */
-    uint64_t made, checksum;     /* records that are listed in what was made; sum of record_checksum(), modulo 2^64 */
+    struct tally made;           /* records that are listed in what was made */
 };
 
 /* Adds what another input has seen and made. */
 static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk_counts *more)
 {
     sum->seen += more->seen;
-    sum->made += more->made;
-    sum->checksum += more->checksum;
+    tally_add(&sum->made, more->made);
 }
 
 /* What chunks are made of, for whoever owns a reader. */
@@ -146,13 +147,6 @@ int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chu
                       const uint8_t *record, const char *why);
 
 /* ---- in place of the window, for who takes the records away, and must not wait ---- */
-
-enum chunk_state {
-    CHUNK_FAILED = -1,           /* the error is recorded in the latch */
-    CHUNK_AWAITED,               /* the next chunk is not made yet */
-    CHUNK_MADE,
-    CHUNK_NONE,                  /* all chunks were lent */
-};
 
 /* Hands out what there is room for, and takes back what is inflated. Says what there is of the next chunk. */
 enum chunk_state chunk_reader_advance(struct chunk_reader *reader);

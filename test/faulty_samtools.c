@@ -128,10 +128,10 @@ const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader 
 {
     static struct chunk_counts wrong;
     const struct chunk_counts *counts = __real_chunk_reader_counts(chunks);
-    if (counts->made == 0 || !strikes("lent", "flip"))
+    if (counts->made.n == 0 || !strikes("lent", "flip"))
         return counts;
     wrong = *counts;
-    wrong.checksum++;
+    wrong.made.checksum++;
     return &wrong;
 }
 

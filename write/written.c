@@ -10,6 +10,7 @@
 #include "base/latch.h"
 #include "write/output_request.h"
 #include "write/record_sink.h"
+#include "write/list_stream.h"
 #include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
 #include "write/written.h"
@@ -146,10 +147,11 @@ static int write_checksum(struct out_file *out, const char *text, size_t size, s
     return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
 }
 
-int written_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch)
+int written_checksum(struct out_file *out, struct tally tally, struct latch *latch)
 {
     char line[80];
-    int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", n_records, checksum);
+    int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", tally.n,
+                        tally.checksum);
     return write_checksum(out, line, (size_t)size, latch);
 }
 
@@ -167,24 +169,32 @@ int written_samtools(struct out_file *out, struct samtools_checksum *sum, const 
     return result;
 }
 
-int written_compare(const struct written *f, uint64_t n_in, uint64_t in, uint64_t n_out, uint64_t out)
+int written_put(struct written *f, const struct list_stream *stream)
 {
-    if (n_in == n_out && in == out)
-        return 0;
-    return latch_fail(f->latch, "%s: %llu records with checksum %016llx were read, but %llu with %016llx went "
-                      "to the output. Memory may be faulty, or this is our bug: please report it",
-                      f->input, (unsigned long long)n_in, (unsigned long long)in,
-                      (unsigned long long)n_out, (unsigned long long)out);
+    struct record_list list;
+    int found;
+    while ((found = stream->next(stream->stage, &list)) > 0)
+        if (record_sink_put(f->sink, &list) < 0)
+            return -1;
+    return found;
 }
 
-int written_finish(struct written *f, uint64_t n_records, uint64_t checksum)
+int written_finish(struct written *f, struct tally in)
 {
-    if (record_sink_finish(f->sink) < 0
-        || written_compare(f, n_records, checksum, record_sink_count(f->sink), record_sink_checksum(f->sink)) < 0)
+    if (record_sink_finish(f->sink) < 0)
+        return -1;
+    struct tally out = {record_sink_count(f->sink), record_sink_checksum(f->sink)};
+    if (tally_compare(in, out, "writing", f->input, f->latch) < 0)
         return -1;
     if (f->samtools)
         return written_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
-    return f->request->checksum ? written_checksum(&f->checksum, n_records, checksum, f->latch) : 0;
+    return f->request->checksum ? written_checksum(&f->checksum, in, f->latch) : 0;
+}
+
+int written_all(struct written *f, const struct list_stream *stream)
+{
+    struct tally given;
+    return written_put(f, stream) < 0 || stream->end(stream->stage, &given) < 0 ? -1 : written_finish(f, given);
 }
 
 /* ----------------------------------------------------------------- the end */

@@ -9,10 +9,12 @@
 #include <htslib/sam.h>
 #include "base/memory_shares.h"
 #include "base/out_file.h"
+#include "base/tally.h"
 
 struct samtools_checksum;
 struct latch;
 struct output_request;
+struct list_stream;
 struct record_sink;
 struct sort_order;
 struct sort_rule;
@@ -51,13 +53,15 @@ int written_prepare(struct written *written, sam_hdr_t *sam, const struct sort_r
 int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                       bool beyond);
 
-/* Call it when all records are in the sink. Finishes the sink, compares what went through it with what was read, and
- * writes the checksum. -1: failed, and the error is recorded in the latch. */
-int written_finish(struct written *written, uint64_t n_records, uint64_t checksum);
+/* Puts all records of the stream to the sink. -1: failed, and the error is recorded in the latch. */
+int written_put(struct written *written, const struct list_stream *stream);
 
-/* Records in == records out, byte for byte: what makes it safe to delete the input. -1: they are not, and the error is
- * recorded in the latch. */
-int written_compare(const struct written *written, uint64_t n_in, uint64_t in, uint64_t n_out, uint64_t out);
+/* Call it when all records are in the sink. Finishes the sink, compares what went through it with what came in, and
+ * writes the checksum. -1: failed, and the error is recorded in the latch. */
+int written_finish(struct written *written, struct tally in);
+
+/* Both, with what the stream compares at its end. -1: failed, and the error is recorded in the latch. */
+int written_all(struct written *written, const struct list_stream *stream);
 
 /* Puts all files in place. -1: failed, and the error is recorded in the latch. */
 int written_commit(struct written *written);
@@ -74,7 +78,7 @@ void written_close(struct written *written);
  *
  * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
-int written_checksum(struct out_file *out, uint64_t n_records, uint64_t checksum, struct latch *latch);
+int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
 
 /* The same with the table of `samtools checksum path`. */
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What the last stage of a command gives: lists of records in the order of the output. One loop, written_put(), puts
+ * them to the sink, whatever the command. */
+#ifndef LIST_STREAM_H
+#define LIST_STREAM_H
+
+#include "base/tally.h"
+#include "write/record_list.h"
+
+struct list_stream {
+    /* The next records. They stay unchanged until they have passed the sink, the list until the next call. Works, and
+     * helps others, until there are some. 1: there are; 0: all were given; -1: failed. Main thread of the team. */
+    int (*next)(void *stage, struct record_list *list);
+    /* All were given, and put to the sink. Compares what the stage took with what it gave, and says what it gave. -1:
+     * they differ, and the error is recorded in the latch. */
+    int (*end)(void *stage, struct tally *given);
+    void *stage;                 /* of both */
+};
+
+#endif
