@@ -10,6 +10,7 @@
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard
+#   make gate BEFORE=path   the same output as that program, byte for byte, for all commands and formats
 #   make check-htslibs the same as check, with the oldest and the newest htslib
 #   make bench        table against the peers on PATH
 #   make scaling      up to 128 threads, in slow motion
@@ -224,6 +225,12 @@ check-stress: check-programs
 check-htslibs:
 	@sh test/check_htslibs.sh
 
+# The gate of every change that must not change the output: BEFORE is a program built before it. RECORDS=1 compares records
+# only, for a change of the encoder; WORDS="markdup -d" picks settings.
+gate: $(BUILD)/samtools tools
+	@[ -x "$(BEFORE)" ] || { echo 'make gate BEFORE=path: the program to compare with' >&2; exit 2; }
+	@python3 test/same_bytes.py $(if $(RECORDS),--records) -- "$(BEFORE)" $(BUILD)/samtools $(WORDS)
+
 # Each guard made blind, one at a time: the tests must notice (test/mutants.py).
 check-mutants:
 	@python3 test/check_mutants.py
@@ -359,5 +366,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
 
-.PHONY: all always mpi tools check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
+.PHONY: all always mpi tools gate check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean
