@@ -20,6 +20,10 @@ enum {
 static const struct option long_options[] = {
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
     {"picard", no_argument, NULL, OPT_PICARD},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
@@ -27,7 +31,7 @@ static const struct option long_options[] = {
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"plan", optional_argument, NULL, OPT_PLAN},
-    ENGINE_ARGS_LONG_OPTIONS
+    ENGINE_ARGS_BEYOND
 };
 
 const char sort_args_usage[] =
@@ -133,6 +137,7 @@ static const struct engine_command sort = {
     .name = "sort",
     .short_options = ":l:um:@:o:O:T:hnNt:MI:K:w:RH",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_sort_option,
     .usage = sort_args_usage,
     .level = BGZF_LEVEL_DEFAULT,
