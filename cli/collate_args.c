@@ -156,7 +156,8 @@ enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char *
         return result;
     int n = argc - optind;
     if (n < 1) {
-        message_mistake("no input is named: give a file, or - for standard input");
+        message_error("no input filename specified.");
+        fputs(collate_args_usage, stderr);
         return ENGINE_ARGS_ERROR;
     }
     if (n > 1)

@@ -187,12 +187,23 @@ static void warn_of_places(const struct sort_opts *o)
                             "into memory. -T names another place", dir, strerror(errno));
 }
 
+static int check_folders(const struct input_request *in)
+{
+    struct stat st;
+    for (size_t i = 0; i < in->n; i++)
+        if (strcmp(in->paths[i], "-") != 0 && stat(in->paths[i], &st) == 0 && S_ISDIR(st.st_mode))
+            return message_error("%s is a directory, no file of reads. Nothing was read.", in->paths[i]);
+    return 0;
+}
+
 int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
                 {o->report.trace_file, "trace"}, {o->statistics, "statistics"}};
+    if (check_folders(&o->in) < 0)
+        return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
     /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */

@@ -14,8 +14,7 @@ enum { LOOKED_AT = 4096 };       /* bytes at the beginning of a file */
 static const struct {
     const char *begin, *name;
 } kinds[] = {
-    {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {"BAM\1", "BAM"}, {"BCF\2", "BCF"}, {"BAI\1", "an index"},
-    {"CSI\1", "an index"}, {"TBI\1", "an index"}, {"##fileformat=VCF", "VCF"},
+    {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {"BAM\1", "BAM"}, {"BCF\2", "BCF"}, {"##fileformat=VCF", "VCF"},
 };
 
 /* Whether the first line has the fields of a record: SAM need not have a header. */
@@ -35,6 +34,8 @@ static const char *kind_of(const char *bytes, size_t n)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (n >= strlen(kinds[i].begin) && memcmp(bytes, kinds[i].begin, strlen(kinds[i].begin)) == 0)
             return kinds[i].name;
+    if (first_bytes_are_index((const uint8_t *)bytes, n, ""))
+        return "an index";
     const struct packing *packing = first_bytes_packing((const uint8_t *)bytes, n);
     if (packing)
         return packing->name;
