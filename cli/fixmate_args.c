@@ -7,12 +7,14 @@
 #include "plan/fixmate_opts.h"
 
 static const struct option long_options[] = {
-    {"sanitize", required_argument, NULL, 'z'},
     {"write-index", no_argument, NULL, OPT_WRITE_INDEX},
     ENGINE_ARGS_LONG_OPTIONS
 };
 
-static const struct option beyond[] = { ENGINE_ARGS_BEYOND };
+static const struct option beyond[] = {
+    {"sanitize", required_argument, NULL, 'z'},  /* samtools has -z only */
+    ENGINE_ARGS_BEYOND
+};
 
 const char fixmate_args_usage[] =
     "Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
