@@ -217,11 +217,11 @@ int sort_paths_check(const struct sort_opts *o)
             return refuse(file[i].path, "input", file[i].what);
         if (!o->check && same_output(file[i].path, o->out.path))
             return refuse(file[i].path, "output", file[i].what);
-        if (file[i].path != o->out.index && check_own(o, file[i].path, file[i].what) < 0)
-            return -1;
         for (size_t k = 0; k < i; k++)
             if (file[k].path && same_output(file[i].path, file[k].path))
                 return refuse(file[i].path, file[k].what, file[i].what);
+        if (file[i].path != o->out.index && check_own(o, file[i].path, file[i].what) < 0)
+            return -1;
     }
     if (!o->check && !o->plan)
         warn_of_places(o);
