@@ -10,6 +10,7 @@
 #include "bgzip/bgzip_names.h"
 #include "bgzip/bgzip_opts.h"
 #include "bgzip/bgzip_say.h"
+#include "read/held_data.h"
 
 static bool is_stdin(const char *in)
 {
@@ -93,14 +94,26 @@ static bool is_same(const char *name, const char *other)
         && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
 }
 
+/* An index that is written replaces no file of the same command line, and no data: -I may be followed by a file that
+ * was meant as the input. */
+static int check_index(const char *index, const struct bgzip_opts *opts)
+{
+    for (size_t i = 0; i < opts->n_files; i++)
+        if (is_same(index, opts->files[i]))
+            return bgzip_say("%s would be written over by an index", opts->files[i]);
+    const char *kind = strcmp(index, "-") == 0 ? NULL : held_data_kind(index);
+    return kind ? bgzip_say("%s holds %s, so the index does not replace it. Name another file, or remove this one "
+                            "before", index, kind) : 0;
+}
+
 /* No file is written over another one of the same work. */
 static int check_apart(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
     bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
     if (names->out && is_same(names->out, in))
         return bgzip_say("%s would be written over by its own output", in);
-    if (writes_index && is_same(names->index, in))
-        return bgzip_say("%s would be written over by its own index", in);
+    if (writes_index && check_index(names->index, opts) < 0)
+        return -1;
     if (names->index && names->out && is_same(names->index, names->out))
         return bgzip_say("%s cannot be both the output and the index", names->index);
     return 0;

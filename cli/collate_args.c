@@ -13,7 +13,12 @@
 
 enum { LEVEL = 1 };              /* of samtools, where the command line names none that there is */
 
-static const struct option long_options[] = { ENGINE_ARGS_LONG_OPTIONS };
+static const struct option long_options[] = {
+    {"write-index", no_argument, NULL, OPT_WRITE_INDEX},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = { ENGINE_ARGS_BEYOND };
 
 /* What collate alone can be told, as far as it was read. */
 struct collate_words {
@@ -64,6 +69,7 @@ static enum engine_option take_collate_option(struct engine_args *args, int c)
     case 'u': own->uncompressed = true; return ENGINE_OPTION_TAKEN;
     case 'T': own->prefix = optarg; return ENGINE_OPTION_TAKEN;
     case 'n': return parse_bins(&args->o->order, optarg) < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+    case OPT_WRITE_INDEX: return engine_args_no_index(args);
     case 'f':
     case 'r': return ENGINE_OPTION_HANDED_ON;
     default:  return ENGINE_OPTION_COMMON;
@@ -121,6 +127,7 @@ static const struct engine_command collate = {
     .name = "collate",
     .short_options = ":l:uo:OT:n:fr:@:h",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_collate_option,
     .usage = collate_args_usage,
     .level = LEVEL,
@@ -149,7 +156,8 @@ enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char *
         return result;
     int n = argc - optind;
     if (n < 1) {
-        message_mistake("no input is named: give a file, or - for standard input");
+        message_error("no input filename specified.");
+        fputs(collate_args_usage, stderr);
         return ENGINE_ARGS_ERROR;
     }
     if (n > 1)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -79,6 +80,31 @@ const struct command *commands_find(const char *name)
     return NULL;
 }
 
+/* Whether one character more, less, changed or exchanged with the next makes one word of the other. */
+static bool is_near(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
+    while (begin < n && begin < m && tolower((unsigned char)a[begin]) == b[begin])
+        begin++;
+    while (end < n - begin && end < m - begin && tolower((unsigned char)a[n - 1 - end]) == b[m - 1 - end])
+        end++;
+    size_t a_rest = n - begin - end, b_rest = m - begin - end;
+    return (a_rest <= 1 && b_rest <= 1)
+        || (a_rest == 2 && b_rest == 2 && a[begin] == b[begin + 1] && a[begin + 1] == b[begin]);
+}
+
+const char *commands_meant(const char *word)
+{
+    static const char *const others[] = {"bgzip", "report", "help", "version"};
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (is_near(word, commands[i].name))
+            return commands[i].name;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (is_near(word, others[i]))
+            return others[i];
+    return NULL;
+}
+
 void commands_usage(const struct command *command, FILE *to)
 {
     fputs(command->usage, to);
@@ -142,12 +168,17 @@ static void print_head(FILE *to)
             "`samtools-omp --env` puts it first on PATH.\n", hts_version());
 }
 
+/* The rows of commands that are in no table; mark: what stands before each, of five characters. */
+#define BGZIP_AND_REPORT(mark) \
+    mark "bgzip          compress files in blocks, or decompress them\n" \
+    mark "report         compare two reports of sort\n"
+
 static void print_ours(FILE *to)
 {
     fputs("\nCommands:\n", to);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "     %-14s %s\n", commands[i].name, commands[i].summary);
-    fputs("     report         compare two reports of sort\n"
+    fputs(BGZIP_AND_REPORT("     ")
           "     help [cmd]     display this help message or help for [cmd]\n"
           "     version        detailed version information\n"
           "\n", to);
@@ -170,7 +201,14 @@ struct listing {
     const char *path;            /* of the program that lists its commands */
 };
 
-/* Copies the list of commands; its title names who runs them. */
+/* Of a line of the list: whether it tells of a command of ours. */
+static bool is_ours(const char *line)
+{
+    char name[32];
+    return strncmp(line, "    ", 4) == 0 && sscanf(line, "%31s", name) == 1 && commands_find(name);
+}
+
+/* Copies the list of commands; its title names who runs them, and a star stands before those that we run. */
 static bool copy_commands(void *arg, FILE *from)
 {
     const struct listing *l = arg;
@@ -178,10 +216,12 @@ static bool copy_commands(void *arg, FILE *from)
     size_t size = 0;
     bool found = false;
     while (getline(&line, &size, from) >= 0) {
-        if (found) {
+        if (found && is_ours(line)) {
+            fprintf(l->to, "   *%s", line + 4);
+        } else if (found) {
             fputs(line, l->to);
         } else if (strncmp(line, "Commands:", strlen("Commands:")) == 0) {
-            fprintf(l->to, "\nCommands, all but " AS_SAMTOOLS " run by %s%s%s:\n",
+            fprintf(l->to, "\nCommands (* run by samtools-omp, all others run by %s%s%s):\n",
                     l->path, *version ? ", version " : "", version);
             found = true;
         } else {
@@ -196,8 +236,11 @@ static void print_theirs(FILE *to, char *path)
 {
     char help[] = "help", *argv[] = {path, help, NULL};
     struct listing listing = {to, path};
-    if (upstream_read(path, argv, copy_commands, &listing))
+    if (upstream_read(path, argv, copy_commands, &listing)) {
+        fputs("  -- Only in samtools-omp\n"
+              "   * sormadup       fix mates, sort and mark duplicates at once\n" BGZIP_AND_REPORT("   * ") "\n", to);
         return;
+    }
     print_ours(to);
     fprintf(to, "All other commands are run by %s: see its own help.\n", path);
 }

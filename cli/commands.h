@@ -12,6 +12,9 @@ struct command;
  * libc that could not be called before main(). */
 const struct command *commands_find(const char *name);
 
+/* The command of ours that a word with one wrong letter means ("srt"); NULL: none. */
+const char *commands_meant(const char *word);
+
 /* Reads the command line and runs the command, or hands it on to the samtools behind us if that alone serves an option
  * in it. Returns the exit status. */
 int commands_run(const struct command *command, int argc, char **argv);

@@ -14,6 +14,7 @@
 #include "base/runtime_env.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
+#include "cli/option_words.h"
 #include "cli/sort_settings.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -48,6 +49,8 @@ int engine_args_count(const char *name, const char *text, int low, int high, int
 {
     if (parse_int(text, value) < 0)
         return message_mistake("%s needs a number, not '%s'", name, text);
+    if (*value > high)
+        message_warning("%s: %d is too much, %d is taken", name, *value, high);
     *value = *value < low ? low : *value > high ? high : *value;
     return 0;
 }
@@ -91,26 +94,38 @@ int engine_args_output(struct engine_args *args, const char *name)
     return (*path = strdup(input_name_local(name))) ? 0 : engine_args_no_memory();
 }
 
-static int parse_checksum(struct output_request *out, const char *text)
+static int parse_checksum(struct engine_args *args, const char *text)
 {
     static const char samtools[] = "samtools:";
+    struct output_request *out = &args->o->out;
+    if (strcmp(text, "samtools") == 0)
+        return message_mistake("--checksum=samtools needs a file: --checksum=samtools:FILE");
     out->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
     out->checksum = out->checksum_samtools ? text + sizeof samtools - 1 : text;
-    return *out->checksum ? 0 : message_mistake("--checksum needs a file");
+    return option_words_check_file("--checksum", out->checksum, args->apart);
 }
 
-static int parse_report(struct report_request *report, const char *file)
+static int parse_trace(struct engine_args *args, const char *file)
 {
+    args->o->report.trace_file = file;
+    return option_words_check_file("--trace", file, args->apart);
+}
+
+static int parse_report(struct engine_args *args, const char *file)
+{
+    struct report_request *report = &args->o->report;
     report->file = file;
     report->format = file && has_suffix(file, ".json") ? REPORT_JSON
                    : file && has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
-    return 0;
+    return file ? 0 : option_words_check_next("--report", args->next);
 }
 
-static int parse_plan(struct sort_opts *o, const char *text)
+static int parse_plan(struct engine_args *args, const char *text)
 {
-    o->plan = text ? PLAN_JSON : PLAN_TEXT;
-    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
+    args->o->plan = text ? PLAN_JSON : PLAN_TEXT;
+    if (!text)
+        return option_words_check_next("--plan", args->next);
+    return strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
 }
 
 static int add_input(struct sort_opts *o, const char *name)
@@ -119,6 +134,13 @@ static int add_input(struct sort_opts *o, const char *name)
     if (!path)
         return engine_args_no_memory();
     return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
+}
+
+enum engine_option engine_args_no_index(const struct engine_args *args)
+{
+    if (!args->is_step)
+        message_warning("--write-index makes no index, as in samtools: the output is not sorted by coordinate");
+    return args->is_step ? ENGINE_OPTION_COMMON : ENGINE_OPTION_TAKEN;
 }
 
 static int take_common(struct engine_args *args, int c)
@@ -141,12 +163,15 @@ static int take_common(struct engine_args *args, int c)
     case OPT_ADD_INPUT: return add_input(o, optarg);
     case OPT_TMPDIR_ENV: args->tmpdir_env = true; return 0;
     case OPT_NO_PG: o->out.no_pg = true; return 0;
-    case OPT_WRITE_INDEX: args->write_index = true; args->index_format = optarg; return 0;
+    case OPT_WRITE_INDEX:
+        args->write_index = true;
+        args->index_format = optarg;
+        return optarg ? 0 : option_words_check_next("--write-index", args->next);
     case OPT_VERIFY: o->out.verify = true; return 0;
-    case OPT_CHECKSUM: return parse_checksum(&o->out, optarg);
-    case OPT_PLAN: return parse_plan(o, optarg);
-    case OPT_REPORT: return parse_report(&o->report, optarg);
-    case OPT_TRACE: o->report.trace_file = optarg; return 0;
+    case OPT_CHECKSUM: return parse_checksum(args, optarg);
+    case OPT_PLAN: return parse_plan(args, optarg);
+    case OPT_REPORT: return parse_report(args, optarg);
+    case OPT_TRACE: return parse_trace(args, optarg);
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
     case OPT_REFERENCE: o->in.reference = o->out.reference = input_name_local(optarg); return 0;
@@ -163,35 +188,6 @@ static int take_common(struct engine_args *args, int c)
     }
 }
 
-/* What getopt_long() could not take: c is what it returned, word the last it has looked at. */
-static enum engine_args_result refuse_option(const struct engine_command *command, int c, const char *word)
-{
-    bool is_long = strncmp(word, "--", 2) == 0, starts_one = false;
-    size_t n = strcspn(word, "=");
-    for (const struct option *o = command->long_options; is_long && o->name; o++)
-        starts_one |= strncmp(o->name, word + 2, n - 2) == 0;
-    if (c == ':' && !is_long)
-        return message_mistake("option -%c requires an argument", optopt);
-    if (c == ':')
-        return message_mistake("option %s requires an argument", word);
-    if (optopt == 0)
-        return message_mistake(starts_one ? "option %s may mean several" : "there is no option %s", word);
-    if (optopt >= OPT_NO_PG || strchr(command->short_options, optopt))
-        return message_mistake("option %.*s takes no value", (int)n, word);
-    return message_mistake("there is no option -%c", optopt);
-}
-
-static int refuse_in_step(const struct engine_command *command, int c)
-{
-    static const char why[] = "is no option of this step: give it to sormadup itself";
-    const struct option *o = command->long_options;
-    if (c < OPT_NO_PG)
-        return message_mistake("-%c %s", c, why);
-    while (o->val != c)
-        o++;
-    return message_mistake("--%s %s", o->name, why);
-}
-
 /* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
 static char *join(int argc, char **argv)
 {
@@ -202,6 +198,47 @@ static char *join(int argc, char **argv)
 }
 
 /* ----------------------------------------------------------- the whole line */
+
+enum { OPTION_MISTAKE = -2 };
+
+/* Options whose value is a file that is written, or a place for files. */
+static bool writes(int c)
+{
+    return c == 'o' || c == 'T' || c == 'f' || c == OPT_CHECKSUM || c == OPT_REPORT || c == OPT_TRACE;
+}
+
+static struct option_words words_of(const struct engine_command *command)
+{
+    return (struct option_words){command->name, command->short_options, command->long_options, command->beyond};
+}
+
+/* As getopt_long(), of the whole line. OPTION_MISTAKE: told. */
+static int next_option(struct engine_args *args, int argc, char **argv)
+{
+    const struct option_words known = words_of(args->command);
+    struct sort_opts *o = args->o;
+    if (option_words_check_dash(&known, argc - optind, argv + optind) < 0)
+        return OPTION_MISTAKE;
+    int c = getopt_long(argc, argv, known.short_options,
+                        option_words_list(&known, argc - optind, argv + optind), NULL);
+    if (c < 0)
+        return c;
+    if (c == '?' || c == ':') {
+        option_words_refuse(&known, c, argv[optind - 1]);
+        return OPTION_MISTAKE;
+    }
+    args->apart = optarg && optarg == argv[optind - 1];
+    args->next = optind < argc ? argv[optind] : NULL;
+    if (optarg && !writes(c))
+        o->values[o->n_values++] = optarg;
+    return c;
+}
+
+static enum engine_args_result refuse_in_step(const struct engine_command *command, int c)
+{
+    const struct option_words known = words_of(command);
+    return option_words_refuse_in_step(&known, c);
+}
 
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
                                          struct sort_opts *o, int argc, char **argv)
@@ -215,15 +252,16 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     o->out.path = strdup("-");
     o->in.paths = calloc((size_t)argc, sizeof *o->in.paths);     /* fewer inputs than words */
     o->temp_prefixes = calloc((size_t)argc, sizeof *o->temp_prefixes);
-    if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes)
+    o->values = calloc((size_t)argc, sizeof *o->values);
+    if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes || !o->values)
         return engine_args_no_memory();
     o->in.n = 1;                                 /* the operand, which comes last */
     bool hand_on = false;
     optind = 2;
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, command->short_options, command->long_options, NULL)) >= 0;) {
-        if (c == '?' || c == ':')
-            return refuse_option(command, c, argv[optind - 1]);
+    for (int c; (c = next_option(args, argc, argv)) != -1;) {
+        if (c == OPTION_MISTAKE)
+            return ENGINE_ARGS_ERROR;
         enum engine_option taken = command->take(args, c);
         if (taken == ENGINE_OPTION_COMMON && args->is_step)
             return refuse_in_step(command, c);
@@ -410,6 +448,7 @@ void engine_args_free(struct sort_opts *o)
     free(o->in.indexes);
     free(o->in.paths);
     free(o->temp_prefixes);
+    free(o->values);
     free(o->default_prefix);
     free(o->words);
     free(o->out.path);

@@ -6,6 +6,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include "cli/option_words.h"
 #include "plan/sort_opts.h"
 
 enum engine_args_result {
@@ -25,21 +26,27 @@ enum engine_option {
 
 /* Long options without a letter. Those of one command begin at OPT_OWN. */
 enum {
-    OPT_NO_PG = 256, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
+    OPT_NO_PG = OPTION_WORDS_LONG, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
     OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_HELP,
     /* only those that list them: */
     OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN, OPT_SIZE_HINT, OPT_ADD_INPUT, OPT_TMPDIR_ENV,
     OPT_OWN,
 };
 
-/* The long options that every command takes, for its list. The last ones are abbreviations that samtools knows, and
- * that options of ours would make ambiguous. */
+/* The long options that every command takes and samtools has, for its list. They may be abbreviated as in samtools. */
 #define ENGINE_ARGS_LONG_OPTIONS \
     {"threads", required_argument, NULL, '@'}, \
     {"output-fmt", required_argument, NULL, OPT_OUTPUT_FMT}, \
     {"output-fmt-option", required_argument, NULL, OPT_OUTPUT_OPTION}, \
     {"input-fmt-option", required_argument, NULL, OPT_INPUT_OPTION}, \
     {"reference", required_argument, NULL, OPT_REFERENCE}, \
+    {"no-PG", no_argument, NULL, OPT_NO_PG}, \
+    {"verbosity", required_argument, NULL, OPT_VERBOSITY}, \
+    {NULL, 0, NULL, 0}
+
+/* Those that samtools does not have. They must be written in full: an abbreviation that samtools takes for another
+ * option, or refuses, would write a file. */
+#define ENGINE_ARGS_BEYOND \
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY}, \
     {"checksum", required_argument, NULL, OPT_CHECKSUM}, \
     {"verify", no_argument, NULL, OPT_VERIFY}, \
@@ -47,17 +54,7 @@ enum {
     {"trace", required_argument, NULL, OPT_TRACE}, \
     {"progress", no_argument, NULL, OPT_PROGRESS}, \
     {"no-progress", no_argument, NULL, OPT_NO_PROGRESS}, \
-    {"no-PG", no_argument, NULL, OPT_NO_PG}, \
-    {"verbosity", required_argument, NULL, OPT_VERBOSITY}, \
     {"help", no_argument, NULL, OPT_HELP}, \
-    {"n", no_argument, NULL, OPT_NO_PG}, \
-    {"no", no_argument, NULL, OPT_NO_PG}, \
-    {"no-", no_argument, NULL, OPT_NO_PG}, \
-    {"v", required_argument, NULL, OPT_VERBOSITY}, \
-    {"ve", required_argument, NULL, OPT_VERBOSITY}, \
-    {"ver", required_argument, NULL, OPT_VERBOSITY}, \
-    {"r", required_argument, NULL, OPT_REFERENCE}, \
-    {"re", required_argument, NULL, OPT_REFERENCE}, \
     {NULL, 0, NULL, 0}
 
 /* Rows of usages, each as it stands in those of several commands. file: what the name is of. */
@@ -96,7 +93,8 @@ struct engine_args;
 struct engine_command {
     const char *name;            /* "sort" */
     const char *short_options;   /* begins with ':' */
-    const struct option *long_options;
+    const struct option *long_options;           /* those of samtools */
+    const struct option *beyond;                 /* those that only we have */
     enum engine_option (*take)(struct engine_args *args, int c);    /* c: as getopt_long() returns it. -h is help
                                                                      * if it is COMMON */
     const char *usage;           /* what its help prints */
@@ -110,6 +108,8 @@ struct engine_args {
     struct sort_opts *o;
     void *own;                   /* the command's, for its take() */
     bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
+    bool apart;                  /* the option at work has its value in a word of its own */
+    const char *next;            /* the word behind it and its value; NULL: there is none */
     bool format_given;           /* by -O or --output-fmt */
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
@@ -129,6 +129,8 @@ void engine_args_free(struct sort_opts *opts);
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
 int engine_args_output(struct engine_args *args, const char *name);
+/* --write-index of a command whose output has no order: samtools takes it and makes no index. Warns. */
+enum engine_option engine_args_no_index(const struct engine_args *args);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 

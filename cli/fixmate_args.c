@@ -7,8 +7,13 @@
 #include "plan/fixmate_opts.h"
 
 static const struct option long_options[] = {
-    {"sanitize", required_argument, NULL, 'z'},
+    {"write-index", no_argument, NULL, OPT_WRITE_INDEX},
     ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
+    {"sanitize", required_argument, NULL, 'z'},  /* samtools has -z only */
+    ENGINE_ARGS_BEYOND
 };
 
 const char fixmate_args_usage[] =
@@ -44,6 +49,7 @@ static enum engine_option take_fixmate_option(struct engine_args *args, int c)
         if (sanitize_parse(optarg, &rules->sanitize) < 0)
             result = message_mistake("-z (--sanitize): there is a word in '%s' that it does not know", optarg);
         break;
+    case OPT_WRITE_INDEX: return engine_args_no_index(args);
     default: return ENGINE_OPTION_COMMON;
     }
     return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
@@ -53,6 +59,7 @@ static const struct engine_command fixmate = {
     .name = "fixmate",
     .short_options = ":rpcmMuz:O:@:",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_fixmate_option,
     .usage = fixmate_args_usage,
     .level = BGZF_LEVEL_DEFAULT,

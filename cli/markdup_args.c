@@ -16,7 +16,6 @@ enum {
     OPT_BARCODE_RGX, OPT_MOVE_UMI, OPT_UMI_SEPARATOR, OPT_USE_READ_GROUPS, OPT_JSON, OPT_DUPLICATE_COUNT,
 };
 
-/* c and t are abbreviations that samtools knows, as those of ENGINE_ARGS_LONG_OPTIONS. */
 static const struct option long_options[] = {
     {"include-fails", no_argument, NULL, OPT_INCLUDE_FAILS},
     {"no-multi-dup", no_argument, NULL, OPT_NO_MULTI_DUP},
@@ -31,11 +30,13 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"duplicate-count", no_argument, NULL, OPT_DUPLICATE_COUNT},
     {"mode", required_argument, NULL, 'm'},
-    {"plan", optional_argument, NULL, OPT_PLAN},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
-    {"c", required_argument, NULL, OPT_COORDS_ORDER},
-    {"t", required_argument, NULL, '@'},
     ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
+    {"plan", optional_argument, NULL, OPT_PLAN},
+    ENGINE_ARGS_BEYOND
 };
 
 const char markdup_args_usage[] =
@@ -119,7 +120,7 @@ static enum engine_option take_markdup_option(struct engine_args *args, int c)
     case 'S': opts->others = true; break;
     case 'c': opts->clear = true; break;
     case 'd': result = engine_args_count("-d", optarg, 0, INT_MAX, &opts->distance); break;
-    case 'f': args->o->statistics = optarg; break;
+    case 'f': args->o->statistics = strcmp(optarg, "-") == 0 ? "./-" : optarg; break;     /* as in samtools */
     case 'l': result = parse_window(opts, optarg); break;
     case 'm': result = parse_mode(opts, optarg); break;
     case 'r': opts->remove = true; break;
@@ -146,6 +147,7 @@ static const struct engine_command markdup = {
     .name = "markdup",
     .short_options = ":rl:StT:O:@:f:d:cm:us",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_markdup_option,
     .usage = markdup_args_usage,
     .level = BGZF_LEVEL_DEFAULT,

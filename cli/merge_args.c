@@ -17,9 +17,13 @@ enum { SEED = 1 };
 static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
     {"copy-blocks", no_argument, NULL, OPT_COPY_BLOCKS},
     {"plan", optional_argument, NULL, OPT_PLAN},
-    ENGINE_ARGS_LONG_OPTIONS
+    ENGINE_ARGS_BEYOND
 };
 
 /* What merge alone can be told, as far as it was read. */
@@ -212,6 +216,7 @@ static const struct engine_command merge = {
     .name = "merge",
     .short_options = ":h:nNru1R:o:f@:l:cps:b:O:t:XL:",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_merge_option,
     .usage = merge_args_usage,
     .level = BGZF_LEVEL_DEFAULT,

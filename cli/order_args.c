@@ -7,6 +7,8 @@
 static void set_tag(struct order_args *args, struct sort_order *order, const char *text)
 {
     char tag[sizeof order->tag] = {0};
+    if (strlen(text) > sizeof tag)
+        message_warning("-t %s: a tag has two characters, so this is -t %.2s, as in samtools", text, text);
     memcpy(tag, text, strnlen(text, sizeof tag));
     args->many_tags |= args->by_tag && memcmp(order->tag, tag, sizeof tag) != 0;
     memcpy(order->tag, tag, sizeof tag);

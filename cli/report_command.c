@@ -10,6 +10,7 @@
 #include "base/latch.h"
 #include "base/out_file.h"
 #include "cli/report_command.h"
+#include "read/held_data.h"
 #include "report/report_compare.h"
 
 enum { REPORT_MOST = 16 << 20 };                 /* bytes; ours take 100 KB and some 500 bytes for each thread */
@@ -104,6 +105,8 @@ int report_command(int argc, char **argv)
     for (int i = 0; i < 2; i++)
         if (page && is_report(page, names[i]))
             return fail("%s cannot be both report and page", page), EXIT_FAILURE;
+    if (page && held_data_kind(page))
+        return fail("%s holds %s, so the page does not replace it", page, held_data_kind(page)), EXIT_FAILURE;
     for (int i = 0; i < 2; i++)
         if (read_side(&sides[i], names[i]) < 0)
             return EXIT_FAILURE;

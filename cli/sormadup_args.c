@@ -11,16 +11,21 @@
 
 enum { OPT_COLLATE = OPT_OWN, OPT_FIXMATE_ARGS, OPT_MARKDUP_ARGS };
 
+/* As those of the commands that it stands for. */
 static const struct option long_options[] = {
+    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"collate", no_argument, NULL, OPT_COLLATE},
     {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
     {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
-    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"plan", optional_argument, NULL, OPT_PLAN},
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
-    ENGINE_ARGS_LONG_OPTIONS
+    ENGINE_ARGS_BEYOND
 };
 
 const char sormadup_args_usage[] =
@@ -72,6 +77,7 @@ static const struct engine_command sormadup = {
     .name = "sormadup",
     .short_options = ":l:um:@:o:O:T:h",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_sormadup_option,
     .usage = sormadup_args_usage,
     .level = BGZF_LEVEL_DEFAULT,

@@ -20,6 +20,10 @@ enum {
 static const struct option long_options[] = {
     {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
     {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
+    ENGINE_ARGS_LONG_OPTIONS
+};
+
+static const struct option beyond[] = {
     {"picard", no_argument, NULL, OPT_PICARD},
     {"add-input", required_argument, NULL, OPT_ADD_INPUT},
     {"check", no_argument, NULL, OPT_CHECK},
@@ -27,7 +31,7 @@ static const struct option long_options[] = {
     {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
     {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
     {"plan", optional_argument, NULL, OPT_PLAN},
-    ENGINE_ARGS_LONG_OPTIONS
+    ENGINE_ARGS_BEYOND
 };
 
 const char sort_args_usage[] =
@@ -54,8 +58,8 @@ const char sort_args_usage[] =
     "Beyond samtools\n"
     "      --add-input FILE    sort the records of FILE with those of in.bam; may be repeated\n"
     "      --check             only look whether the input is in order; the first offence is an error\n"
-    "      --checksum FILE     write the number of records and a checksum that is the same in any order; - too\n"
-    "      --checksum samtools:FILE\n"
+    "      --checksum=FILE     write the number of records and a checksum that is the same in any order; - too\n"
+    "      --checksum=samtools:FILE\n"
     "                          write what `samtools checksum` (1.24) prints of the output\n"
     "      --copy-blocks       BAM that is in the order already is not deflated again\n"
     "      --picard            by read name, in Picard's order\n"
@@ -66,7 +70,7 @@ const char sort_args_usage[] =
     "      --size-hint SIZE    about how many bytes of uncompressed records will come by a pipe\n"
     "      --tmpdir-env        temporary files in TMPDIR, without -T\n"
     HELP_TOTAL_MEMORY
-    "      --trace FILE        what each thread did when, for ui.perfetto.dev\n"
+    "      --trace=FILE        what each thread did when, for ui.perfetto.dev\n"
     "      --verify            inflate every block of output again, compare it, and look at its order\n"
     "      --write-index=bai|csi\n"
     "\n"
@@ -114,7 +118,8 @@ static enum engine_args_result check_operands(struct sort_opts *o, int n, char *
 {
     if (n > 1)
         return message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is "
-                               "taken (--add-input names more)");
+                               "taken: to write to %s, say -o %s; to sort it, too, say --add-input=%s", operands[1],
+                               operands[1], operands[1]);
     if (o->check && o->in.n > 1)
         return message_mistake("--check looks at one file: --add-input does not go with it");
     if (o->check && (o->report.format || o->report.trace_file))
@@ -133,6 +138,7 @@ static const struct engine_command sort = {
     .name = "sort",
     .short_options = ":l:um:@:o:O:T:hnNt:MI:K:w:RH",
     .long_options = long_options,
+    .beyond = beyond,
     .take = take_sort_option,
     .usage = sort_args_usage,
     .level = BGZF_LEVEL_DEFAULT,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "plan/sort_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_paths.h"
+#include "read/held_data.h"
 
 static const char *base_of(const char *path)
 {
@@ -66,6 +68,91 @@ static int refuse(const char *path, const char *what, const char *other)
                          strcmp(path, "-") == 0 ? "standard output" : path, what, other);
 }
 
+/* ---- files of ours beside the output, which must not take the place of anything that is read ---- */
+
+/* Whether a name that is there leads to that file. */
+static bool leads_to(const char *name, const struct stat *file)
+{
+    struct stat st;
+    return stat(input_name_local(name), &st) == 0 && out_file_is_same(&st, file);
+}
+
+/* The same for a part of a word: its first n characters. */
+static bool part_leads_to(const char *part, size_t n, const struct stat *file)
+{
+    char name[PATH_MAX];
+    if (n == 0 || n >= sizeof name)
+        return false;
+    memcpy(name, part, n);
+    name[n] = 0;
+    return leads_to(name, file);
+}
+
+/* Whether the value of an option names the file: "x.bed", "in.bam##idx##in.bai", "cram,reference=ref.fa". */
+static bool value_names(const char *value, const struct stat *file)
+{
+    const char *index = strstr(value, HTS_IDX_DELIM);
+    if (leads_to(value, file))
+        return true;
+    if (index && (part_leads_to(value, (size_t)(index - value), file)
+                  || leads_to(index + strlen(HTS_IDX_DELIM), file)))
+        return true;
+    for (const char *c = value; *c; c++)
+        if ((*c == '=' || *c == ',') && part_leads_to(c + 1, strcspn(c + 1, ","), file))
+            return true;
+    return false;
+}
+
+/* Whether the file is an index of what is read, by the names that htslib looks for. */
+static bool is_index_of(const char *name, const struct stat *file)
+{
+    static const char *const endings[] = {".bai", ".csi", ".crai", ".fai", ".gzi"};
+    char index[PATH_MAX];
+    const char *base = base_of(name), *dot = strrchr(base, '.');
+    int n = (int)strlen(name), stem = dot && dot > base ? (int)(dot - name) : n;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (snprintf(index, sizeof index, "%s%s", name, endings[i]) < (int)sizeof index && leads_to(index, file))
+            return true;
+        if (snprintf(index, sizeof index, "%.*s%s", stem, name, endings[i]) < (int)sizeof index
+            && leads_to(index, file))
+            return true;
+    }
+    return false;
+}
+
+/* What else the command line reads that file as; NULL: as nothing. */
+static const char *read_as(const struct sort_opts *o, const struct stat *file)
+{
+    for (size_t i = 0; i < o->n_values; i++)
+        if (value_names(o->values[i], file))
+            return o->values[i];
+    for (size_t i = 0; i < o->in.n; i++) {
+        const char *index = o->in.indexes ? o->in.indexes[i] : NULL;
+        if ((index && leads_to(index, file)) || is_index_of(o->in.paths[i], file))
+            return "an index of the input";
+    }
+    if ((o->in.reference && is_index_of(o->in.reference, file))
+        || (o->order.index_fasta && is_index_of(o->order.index_fasta, file)))
+        return "an index of the reference";
+    return NULL;
+}
+
+/* Of a file that only we write, and not in the place of the output: -1, told, if that would cost the user data. */
+static int check_own(const struct sort_opts *o, const char *path, const char *what)
+{
+    struct stat file;
+    if (strcmp(path, "-") == 0 || stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+        return 0;
+    const char *other = read_as(o, &file), *kind = other ? NULL : held_data_kind(path);
+    if (other)
+        return message_error("%s cannot be the %s: the command line names it in another place, too (%s). Nothing was "
+                             "read.", path, what, other);
+    if (kind)
+        return message_error("%s holds %s, so the %s does not replace it. Name another file, or remove this one "
+                             "before. Nothing was read.", path, kind, what);
+    return 0;
+}
+
 /* Whether input i is a pipe that an input before it is, too. */
 static bool is_pipe_again(const struct input_request *in, size_t i)
 {
@@ -100,12 +187,23 @@ static void warn_of_places(const struct sort_opts *o)
                             "into memory. -T names another place", dir, strerror(errno));
 }
 
+static int check_folders(const struct input_request *in)
+{
+    struct stat st;
+    for (size_t i = 0; i < in->n; i++)
+        if (strcmp(in->paths[i], "-") != 0 && stat(in->paths[i], &st) == 0 && S_ISDIR(st.st_mode))
+            return message_error("%s is a directory, no file of reads. Nothing was read.", in->paths[i]);
+    return 0;
+}
+
 int sort_paths_check(const struct sort_opts *o)
 {
     const struct {
         const char *path, *what;
     } file[] = {{o->out.index, "index"}, {o->out.checksum, "checksum"}, {o->report.file, "report"},
                 {o->report.trace_file, "trace"}, {o->statistics, "statistics"}};
+    if (check_folders(&o->in) < 0)
+        return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
     /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
@@ -122,6 +220,8 @@ int sort_paths_check(const struct sort_opts *o)
         for (size_t k = 0; k < i; k++)
             if (file[k].path && same_output(file[i].path, file[k].path))
                 return refuse(file[i].path, file[k].what, file[i].what);
+        if (file[i].path != o->out.index && check_own(o, file[i].path, file[i].what) < 0)
+            return -1;
     }
     if (!o->check && !o->plan)
         warn_of_places(o);

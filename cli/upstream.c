@@ -56,6 +56,22 @@ static bool usable(const char *path)
     return !seen || !strstr(seen, id);
 }
 
+/* Why usable() is false of that path, or it could not be run. */
+static const char *why_unusable(const char *path)
+{
+    struct stat st;
+    int failed = errno;
+    if (stat(path, &st) < 0)
+        return strerror(errno);
+    if (S_ISDIR(st.st_mode))
+        return strerror(EISDIR);
+    if (!S_ISREG(st.st_mode))
+        return "it is no regular file";
+    if (access(path, X_OK) < 0)
+        return strerror(errno);
+    return usable(path) ? strerror(failed) : "it is this program itself, or has started it";
+}
+
 /* The next usable program of that name in the folders of *path, a list such as PATH, which is cut behind its folder. To
  * be freed; NULL: there is no more, or no memory. */
 static char *next_on_path(const char **path, const char *name)
@@ -100,7 +116,7 @@ int upstream_exec(char **argv)
         if (usable(chosen))
             try_exec(chosen, argv);
         fprintf(stderr, "samtools: SAMTOOLS_UPSTREAM=%s cannot be run (it must be another samtools): %s\n",
-                chosen, strerror(errno));
+                chosen, why_unusable(chosen));
         return EXIT_FAILURE;
     }
     for (char *file; (file = next_on_path(&path, "samtools")); free(file))

@@ -21,9 +21,9 @@ _samtools_omp()
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads|-K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
-                --template-coordinate --picard --check --copy-blocks --checksum --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
+                --template-coordinate --picard --check --copy-blocks --checksum= --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --size-hint --tmpdir-env --report --report= --trace --plan --plan=json --progress --no-progress --no-PG --verbosity --help' ;;
+                --total-memory --size-hint --tmpdir-env --report --report= --trace= --plan --plan=json --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = collate ]; then
         case $prev in
@@ -32,7 +32,7 @@ _samtools_omp()
             --total-memory) words='1G 2G 4G' ;;
             -@|-n|-r|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -T -n -l -u -f -r -@ -h --threads --output-fmt --output-fmt-option --input-fmt-option
-                --reference --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --reference --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = merge ]; then
         case $prev in
@@ -42,7 +42,7 @@ _samtools_omp()
             -@|-s|-t|-R|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
                 --copy-blocks --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = fixmate ]; then
         case $prev in
@@ -52,7 +52,7 @@ _samtools_omp()
             -@|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -p -c -m -M -z -u -O -@ --sanitize --threads
                 --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = markdup ]; then
         case $prev in
@@ -65,7 +65,7 @@ _samtools_omp()
             *) [[ $cur == -* ]] && words='-r -l -S -s -f -T -d -t -c -m -u -O -@ --mode --include-fails --no-multi-dup --read-coords --coords-order
                 --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = sormadup ]; then
         case $prev in
@@ -75,7 +75,7 @@ _samtools_omp()
             -@|--threads|--fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --add-input --collate --fixmate-args --markdup-args --tmpdir-env
                 --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --size-hint --checksum --verify --report --report= --trace --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --size-hint --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

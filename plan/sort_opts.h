@@ -23,6 +23,8 @@ struct sort_opts {
     struct sort_order order;
     const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
     size_t n_temp_prefixes;      /* ... at least one, but of a merge none */
+    const char **values;         /* of options that name no file to write: they may name files that are read; owned */
+    size_t n_values;
     void *words;                 /* what the command made of its words, in one piece; owned; NULL: nothing */
     char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */

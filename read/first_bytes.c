@@ -32,6 +32,21 @@ const struct packing *first_bytes_packing(const uint8_t *bytes, size_t n)
     return NULL;
 }
 
+bool first_bytes_are_index(const uint8_t *bytes, size_t n, const char *path)
+{
+    static const char *const marks[] = {"BAI\1", "CSI\1", "TBI\1"};
+    static const char *const endings[] = {".bai", ".csi", ".crai", ".tbi", ".fai", ".gzi"};
+    enum { MARK = 4 };
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (n >= MARK && memcmp(bytes, marks[i], MARK) == 0)
+            return true;
+    for (size_t i = 0; ending && i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(ending, endings[i]) == 0)
+            return true;
+    return false;
+}
+
 const char *first_bytes_show(const uint8_t *bytes, size_t n, char *text)
 {
     size_t at = 0;

@@ -3,6 +3,7 @@
 #ifndef FIRST_BYTES_H
 #define FIRST_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,9 @@ enum {
     FIRST_BYTES = 40,            /* so many are looked at */
     FIRST_BYTES_TEXT = 4 * FIRST_BYTES + 1,
 };
+
+/* What is told of an index that is given as input; %s: its path. */
+#define FIRST_BYTES_INDEX "%s is an index and holds no reads. Give the file that it belongs to"
 
 /* A way of compressing files that neither we nor htslib read. */
 struct packing {
@@ -19,6 +23,9 @@ struct packing {
 
 /* By what is the file compressed whose first bytes these are? NULL: by gzip, by BGZF, by nothing, or nobody knows. */
 const struct packing *first_bytes_packing(const uint8_t *bytes, size_t n);
+
+/* Whether a file that cannot be read is an index, by its first bytes or the ending of its name. */
+bool first_bytes_are_index(const uint8_t *bytes, size_t n, const char *path);
 
 /* Writes the bytes to text[FIRST_BYTES_TEXT] as they can be shown: at most FIRST_BYTES of them and of the first line;
  * what is not printable ASCII as \xHH. Returns text. */

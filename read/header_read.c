@@ -230,7 +230,9 @@ static void tell_fault(const struct growing *g, int complete, const char *path, 
     const char *why = g->bytes.n == 0 ? "it is empty"
                     : complete == 0 ? "it ends inside the header (truncated file?)"
                     : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
-    if (complete < 0 && memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
+    if (complete < 0 && first_bytes_are_index(g->bytes.p, g->bytes.n, path))
+        latch_fail(latch, FIRST_BYTES_INDEX, path);
+    else if (complete < 0 && memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
         latch_fail(latch, "%s cannot be read as BAM: it begins with \"%s\"", path,
                    first_bytes_show(g->bytes.p, g->bytes.n, begin));
     else

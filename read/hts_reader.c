@@ -109,8 +109,12 @@ static void tell_begin(const struct hts_reader *r, const char *what, const uint8
         first = plain;
         n = bgzf_read(r->sam->fp.bgzf, plain, sizeof plain);
     }
-    latch_fail(r->opt.latch, "%s %s: it begins with \"%s\"", r->opt.path, what,
-               first_bytes_show(first, n > 0 ? (size_t)n : 0, text));
+    size_t size = n > 0 ? (size_t)n : 0;
+    if (first_bytes_are_index(first, size, r->opt.path))
+        latch_fail(r->opt.latch, FIRST_BYTES_INDEX, r->opt.path);
+    else
+        latch_fail(r->opt.latch, "%s %s: it begins with \"%s\"", r->opt.path, what,
+                   first_bytes_show(first, size, text));
 }
 
 static int open_sums(struct hts_reader *r)

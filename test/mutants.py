@@ -17,6 +17,7 @@ FIXMATE = "test_fixmate.py::"
 MARKDUP = "test_markdup.py::"
 SORMADUP = "test_sormadup.py::"
 COPIES = "test_copy_blocks.py::"
+OWN = "test_own_files.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->how.verify)
@@ -368,6 +369,16 @@ MUTANTS = [
     # ------------------------------------------------------------ files
     ("cli/sort_paths.c", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
+    ("cli/sort_paths.c", "file[i].path != o->out.index && check_own(", "!o && check_own(",
+     [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "no checksum, ... over data"),
+    ("cli/sort_paths.c", "        if (value_names(o->values[i], file))", "        if (0)",
+     [OWN + "test_file_that_the_command_line_reads_is_replaced"], "nor over a file of another option"),
+    ("cli/option_words.c", "== 0 && find(known->beyond, word, 2);", "== 0 && find_begun(known->beyond, word);",
+     [OWN + "test_abbreviation_is_completed_to_an_option_that_samtools_has_not[merge]"], "options of ours are written in full"),
+    ("cli/option_words.c", "    if (*file == '-')", "    if (0)",
+     [OWN + "test_word_behind_an_option_is_taken_for_its_file"], "an option is no file of --trace"),
+    ("bgzip/bgzip_names.c", "    if (writes_index && check_index(", "    if (!opts && check_index(",
+     [OWN + "test_data_are_replaced_by_an_index_of_bgzip"], "no index of bgzip over data"),
     ("cli/merge_args.c", "    if (own->overwrite || strcmp(", "    if (own || strcmp(",
      ["test_merge_args.py::test_older_file_is_lost"], "merge overwrites nothing without -f"),
     ("cli/merge_args.c", "    return again ? message_mistake(", "    return !own ? message_mistake(",

@@ -192,7 +192,7 @@ def test_index_that_cannot_be_is_noticed_late(here):
 
 
 def test_output_is_an_input_or_a_url(here):
-    refused(["--checksum", "a.sam", "out.bam", "a.sam"], here, "cannot be both input and checksum")
+    refused(["--checksum=a.sam", "out.bam", "a.sam"], here, "cannot be both input and checksum")
     refused(["--report=out.bam", "out.bam", "a.sam"], here, "cannot be both output and report")
     refused(["http://localhost/x.bam", "a.sam"], here, "URLs are for input")
 

@@ -57,7 +57,7 @@ def test_a_mistake_is_buried_under_the_usage(tmp_path, args):
 
 
 FAILURES = [["missing.bam"], ["."], ["empty"], ["junk"], ["-o", "no/where.bam", "empty"], ["--reference", "missing.fa", "-O", "cram"],
-            ["-M", "-I", "missing.fa", "ok.sam"], ["-M", "-I", "junk", "ok.sam"], ["-o", "ok.sam", "--checksum", "ok.sam", "junk"],
+            ["-M", "-I", "missing.fa", "ok.sam"], ["-M", "-I", "junk", "ok.sam"], ["-o", "ok.sam", "--checksum=ok.sam", "junk"],
             ["--check", "-n", "ok.sam"], ["--check", "junk"], ["--template-coordinate", "ok.sam"]]
 SAM = "@SQ\tSN:r\tLN:99\nb\t1\tr\t5\t30\t1M\t=\t1\t0\tA\tI\na\t1\tr\t2\t30\t1M\t=\t1\t0\tA\tI\n"
 

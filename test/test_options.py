@@ -165,7 +165,7 @@ def test_sort_in_place_by_a_url_is_not_seen_for_one(tmp_path, made):
     """By either name it is the same file: it stays until the new one is whole, and is not written over as a report."""
     path = tmp_path / IN
     path.write_bytes(made("ties").read_bytes())
-    p = run_sort(["--checksum", path, "file://%s" % path], cwd=tmp_path)
+    p = run_sort(["--checksum=%s" % path, "file://%s" % path], cwd=tmp_path)
     assert p.returncode == 1 and "cannot be both input and checksum" in p.stderr
     assert run_sort(["--no-PG", "-o", "file://localhost%s" % path, IN], cwd=tmp_path).returncode == 0
     assert os.listdir(tmp_path) == [IN]

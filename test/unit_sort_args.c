@@ -58,6 +58,15 @@ static struct parsed *parse_good(const char *line)
     return p;
 }
 
+/* Taken, with a warning that holds `part`; part NULL: without one. */
+static struct parsed *parse_warned(const char *line, const char *part)
+{
+    struct parsed *p = part ? parse(line) : parse_good(line);
+    if (p->result != ENGINE_ARGS_RUN || (part && (!strstr(p->err, "warning: ") || !strstr(p->err, part))))
+        fail_msg("\"%s\": result %d, \"%s\"", line, (int)p->result, p->err);
+    return p;
+}
+
 /* An error that is told on stderr, in words that hold `part`; nothing on stdout. */
 static void check_bad(const char *line, const char *part)
 {
@@ -261,13 +270,13 @@ static void test_level_that_is_no_number(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    static const struct { const char *line; int n; } table[] = {
-        {"-@ 1 x", 1},       {"-@ 0 x", 1},       {"-@ -3 x", 1},
-        {"-@ 2 x", 2},       {"-@64 x", 64},      {"--threads 8 x", 8},
-        {"-@ 4096 x", 4096}, {"-@ 4097 x", 4096}, {"-@ 8 -@ 2 x", 2},
+    static const struct { const char *line; int n; const char *warning; } table[] = {
+        {"-@ 1 x", 1, NULL},       {"-@ 0 x", 1, NULL},       {"-@ -3 x", 1, NULL},
+        {"-@ 2 x", 2, NULL},       {"-@64 x", 64, NULL},      {"--threads 8 x", 8, NULL},
+        {"-@ 4096 x", 4096, NULL}, {"-@ 4097 x", 4096, "4097 is too much, 4096 is taken"}, {"-@ 8 -@ 2 x", 2, NULL},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
-        struct parsed *p = parse_good(table[i].line);
+        struct parsed *p = parse_warned(table[i].line, table[i].warning);
         assert_int_equal(p->opts.n_threads, table[i].n);
         forget(p);
     }
@@ -410,8 +419,9 @@ static void test_tag_is_two_characters(void **state)
 {
     (void)state;
     static const char *const good[] = {"-t RG x", "-t RGX x", "-tRG x"};
+    static const char *const warning[] = {NULL, "-t RGX: a tag has two characters", NULL};
     for (size_t i = 0; i < N_OF(good); i++) {
-        struct parsed *p = parse_good(good[i]);
+        struct parsed *p = parse_warned(good[i], warning[i]);
         assert_memory_equal(p->opts.order.tag, "RG", 2);
         forget(p);
     }
@@ -443,12 +453,12 @@ static void test_minimiser_options(void **state)
     assert_true(p->opts.order.no_reverse);
     assert_true(p->opts.order.squash);
     forget(p);
-    static const struct { const char *line; int kmer; } table[] = {
-        {"-M -K 31 x", 31}, {"-M -K 32 x", 31}, {"-M -K 1 x", 1},
-        {"-M -K 0 x", 1},   {"-M -K -4 x", 1},
+    static const struct { const char *line; int kmer; const char *warning; } table[] = {
+        {"-M -K 31 x", 31, NULL}, {"-M -K 32 x", 31, "32 is too much"}, {"-M -K 1 x", 1, NULL},
+        {"-M -K 0 x", 1, NULL},   {"-M -K -4 x", 1, NULL},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
-        p = parse_good(table[i].line);
+        p = parse_warned(table[i].line, table[i].warning);
         assert_int_equal(p->opts.order.kmer, table[i].kmer);
         forget(p);
     }
