@@ -239,6 +239,11 @@ static int begin_header(struct header_join *join, sam_hdr_t *sam)
     return 0;
 }
 
+bool header_join_has_first(const struct header_join *join)
+{
+    return join->first.l > 0;
+}
+
 static void check_references(struct header_join *join, const char *file)
 {
     if (!join->opt.by_coordinate || join->last.rises)
