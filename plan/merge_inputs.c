@@ -67,6 +67,7 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
 {
     struct merge_regions regions = {.latch = latch};
     char *const *indexes = o->common.in.indexes;
+    latch->by_index = true;
     int status = merge_regions_open(&regions, o, m->sam, latch);
     for (size_t i = 0; i < m->in.n && status == 0; i++) {
         struct sort_input *in = &m->in.each[i];
