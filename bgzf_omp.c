@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_window.h"
+#include "base/hts_file.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/stats.h"
@@ -154,9 +155,11 @@ static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byt
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
 {
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; %s", s->opt.path,
+    bool no_memory = fault == BGZF_NO_MEMORY;
+    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; %s%s", s->opt.path,
                       (unsigned long long)file_offset, bgzf_fault_text(fault),
-                      fault == BGZF_NO_MEMORY ? "try fewer threads (-@)" : "get a good copy of the file");
+                      no_memory ? "try fewer threads (-@)" : "get a good copy of the file",
+                      no_memory ? "" : latch_index_hint(s->opt.latch));
 }
 
 /* The input goes on with plain gzip, which gzip and htslib read, too: decompresses the next bytes, on this thread. */
@@ -192,10 +195,12 @@ static int source_frame(struct bgzf_source *s)
     }
     if (fault == BGZF_OK)
         return 1;
-    if (fault == BGZF_NOT_BGZF)
+    if (fault == BGZF_NOT_BGZF && !s->opt.latch->by_index)
         return gzip_frame(s);
     if (more < 0 || (more == 0 && w->size == 0))
         return more;
+    if (s->opt.latch->by_index)                  /* it names no whole blocks */
+        return hts_file_wrong_index(s->opt.path, s->opt.latch);
     return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }

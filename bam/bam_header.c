@@ -28,6 +28,19 @@ void bam_header_drop_rest(struct bam_header *header)
     header->rest_size = 0;
 }
 
+int bam_header_drop_unlisted(struct bam_header *header)
+{
+    if (header->n_unlisted == 0)
+        return 0;
+    sam_hdr_t *all = header->sam, *sam = header->sam = sam_hdr_dup(all);
+    int status = sam ? 0 : -1;
+    for (; status == 0 && header->n_unlisted > 0; header->n_unlisted--)
+        status = sam_hdr_remove_line_id(sam, "SQ", "SN", sam_hdr_tid2name(all, sam_hdr_nref(sam) - 1));
+    header->is_shared = false;
+    sam_hdr_destroy(all);
+    return status;
+}
+
 int64_t *bam_header_lengths(sam_hdr_t *sam)
 {
     int n = sam_hdr_nref(sam);
@@ -39,15 +52,15 @@ int64_t *bam_header_lengths(sam_hdr_t *sam)
 
 #define NOT_ADDED "%s: its header lines cannot be added to those of the first input"
 
-static int same_references(sam_hdr_t *a, sam_hdr_t *b)
+bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b)
 {
     if (sam_hdr_nref(a) != sam_hdr_nref(b))
-        return 0;
+        return false;
     for (int i = 0; i < sam_hdr_nref(a); i++)
         if (sam_hdr_tid2len(a, i) != sam_hdr_tid2len(b, i)
             || strcmp(sam_hdr_tid2name(a, i), sam_hdr_tid2name(b, i)) != 0)
-            return 0;
-    return 1;
+            return false;
+    return true;
 }
 
 /* Adds @RG line number i to `into`. Returns 0 if it was added or the same line is there already; 1 if another line with
@@ -154,7 +167,7 @@ static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch)
 {
-    if (!same_references(into, from))
+    if (!bam_header_same_references(into, from))
         return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
                           "sorted together. Nothing was written", file);
     bool plain = plain_header_is(into) && plain_header_is(from);

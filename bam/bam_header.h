@@ -20,6 +20,7 @@ struct bam_header {
     uint8_t *rest;               /* bytes of the stream that follow the header in its last block; owned */
     size_t rest_size;
     uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
+    int32_t n_unlisted;          /* references, the last ones, that the text of BAM has and its list lacks */
     bool is_shared;              /* sam is that of another input, too, which counts its memory */
 };
 
@@ -28,8 +29,15 @@ void bam_header_free(struct bam_header *header);
 /* Frees `rest` alone. */
 void bam_header_drop_rest(struct bam_header *header);
 
+/* Takes the references that are not in the list of BAM out of `sam`, which becomes a copy if there are any. -1: no
+ * memory. */
+int bam_header_drop_unlisted(struct bam_header *header);
+
 /* The lengths of the references, by number; the caller frees them. NULL: no memory. */
 int64_t *bam_header_lengths(sam_hdr_t *sam);
+
+/* Whether the two have the same references: names and lengths, in one order. */
+bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
  * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the

@@ -176,7 +176,8 @@ static int add_comments(const struct adding *a)
 
 /* ----------------------------------------------------------------- -r */
 
-/* The group of an input: its file's name without folder and without one .bam, .sam or .cram. NULL: no memory. */
+/* The group of an input: its file's name without folder and without one .bam, .sam or .cram, unless its path is nothing
+ * but that. NULL: no memory. */
 static char *group_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};
@@ -184,7 +185,7 @@ static char *group_of(const char *path)
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t size = strlen(ends[i]);
-        if (n >= size && strcmp(name + n - size, ends[i]) == 0)
+        if (n >= size && strlen(path) > size && strcmp(name + n - size, ends[i]) == 0)
             return strndup(name, n - size);
     }
     return strdup(name);
@@ -239,6 +240,11 @@ static int begin_header(struct header_join *join, sam_hdr_t *sam)
     return 0;
 }
 
+bool header_join_has_first(const struct header_join *join)
+{
+    return join->first.l > 0;
+}
+
 static void check_references(struct header_join *join, const char *file)
 {
     if (!join->opt.by_coordinate || join->last.rises)
@@ -257,6 +263,8 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
     *r = (struct record_remap){.group = grouped ? group_of(path) : NULL, .drops_unknown = true};
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
         return latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
+    if (r->group && !*r->group)
+        message_warning("%s: the ID of its read group (-r) is empty, as nothing of its name is left", a.file);
     int status = grouped && !r->group ? -1 : begin_header(join, sam);
     if (status == 0) {
         a.lines = join->last.lines;

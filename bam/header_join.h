@@ -37,6 +37,10 @@ struct header_join *header_join_new(const struct header_join_options *options);
 int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
                     struct latch *latch);
 
+/* Whether an @HD line was found. From then on samtools (1.24) takes the references of BAM from its list alone, before
+ * that those of its text, too (bam_header_drop_unlisted()). */
+bool header_join_has_first(const struct header_join *join);
+
 /* Call it once, after the last header. Returns the result, without a @PG line of our own; it is the caller's, and plain
  * if it can be. All but the lists of references that the remaps refer to is freed. With by_coordinate, its @HD says
  * unsorted if some input has its references in another order. NULL: failed, and the error is recorded in the latch. */

@@ -14,10 +14,22 @@ int ref_regions_add(struct ref_regions *list, const struct region *region)
     return 0;
 }
 
+int ref_regions_add_unplaced(struct ref_regions *list)
+{
+    static const struct region unplaced = {REGION_UNPLACED, INT64_MIN, INT64_MAX};
+    return ref_regions_add(list, &unplaced);
+}
+
+/* Where the reference stands in a file that is in order. */
+static uint32_t rank_of(int32_t ref)
+{
+    return (uint32_t)ref;
+}
+
 static int compare(const void *first, const void *second)
 {
     const struct region *a = first, *b = second;
-    return a->ref != b->ref ? (a->ref > b->ref) - (a->ref < b->ref)
+    return a->ref != b->ref ? (rank_of(a->ref) > rank_of(b->ref)) - (rank_of(a->ref) < rank_of(b->ref))
          : a->begin != b->begin ? (a->begin > b->begin) - (a->begin < b->begin)
          : (a->end > b->end) - (a->end < b->end);
 }
@@ -47,7 +59,7 @@ bool ref_regions_has(const struct ref_regions *list, const struct bam_record *r)
     while (low < high) {
         size_t middle = (low + high) / 2;
         const struct region *at = &list->each[middle];
-        bool is_before = at->ref < ref || (at->ref == ref && at->end <= pos);
+        bool is_before = rank_of(at->ref) < rank_of(ref) || (at->ref == ref && at->end <= pos);
         low = is_before ? middle + 1 : low;
         high = is_before ? high : middle;
     }

@@ -9,6 +9,8 @@
 
 struct bam_record;
 
+enum { REGION_UNPLACED = -1 };   /* in place of a reference: the records that have none */
+
 /* Bases begin .. end - 1 of a reference, from 0 on. One without bases is where a record goes over it. */
 struct region {
     int32_t ref;
@@ -35,7 +37,10 @@ static inline size_t ref_regions_memory(const struct ref_regions *list)
 /* -1: no memory. */
 int ref_regions_add(struct ref_regions *list, const struct region *region);
 
-/* Puts the regions in order. Those that overlap or touch become one. */
+/* Adds the records that have no reference. -1: no memory. */
+int ref_regions_add_unplaced(struct ref_regions *list);
+
+/* Puts the regions in the order of the file, records without reference last. Those that overlap or touch become one. */
 void ref_regions_unite(struct ref_regions *list);
 
 /* Whether the checked record overlaps a region of the list, which is united. */

@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <htslib/hfile.h>
+#include <htslib/hts_log.h>
 #include <htslib/thread_pool.h>
 #include "base/affinity.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "base/message.h"
 
 static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
 {
@@ -123,8 +127,69 @@ const char *hts_file_cause(int no)
     return no ? strerror(no) : hts_verbose > 0 ? "lines of htslib above may say why" : "--verbosity 1 may show why";
 }
 
-int hts_file_no_index(const char *path, const char *index, struct latch *latch)
+/* Warns if the index at `index`, of n bytes, is older than the file. False: there is no such index. */
+static bool check_age(const char *path, const struct stat *file, const char *index)
 {
-    return latch_fail(latch, "%s: regions need its index, but %s%s. Nothing was written; samtools index makes one",
-                      path, index ? "there is none in " : "it has none that can be read", index ? index : "");
+    struct stat found;
+    if (stat(index, &found) < 0)
+        return false;
+    if (found.st_mtime < file->st_mtime)
+        message_warning("%s: its index %s is older than the file. If the file has changed since, records are missed; "
+                        "samtools index makes a new one", path, index);
+    return true;
+}
+
+/* Looks for the index where htslib does: behind the whole name, and in place of what follows its last dot. n: bytes of
+ * the file's name. */
+static bool check_age_by_name(const char *path, const struct stat *file, const char *name, size_t n, bool is_cram)
+{
+    enum { END_MOST = sizeof ".crai" };
+    static const char *const ends[] = {".csi", ".bai", ".crai"};
+    char *index = malloc(n + END_MOST);
+    const char *dot = memrchr(name, '.', n);
+    size_t cuts[] = {n, dot && !memchr(dot, '/', (size_t)(name + n - dot)) ? (size_t)(dot - name) : n};
+    bool found = false;
+    for (size_t i = is_cram ? 4 : 0; index && !found && i < (is_cram ? 6 : 4); i++) {
+        memcpy(index, name, cuts[i % 2]);
+        strcpy(index + cuts[i % 2], ends[i / 2]);
+        found = check_age(path, file, index);
+    }
+    free(index);
+    return found;
+}
+
+/* htslib says it in some versions, and of some files only. */
+static void warn_of_age(const char *path, const char *name, const char *index, bool is_cram)
+{
+    const char *delimiter = strstr(name, HTS_IDX_DELIM);
+    size_t n = delimiter ? (size_t)(delimiter - name) : strlen(name);
+    char *data = hisremote(name) ? NULL : strndup(name, n);
+    struct stat file;
+    if (delimiter && !index)
+        index = delimiter + strlen(HTS_IDX_DELIM);
+    if (data && stat(data, &file) == 0)
+        index ? check_age(path, &file, index) : check_age_by_name(path, &file, name, n, is_cram);
+    free(data);
+}
+
+hts_idx_t *hts_file_load_index(samFile *sam, const char *path, const char *name, const char *index,
+                               struct latch *latch)
+{
+    int level = hts_verbose;
+    hts_verbose = level > HTS_LOG_ERROR ? HTS_LOG_ERROR : level;
+    hts_idx_t *found = sam ? sam_index_load3(sam, name, index, HTS_IDX_SILENT_FAIL)
+                           : hts_idx_load3(name, index, HTS_FMT_BAI, HTS_IDX_SILENT_FAIL);
+    hts_verbose = level;
+    if (found)
+        warn_of_age(path, name, index, sam && hts_get_format(sam)->format == cram);
+    else
+        latch_fail(latch, "%s: regions need its index, but %s%s. Nothing was written; samtools index makes one",
+                   path, index ? "there is none in " : "it has none that can be read", index ? index : "");
+    return found;
+}
+
+int hts_file_wrong_index(const char *path, struct latch *latch)
+{
+    return latch_fail(latch, "%s: its index is that of another file, or one of them is damaged. Nothing was written; "
+                      "samtools index makes a new one", path);
 }

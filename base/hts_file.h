@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
+#include <htslib/sam.h>
 
 struct latch;
 
@@ -32,8 +33,14 @@ void hts_file_end_threads(htsThreadPool *threads);
  * files. NULL: no memory. */
 hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following);
 
-/* Records in the latch that the input has no index; index: which one it should be, or NULL. Returns -1. */
-int hts_file_no_index(const char *path, const char *index, struct latch *latch);
+/* Loads the index of a file, and warns if it is older than that, as samtools 1.24. sam: the file; NULL: it is BAM.
+ * path: for messages; name: as the user gave it; index: the index's own name; NULL: as htslib finds it. NULL: there is
+ * none, and the error is recorded in the latch. */
+hts_idx_t *hts_file_load_index(samFile *sam, const char *path, const char *name, const char *index,
+                               struct latch *latch);
+
+/* Records in the latch that the file and its index do not fit. Returns -1. */
+int hts_file_wrong_index(const char *path, struct latch *latch);
 
 /* Why htslib failed, for the end of a message: `no` is errno, or 0 if that was not set. */
 const char *hts_file_cause(int no);

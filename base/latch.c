@@ -39,6 +39,12 @@ int latch_fail(struct latch *latch, const char *format, ...)
     return -1;
 }
 
+const char *latch_index_hint(const struct latch *latch)
+{
+    return latch->by_index ? ". Offsets count only what its index names, which may be that of another file: samtools "
+                             "index makes a new one" : "";
+}
+
 bool latch_failed(const struct latch *latch)
 {
     return atomic_load_explicit(&latch->tripped, memory_order_acquire) == LATCH_TRIPPED;

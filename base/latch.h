@@ -8,6 +8,7 @@
 
 struct latch {
     atomic_int tripped;          /* enum latch_state: steps up, by any thread; read by all */
+    bool by_index;               /* what is read is what indexes name; set before there are tasks that read it */
     char message[1024];          /* written while LATCH_WRITING, by the thread that set that; read when LATCH_TRIPPED */
 };
 
@@ -16,6 +17,9 @@ enum latch_state { LATCH_OPEN, LATCH_WRITING, LATCH_TRIPPED };
 /* Records an error in the latch: trips it with a message (file, record number, offset, cause, what to do),
  * unless it is tripped already. When it returns, the first message is there to be read. Always returns -1. */
 int latch_fail(struct latch *latch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends a message of damage in what was read: with by_index, that the index may be to blame; else "". */
+const char *latch_index_hint(const struct latch *latch);
 
 /* True after a failure, a caught signal or latch_stop(): stop working. */
 bool latch_tripped(const struct latch *latch);

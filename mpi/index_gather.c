@@ -40,29 +40,31 @@ static void send_log(const struct byte_buffer *log)
     }
 }
 
-/* Enters the blocks of chunk[n], which lie behind `place` in the file. entries: room for those of a block. */
+/* Enters the blocks of chunk[n], which lie behind `place` in the file. entries: room for those of a block. -1: failed,
+ * and the error is recorded in the latch. */
 static int enter(struct bam_index *index, const uint8_t *chunk, size_t n, uint64_t place,
-                 struct bam_index_entry *entries)
+                 struct bam_index_entry *entries, struct latch *latch)
 {
     struct bam_index_block block;
     for (size_t at = 0; at < n; at += block.n * sizeof *entries) {
         memcpy(&block, chunk + at, sizeof block);
         at += sizeof block;
         memcpy(entries, chunk + at, block.n * sizeof *entries);
-        if (bam_index_add(index, place + block.offset, block.size, place + block.next, entries, block.n) < 0)
-            return -1;
+        uint32_t done = bam_index_add(index, place + block.offset, block.size, place + block.next, entries, block.n);
+        if (done < block.n)
+            return bam_index_refuse(bam_index_header(index), &entries[done], NULL, "the index", latch);
     }
     return 0;
 }
 
 static int receive_log(struct bam_index *index, int from, uint64_t place, uint8_t *chunk,
-                       struct bam_index_entry *entries)
+                       struct bam_index_entry *entries, struct latch *latch)
 {
     for (;;) {
         int n = mpi_wait_receive(chunk, CHUNK, MPI_BYTE, from, MPI_TEAM_INDEX);
         if (n == 0)
             return 0;
-        if (enter(index, chunk, (size_t)n, place, entries) < 0)
+        if (enter(index, chunk, (size_t)n, place, entries, latch) < 0)
             return -1;
     }
 }
@@ -77,8 +79,7 @@ int index_gather(const struct mpi_team *team, struct bam_index *index, const uin
     struct bam_index_entry *entries = malloc(ENTRIES_MOST * sizeof *entries);
     int result = chunk && entries ? 0 : latch_fail(latch, "out of memory for the index");
     for (int i = 1; chunk && entries && i < team->size && result == 0; i++)
-        if ((result = receive_log(index, i, places[i], chunk, entries)) < 0)
-            latch_fail(latch, "a record cannot be put into the index. Try CSI instead of BAI");
+        result = receive_log(index, i, places[i], chunk, entries, latch);
     free(chunk);
     free(entries);
     return result < 0 ? -1 : bam_index_save(index, latch);

@@ -9,7 +9,8 @@
 #include "plan/sort_memory.h"
 #include "read/input_format.h"
 
-/* Headers of one text are one, also those that are not in a stream of BAM (header_read()). */
+/* Headers of one text are one, also those that are not in a stream of BAM (header_read()). The references of BAM are
+ * those of its list, which may have another order than the text. */
 static void share_header(struct bam_header *header, sam_hdr_t *before)
 {
     sam_hdr_t **sam = &header->sam;
@@ -18,7 +19,7 @@ static void share_header(struct bam_header *header, sam_hdr_t *before)
         return;
     const char *text = plain_header_text(*sam, &n), *text_before = plain_header_text(before, &n_before);
     if (!text || !text_before || n != n_before || memcmp(text, text_before, n) != 0
-        || sam_hdr_nref(*sam) != sam_hdr_nref(before))
+        || !bam_header_same_references(*sam, before))
         return;
     sam_hdr_destroy(*sam);
     sam_hdr_incr_ref(before);
@@ -40,6 +41,8 @@ static int join_for_sort(void *inputs, struct sort_input *in)
 static int join_header(void *inputs, struct sort_input *in)
 {
     struct merge_inputs *m = inputs;
+    if (header_join_has_first(m->join) && bam_header_drop_unlisted(&in->header) < 0)
+        return latch_fail(in->format->opt.latch, "%s: out of memory for its header", in->name);
     if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.latch) < 0)
         return -1;
     in->remap.leaves_tags = in->format->opt.sam.keeps;
@@ -64,6 +67,7 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
 {
     struct merge_regions regions = {.latch = latch};
     char *const *indexes = o->common.in.indexes;
+    latch->by_index = true;
     int status = merge_regions_open(&regions, o, m->sam, latch);
     for (size_t i = 0; i < m->in.n && status == 0; i++) {
         struct sort_input *in = &m->in.each[i];

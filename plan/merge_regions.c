@@ -115,13 +115,18 @@ static int32_t of_output(const struct sort_input *in, int32_t ref)
     return found;
 }
 
+enum { UNKNOWN = -2 };           /* a reference that the input does not have; REGION_UNPLACED is none of these */
+
 /* Fills refs by the numbers of names. A plain header knows no other names of references, and stays plain. */
 static void find_names(const struct merge_regions *r, sam_hdr_t *sam, int32_t *refs)
 {
     size_t n = name_table_count(&r->names);
     bool plain = plain_header_is(sam);
-    for (size_t i = 0; i < n; i++)
-        refs[i] = plain ? -1 : sam_hdr_name2tid(sam, name_table_at(&r->names, i));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = name_table_at(&r->names, i);
+        int32_t found = plain ? UNKNOWN : sam_hdr_name2tid(sam, name);
+        refs[i] = strcmp(name, "*") == 0 ? REGION_UNPLACED : found < 0 ? UNKNOWN : found;
+    }
     for (int32_t i = 0; plain && i < sam_hdr_nref(sam); i++) {
         const char *name = sam_hdr_tid2name(sam, i);
         int32_t found = name_table_find(&r->names, name, strlen(name));
@@ -135,7 +140,9 @@ static int add_regions(const struct merge_regions *r, const int32_t *refs, struc
     for (size_t i = 0; i < r->list.n; i++) {
         struct region region = r->list.each[i];
         region.ref = refs[region.ref];
-        if (region.ref >= 0 && ref_regions_add(list, &region) < 0)
+        if (region.ref == UNKNOWN)
+            continue;
+        if ((region.ref == REGION_UNPLACED ? ref_regions_add_unplaced(list) : ref_regions_add(list, &region)) < 0)
             return -1;
     }
     ref_regions_unite(list);
@@ -151,7 +158,7 @@ static int list_named(const struct merge_regions *r, const struct sort_input *in
         return -1;
     find_names(r, in->header.sam, refs);
     for (size_t i = 0; i < n; i++)
-        if (refs[i] < 0)
+        if (refs[i] == UNKNOWN)
             message_warning("%s has no reference %s, which -L names", in->name, name_table_at(&r->names, i));
     int status = add_regions(r, refs, list);
     free(refs);
@@ -162,6 +169,8 @@ int merge_regions_choose(const struct merge_regions *r, struct sort_input *in, c
 {
     struct ref_regions list = {.n = 0};
     int status = 0;
+    if (name_table_find(&r->names, ".", 1) >= 0)
+        return 0;                                /* all of it, as htslib has this name */
     if (r->of_output) {
         struct region region = r->list.each[0];
         region.ref = of_output(in, region.ref);

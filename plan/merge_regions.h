@@ -28,7 +28,8 @@ int merge_regions_open(struct merge_regions *regions, const struct merge_opts *o
                        struct latch *latch);
 void merge_regions_close(struct merge_regions *regions);
 
-/* Chooses what is read of the input, whose header was joined. index: see input_request. -1: failed, and the error is
+/* Chooses what is read of the input, whose header was joined. In BED, the name * stands for the records without
+ * reference, and . for all. index: see input_request. -1: failed, and the error is
  * recorded in the latch. */
 int merge_regions_choose(const struct merge_regions *regions, struct sort_input *in, const char *index);
 

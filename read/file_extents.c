@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,7 @@ struct work {
 
 static int does_not_fit(const struct input_file *file)
 {
-    return latch_fail(file->latch, "%s: its index is that of another file, or one of them is damaged. Nothing was "
-                      "written; samtools index makes a new one", file->path);
+    return hts_file_wrong_index(file->path, file->latch);
 }
 
 /* ------------------------------------------------------- what is named */
@@ -104,20 +104,56 @@ struct chunks {
     size_t n;
 };
 
-/* Adds the chunks of a region. -1: no memory. */
+static int add_chunks(struct chunks *all, const hts_pair64_max_t *more, size_t n)
+{
+    hts_pair64_max_t *each = n ? realloc(all->each, (all->n + n) * sizeof *each) : NULL;
+    if (!each)
+        return n ? -1 : 0;
+    memcpy(each + all->n, more, n * sizeof *each);
+    all->each = each;
+    all->n += n;
+    return 0;
+}
+
+/* The virtual offset of the first record. 0: failed, and the error is recorded in the latch. */
+static uint64_t first_record(const struct input_file *file, uint64_t header)
+{
+    uint8_t packed[BGZF_MAX_BLOCK];
+    struct bgzf_frame frame;
+    uint64_t offset = 0;
+    for (; offset < (uint64_t)(file->end - file->begin); offset += frame.size) {
+        if (read_block(file, offset, packed, &frame) < 0)
+            return 0;
+        if (header < frame.inflated_size)
+            return offset << 16 | header;
+        header -= frame.inflated_size;
+    }
+    return offset << 16;
+}
+
+/* Adds the chunks of a region. -1: no memory, or the error is recorded in the latch. */
 static int find_chunks(struct chunks *all, const hts_idx_t *index, const struct region *region)
 {
     hts_itr_t *found = sam_itr_queryi(index, region->ref, region->begin, region_end(region));
-    size_t more = found && found->n_off > 0 ? (size_t)found->n_off : 0;
-    hts_pair64_max_t *each = more ? realloc(all->each, (all->n + more) * sizeof *each) : NULL;
-    int status = found && (each || !more) ? 0 : -1;
-    if (each) {
-        all->each = each;
-        memcpy(each + all->n, found->off, more * sizeof *each);
-        all->n += more;
-    }
+    int status = found ? add_chunks(all, found->off, found->n_off > 0 ? (size_t)found->n_off : 0) : -1;
     hts_itr_destroy(found);
     return status;
+}
+
+/* The same of the records without reference, which lie behind all others. If there are no others, htslib names the
+ * beginning of the file. */
+static int find_unplaced(struct chunks *all, const hts_idx_t *index, const struct input_file *file, uint64_t header)
+{
+    errno = 0;
+    hts_itr_t *found = sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);      /* NULL, too, if there are none */
+    bool any = found && !found->finished && found->read_rest;
+    hts_pair64_max_t chunk = {any ? found->curr_off : 0, (uint64_t)(file->end - file->begin) << 16, 0};
+    hts_itr_destroy(found);
+    if (!any)
+        return errno == ENOMEM ? -1 : 0;
+    if (chunk.u == 0 && (chunk.u = first_record(file, header)) == 0)
+        return -1;
+    return add_chunks(all, &chunk, 1);
 }
 
 static int compare(const void *first, const void *second)
@@ -127,7 +163,7 @@ static int compare(const void *first, const void *second)
 }
 
 /* Chunks of several regions may overlap. */
-static int add_chunks(struct file_extents *x, const struct input_file *file, const struct chunks *all)
+static int take_chunks(struct file_extents *x, const struct input_file *file, const struct chunks *all)
 {
     if (all->n)
         qsort(all->each, all->n, sizeof *all->each, compare);
@@ -142,19 +178,18 @@ static int add_chunks(struct file_extents *x, const struct input_file *file, con
 }
 
 struct file_extents *file_extents_open(const struct input_file *file, const char *name, const char *index,
-                                       const struct ref_regions *regions)
+                                       uint64_t header, const struct ref_regions *regions)
 {
-    hts_idx_t *opened = hts_idx_load3(name, index, HTS_FMT_BAI, HTS_IDX_SILENT_FAIL);
+    hts_idx_t *opened = hts_file_load_index(NULL, file->path, name, index, file->latch);
     struct file_extents *x = opened ? calloc(1, sizeof *x) : NULL;
     struct chunks all = {NULL, 0};
     int status = x ? 0 : -1;
-    if (!opened)
-        hts_file_no_index(file->path, index, file->latch);
     for (size_t i = 0; i < regions->n && status == 0; i++)
-        status = find_chunks(&all, opened, &regions->each[i]);
+        status = regions->each[i].ref == REGION_UNPLACED ? find_unplaced(&all, opened, file, header)
+               : find_chunks(&all, opened, &regions->each[i]);
     if (opened)
         hts_idx_destroy(opened);
-    if (status == 0 && (status = add_chunks(x, file, &all)) == 0)
+    if (status == 0 && (status = take_chunks(x, file, &all)) == 0)
         status = add_extent(x, 0, 0, 0, 0);      /* where the last one ends */
     free(all.each);
     if (status == 0)
@@ -203,7 +238,8 @@ static int read_part(const struct input_file *file, const struct extent *e, uint
              || bgzf_block_inflate(codec, work->packed, &frame, work->plain) != BGZF_OK
              || store(codec, work, e) != stored_size(e->keep))
         latch_fail(file->latch, "%s: block at file offset %llu: the compressed data are damaged. Nothing was written; "
-                   "get a good copy of the file", file->path, (unsigned long long)e->offset);
+                   "get a good copy of the file; or its index is that of another file, and samtools index makes a new "
+                   "one", file->path, (unsigned long long)e->offset);
     else
         status = 0;
     if (status == 0)

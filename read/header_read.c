@@ -22,6 +22,7 @@ struct growing {
     struct byte_buffer bytes;
     size_t at;                   /* every field before this offset is complete */
     int64_t refs_left;           /* entries of the list of references that are still to come */
+    int32_t n_refs;              /* entries of the list in all, once refs_left is known */
     bool without_length;         /* one of them has the length 0 */
 };
 
@@ -71,7 +72,7 @@ static int follow(struct growing *g)
         if (g->bytes.n < MAGIC_SIZE + 4 + text + 4)
             return 0;
         g->at = MAGIC_SIZE + 4 + text + 4;
-        g->refs_left = (int32_t)load_le32(g->bytes.p + g->at - 4);
+        g->refs_left = g->n_refs = (int32_t)load_le32(g->bytes.p + g->at - 4);
         if (g->refs_left < 0)
             return -1;
     }
@@ -163,24 +164,30 @@ static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
 }
 
 /* NULL: no header of these bytes is known. */
-static sam_hdr_t *find_known(const struct known_headers *known, const struct growing *g, uint64_t hash)
+static const struct known_header *find_known(const struct known_headers *known, const struct growing *g, uint64_t hash)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
         const struct known_header *k = &known->each[i];
-        if (!k->sam || k->hash != hash || k->size != g->at || !has_text_of(k->sam, g))
-            continue;
-        sam_hdr_incr_ref(k->sam);
-        return k->sam;
+        if (k->sam && k->hash == hash && k->size == g->at && has_text_of(k->sam, g))
+            return k;
     }
     return NULL;
 }
 
-static void put_known(struct known_headers *known, sam_hdr_t *sam, const struct growing *g, uint64_t hash)
+/* In place of the one at *known. */
+static void put_known(struct known_header *known, const struct bam_header *header, uint64_t size, uint64_t hash)
 {
-    struct known_header *oldest = &known->each[known->n++ % N_KNOWN];
-    sam_hdr_destroy(oldest->sam);
-    sam_hdr_incr_ref(sam);
-    *oldest = (struct known_header){hash, g->at, sam};
+    sam_hdr_destroy(known->sam);
+    sam_hdr_incr_ref(header->sam);
+    *known = (struct known_header){hash, size, header->sam, header->n_unlisted};
+}
+
+static void take_known(struct bam_header *header, const struct known_header *known)
+{
+    sam_hdr_incr_ref(known->sam);
+    header->sam = known->sam;
+    header->n_unlisted = known->n_unlisted;
+    header->is_shared = true;
 }
 
 /* Keeps what follows the header, and gives back the memory of the header, which may be much. */
@@ -262,14 +269,16 @@ static int find_or_parse(struct bam_header *header, const struct growing *g, int
 {
     bool may_be_known = known && complete > 0;
     uint64_t hash = may_be_known ? byte_hash(g->bytes.p, g->at, 0) : 0;
-    header->sam = may_be_known ? find_known(known, g, hash) : NULL;
-    header->is_shared = header->sam;
-    if (header->sam)
+    const struct known_header *found = may_be_known ? find_known(known, g, hash) : NULL;
+    if (found) {
+        take_known(header, found);
         return 0;
+    }
     if (parse(header, g, complete, path, latch) < 0)
         return -1;
+    header->n_unlisted = sam_hdr_nref(header->sam) - g->n_refs;
     if (may_be_known)
-        put_known(known, header->sam, g, hash);
+        put_known(&known->each[known->n++ % N_KNOWN], header, g->at, hash);
     return 0;
 }
 
@@ -339,9 +348,7 @@ static void put_begin(struct known_headers *known, const struct bam_header *head
     known->begin = known->first;
     known->begin.n = n;
     known->first = before;
-    sam_hdr_destroy(known->of_begin.sam);
-    sam_hdr_incr_ref(header->sam);
-    known->of_begin = (struct known_header){0, header->size, header->sam};
+    put_known(&known->of_begin, header, header->size, 0);
 }
 
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
@@ -354,8 +361,8 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
     known->first.n = 0;
     for (; found == 0 && read_first(known, file, n); n = FIRST_MOST) {
         if (at == 0 && begins_alike(known)) {
-            *header = (struct bam_header){.sam = known->of_begin.sam, .size = known->of_begin.size, .is_shared = true};
-            sam_hdr_incr_ref(header->sam);
+            *header = (struct bam_header){.size = known->of_begin.size};
+            take_known(header, &known->of_begin);
             return 1;
         }
         found = follow_first(&g, &known->first, codec, most, &at);

@@ -19,6 +19,7 @@ struct known_headers {
     struct known_header {
         uint64_t hash, size;     /* of its bytes in the uncompressed stream */
         sam_hdr_t *sam;
+        int32_t n_unlisted;      /* as in bam_header */
     } each[8];
     size_t n;                    /* that were put in, each in the place of the oldest */
     struct byte_buffer begin;    /* of the last BAM file: its blocks up to the one in which its header ends, as they are

@@ -62,6 +62,17 @@ static int regions_fail(const struct hts_reader *r)
                       r->opt.path);
 }
 
+/* Chooses what there is from the first region to the last one, of the same reference. 1: done; 0: there is nothing;
+ * -1: failed, and the error is recorded in the latch. */
+static int query(struct hts_reader *r, const hts_idx_t *index, const struct region *first, const struct region *last)
+{
+    bool placed = first->ref != REGION_UNPLACED;
+    errno = 0;
+    r->regions = placed ? sam_itr_queryi(index, first->ref, first->begin, region_end(last))
+                        : sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);   /* NULL, too, if there are none */
+    return r->regions ? 1 : placed || errno == ENOMEM ? regions_fail(r) : 0;
+}
+
 /* Begins the next reference: all from its first region to its last one. 0: there is none. -1: failed, and the error is
  * recorded in the latch. */
 static int next_reference(struct hts_reader *r)
@@ -72,8 +83,7 @@ static int next_reference(struct hts_reader *r)
     while (++r->next_wanted < r->wanted->n && r->wanted->each[r->next_wanted].ref == first->ref)
         last++;
     hts_itr_destroy(r->regions);
-    r->regions = sam_itr_queryi(r->index, first->ref, first->begin, region_end(last));
-    return r->regions ? 1 : regions_fail(r);
+    return query(r, r->index, first, last);
 }
 
 /* As sam_read1(): -1: there is no further record; below: it failed, and the error may be recorded in the latch. */
@@ -211,7 +221,9 @@ static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_
         hts_reglist_t *of = &list[(*n)++];
         for (next = i; next < regions->n && regions->each[next].ref == first->ref;)
             next++;
-        *of = (hts_reglist_t){.reg = sam_hdr_tid2name(r->header, first->ref), .tid = first->ref,
+        bool placed = first->ref != REGION_UNPLACED;
+        *of = (hts_reglist_t){.reg = placed ? sam_hdr_tid2name(r->header, first->ref) : "*",
+                              .tid = placed ? first->ref : HTS_IDX_NOCOOR,
                               .count = (uint32_t)(next - i), .min_beg = first->begin,
                               .max_end = region_end(&regions->each[next - 1])};
         if (!(of->intervals = calloc(next - i, sizeof *of->intervals))) {
@@ -227,10 +239,10 @@ static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_
 int hts_reader_choose(struct hts_reader *r, const struct ref_regions *regions, const char *index)
 {
     const char *name = r->opt.given ? r->opt.given : r->opt.path;
-    hts_idx_t *opened = sam_index_load3(r->sam, name, index, HTS_IDX_SILENT_FAIL);
+    hts_idx_t *opened = hts_file_load_index(r->sam, r->opt.path, name, index, r->opt.latch);
     unsigned n;
     if (!opened)
-        return hts_file_no_index(r->opt.path, index, r->opt.latch);
+        return -1;
     r->by_region = true;
     const struct region *one = regions->each;
     /* htslib before 1.18 loses records of several regions of CRAM (its issue 1569). */
@@ -240,12 +252,11 @@ int hts_reader_choose(struct hts_reader *r, const struct ref_regions *regions, c
         return next_reference(r) < 0 ? -1 : 0;
     }
     hts_reglist_t *list = regions->n > 1 ? list_regions(r, regions, &n) : NULL;
+    int found = regions->n == 1 ? query(r, opened, one, one) : 0;
     if (list)
         r->regions = sam_itr_regions(opened, r->header, list, n);    /* NOLINT(clang-analyzer-unix.Malloc) */
-    else if (regions->n == 1)
-        r->regions = sam_itr_queryi(opened, one->ref, one->begin, region_end(one));
     hts_idx_destroy(opened);
-    return regions->n == 0 || r->regions ? 0 : regions_fail(r);
+    return found < 0 ? -1 : regions->n <= 1 || r->regions ? 0 : regions_fail(r);
 }
 
 samFile *hts_reader_file(const struct hts_reader *r)
@@ -291,8 +302,10 @@ int hts_reader_broken(const struct hts_reader *r, uint64_t number)
     if (!missing)
         return hts_reader_fault(&r->opt, HTS_BROKEN, number);
     return latch_fail(r->opt.latch, "%s: record %llu cannot be read: its reference may be missing, as %s is in no "
-                      "place where it is looked for; or the file is broken. Name the FASTA of the references "
-                      "(--reference). Nothing was written", r->opt.path, (unsigned long long)number, missing);
+                      "place where it is looked for; or the file is broken%s. Name the FASTA of the references "
+                      "(--reference). Nothing was written", r->opt.path, (unsigned long long)number, missing,
+                      r->opt.latch->by_index ? "; or its index is that of another file, and samtools index makes a "
+                                               "new one" : "");
 }
 
 enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far)
@@ -312,6 +325,10 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
                     "sam. Nothing was written",
         [HTS_NO_MEMORY] = ": out of memory",
     };
+    if (fault == HTS_BROKEN && opt->latch->by_index)
+        return latch_fail(opt->latch, "%s: record %llu of what its index names cannot be read: one of the two is "
+                          "damaged, or the index is that of another file. Nothing was written; samtools index makes a "
+                          "new one", opt->path, (unsigned long long)number);
     return latch_fail(opt->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 

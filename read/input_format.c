@@ -249,14 +249,15 @@ struct input_format *input_format_open(const struct input_options *options)
     return NULL;
 }
 
-int input_format_choose(struct input_format *in, const struct ref_regions *regions, const char *index)
+int input_format_choose(struct input_format *in, uint64_t header, const struct ref_regions *regions,
+                        const char *index)
 {
     if (in->reader)
         return hts_reader_choose(in->reader, regions, index);
     if (in->kind != INPUT_BAM_BLOCKS)
         return latch_fail(in->opt.latch, "%s: regions can be read only of CRAM, and of BAM and SAM in BGZF. Nothing "
                           "was written", in->opt.path);
-    in->file.extents = in->extents = file_extents_open(&in->file, in->opt.given, index, regions);
+    in->file.extents = in->extents = file_extents_open(&in->file, in->opt.given, index, header, regions);
     in->memory = file_extents_memory(in->extents, in->opt.n_threads);
     return in->extents ? 0 : -1;
 }

@@ -64,9 +64,10 @@ void input_format_close(struct input_format *input);
 bool input_format_may_rest(const struct input_format *input);
 
 /* Only what overlaps these regions of its references will be read, and maybe more: of BAM in a file, whole blocks and
- * what lies between the regions. index: its index; NULL: as htslib finds it. For one that was opened by_region. -1:
- * failed, and the error is recorded in the latch. */
-int input_format_choose(struct input_format *input, const struct ref_regions *regions, const char *index);
+ * what lies between the regions. header: bytes of the header of BAM in the uncompressed stream. index: its index; NULL:
+ * as htslib finds it. For one that was opened by_region. -1: failed, and the error is recorded in the latch. */
+int input_format_choose(struct input_format *input, uint64_t header, const struct ref_regions *regions,
+                        const char *index);
 
 /* Gives back all but the file. */
 void input_format_rest(struct input_format *input);

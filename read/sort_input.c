@@ -194,7 +194,7 @@ int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const 
     in->regions = *regions;
     in->by_region = true;
     *regions = (struct ref_regions){.n = 0};
-    return input_format_choose(in->format, &in->regions, index);
+    return input_format_choose(in->format, in->header.size, &in->regions, index);
 }
 
 int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)

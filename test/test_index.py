@@ -12,6 +12,7 @@ import pytest
 import bamgen
 from conftest import DATA_BAMS, REAL_BAMS, htslib_version, in_turn, run_sort, oracle_sort
 
+REFS = [("c1", 2000), ("c2", 30000)]
 MOST = 300  # records looked at in one place
 
 KINDS = {  # output name, options, index name
@@ -276,6 +277,25 @@ def test_index_that_cannot_be_is_refused_only_after_reading(tmp_path, args):
         os.close(w)
     assert p.returncode == 1 and re.search("index", p.stderr), p.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("words", ["--write-index -o out.bam", "--write-index=bai -o out.bam", "-l 0 --write-index -o out.bam",
+                                   "--write-index -o out.sam.gz"])
+@pytest.mark.parametrize("tid, pos, cigar", [(0, 5, "200000000N" * 3), (1, 700000000, "4M"), (1, 3000, "40M%s4M" % ("200000000N" * 3))])
+def test_record_beyond_the_index_is_not_named(tmp_path, words, tid, pos, cigar):
+    """Nor what is wrong with it: another format of the index does not help. It lies among many, in a later block."""
+    head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(REFS), REFS)
+    name, parts = "far.%d" % pos, [(int(n), op) for n, op in re.findall(r"(\d+)(\D)", cigar)]
+    size = sum(n for n, op in parts if op == "M")
+    recs = [bamgen.record("r%d" % i, tid=i // 1500, pos=i % 1500, seq="ACGT" * 30) for i in range(3000)]
+    recs.insert(77, bamgen.record(name, tid=tid, pos=pos, seq="A" * size, cigar=parts, bin=0))
+    (tmp_path / "in.bam").write_bytes(bamgen.bam(head, recs))
+    p = run_sort([*words.split(), "-@", 2, "in.bam"], cwd=tmp_path)
+    end = pos + sum(n for n, op in parts)
+    assert p.returncode == 1 and os.listdir(tmp_path) == ["in.bam"]
+    last = p.stderr.splitlines()[-1]
+    assert "record %s reaches to base %d of %s, which has %d" % (name, end, *REFS[tid]) in last, p.stderr
+    assert "Try CSI" not in p.stderr and last.startswith("samtools sort: out.")
 
 
 @pytest.mark.parametrize("value", ["foo", "BAI ", "crai"])

@@ -129,6 +129,17 @@ def test_case_of_the_page_differs(tmp_path, monkeypatch, case):
         assert {what: seen[what] for what in expected} == expected
 
 
+@pytest.mark.parametrize("names, empty", [(".sam", 0), (".bam", 0), ("d/.sam", 1), ("d/.cram .sam", 1), ("..sam", 0),
+                                          ("./.sam", 1), ("v.sam .sam d/v.bam", 0), (".sam.sam d/.sam", 1)])
+def test_group_of_a_name_that_is_its_end_is_empty(tmp_path, monkeypatch, names, empty):
+    """As by samtools, the name .sam stays; in a folder it leaves nothing, which ours tells."""
+    lay_out(tmp_path, {name: V for name in names.split()})
+    monkeypatch.chdir(tmp_path)
+    merges_the_same(["-r", *names.split()], tmp_path)
+    p = ours(["-r", "-o", "-", *names.split()])
+    assert p.stderr.count("is empty") == p.stderr.count("\n") == empty, p.stderr
+
+
 def test_group_of_standard_input_is_another(tmp_path, monkeypatch):
     lay_out(tmp_path, {"a.sam": A, "b.sam": B})
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,7 @@
 """merge -R, -L and -X against samtools 1.24: the same records of the same regions, of which no more is read than the
 index names."""
 
+import os
 import struct
 import subprocess
 
@@ -150,6 +151,60 @@ def test_index_files_are_taken_for_inputs(here, tmp_path):
         assert same_or_refused(args, tmp_path) is None, args
 
 
+STARS = ["*\t0\t10\n", "* 7\n", "c4\t0\t50\n*\t5\t6\n", "*\t0\t0\nc4\t0\t50\nc1\t100\t9000\n*\t3\t9\n", ".\t0\t10\n",
+         ".\t0\t1\nc4\t0\t50\n*\t0\t1\n", "c9\t0\t1\n*\t0\t1\n"]
+
+
+@pytest.mark.parametrize("inputs", ["a.bam", "b.bam e.bam", "c.cram", "d.sam.gz", "c.cram d.sam.gz a.bam"])
+def test_unplaced_reads_that_bed_names_are_left_out(here, tmp_path, inputs):
+    """In the place of a reference, * names those that have none, and . all of the file."""
+    bed = tmp_path / "x.bed"
+    for text in STARS:
+        bed.write_text(text)
+        found = same_or_refused(["-L", bed, *paths(here, inputs)], tmp_path)
+        assert found >= 5 * len(inputs.split()) and ("." in text) == (found > 1000 or "d" in inputs and found > 500), text
+    same_or_refused(["-L", bed, "-n", *paths(here, inputs)], tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("index", ["bai", "csi"])
+@pytest.mark.parametrize("size", [0, 5000], ids=["in_one_block", "over_blocks"])
+def test_unplaced_reads_are_sought_in_the_header(tmp_path, index, size):
+    """There are no others, so the index does not say where the records begin (samtools fails then); or there are none."""
+    bed = tmp_path / "x.bed"
+    bed.write_text("*\t0\t1\n")
+    head = bamgen.header("\n".join(LINES) + "\n" + "@CO\tx%d\n" * size % tuple(range(size)), REFS)
+    for name, records in ("a", [bamgen.record("u%d" % i, 4, -1, -1) for i in range(900)]), ("b", []), ("c", spread("c", 9)[:10]):
+        path = tmp_path / (name + ".bam")
+        for layout in "htslib", "straddle":
+            path.write_bytes(bamgen.bam(head, records, layout))
+            pysam.index(*(["-c"] if index == "csi" else []), str(path))
+            if name == "c":
+                assert same_or_refused(["-L", bed, path], tmp_path) == 1
+            else:
+                assert read_bam(merged(["-L", bed, path])).records() == records
+
+
+def test_index_that_is_older_than_its_file_is_believed_in_silence(here, tmp_path):
+    """One warning, whatever htslib says; none below --verbosity 3, and none where the file is older or as old."""
+    for name in "a.bam", "a.bam.bai", "b.bam", "b.bam.csi", "c.cram", "c.cram.crai", "d.sam.gz", "d.sam.gz.csi":
+        (tmp_path / name).write_bytes((here / name).read_bytes())
+    for name, index in (("a.bam", "a.bam.bai"), ("a.bam", "a.bai"), ("b.bam", "b.bam.csi"), ("b.bam", "b.csi"),
+                        ("c.cram", "c.cram.crai"), ("d.sam.gz", "d.sam.gz.csi")):
+        path, found = tmp_path / name, tmp_path / index
+        if not found.exists():
+            next(tmp_path.glob(name + ".*")).rename(found)
+        for age, given, verbosity in ((-1, 0, 3), (-1, 1, 3), (-1, 2, 3), (-1, 0, 2), (0, 0, 3), (1, 1, 3)):
+            os.utime(path, (1e9, 1e9))
+            os.utime(found, (1e9 + age, 1e9 + age))
+            args = [["-R", "c1", path], ["-X", "-R", "c1", path, found],
+                    ["-R", "c1", "%s##idx##%s" % (path, found)]][given]
+            p = ours(["-f", "--verbosity", verbosity, "-o", tmp_path / "out.bam", *args])
+            assert p.returncode == 0, p.stderr
+            told = age < 0 and verbosity == 3
+            assert p.stderr.count("older than") == told and (index in p.stderr) == told, (name, index, p.stderr)
+            assert p.stderr.count("\n") == told, p.stderr
+
+
 def test_what_cannot_be_read_by_region_is_half_read(here, tmp_path):
     a = here / "a.bam"
     (tmp_path / "x.sam").write_text("\n".join(LINES) + "\n")
@@ -170,6 +225,40 @@ def test_other_parts_of_the_file_are_read(here, tmp_path):
     for region in "c1:1-9000", "c4", "c2":
         assert merged(["-R", region, "--no-PG", bad]) == merged(["-R", region, "--no-PG", here / "a.bam"])
     refused(["-R", "c1", "-o", "out.bam", bad], tmp_path, "bad.bam")
+
+
+def test_wrong_index_is_called_a_truncated_or_broken_file(here, tmp_path):
+    """Where the index is that of another file, each error says so, and none says no more than that the file is cut."""
+    folder, failed = tmp_path, 0
+    whole = mergegen.Part(LINES, REFS, [])
+    for name, kind, n in (("f", "bam", 9000), ("g", "bam", 3000), ("h", "cram", 9000), ("i", "cram", 300),
+                          ("j", "sam.gz", 9000), ("k", "sam.gz", 500)):
+        path = mergegen.write([whole.copy(spread(name, n))], folder, [kind])[0].rename(folder / ("%s.%s" % (name, kind)))
+        pysam.index(*(["-c"] if name in "gjk" else []), str(path))
+    for one, index in (("f.bam", "g.bam.csi"), ("g.bam", "f.bam.bai"), ("h.cram", "i.cram.crai"),
+                       ("i.cram", "h.cram.crai"), ("j.sam.gz", "k.sam.gz.csi"), ("k.sam.gz", "j.sam.gz.csi")):
+        for region in "c1", "c1:200000-300000", "c1:150000-151000", "c2", "c2:40000-60000", "c4", "c:3":
+            p = ours(["-X", "-R", region, "-o", "out.bam", folder / one, folder / index], cwd=tmp_path)
+            if p.returncode:
+                last = p.stderr.splitlines()[-1]
+                assert p.returncode == 1 and not (tmp_path / "out.bam").exists()
+                assert one in last and "samtools index makes a new one" in last and "truncated" not in last, p.stderr
+                failed += 1
+            (tmp_path / "out.bam").unlink(missing_ok=True)
+    assert failed > 15
+
+
+def test_blocks_of_an_older_file_are_called_its_end(tmp_path):
+    """The index is that of the file when it was shorter."""
+    lines = ["@HD\tVN:1.6\tSO:coordinate", "@SQ\tSN:c1\tLN:1000000"]
+    for n in 2, 7:
+        records = [bamgen.record("r%d" % i, 0, 0, 10 * i, seq="ACGTA") for i in range(n)]
+        (tmp_path / "v.bam").write_bytes(bamgen.bam(bamgen.header("\n".join(lines) + "\n", [("c1", 1000000)]), records))
+        if n == 2:
+            pysam.index(str(tmp_path / "v.bam"))
+    for args in ["-R", "c1:1-15"], ["-R", "c1"]:
+        p = refused(["-o", "out.bam", *args, tmp_path / "v.bam"], tmp_path, "its index is that of another file")
+        assert "truncated" not in p.stderr
 
 
 def test_index_of_another_file_is_believed(here, tmp_path):

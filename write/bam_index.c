@@ -57,6 +57,11 @@ struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path)
     return index;
 }
 
+sam_hdr_t *bam_index_header(const struct bam_index *index)
+{
+    return index->sam;
+}
+
 const struct byte_buffer *bam_index_log(const struct bam_index *index)
 {
     return &index->log;
@@ -104,22 +109,35 @@ static int start(struct bam_index *index, uint64_t offset)
     return index->idx ? 0 : -1;
 }
 
-int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
-                  const struct bam_index_entry *entries, uint32_t n)
+uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
+                       const struct bam_index_entry *entries, uint32_t n)
 {
     struct bam_index_block block = {offset, next, size, n};
     if (!index->path)
-        return log_block(&index->log, &block, entries);
+        return log_block(&index->log, &block, entries) < 0 ? 0 : n;
     if (!index->idx && start(index, offset) < 0)
-        return -1;
+        return 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct bam_index_entry *e = &entries[i];
         /* A reader that has used up a block stands at the beginning of the next one. */
         index->end = e->after < size ? offset << 16 | e->after : next << 16;
         if (hts_idx_push(index->idx, e->ref_id, e->begin, e->end, index->end, e->mapped) < 0)
-            return -1;
+            return i;
     }
-    return 0;
+    return n;
+}
+
+/* An index has room for the longest reference, so a record that goes beyond its own may have none. */
+int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char *name, const char *path,
+                     struct latch *latch)
+{
+    long long length = e->ref_id >= 0 ? (long long)sam_hdr_tid2len(sam, e->ref_id) : 0;
+    if (e->ref_id >= 0 && e->end > length)
+        return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld by its @SQ line, and the index "
+                          "has no room for that. Check that the header is that of these reads, or write no index", path,
+                          name ? name : "(of unknown name)", (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
+    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in the order of coordinates, or memory "
+                      "ran out", path, name ? name : "(of unknown name)");
 }
 
 int bam_index_save(struct bam_index *index, struct latch *latch)

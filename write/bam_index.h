@@ -31,6 +31,9 @@ uint64_t bam_index_memory(sam_hdr_t *sam);
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
+/* The header whose references it has. */
+sam_hdr_t *bam_index_header(const struct bam_index *index);
+
 /* What was kept: for each block a struct bam_index_block, and its entries. */
 const struct byte_buffer *bam_index_log(const struct bam_index *index);
 
@@ -48,9 +51,15 @@ struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
 /* Adds a block that was written. Call it in output order, from the first block that holds records on.
  * offset: where the block lies in the file; size: its uncompressed bytes; next: where the block after
- * it will lie; entries: of the records that end in it. -1: htslib refused one. */
-int bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
-                  const struct bam_index_entry *entries, uint32_t n);
+ * it will lie; entries: of the records that end in it. Returns n; less: htslib refused the entry of that number, or
+ * there is no memory. */
+uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
+                       const struct bam_index_entry *entries, uint32_t n);
+
+/* Records in the latch that a record cannot be put into the index of a file, and why. name: the record's; NULL: it is
+ * not known. Returns -1. */
+int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *entry, const char *name, const char *path,
+                     struct latch *latch);
 
 /* Writes the index to its path. -1: failed, and the error is recorded in the latch. */
 int bam_index_save(struct bam_index *index, struct latch *latch);

@@ -15,6 +15,7 @@
 #include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "write/bam_index.h"
 #include "write/cram_settings.h"
 #include "write/out_count.h"
 #include "write/out_pipe.h"
@@ -84,6 +85,14 @@ static int failed_records(struct hts_writer *w)
     return latch_fail(w->latch, "writing %s failed: reference %s is in no place where it is looked for. Name a "
                       "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->path,
                       missing);
+}
+
+/* Of one record, which the index may have no room for. */
+static int failed_record(struct hts_writer *w, const bam1_t *b)
+{
+    struct bam_index_entry entry = {.end = bam_endpos(b), .ref_id = b->core.tid};
+    return errno == ERANGE && w->request->index
+         ? bam_index_refuse(w->header, &entry, bam_get_qname(b), w->path, w->latch) : failed_records(w);
 }
 
 /* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
@@ -246,7 +255,7 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
         errno = 0;
         if (sam_write1(w->sam, w->header, &batch->ready[i].b) < 0)
-            return failed_records(w);
+            return failed_record(w, &batch->ready[i].b);
         record_out_trim(&batch->ready[i], RECORD_KEPT);
     }
     w->n += batch->n;

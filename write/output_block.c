@@ -225,11 +225,25 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
 
 /* ---- under the ticket ---- */
 
+/* The name of the record that has this entry. */
+static const char *entry_name(const struct output_block *block, uint32_t number)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        size_t size;
+        const uint8_t *record = ending_record(block, i, &size);
+        if (record && number-- == 0)
+            return bam_record_name((const struct bam_record *)record);
+    }
+    return NULL;
+}
+
 static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
 {
     enum stage before = stats_enter(o->opt.stats, STAGE_INDEX);
-    if (bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries) < 0)
-        latch_fail(o->opt.latch, "%s: a record cannot be put into the index. Try CSI instead of BAI", o->opt.path);
+    uint32_t n = bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries);
+    if (n < block->n_entries)
+        bam_index_refuse(bam_index_header(o->index), &block->entries[n], entry_name(block, n), o->opt.path,
+                         o->opt.latch);
     stats_leave(o->opt.stats, before, 0);
 }
 
