@@ -99,6 +99,7 @@ static struct marked_rule mark_rule(const struct marking *m)
         .mark = {
             .clear = o->clear,
             .counts = o->counts,
+            .pass = o->pass,
             .others = o->others,
             .umi = o->move_umi ? &m->barcode : NULL,
             .umi_group = o->barcode_group,
