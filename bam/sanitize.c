@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,17 +198,25 @@ static bool is_of_alignment(const uint8_t *tag)
     return false;
 }
 
-static void drop_tags(bam1_t *b)
+/* As in samtools, one or two bytes behind the last tag go with it, and where more cannot be read the record has a
+ * fault. */
+static int drop_tags(bam1_t *b)
 {
-    const uint8_t *from = bam_get_aux(b), *end = b->data + b->l_data, *next;
     uint8_t *to = bam_get_aux(b);
-    for (; end - from >= 3 && (next = bam_record_aux_skip(from + 2, end)); from = next)
-        if (!is_of_alignment(from)) {
-            memmove(to, from, (size_t)(next - from));
-            to += next - from;
+    const uint8_t *from = to, *end = b->data + b->l_data, *next;
+    for (; end - from >= 3; from = next) {
+        if (!(next = bam_record_aux_skip(from + 2, end))) {
+            errno = EBADMSG;
+            return -1;
         }
-    memmove(to, from, (size_t)(end - from));     /* what cannot be read */
+        next = end - next < 3 ? end : next;
+        if (is_of_alignment(from))
+            continue;
+        memmove(to, from, (size_t)(next - from));
+        to += next - from;
+    }
     b->l_data -= (int)(from - to);
+    return 0;
 }
 
 static int clean_unmapped(bam1_t *b, unsigned what)
@@ -217,9 +226,7 @@ static int clean_unmapped(bam1_t *b, unsigned what)
         return -1;
     if (what & SANITIZE_MAPQ)
         b->core.qual = 0;
-    if (what & SANITIZE_AUX)
-        drop_tags(b);
-    return 0;
+    return what & SANITIZE_AUX ? drop_tags(b) : 0;
 }
 
 /* Whether an operation ends beyond the reference. One of length 0 may, too. */
@@ -266,7 +273,7 @@ static bool has_tags(const struct bam_record *r)
     for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next)
         if (is_of_alignment(p))
             return true;
-    return false;
+    return end - p >= 3;                         /* it cannot be read */
 }
 
 /* Whether neighbours are to be joined. */

@@ -119,8 +119,21 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
     return DUP_MARK_OK;
 }
 
+/* The bytes [p, end) are no tag. As htslib looks for the place of do, dt and RX, it meets them if they are three at
+ * least; a reader of CRAM does not get to them, nor to a new tag behind them. */
+static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_rule *rule, const uint8_t *p,
+                                      const uint8_t *end)
+{
+    bool looks = m->wishes[ORIGINAL].wanted || m->wishes[TYPE].wanted || m->wishes[UMI].wanted;
+    if (!rule->ends_at_nul || *p || (looks && end - p >= 3))
+        return DUP_MARK_BAD_TAGS;
+    put(m, p, (size_t)(end - p));
+    return DUP_MARK_OK;
+}
+
 /* New tags stand in front of the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
-static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *record)
+static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rule *rule,
+                                    const struct bam_record *record)
 {
     uint32_t n_cigar;
     const uint8_t *p = bam_record_aux(record), *all = (const uint8_t *)record + bam_record_size(record), *cg;
@@ -130,7 +143,7 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *
     for (const uint8_t *next; !fault && p < end; p = next) {
         next = end - p >= 3 ? bam_record_aux_next(p, end) : NULL;
         if (!next)
-            return DUP_MARK_BAD_TAGS;
+            return put_others(m, rule, p, all);
         fault = take_tag(m, p, next);
     }
     for (unsigned tag = 0; !fault && tag < N_TAGS; tag++)
@@ -210,7 +223,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
         const uint8_t *name = (const uint8_t *)marked + BAM_FIXED, *behind = record->data + record->name_len;
         marked->name_len = (uint8_t)(m.at - name);
         put(&m, behind, (size_t)(tags - behind));
-        enum dup_mark_fault fault = put_tags(&m, record);
+        enum dup_mark_fault fault = put_tags(&m, rule, record);
         if (fault)
             return fault;
     }

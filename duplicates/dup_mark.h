@@ -16,6 +16,7 @@ struct dup_mark_rule {
     bool counts;                 /* dc */
     bool pass;                   /* the chain pass finds optical duplicates */
     bool others;                 /* -S: with counts, duplicates lose the dc that they had */
+    bool ends_at_nul;            /* the output is CRAM, in which a NUL in the place of a tag ends the record */
     const regex_t *umi;          /* expression of the UMI in names; NULL: it stays there. The caller's */
     unsigned umi_group;          /* its group that is the UMI */
     char umi_separator;          /* goes with it: the one before it, else the one behind it. 0: none */
