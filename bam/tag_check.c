@@ -49,7 +49,7 @@ bool tag_check_sam(const uint8_t *p, const uint8_t *end)
 
 bool tag_check_sam_name(const char *name)
 {
-    return *name != '@' && !name[strcspn(name, "\t\n")];
+    return !name[strcspn(name, "\t\n")];
 }
 
 /* ---- CRAM ---- */

@@ -12,7 +12,7 @@ bool tag_check_bam(const uint8_t *p, const uint8_t *end);
 bool tag_check_sam(const uint8_t *p, const uint8_t *end);
 bool tag_check_cram(const uint8_t *p, const uint8_t *end);
 
-/* Whether a line of SAM can begin with the name, which ends in NUL. */
+/* Whether a line of SAM can begin with the name, which ends in NUL. If it begins with @, only the first record's cannot. */
 bool tag_check_sam_name(const char *name);
 
 #endif

@@ -209,6 +209,8 @@ static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice
 
 static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
 {
+    f->opt.tell.warnings->examined += s->n_examined;
+    f->opt.tell.warnings->untagged += s->n_untagged;
     size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);

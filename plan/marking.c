@@ -250,7 +250,7 @@ static void say_all(struct marking *m)
     if (latch_tripped(m->d->latch))
         return;
     progress_end(&m->d->progress, true);
-    dup_warnings_end(&m->warnings);
+    dup_warnings_end(&m->warnings, m->opts->barcode_tag);
     if (m->opts->stats)
         write_statistics(m);
 }
