@@ -225,15 +225,28 @@ static bool is_primary(const struct bam_record *r)
 }
 
 /* The record is as sanitize() leaves it, in b->mended. */
-static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                const struct bam_record *r)
+static int mend_what(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                     const struct bam_record *r, unsigned what)
 {
     b->mended.n = 0;
-    if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, rules->sanitize, rules->lengths, &f->cigar) < 0
+    if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, what, rules->lengths, &f->cigar) < 0
         || bam1_bytes_append(&b->mended, &f->b) < 0)
         return -1;
     b->record = record_at(b->mended.p);
     return 0;
+}
+
+/* Where operations were joined, the CIGAR may look like the one that says that CG holds another. If that one does not
+ * fit, nobody could read the record, so they stay as they are. */
+static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                const struct bam_record *r)
+{
+    const unsigned joins = SANITIZE_CIGAR_JOIN | SANITIZE_CIGAR_M;
+    if (mend_what(f, rules, b, r, rules->sanitize) < 0)
+        return -1;
+    if (!(rules->sanitize & joins) || !bam_record_check(b->mended.p, b->mended.n, INT32_MAX).fault)
+        return 0;
+    return mend_what(f, rules, b, r, rules->sanitize & ~joins);
 }
 
 /* The record's tags of base modifications fit to its SEQ, in b->mended. 1: MN must be put behind all other tags; -1:

@@ -49,8 +49,8 @@ void fixmate_free(struct fixmate *fixmate);
 
 /* Appends the records of the template p[n], whole and checked ones, to `to`, fixed and with the right bin, in their
  * order. *dropped grows by the number of those that are left out. -1: failed, with errno: EOVERFLOW means that a
- * record becomes longer than BAM holds, EINVAL that a primary one cannot get its tag MN, all else that there is no
- * memory. */
+ * record becomes longer than BAM holds, EINVAL that a primary one cannot get its tag MN, EBADMSG that the tags of an
+ * unmapped one cannot be read, all else that there is no memory. */
 int fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
                      struct byte_buffer *to, uint64_t *dropped);
 

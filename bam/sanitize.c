@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,12 @@ static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
     return 0;
 }
 
+/* Bases of the reference. */
+static int64_t span(uint32_t op)
+{
+    return bam_cigar_type(bam_cigar_op(op)) & 2 ? bam_cigar_oplen(op) : 0;
+}
+
 static int add_op(struct byte_buffer *to, unsigned op, int64_t length)
 {
     for (; length > LONGEST; length -= LONGEST) {
@@ -74,7 +81,7 @@ static int add_op(struct byte_buffer *to, unsigned op, int64_t length)
             return -1;
     }
     uint32_t one = bam_cigar_gen((uint32_t)length, op);
-    return length > 0 ? byte_buffer_append(to, &one, sizeof one) : 0;
+    return byte_buffer_append(to, &one, sizeof one);
 }
 
 static void unmap(bam1_t *b)
@@ -82,37 +89,76 @@ static void unmap(bam1_t *b)
     b->core.flag |= BAM_FUNMAP;
 }
 
-/* The alignment ends beyond its reference: what hangs over is clipped. Where none of its operations lies across the
- * end, the read is unmapped, as in samtools. */
+static bool is_hard(uint32_t op)
+{
+    return bam_cigar_op(op) == BAM_CHARD_CLIP;
+}
+
+/* The operations p[n] lie beyond the reference. Appends the clips that they become: one of `clipped` bases and theirs,
+ * and the hard clips as they are. */
+static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
+{
+    for (uint32_t i = 0; i < n; i++)
+        clipped += bam_cigar_type(bam_cigar_op(p[i])) & 1 ? bam_cigar_oplen(p[i]) : 0;
+    if (clipped > 0 && add_op(to, BAM_CSOFT_CLIP, clipped) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_hard(p[i]) && byte_buffer_append(to, &p[i], sizeof p[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* The same as samtools does it, which takes deletions and skips for clipped bases, too, and makes a hard clip that others
+ * follow a soft one with these. */
+static int add_clips_as_samtools(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
+{
+    unsigned op = BAM_CSOFT_CLIP;
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_hard(p[i]) && add_op(to, op, clipped) < 0)
+            return -1;
+        op = is_hard(p[i]) ? BAM_CHARD_CLIP : BAM_CSOFT_CLIP;
+        clipped = (is_hard(p[i]) ? 0 : clipped) + bam_cigar_oplen(p[i]);
+    }
+    return add_op(to, op, clipped);
+}
+
+/* Whether the CIGAR has as many bases as SEQ, if there is one. */
+static bool fits_seq(const bam1_t *b, const struct byte_buffer *cigar)
+{
+    int64_t bases = 0;
+    for (size_t i = 0; i < cigar->n; i += 4) {
+        uint32_t op;
+        memcpy(&op, cigar->p + i, sizeof op);
+        bases += bam_cigar_type(bam_cigar_op(op)) & 1 ? bam_cigar_oplen(op) : 0;
+    }
+    return b->core.l_qseq == 0 || bases == b->core.l_qseq;
+}
+
+/* The alignment ends beyond its reference: what hangs over is clipped as in samtools, unless nobody could then read the
+ * record. Where no operation lies across the end, the read is unmapped, as in samtools. */
 static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
-    uint32_t n = b->core.n_cigar, i = 0;
-    int64_t pos = b->core.pos, clipped = 0;
-    bool across = false;
-    to->n = 0;
-    for (; i < n && pos < reference_end; i++) {
-        unsigned op = bam_cigar_op(cigar[i]), type = (unsigned)bam_cigar_type(op);
-        int64_t length = bam_cigar_oplen(cigar[i]), over = type & 2 ? pos + length - reference_end : 0;
-        across = over > 0;
-        over = across ? over : 0;
-        clipped = type & 1 ? over : 0;
-        pos += type & 2 ? length : 0;
-        if (add_op(to, op, length - over) < 0)
-            return -1;
-    }
-    if (!across) {
+    uint32_t i = 0, n = b->core.n_cigar;
+    int64_t pos = b->core.pos, over;
+    while ((over = pos + span(cigar[i]) - reference_end) <= 0)
+        pos += span(cigar[i++]);
+    if (pos >= reference_end) {
         b->core.flag &= (uint16_t)~BAM_FPROPER_PAIR;
         unmap(b);
         return 0;
     }
-    unsigned last = n ? cigar[n - 1] : 0;
-    bool is_hard = i < n && bam_cigar_op(last) == BAM_CHARD_CLIP;
-    for (; i < n - is_hard; i++)
-        clipped += bam_cigar_type(bam_cigar_op(cigar[i])) & 1 ? bam_cigar_oplen(cigar[i]) : 0;
-    if (add_op(to, BAM_CSOFT_CLIP, clipped) < 0 || (is_hard && add_op(to, BAM_CHARD_CLIP, bam_cigar_oplen(last)) < 0))
+    unsigned op = bam_cigar_op(cigar[i++]);
+    to->n = 0;
+    if (byte_buffer_append(to, cigar, (i - 1) * sizeof *cigar) < 0 || add_op(to, op, reference_end - pos) < 0)
         return -1;
-    return put_cigar(b, to);
+    size_t kept = to->n;
+    if (add_clips_as_samtools(to, cigar + i, n - i, over) < 0)
+        return -1;
+    if (fits_seq(b, to))
+        return put_cigar(b, to);
+    to->n = kept;
+    return add_clips(to, cigar + i, n - i, bam_cigar_type(op) & 1 ? over : 0) < 0 ? -1 : put_cigar(b, to);
 }
 
 static bool is_match(unsigned op)
@@ -132,12 +178,12 @@ static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
         if (bam_cigar_oplen(cigar[i]) == 0)
             continue;
         op = to_match && is_match(op) ? BAM_CMATCH : op;
-        if (op != before && add_op(to, before, length) < 0)
+        if (op != before && length > 0 && add_op(to, before, length) < 0)
             return -1;
         length = (op == before ? length : 0) + bam_cigar_oplen(cigar[i]);
         before = op;
     }
-    return add_op(to, before, length) < 0 ? -1 : put_cigar(b, to);
+    return length > 0 && add_op(to, before, length) < 0 ? -1 : put_cigar(b, to);
 }
 
 /* ---------------------------------------------------------------- record */
@@ -152,17 +198,25 @@ static bool is_of_alignment(const uint8_t *tag)
     return false;
 }
 
-static void drop_tags(bam1_t *b)
+/* As in samtools, one or two bytes behind the last tag go with it, and where more cannot be read the record has a
+ * fault. */
+static int drop_tags(bam1_t *b)
 {
-    const uint8_t *from = bam_get_aux(b), *end = b->data + b->l_data, *next;
     uint8_t *to = bam_get_aux(b);
-    for (; end - from >= 3 && (next = bam_record_aux_skip(from + 2, end)); from = next)
-        if (!is_of_alignment(from)) {
-            memmove(to, from, (size_t)(next - from));
-            to += next - from;
+    const uint8_t *from = to, *end = b->data + b->l_data, *next;
+    for (; end - from >= 3; from = next) {
+        if (!(next = bam_record_aux_skip(from + 2, end))) {
+            errno = EBADMSG;
+            return -1;
         }
-    memmove(to, from, (size_t)(end - from));     /* what cannot be read */
+        next = end - next < 3 ? end : next;
+        if (is_of_alignment(from))
+            continue;
+        memmove(to, from, (size_t)(next - from));
+        to += next - from;
+    }
     b->l_data -= (int)(from - to);
+    return 0;
 }
 
 static int clean_unmapped(bam1_t *b, unsigned what)
@@ -172,9 +226,7 @@ static int clean_unmapped(bam1_t *b, unsigned what)
         return -1;
     if (what & SANITIZE_MAPQ)
         b->core.qual = 0;
-    if (what & SANITIZE_AUX)
-        drop_tags(b);
-    return 0;
+    return what & SANITIZE_AUX ? drop_tags(b) : 0;
 }
 
 /* Whether an operation ends beyond the reference. One of length 0 may, too. */
@@ -188,17 +240,22 @@ static bool hangs_over(const bam1_t *b, int64_t reference_end)
     return false;
 }
 
+/* As in samtools, no reference is one of length 0. */
+static int64_t length_of(const int64_t *lengths, int32_t reference)
+{
+    return reference < 0 ? 0 : lengths[reference];
+}
+
 /* Of a mapped read. As samtools, it leaves one that begins beyond its reference and has no base on it, without
  * SANITIZE_UNMAP. */
 static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
 {
     bam1_core_t *c = &b->core;
-    if (c->tid < 0 || c->pos < 0) {
-        if ((what & SANITIZE_UNMAP) && c->pos < 0)
-            unmap(b);
+    if (c->pos < 0 && (what & SANITIZE_UNMAP)) {
+        unmap(b);
         return 0;
     }
-    int64_t length = lengths[c->tid];
+    int64_t length = length_of(lengths, c->tid);
     if (c->pos >= length && (what & SANITIZE_UNMAP)) {
         unmap(b);
         if (what & SANITIZE_POS)
@@ -216,7 +273,7 @@ static bool has_tags(const struct bam_record *r)
     for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next)
         if (is_of_alignment(p))
             return true;
-    return false;
+    return end - p >= 3;                         /* it cannot be read */
 }
 
 /* Whether neighbours are to be joined. */
@@ -236,11 +293,9 @@ static bool is_split(const struct bam_record *r, bool to_match)
 
 static bool is_misplaced(const struct bam_record *r, unsigned what, const int64_t *lengths)
 {
-    int32_t reference = bam_record_ref_id(r);
     int64_t pos = far_pos(r);
-    if (reference < 0 || pos < 0)
-        return (what & SANITIZE_UNMAP) && pos < 0;
-    return pos + bam_record_ref_span(r) > lengths[reference];
+    return (pos < 0 && (what & SANITIZE_UNMAP))
+        || pos + bam_record_ref_span(r) > length_of(lengths, bam_record_ref_id(r));
 }
 
 bool sanitize_changes(const struct bam_record *r, unsigned what, const int64_t *lengths)

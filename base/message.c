@@ -18,6 +18,14 @@ const char *message_command(void)
     return command;
 }
 
+/* Names of files and records may hold ends of line, which would make two messages of one, and what terminals obey. */
+static void hide_controls(char *text)
+{
+    for (; text && *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
 int message_print(enum message_kind kind, const char *format, ...)
 {
     char *text = NULL;
@@ -28,6 +36,7 @@ int message_print(enum message_kind kind, const char *format, ...)
     if (vasprintf(&text, format, values) < 0)
         text = NULL;
     va_end(values);
+    hide_controls(text);
     bool mistake = kind == MESSAGE_MISTAKE;
     fprintf(stderr, "samtools %s: %s%s%s%s%s\n", command, kind == MESSAGE_WARNING ? "warning: " : "",
             text ? text : "out of memory", mistake ? ". See samtools " : "", mistake ? command : "",

@@ -105,10 +105,20 @@ static int parse_barcode_tag(struct markdup_opts *opts, const char *text)
     return 0;
 }
 
-static int set_barcode(struct markdup_opts *opts, const char *regex, unsigned group)
+/* An expression of the user counts, whether --barcode-name stands before or behind it. */
+static int set_barcode_name(struct markdup_opts *opts)
+{
+    if (!opts->barcode_regex) {
+        opts->barcode_regex = DUP_BARCODE_NAME;
+        opts->barcode_group = DUP_BARCODE_NAME_GROUP;
+    }
+    return 0;
+}
+
+static int set_barcode_regex(struct markdup_opts *opts, const char *regex)
 {
     opts->barcode_regex = regex;
-    opts->barcode_group = group;
+    opts->barcode_group = 1;
     return 0;
 }
 
@@ -131,8 +141,8 @@ static enum engine_option take_markdup_option(struct engine_args *args, int c)
     case OPT_READ_COORDS: opts->read_coords = optarg; break;
     case OPT_COORDS_ORDER: opts->coords_order = optarg; break;
     case OPT_BARCODE_TAG: result = parse_barcode_tag(opts, optarg); break;
-    case OPT_BARCODE_NAME: result = set_barcode(opts, DUP_BARCODE_NAME, DUP_BARCODE_NAME_GROUP); break;
-    case OPT_BARCODE_RGX: result = set_barcode(opts, optarg, 1); break;
+    case OPT_BARCODE_NAME: result = set_barcode_name(opts); break;
+    case OPT_BARCODE_RGX: result = set_barcode_regex(opts, optarg); break;
     case OPT_MOVE_UMI: opts->move_umi = true; break;
     case OPT_UMI_SEPARATOR: opts->umi_separator = *optarg; break;
     case OPT_USE_READ_GROUPS: opts->use_read_groups = true; break;

@@ -62,13 +62,20 @@ struct steps {
     bool collate;
 };
 
+static void take_words(const char **words, const char *option, const char *given)
+{
+    if (**words && strcmp(*words, given) != 0)
+        message_warning("%s was given twice: only the last one counts, '%s'. Put all words into one", option, given);
+    *words = given;
+}
+
 static enum engine_option take_sormadup_option(struct engine_args *args, int c)
 {
     struct steps *steps = args->own;
     switch (c) {
     case OPT_COLLATE: steps->collate = true; return ENGINE_OPTION_TAKEN;
-    case OPT_FIXMATE_ARGS: steps->fixmate = optarg; return ENGINE_OPTION_TAKEN;
-    case OPT_MARKDUP_ARGS: steps->markdup = optarg; return ENGINE_OPTION_TAKEN;
+    case OPT_FIXMATE_ARGS: take_words(&steps->fixmate, "--fixmate-args", optarg); return ENGINE_OPTION_TAKEN;
+    case OPT_MARKDUP_ARGS: take_words(&steps->markdup, "--markdup-args", optarg); return ENGINE_OPTION_TAKEN;
     default: return ENGINE_OPTION_COMMON;
     }
 }

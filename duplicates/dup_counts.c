@@ -115,6 +115,17 @@ int dup_counts_text(struct byte_buffer *text, const char *command, const struct 
 
 /* ---- JSON ---- */
 
+/* Puts `before`, the text as a string of JSON, and `after`. */
+static int put_json_text(struct byte_buffer *text, const char *before, const char *string, const char *after)
+{
+    int status = put(text, "%s\"", before);
+    for (; *string && status == 0; string++) {
+        unsigned char c = (unsigned char)*string;
+        status = c < ' ' ? put(text, "\\u%04x", c) : put(text, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    return status < 0 ? -1 : put(text, "\"%s", after);
+}
+
 /* The lines, without what ends the last one. */
 static int put_json(struct byte_buffer *text, const char *indent, const struct dup_counts *c)
 {
@@ -132,7 +143,7 @@ static int put_json(struct byte_buffer *text, const char *indent, const struct d
 
 static int put_json_group(struct byte_buffer *text, const char *name, const struct dup_counts *counts, bool more)
 {
-    return put(text, "        {\n            \"READ GROUP\": \"%s\",\n", name) < 0
+    return put_json_text(text, "        {\n            \"READ GROUP\": ", name, ",\n") < 0
         || put_json(text, "            ", counts) < 0
         || put(text, "\n        }%s\n", more ? "," : "") < 0 ? -1 : 0;
 }
@@ -142,7 +153,7 @@ int dup_counts_json(struct byte_buffer *text, const char *command, const struct 
 {
     struct dup_counts total = total_of(counts, groups);
     size_t n = groups ? name_table_count(groups) : 0;
-    if (put(text, "{\n    \"COMMAND\": \"%s\",\n", command) < 0 || put_json(text, "    ", &total) < 0)
+    if (put_json_text(text, "{\n    \"COMMAND\": ", command, ",\n") < 0 || put_json(text, "    ", &total) < 0)
         return -1;
     if (groups && put(text, ",\n    \"READ GROUPS\": [\n") < 0)
         return -1;

@@ -8,26 +8,27 @@ static bool is_ours(const uint8_t *p, bool umi)
     return (p[0] == 'd' && (p[1] == 'o' || p[1] == 't' || p[1] == 'c')) || (umi && p[0] == 'R' && p[1] == 'X');
 }
 
-/* The next tag from *p on that is not ours: returns it, and moves *p behind it. At the end: end. NULL: broken. */
+/* The next tag from *p on that is not ours, or what is left and cannot be read: returns it, and moves *p behind it. At
+ * the end: end. */
 static const uint8_t *next_tag(const uint8_t **p, const uint8_t *end, bool umi)
 {
-    while (end - *p >= 3) {
-        const uint8_t *tag = *p;
-        if (!(*p = bam_record_aux_next(tag, end)))
-            return NULL;
-        if (!is_ours(tag, umi))
+    while (*p < end) {
+        const uint8_t *tag = *p, *next = end - tag >= 3 ? bam_record_aux_next(tag, end) : NULL;
+        *p = next ? next : end;
+        if (!next || !is_ours(tag, umi))
             return tag;
     }
-    return *p == end ? end : NULL;
+    return end;
 }
 
 static bool same_tags(const uint8_t *a, const uint8_t *a_end, const uint8_t *b, const uint8_t *b_end, bool umi)
 {
-    const uint8_t *x, *y = NULL;
-    while ((x = next_tag(&a, a_end, umi)) && (y = next_tag(&b, b_end, umi)) && x != a_end && y != b_end)
+    while (a < a_end || b < b_end) {
+        const uint8_t *x = next_tag(&a, a_end, umi), *y = next_tag(&b, b_end, umi);
         if (a - x != b - y || memcmp(x, y, (size_t)(a - x)) != 0)
             return false;
-    return x && x == a_end && y == b_end;
+    }
+    return true;
 }
 
 bool dup_kept(const struct bam_record *r, const uint8_t *made, size_t n, bool umi)

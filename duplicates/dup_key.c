@@ -159,6 +159,7 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
     read->qc_fail = bam_record_flag(r) & BAM_FQCFAIL;
     read->score = (int64_t)bam_record_score(r);
     read->place = unclipped_own(r, CLIPS_SOFT_AND_HARD, reverse) + 1;
+    read->barcode_lacks = rule->barcode_tag[0] && !tags.barcode;
     read->single = (struct dup_key){.here = read->place, .ref = bam_record_ref_id(r),
                                     .barcode = barcode_of(rule, r, &tags, &read->barcode_missed),
                                     .kind = read->group << KIND_GROUP | (uint32_t)reverse << KIND_STRANDS};

@@ -44,6 +44,7 @@ struct dup_read {
     bool has_mate_score;         /* ms is there and not -1 */
     bool elsewhere;              /* has SA, XA or an unmapped mate: other records of the name follow it with -S */
     bool barcode_missed;         /* barcode_name did not match, or the tag is no text: a warning */
+    bool barcode_lacks;          /* the barcode tag is not there */
     uint32_t group;              /* number of the read group + 1; 0: none, unknown, or no groups are wanted */
     int64_t place;               /* in the queue, q of the window */
     int64_t start;               /* 0-based position, p of the window */

@@ -12,6 +12,7 @@ struct wish {
     const char *text;            /* the value, n bytes without NUL; NULL: it is the number */
     size_t n;
     uint32_t number;
+    enum dup_mark_fault otherwise;   /* where there is one of another type; OK: that one stays */
 };
 
 /* A record on its way into the buffer, which has room for it. */
@@ -110,16 +111,29 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
         put_tag(m, tag, p + 2);
         return DUP_MARK_OK;
     }
-    if (wish && wish->wanted && (tag == ORIGINAL || tag == UMI))
-        return tag == UMI ? DUP_MARK_BAD_UMI : DUP_MARK_BAD_ORIGINAL;
+    if (wish && wish->wanted && wish->otherwise)
+        return wish->otherwise;
     if (wish)
         wish->wanted = false;
     put(m, p, (size_t)(next - p));
     return DUP_MARK_OK;
 }
 
+/* The bytes [p, end) are no tag. As htslib looks for the place of do, dt and RX, it meets them if they are three at
+ * least; a reader of CRAM does not get to them, nor to a new tag behind them. */
+static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_rule *rule, const uint8_t *p,
+                                      const uint8_t *end)
+{
+    bool looks = m->wishes[ORIGINAL].wanted || m->wishes[TYPE].wanted || m->wishes[UMI].wanted;
+    if (!rule->ends_at_nul || *p || (looks && end - p >= 3))
+        return DUP_MARK_BAD_TAGS;
+    put(m, p, (size_t)(end - p));
+    return DUP_MARK_OK;
+}
+
 /* New tags stand in front of the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
-static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *record)
+static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rule *rule,
+                                    const struct bam_record *record)
 {
     uint32_t n_cigar;
     const uint8_t *p = bam_record_aux(record), *all = (const uint8_t *)record + bam_record_size(record), *cg;
@@ -129,7 +143,7 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *
     for (const uint8_t *next; !fault && p < end; p = next) {
         next = end - p >= 3 ? bam_record_aux_next(p, end) : NULL;
         if (!next)
-            return DUP_MARK_BAD_TAGS;
+            return put_others(m, rule, p, all);
         fault = take_tag(m, p, next);
     }
     for (unsigned tag = 0; !fault && tag < N_TAGS; tag++)
@@ -141,9 +155,16 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct bam_record *
 
 /* ---- the record ---- */
 
-static struct wish wish_text(const char *text, size_t n, bool drops)
+static struct wish wish_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
 {
-    return (struct wish){.drops = drops, .wanted = text, .text = text ? text : "", .n = n};
+    return (struct wish){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
+}
+
+/* samtools looks at the type of dt only when the chain pass finds that the record is an optical duplicate. */
+static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const struct bam_record *record, enum dup_type type)
+{
+    bool is_other = bam_record_flag(record) & (BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
+    return rule->pass && type == DUP_TYPE_SEQUENCING && !is_other ? DUP_MARK_BAD_TYPE : DUP_MARK_OK;
 }
 
 static void make_wishes(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record,
@@ -153,13 +174,14 @@ static void make_wishes(struct marking *m, const struct dup_mark_rule *rule, con
     const char *original = verdict ? verdict->original : NULL;
     enum dup_type type = verdict ? verdict->type : DUP_TYPE_UNKNOWN;
     uint64_t count = verdict ? verdict->count : 1;
-    m->wishes[ORIGINAL] = wish_text(original, original ? strlen(original) : 0, clears);
-    m->wishes[TYPE] = wish_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears);
+    m->wishes[ORIGINAL] = wish_text(original, original ? strlen(original) : 0, clears, DUP_MARK_BAD_ORIGINAL);
+    m->wishes[TYPE] = wish_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears,
+                                bad_type(rule, record, type));
     m->wishes[COUNT] = (struct wish){
         .drops = rule->counts && rule->others && !stays,
         .wanted = rule->counts && stays, .number = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
     };
-    m->wishes[UMI] = wish_text(NULL, 0, false);
+    m->wishes[UMI] = wish_text(NULL, 0, false, DUP_MARK_BAD_UMI);
 }
 
 /* Puts the fixed fields and the name, without its UMI if that moves. */
@@ -170,7 +192,7 @@ static void put_head(struct marking *m, const struct dup_mark_rule *rule, const 
     if (rule->umi)
         umi = dup_barcode_find(rule->umi, rule->umi_group, name, &n);
     if (umi) {
-        m->wishes[UMI] = wish_text(umi, (size_t)n, false);
+        m->wishes[UMI] = wish_text(umi, (size_t)n, false, DUP_MARK_BAD_UMI);
         from = umi;
         to = umi + n;
         if (rule->umi_separator && from > name && from[-1] == rule->umi_separator)
@@ -201,7 +223,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
         const uint8_t *name = (const uint8_t *)marked + BAM_FIXED, *behind = record->data + record->name_len;
         marked->name_len = (uint8_t)(m.at - name);
         put(&m, behind, (size_t)(tags - behind));
-        enum dup_mark_fault fault = put_tags(&m, record);
+        enum dup_mark_fault fault = put_tags(&m, rule, record);
         if (fault)
             return fault;
     }

@@ -12,6 +12,7 @@ enum dup_warning { DUP_WARNING_COORDINATES, DUP_WARNING_BARCODE, DUP_WARNINGS };
 /* One of all zeros has seen nothing. */
 struct dup_warnings {
     uint64_t n[DUP_WARNINGS];
+    uint64_t examined, untagged; /* records that take part, and those of them without the barcode tag */
 };
 
 /* Counts a record, and warns if it is one of the first ten of its kind. */
@@ -21,7 +22,7 @@ void dup_warnings_take(struct dup_warnings *warnings, enum dup_warning kind, con
 void dup_warnings_count(struct dup_warnings *warnings, enum dup_warning kind, uint64_t n);
 bool dup_warnings_is_silent(const struct dup_warnings *warnings, enum dup_warning kind);
 
-/* Warns of the sums, where there were any. */
-void dup_warnings_end(const struct dup_warnings *warnings);
+/* Warns of the sums, where there were any, and of records without the barcode tag if these are most. */
+void dup_warnings_end(const struct dup_warnings *warnings, const char barcode_tag[2]);
 
 #endif

@@ -34,7 +34,9 @@ static int open_input(struct fixed *f)
         return -1;
     f->wish.rules = f->opts->rules;
     f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
-    return f->lengths ? 0 : latch_fail(f->d->latch, "out of memory");
+    f->wish.lone = parted_mates_put;
+    f->wish.lone_arg = &f->parted;
+    return f->lengths && parted_mates_open(&f->parted, sort_opts_input(o)) == 0 ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
 /* Where the command line limits nothing, more than the usual is taken. */
@@ -142,4 +144,5 @@ void fixed_finish(struct fixed *f)
     fixed_records_close(f->records);
     free(f->list.records);
     free(f->lengths);
+    parted_mates_free(&f->parted);
 }

@@ -6,6 +6,7 @@
 
 #include "base/memory_shares.h"
 #include "plan/driver.h"
+#include "plan/parted_mates.h"
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
 #include "read/sort_input.h"
@@ -19,6 +20,7 @@ struct fixed {
     struct memory_rings rings;
     struct sort_inputs in;       /* one */
     struct fix_wish wish;
+    struct parted_mates parted;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
     struct sliced_input slices;

@@ -185,16 +185,32 @@ static void read_on(struct marked_flow *f)
     }
 }
 
+/* With the words of samtools, which tests of pipelines look for. */
+static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+{
+    const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
+    const char *why = s->fault == BAM_NO_MC ? "no MC tag. Please run samtools fixmate on file first."
+                    : "MC tag wrong type. Please use the MC tag provided by samtools fixmate.";
+    return latch_fail(f->opt.latch, "error, %s %s: record %llu (%s): markdup is unable to assign pair hash key. "
+                      "Nothing was written", why, f->opt.path, (unsigned long long)(s->first + i + 1),
+                      bam_record_name((const struct bam_record *)r));
+}
+
 /* The record that is the first with a fault or out of order. */
 static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
-    return tell_of_record(f, s, i, s->fault && i == s->fallen ? bam_fault_text(s->fault)
+    bool is_fault = s->fault && i == s->fallen;
+    if (is_fault && (s->fault == BAM_NO_MC || s->fault == BAM_BAD_MC))
+        return tell_of_mate_cigar(f, s, i);
+    return tell_of_record(f, s, i, is_fault ? bam_fault_text(s->fault)
                           : "it is before the record in front of it, so the file is not in coordinate sorted order; "
                             "use samtools sort first");
 }
 
 static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
 {
+    f->opt.tell.warnings->examined += s->n_examined;
+    f->opt.tell.warnings->untagged += s->n_untagged;
     size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);

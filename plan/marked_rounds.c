@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include "base/latch.h"
 #include "base/stats.h"
@@ -97,11 +98,24 @@ void marked_rounds_begin(struct marked_rounds *r, struct marked_queue *keyed)
     task_ring_make_task(&r->sets);
 }
 
+/* The record's name, in brackets; "" if the record is on disk or on its way there. */
+static const char *name_of(struct marked_rounds *r, uint64_t number, char text[UINT8_MAX + 8])
+{
+    const struct marked_slice *s = marked_queue_is_empty(&r->waiting) ? NULL : marked_queue_find(&r->waiting, number);
+    bool is_here = s && s->where == MARKED_HERE && number >= s->first && number - s->first < s->records.n;
+    text[0] = 0;
+    if (is_here)
+        snprintf(text, UINT8_MAX + 8, " (%s)", bam_record_name(
+            (const struct bam_record *)bam_key_record(s->records.records.p, s->records.keys[number - s->first])));
+    return text;
+}
+
 static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_t number)
 {
+    char name[UINT8_MAX + 8];
     return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(r)
-         : latch_fail(r->opt.latch, "%s: record %llu: %s", r->opt.path, (unsigned long long)number + 1,
-                      dup_fault_text(fault));
+         : latch_fail(r->opt.latch, "%s: record %llu%s: %s", r->opt.path, (unsigned long long)number + 1,
+                      name_of(r, number, name), dup_fault_text(fault));
 }
 
 /* The first record that has a fault, as one thread would find it. */

@@ -50,7 +50,7 @@ void marked_slice_clear(struct marked_slice *s)
     record_slice_clear(&s->records);
     free(s->told);
     s->told = NULL;
-    s->names.n = s->n_missed = s->n_dropped = 0;
+    s->names.n = s->n_missed = s->n_examined = s->n_untagged = s->n_dropped = 0;
     s->from = (struct marked_place){.is_set = false};
 }
 
@@ -148,6 +148,8 @@ static bool read_record(struct marked_slice *s, const struct dup_rule *rule, siz
         return false;
     if (m->read.barcode_missed && s->n_missed++ < MARKED_MISSED)
         s->missed[s->n_missed - 1] = (uint32_t)i;
+    s->n_examined += m->read.kind != DUP_EXCLUDED;
+    s->n_untagged += m->read.barcode_lacks;
     bool breaks = is_break(at, ref);
     m->before = breaks || i == 0 ? INT64_MIN : at->start;
     step(at, ref, &m->read, breaks);

@@ -74,6 +74,7 @@ struct marked_slice {
     size_t max_lost;             /* words there is room for */
     struct marked_told *told;    /* of each record; NULL: nothing was told of any */
     struct byte_buffer names;    /* of originals */
+    size_t n_examined, n_untagged;   /* records that take part, and those of them without the barcode tag */
     size_t n_missed;             /* records whose barcode could not be read ... */
     uint32_t missed[MARKED_MISSED];  /* ... and the first of them */
     enum dup_mark_fault unmarked;    /* why a record cannot be written ... */

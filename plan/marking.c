@@ -99,7 +99,9 @@ static struct marked_rule mark_rule(const struct marking *m)
         .mark = {
             .clear = o->clear,
             .counts = o->counts,
+            .pass = o->pass,
             .others = o->others,
+            .ends_at_nul = o->common.out.format.format == cram,
             .umi = o->move_umi ? &m->barcode : NULL,
             .umi_group = o->barcode_group,
             .umi_separator = o->umi_separator,
@@ -185,14 +187,32 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
         || tally_compare(taken, gone, "markdup, output", path, m->d->latch) < 0 ? -1 : 0;
 }
 
+/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is called
+ * so, too. */
+static char *statistics_command(const char *line)
+{
+    static const char command[] = " markdup", program[] = "samtools";
+    const char *at = strstr(line, command);
+    size_t n = sizeof program - 1, size = strlen(line) + sizeof program;
+    bool is_named = !at || (at - line >= (ptrdiff_t)n && strncmp(at - n, program, n) == 0);
+    char *text = malloc(size);
+    if (text)
+        snprintf(text, size, "%s%s", is_named ? "" : program, is_named ? line : at);
+    return text;
+}
+
 /* Before the output has its name: memory may be short. */
 static int make_statistics(struct marking *m, const struct dup_counts *counts)
 {
     const struct markdup_opts *o = m->opts;
     int (*put)(struct byte_buffer *, const char *, const struct dup_counts *, const struct name_table *) =
         o->json ? dup_counts_json : dup_counts_text;
-    const char *command = o->common.out.command_line;
-    return o->stats && put(&m->statistics, command, counts, m->rule.groups) < 0 ? out_of_memory(m) : 0;
+    if (!o->stats)
+        return 0;
+    char *command = statistics_command(o->common.out.command_line);
+    bool is_put = command && put(&m->statistics, command, counts, m->rule.groups) == 0;
+    free(command);
+    return is_put ? 0 : out_of_memory(m);
 }
 
 static int end(void *marking, struct tally *given)
@@ -235,7 +255,7 @@ static void say_all(struct marking *m)
     if (latch_tripped(m->d->latch))
         return;
     progress_end(&m->d->progress, true);
-    dup_warnings_end(&m->warnings);
+    dup_warnings_end(&m->warnings, m->opts->barcode_tag);
     if (m->opts->stats)
         write_statistics(m);
 }

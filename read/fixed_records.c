@@ -12,7 +12,7 @@
 #include "bgzf_omp.h"
 #include "read/fixed_records.h"
 
-enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
+enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BAD_TAGS, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
 
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
 struct fix_found {
@@ -97,8 +97,8 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
         if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.wish->rules.base_mods)) {
-            if (dropped-- == 0)
-                return FIX_CHANGED;
+            if (dropped-- == 0)                  /* new tags make bytes behind the others one that hides CG */
+                return verdict.fault == BAM_BAD_CG ? FIX_BAD_TAGS : FIX_CHANGED;
             continue;
         }
         if (bam_record_is_beyond(made, r->opt.lengths))
@@ -148,7 +148,8 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     if (r->opt.wish->lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
     if (fixmate_template(&f->fixmate, &r->opt.wish->rules, p, n, &to->records, &dropped) < 0)
-        return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH : FIX_NO_MEMORY;
+        return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH
+             : errno == EBADMSG ? FIX_BAD_TAGS : FIX_NO_MEMORY;
     c->dropped += dropped;
     return list_made(r, to, start, p, n, dropped);
 }
@@ -365,6 +366,8 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
         [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
                           "cannot be read. Nothing was written; mend that, or leave -M out",
+        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; mend the "
+                         "record, or leave it out of the input",
         [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
         [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "

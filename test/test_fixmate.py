@@ -138,6 +138,72 @@ def test_read_without_a_base_on_its_reference_is_unmapped(tmp_path):
         same_lines(as_sam(fixed(path, *args)), as_sam(oracle(path, *args)), words)
 
 
+def overhanging(seed, n=1500):
+    """Reads near the end of c3, with operations of any kind and length, some of length 0."""
+    r, lines = random.Random(seed), []
+    for i in range(n):
+        cigar = [(r.choice([0, 1, 2, 3, 5, 8]), r.choice("MIDNSHP=XMMH")) for _ in range(r.randrange(1, 7))]
+        n_bases = sum(n for n, op in cigar if op in "MIS=X")
+        seq = "A" * n_bases if n_bases and r.random() < 0.7 else "*"
+        lines.append("q%d\t%d\t%s\t%d\t60\t%s\t*\t0\t0\t%s\t*\tNM:i:1\tXX:Z:k\n" % (
+            i, r.choice([0, 16, 65, 4]), r.choice(["c3"] * 8 + ["*"]), r.choice([52, 55, 57, 59, 60, 61, 62, 1]),
+            "".join("%d%s" % op for op in cigar), seq))
+    return fixmategen.HEADER + "".join(lines)
+
+
+def fits(line):
+    """Whether CIGAR and SEQ of the line of SAM have as many bases."""
+    flag, cigar, seq = (line.split("\t")[i] for i in (1, 5, 9))
+    bases = sum(int(n) for n, op in re.findall("([0-9]+)([MIS=X])", cigar))
+    return int(flag) & 4 or seq == "*" or bases == len(seq)
+
+
+@pytest.mark.parametrize("words", ["all", "on", "cigar", "cigar,cigdup", "cigar,unmap", "pos,cigar", "all,cigarx"])
+def test_overhang_is_clipped_otherwise(tmp_path, words):
+    """samtools counts deletions beyond the end as clipped bases, so its CIGAR may not fit to SEQ, and nobody can read its
+    BAM. Ours fits."""
+    path = tmp_path / "overhang.sam"
+    path.write_text(overhanging(words))
+    mine, theirs = (as_sam(data).splitlines() for data in (fixed(path, "-O", "sam", "-z", words),
+                                                           oracle(path, "-O", "sam", "-z", words)))
+    assert len(mine) == len(theirs)
+    n_headers, n_same = fixmategen.HEADER.count("\n"), 0
+    for x, y in list(zip(mine, theirs))[n_headers:]:
+        assert x == y if fits(y) else fits(x), (x, y)
+        n_same += fits(y)
+    assert n_same > 1000
+
+
+@pytest.mark.parametrize("cigar,options,wanted", [
+    ("8M2H2H", [], "4M4S4H"), ("8M2H2H", ["-z", "cigar"], "4M4S2H2H"), ("8M2H0H", [], "4M4S2H"),
+    ("0M8M", ["-z", "cigar"], "0M4M4S"), ("0M8M", [], "4M4S"),
+])
+def test_hard_clips_behind_the_end_are_lost(tmp_path, cigar, options, wanted):
+    path = tmp_path / "overhang.sam"
+    path.write_text(fixmategen.HEADER + "q\t0\tc3\t57\t60\t%s\t*\t0\t0\tAAAAAAAA\tIIIIIIII\n" % cigar)
+    lines = as_sam(fixed(path, "-O", "sam", *options))
+    same_lines(lines, as_sam(oracle(path, "-O", "sam", *options)), cigar)
+    assert lines.splitlines()[-1].split("\t")[5] == wanted
+
+
+@pytest.mark.parametrize("words", ["on", "cigar", "mqual,cigar", "cigar,unmap", "cigar,cigdup", "all", "off"])
+@pytest.mark.parametrize("tid,pos", [(-1, 5), (-1, -1), (-1, 0), (0, -1)])
+def test_mapped_read_without_place_is_left(tmp_path, words, tid, pos):
+    """Such reads come from BAM: those of SAM are unmapped when they are read. Their mates follow."""
+    def pairs(mate):
+        return [bamgen.record(name, flag, *place, cigar=cigar, seq=seq, tags=b"NMC\1XXC\2")
+                for name, cigar, seq in (("a", [(8, "M")], "A" * 8), ("b", [], ""), ("c", [(3, "I"), (5, "S")], "A" * 8),
+                                         ("d", [(1, "I"), (8, "M")], "A" * 9), ("e", [(9, "M"), (1, "H")], ""))
+                for flag, place in ((65, (tid, pos)), (129, mate))]
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), pairs((0, 9)) + pairs((tid, pos))))
+    mine, theirs = (as_sam(data).splitlines() for data in (fixed(path, "-m", "-O", "sam", "-z", words),
+                                                           oracle(path, "-m", "-O", "sam", "-z", words)))
+    assert len(mine) == len(theirs) > 20
+    for x, y in zip(mine, theirs):
+        assert x == y or (x[0] != "@" and not fits(y) and fits(x)), (x, y)
+
+
 def test_ct_has_a_sign_for_no_cigar(tmp_path):
     """A mapped read without one: SAM has none, for it becomes unmapped there."""
     path = tmp_path / "in.bam"

@@ -178,7 +178,7 @@ def test_real_input_comes_out_otherwise_when_spilled(path, order):
 
 
 @pytest.mark.parametrize("name", ["ties", "one_key", "header_only", "one_record", "no_refs", "all_unmapped", "cg_long",
-                                  "cg_short", "broken_tags", "block_edges", "far_positions", "many_refs"])
+                                  "cg_short", "stray_bytes", "block_edges", "far_positions", "many_refs"])
 @pytest.mark.parametrize("order", [[], ["-n"], ["-M"]], ids=lambda v: "".join(v) or "coordinate")
 def test_any_content_comes_out_otherwise_with_small_arenas(made, name, order):
     expected = sorted_bytes([*FAST, *order, made(name)])

@@ -229,14 +229,14 @@ static void ten_warnings_of_a_kind_and_their_sum(void **state)
     struct dup_warnings w = {.n = {0}};
     char name[16];
     int file, old = unit_redirect(stderr, &file);
-    dup_warnings_end(&w);
+    dup_warnings_end(&w, "BX");
     for (unsigned i = 0; i < 12; i++) {
         snprintf(name, sizeof name, "read%u", i);
         dup_warnings_take(&w, DUP_WARNING_BARCODE, name);
     }
     dup_warnings_count(&w, DUP_WARNING_BARCODE, 30);
     dup_warnings_take(&w, DUP_WARNING_COORDINATES, "one");
-    dup_warnings_end(&w);
+    dup_warnings_end(&w, "BX");
     unit_restore(stderr, old, file, text);
     assert_int_equal(lines_with(text, ": read"), 10);
     assert_int_equal(lines_with(text, "only counted"), 1);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_checksum.h"
+#include "bam/tag_check.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -143,6 +144,19 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
     return sum;
 }
 
+/* Of the records that end in this block: what is written must be such that others can read it. */
+static void check_tags(struct output_blocks *o, const struct output_block *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        size_t size;
+        const uint8_t *record = ending_record(block, i, &size);
+        const struct bam_record *r = (const struct bam_record *)record;
+        if (record && bam_record_fits(r, size) && !tag_check_bam(bam_record_aux(r), record + size))
+            latch_fail(o->opt.latch, "%s: record %s has a tag that is broken, so nobody could read the file. "
+                       RECORD_OUT_REMEDY, o->opt.path, bam_record_name(r));
+    }
+}
+
 static void list_entry(struct output_blocks *o, struct output_block *block, const uint8_t *record, size_t size,
                        uint32_t after)
 {
@@ -182,6 +196,7 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     struct output_block *block = &o->slots[slot];
     enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
     block->size = gather(block, o->how.finish, data);
+    check_tags(o, block);
     if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)

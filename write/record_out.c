@@ -5,6 +5,7 @@
 #include "bam/bam1_bytes.h"
 #include "bam/ref_sums.h"
 #include "bam/record_checksum.h"
+#include "bam/tag_check.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "write/record_out.h"
@@ -38,16 +39,18 @@ static const uint8_t *finished(struct record_out *out, record_finish_fn *finish,
     return out->copy.p;
 }
 
-/* Whether htslib can write the tags. For SAM it ignores the last three bytes; for CRAM a tag of NULs is the end. When
- * threads of htslib 1.16 meet a tag that they cannot write, they may crash (CRAM). */
-static bool can_write_tags(const bam1_t *b, bool is_cram)
+/* Whether it can be read again. When threads of htslib 1.16 meet a tag that they cannot write, they may crash (CRAM). */
+static int check_readable(const struct record_out_options *how, const bam1_t *b)
 {
-    const uint8_t *p = bam_get_aux(b), *end = b->data + b->l_data;
-    while (p && end - p > 3 && (*p || !is_cram)) {
-        bool no_type = is_cram && p[2] == 'd', no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
-        p = no_type || no_array ? NULL : bam_record_aux_next(p, end);
-    }
-    return p && (!is_cram || p == end || !*p);
+    const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
+    bool is_cram = how->format == cram, is_sam = how->format == sam;
+    if (is_sam && !tag_check_sam_name(bam_get_qname(b)))
+        return latch_fail(how->latch, "%s: the name of record %s has a tab or an end of line, which SAM lacks. "
+                          RECORD_OUT_REMEDY, how->path, bam_get_qname(b));
+    if ((is_cram && !tag_check_cram(tags, end)) || (is_sam && !tag_check_sam(tags, end)))
+        return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks. "
+                          RECORD_OUT_REMEDY, how->path, bam_get_qname(b), is_cram ? "CRAM" : "SAM");
+    return 0;
 }
 
 /* Whether the record is in no read group, or in one of the header. */
@@ -71,7 +74,6 @@ static const char *lacks(const struct record_out_options *how, const bam1_t *b)
 int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
                     uint64_t *checksum)
 {
-    bool is_cram = how->format == cram, is_sam = how->format == sam;
     if (!(record = finished(out, how->finish, record, size)))
         return latch_fail(how->latch, "out of memory for a record of %zu bytes", size);
     *checksum += record_checksum(record, size);
@@ -82,9 +84,8 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
         return latch_fail(how->latch, "out of memory for --checksum");
     if (bam1_from_record(&out->b, (const struct bam_record *)record) < 0)
         return latch_fail(how->latch, "out of memory");
-    if ((is_cram || is_sam) && !can_write_tags(&out->b, is_cram))
-        return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks", how->path,
-                          bam_get_qname(&out->b), is_cram ? "CRAM" : "SAM");
+    if (check_readable(how, &out->b) < 0)
+        return -1;
     if (how->groups && !has_known_group(&out->b, how->groups))
         return latch_fail(how->latch, "%s: record %s is in a read group that the header lacks, and htslib %s would "
                           "drop its RG tag. Add the @RG line, use a later htslib, or -O bam", how->path,

@@ -183,8 +183,19 @@ static int put_hts(struct record_sink *k, const struct record_list *list)
     return hts_writer_put(k->hts, list->records, list->n);
 }
 
+/* A reader of SAM takes lines that begin with @ for the header's until the first other one. */
+static bool begins_like_header(const struct record_sink *k, const struct record_list *list)
+{
+    return k->n == 0 && list->n > 0 && k->form != SINK_BAM && record_sink_how(k)->format == sam
+        && *bam_record_name((const struct bam_record *)list->records[0].data) == '@';
+}
+
 int record_sink_put(struct record_sink *k, const struct record_list *list)
 {
+    if (begins_like_header(k, list))
+        return latch_fail(k->latch, "%s: the name of the first record, %s, begins with @, so the file could not be read as "
+                          "SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
+                          bam_record_name((const struct bam_record *)list->records[0].data));
     enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);
     int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
     k->n += list->n;
