@@ -12,8 +12,9 @@
 # on standard error tell how many duplicates each has marked.
 set -eu
 
-# steps: the three commands in a pipe
+# steps: the three commands in a pipe. Ours gets so many threads in all, whatever -@ says: samtools' counts them beside one.
 steps() {
+    export SAMTOOLS_OMP_THREADS="$threads"
     "$path" fixmate -@ "$threads" -m -u "$in" - | "$path" sort -@ "$threads" -u -T "$out.tmp" - |
         "$path" markdup -@ "$threads" -T "$out.tmp" ${level:+-O "bam,level=$level"} - "$out"
 }

@@ -95,6 +95,7 @@ def main(what, ours, samtools, folder, rounds, threads, levels, *inputs):
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for level in levels.split():
         for n in threads.split():
+            os.environ["SAMTOOLS_OMP_THREADS"] = n    # in all, whatever -@ says to ours; samtools does not know it
             for row in rows(what, programs, folder, int(rounds), n, level, inputs):
                 print(row, flush=True)
 

@@ -230,6 +230,7 @@ def main():
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
+    os.environ["SAMTOOLS_OMP_THREADS"] = str(options.threads)     # in all, whatever -@ says to ours
     source = options.dir / ("readme-%s.bam" % options.size)
     programs = find_programs()
     names = {program: version_of(program, path) for program, path in programs.items()}

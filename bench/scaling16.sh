@@ -88,6 +88,7 @@ chain() {
 # shellcheck disable=SC2086
 runs() {
     n=$1 out=$work/out.bam
+    export SAMTOOLS_OMP_THREADS="$n"             # in all, whatever -@ says to ours
     sort="sort -@ $n -m $((4096 / n))M -T $work/tmp -o $out"
     run 'sort' "$n" $sort "$work/in.bam"
     run 'sort -l 1' "$n" $sort -l 1 "$work/in.bam"

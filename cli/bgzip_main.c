@@ -13,6 +13,7 @@
 #include "bgzip/bgzip_opts.h"
 #include "bgzip/bgzip_say.h"
 #include "cli/bgzip_main.h"
+#include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 
 enum { OPT_BINARY = 256, OPT_VERSION };
@@ -68,7 +69,7 @@ static void print_usage(FILE *to)
           "  -r, --reindex              make the index of a compressed file\n"
           "  -s, --size INT             decompress so many bytes to standard output, from -b on\n"
           "  -t, --test                 test compressed files\n"
-          "  -@, --threads INT          threads in all [OMP_NUM_THREADS if set, else 1]\n"
+          "  -@, --threads INT|auto     threads in all; auto: all CPUs of the job [OMP_NUM_THREADS if set, else 1]\n"
           "      --version              versions\n", to);
 }
 
@@ -108,10 +109,10 @@ static int parse_value(struct bgzip_opts *o, int c)
         o->level = (int)n;
         return 0;
     default:
-        if (parse_number("-@ (--threads)", optarg, 0, RUNTIME_ENV_THREADS_MAX, &n) < 0)
+        if (strcmp(optarg, "auto") != 0
+            && parse_number("-@ (--threads)", optarg, 0, RUNTIME_ENV_THREADS_MAX, &n) < 0)
             return -1;
-        o->n_threads = n > 0 ? (int)n : 1;
-        return 0;
+        return thread_count_parse(optarg, 0, &o->n_threads);
     }
 }
 
@@ -217,7 +218,10 @@ static enum bgzip_args_result parse(struct bgzip_opts *o, int argc, char **argv)
     }
     o->files = argv + optind;
     o->n_files = (size_t)(argc - optind);
-    if (settle(o) < 0)
+    const char *wrong = thread_count_settle(&o->n_threads);
+    if (wrong)
+        bgzip_say(THREAD_COUNT_WRONG, wrong);
+    if (wrong || settle(o) < 0)
         return BGZIP_ARGS_MISTAKE;
     if (!is_for_nobody(o))
         return BGZIP_ARGS_RUN;

@@ -41,7 +41,7 @@ const char collate_args_usage[] =
     HELP_AS_LEVEL_0
     "      --output-fmt FMT[,OPT[=VAL]...]\n"
     "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
-    HELP_OUTPUT_OPTION HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_THREADS HELP_VERBOSITY HELP_HELP
+    HELP_OUTPUT_OPTION HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_MORE_THREADS HELP_VERBOSITY HELP_HELP
     "\n"
     "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
     "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
@@ -130,6 +130,7 @@ static const struct engine_command collate = {
     .beyond = beyond,
     .take = take_collate_option,
     .usage = collate_args_usage,
+    .more_threads = 1,
     .level = LEVEL,
     .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
 };

@@ -16,6 +16,7 @@
 #include "cli/memory_size.h"
 #include "cli/option_words.h"
 #include "cli/sort_settings.h"
+#include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
 
@@ -143,6 +144,22 @@ enum engine_option engine_args_no_index(const struct engine_args *args)
     return args->is_step ? ENGINE_OPTION_COMMON : ENGINE_OPTION_TAKEN;
 }
 
+static int parse_threads(struct engine_args *args, const char *text)
+{
+    enum thread_count_result result = thread_count_parse(text, args->command->more_threads, &args->o->n_threads);
+    if (result == THREAD_COUNT_TOO_MANY)
+        message_warning("-@ %s: there are at most %d threads", text, RUNTIME_ENV_THREADS_MAX);
+    return result < 0 ? message_mistake("-@ (--threads) needs a number, or auto, not '%s'", text) : 0;
+}
+
+/* Of those of the command line, or of OMP_NUM_THREADS. */
+static int settle_threads(struct engine_args *args)
+{
+    const char *wrong = thread_count_settle(&args->o->n_threads);
+    args->o->report.more_threads = args->command->more_threads;
+    return wrong ? message_mistake(THREAD_COUNT_WRONG, wrong) : 0;
+}
+
 static int take_common(struct engine_args *args, int c)
 {
     struct sort_opts *o = args->o;
@@ -155,7 +172,7 @@ static int take_common(struct engine_args *args, int c)
         return 0;
     case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
     case 'm': return memory_size_per_thread(optarg, &args->per_thread);
-    case '@': return engine_args_count("-@ (--threads)", optarg, 1, RUNTIME_ENV_THREADS_MAX, &o->n_threads);
+    case '@': return parse_threads(args, optarg);
     case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
     case OPT_SIZE_HINT:
         return memory_size_parse(optarg, &o->size_hint) < 0
@@ -275,7 +292,9 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     }
     if (args->is_step && optind < argc)
         return message_mistake("a step of sormadup takes options only, no files");
-    return hand_on ? ENGINE_ARGS_HAND_ON : ENGINE_ARGS_RUN;
+    if (hand_on)
+        return ENGINE_ARGS_HAND_ON;
+    return !args->is_step && settle_threads(args) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
 }
 
 /* Text is compressed if the name says so, whatever the format. */

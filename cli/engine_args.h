@@ -77,7 +77,10 @@ enum {
 #define HELP_WRITE_INDEX \
     "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
 #define HELP_NO_PG "      --no-PG             add no @PG line to the header\n"
-#define HELP_THREADS "  -@, --threads INT       threads in all [OMP_NUM_THREADS if set, else 1]\n"
+#define HELP_THREADS "  -@, --threads INT|auto  threads in all; auto: all CPUs of the job [OMP_NUM_THREADS if set, else 1]\n"
+#define HELP_MORE_THREADS \
+    "  -@, --threads INT|auto  threads beside the first one, as in samtools; auto: all CPUs of the job\n" \
+    "                          [OMP_NUM_THREADS in all if set, else 0]\n"
 #define HELP_MEMORY "  -m SIZE                 memory per thread; suffixes K M G T, decimals allowed [768M]\n"
 #define HELP_TOTAL_MEMORY \
     "      --total-memory SIZE|N%\n" \
@@ -99,6 +102,7 @@ struct engine_command {
                                                                      * if it is COMMON */
     const char *usage;           /* what its help prints */
     int level;                   /* of compression */
+    int more_threads;            /* than -@ says: 1 where samtools counts those beside the first one, else 0 */
     struct sort_order order;
 };
 

@@ -29,7 +29,7 @@ const char fixmate_args_usage[] =
     "  -z, --sanitize LIST     what else is mended: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
     "                          cigarx, aux [all: all of these but cigarx]\n"
     "  -u                      no compression\n"
-    HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_THREADS HELP_VERBOSITY
+    HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_MORE_THREADS HELP_VERBOSITY
     HELP_LONG_HELP
     "\n"
     "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
@@ -62,6 +62,7 @@ static const struct engine_command fixmate = {
     .beyond = beyond,
     .take = take_fixmate_option,
     .usage = fixmate_args_usage,
+    .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
 };
 

@@ -73,7 +73,7 @@ const char markdup_args_usage[] =
     "  -u                      no compression\n"
     HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_WRITE_INDEX HELP_NO_PG
     "Resources\n"
-    HELP_THREADS
+    HELP_MORE_THREADS
     "  -T PREFIX               place for temporary files [beside the output]\n"
     HELP_VERBOSITY HELP_LONG_HELP
     "\n"
@@ -160,6 +160,7 @@ static const struct engine_command markdup = {
     .beyond = beyond,
     .take = take_markdup_option,
     .usage = markdup_args_usage,
+    .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
 };
 

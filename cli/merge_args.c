@@ -67,7 +67,7 @@ const char merge_args_usage[] =
     "      --copy-blocks       compressed blocks of BAM whose records stay as they are go out as they came in\n"
     HELP_WRITE_INDEX
     "Resources\n"
-    HELP_THREADS HELP_VERBOSITY HELP_LONG_HELP
+    HELP_MORE_THREADS HELP_VERBOSITY HELP_LONG_HELP
     "\n"
     "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
     "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
@@ -219,6 +219,7 @@ static const struct engine_command merge = {
     .beyond = beyond,
     .take = take_merge_option,
     .usage = merge_args_usage,
+    .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
 };
 

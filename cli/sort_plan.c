@@ -230,7 +230,7 @@ static void put_spill(const struct plan *p)
         put_temporary(p);
 }
 
-static void put_time(const struct forecast *f)
+static void put_time(const struct forecast *f, int more_threads)
 {
     static const double BUSY = 1.3;
     if (f->cpu_s <= 0)
@@ -246,7 +246,7 @@ static void put_time(const struct forecast *f)
                : "the input is in this order, and its blocks are copied",
                f->copied_wall_s, f->copied_cpu_s);
     if (f->threads_that_pay != f->n_threads)
-        printf("time with -@ %d: about %.1f s\n", f->threads_that_pay, f->wall_that_pay_s);
+        printf("time with -@ %d: about %.1f s\n", f->threads_that_pay - more_threads, f->wall_that_pay_s);
 }
 
 static void put_text(const struct plan *p)
@@ -268,7 +268,7 @@ static void put_text(const struct plan *p)
         printf("copied blocks: %s%s\n", f->copies_none ? "none: " : "", f->copies_none ? f->copies_none
                : f->of == FORECAST_MERGE ? "where the records of one input follow each other"
                : "if the input is in this order");
-    put_time(f);
+    put_time(f, p->opts->report.more_threads);
     if (f->output > 0)
         printf("output: about %.1f MB\n", mb(f->output));
     if (f->output > 0 && *p->output.dir)

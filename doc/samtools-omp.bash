@@ -8,7 +8,8 @@ _samtools_omp()
     if [ "${COMP_WORDS[0]##*/}" = bgzip-omp ] || { [ "$COMP_CWORD" -gt 1 ] && [ "${COMP_WORDS[1]}" = bgzip ]; }; then
         case $prev in
             -l|--compress-level) words='-1 0 1 2 3 4 5 6 7 8 9' ;;
-            -b|-s|-@|--offset|--size|--threads) return ;;
+            -@|--threads) words=auto ;;
+            -b|-s|--offset|--size) return ;;
             *) [[ $cur == -* ]] && words='-b -c -d -f -g -h -i -I -k -l -o -r -s -t -@ --offset --binary --stdout --decompress
                 --force --rebgzip --help --index --index-name --keep --compress-level --output --reindex --size --test --threads --version' ;;
         esac
@@ -19,7 +20,8 @@ _samtools_omp()
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
-            -@|--threads|-K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            -K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
                 --template-coordinate --picard --check --copy-blocks --checksum= --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
@@ -30,7 +32,8 @@ _samtools_omp()
             --output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             --total-memory) words='1G 2G 4G' ;;
-            -@|-n|-r|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            -n|-r|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -T -n -l -u -f -r -@ -h --threads --output-fmt --output-fmt-option --input-fmt-option
                 --reference --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
@@ -39,7 +42,8 @@ _samtools_omp()
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             --total-memory) words='1G 2G 4G' ;;
-            -@|-s|-t|-R|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            -s|-t|-R|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
                 --copy-blocks --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
                 --plan --plan=json --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
@@ -49,7 +53,8 @@ _samtools_omp()
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -z|--sanitize) words='all none on pos mqual unmap cigar cigdup cigarx aux' ;;
             --total-memory) words='1G 2G 4G' ;;
-            -@|--threads|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            --verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -p -c -m -M -z -u -O -@ --sanitize --threads
                 --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
@@ -61,7 +66,8 @@ _samtools_omp()
             -d) words='100 2500' ;;
             --coords-order) words='txy tyx xyt yxt xty ytx xy yx' ;;
             --total-memory) words='1G 2G 4G' ;;
-            -@|-l|--threads|--read-coords|--barcode-tag|--barcode-rgx|--umi-separator|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            -l|--read-coords|--barcode-tag|--barcode-rgx|--umi-separator|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -l -S -s -f -T -d -t -c -m -u -O -@ --mode --include-fails --no-multi-dup --read-coords --coords-order
                 --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
@@ -72,7 +78,8 @@ _samtools_omp()
             -O|--output-fmt) words='bam cram sam sam.gz fastq fasta' ;;
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
-            -@|--threads|--fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -@|--threads) words=auto ;;
+            --fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --add-input --collate --fixmate-args --markdup-args --tmpdir-env
                 --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
                 --plan --plan=json --total-memory --size-hint --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;

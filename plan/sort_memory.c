@@ -87,9 +87,9 @@ static int too_little(const struct memory_rings *rings, const struct sort_opts *
     struct memory_job next = rings->job;
     next.program += MIB;
     unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;
-    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with -@ %d and these inputs, %lluM "
-                      "is enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads,
-                      enough / MIB);
+    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with %d thread%s and these inputs, "
+                      "%lluM is enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads,
+                      opts->n_threads > 1 ? "s" : "", enough / MIB);
 }
 
 static struct memory_use use_of(const struct memory_rings *rings, const struct sort_opts *opts,

@@ -52,6 +52,7 @@ struct report_facts {
     const char *no_joules;       /* why */
     uint64_t major_faults;       /* pages that had to be read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
+    int more_threads;            /* than -@ says, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
     struct memory_nodes nodes;   /* of the records and keys that were in memory at the end */

@@ -107,6 +107,12 @@ static void advise_on_memory(struct report *r)
 
 /* ---- threads ---- */
 
+/* The value of -@ for so many threads. */
+static int named(const struct report *r, int n_threads)
+{
+    return n_threads - r->facts.more_threads;
+}
+
 /* Names the two serial stages that take most. */
 static void name_serial(const struct report *r, char *text, size_t size)
 {
@@ -133,9 +139,10 @@ static void advise_on_threads(struct report *r)
             what, needed);
     }
     if (needed <= r->n_threads * 3 / 4 && r->idle_threads > 1)
-        say(r, "%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, needed);
+        say(r, "%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, named(r, needed));
     else if (needed <= r->n_threads * 3 / 4)
-        say(r, "On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads, needed);
+        say(r, "On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads,
+            named(r, needed));
 }
 
 /* CPUs that stand idle. One thread for each core comes first. */
@@ -148,13 +155,13 @@ static void advise_on_cores(struct report *r)
         return;
     if (cores == f->cpus)
         say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * busy,
-            f->cpus, f->cpus);
+            f->cpus, named(r, f->cpus));
     else if (r->n_threads < cores)
         say(r, "All threads were busy, %.0f %% of the time, and there are %d cores (%d CPUs): -@ %d is faster.",
-            100 * busy, cores, f->cpus, cores);
+            100 * busy, cores, f->cpus, named(r, cores));
     else
         say(r, "All threads were busy, %.0f %% of the time. Each core runs more than one thread: -@ %d may give some "
-            "20 to 30 %% more.", 100 * busy, f->cpus);
+            "20 to 30 %% more.", 100 * busy, named(r, f->cpus));
 }
 
 /* Threads that the system may move. On several nodes that takes them away from their memory. If there are no more of
@@ -209,7 +216,8 @@ void report_advise(struct report *r)
         return;
     }
     if (!have_cpus(r))
-        say(r, "%d threads share %d CPU%s: use -@ %d.", r->n_threads, f->cpus, f->cpus > 1 ? "s" : "", f->cpus);
+        say(r, "%d threads share %d CPU%s: use -@ %d.", r->n_threads, f->cpus, f->cpus > 1 ? "s" : "",
+            named(r, f->cpus));
     if (cpus_taken(r))
         say(r, "Work that took %.1f s by the clock got %.1f s of CPU time: other programs use the CPUs too.", all,
             f->user + f->system);

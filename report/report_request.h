@@ -21,6 +21,7 @@ struct report_request {
     const char *temp_prefix;     /* the first of the places for temporary files; NULL: there are none */
     const char *command_line;
     uint64_t memory;             /* bytes */
+    int more_threads;            /* than -@ says */
 };
 
 #endif

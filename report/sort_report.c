@@ -126,7 +126,7 @@ static struct report_facts gather_facts(struct sort_report *s, const struct stat
         .cycles = cpu_counters_get(&s->counters, CPU_CYCLES),
         .instructions = cpu_counters_get(&s->counters, CPU_INSTRUCTIONS), .no_cycles = cpu_counters_why(&s->counters),
         .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults,
-        .memory = o->memory, .machine_memory = machine_memory(),
+        .memory = o->memory, .more_threads = o->more_threads, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
         .merged = s->merged, .copied = s->copied,
     };

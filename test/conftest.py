@@ -36,6 +36,7 @@ SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
                  if not p.parent.name.startswith(("test", "bench", "build")))
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
+MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which counts those beside the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 # Of which the quick check tries one set of parameters each: many settings, kills, faults, ranks over MPI.
 LONG_TESTS = re.compile(r"test_(affinity|direct|faults|guards|limits|mpi\w*|pipelines|spill|stress)\.py")

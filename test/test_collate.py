@@ -14,7 +14,7 @@ import struct
 import pytest
 
 import bamgen
-from conftest import (PRECIOUS, REAL_DIR, REPO, THREADS, bam_files, clean_env, oracle_process, read_bam, run,
+from conftest import (PRECIOUS, REAL_DIR, REPO, MORE_THREADS, bam_files, clean_env, oracle_process, read_bam, run,
                       same_header, script)
 
 SPILLED = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -107,7 +107,7 @@ def test_other_numbers_of_bins_give_another_order(made, tmp_path, bins, spilled)
 
 def test_threads_or_memory_change_the_bytes(made):
     path = made("many names", content=lambda: many_names(6000, 1))
-    all_bytes = {collated(path, "--no-PG", "-@", n, env=env) for n in THREADS for env in (None, SPILLED)}
+    all_bytes = {collated(path, "--no-PG", "-@", n, env=env) for n in MORE_THREADS for env in (None, SPILLED)}
     assert len(all_bytes) == 1
 
 

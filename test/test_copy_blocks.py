@@ -17,7 +17,7 @@ from test_merge import LEAST, merged, ours
 
 REFS = [("c1", 1 << 22), ("c2", 1 << 22)]
 LEAST_BLOCK, BEFORE, FILL = 32768, 3, 0xFF00
-SETTINGS = [["-@", n, *memory] for n, memory in ((1, []), (2, LEAST), (3, ["--total-memory", "300M"]), (8, []))]
+SETTINGS = [["-@", n, *memory] for n, memory in ((0, []), (1, LEAST), (2, ["--total-memory", "300M"]), (7, []))]
 FEW = SETTINGS[1:3]
 
 

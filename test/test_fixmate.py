@@ -11,7 +11,7 @@ import pytest
 
 import bamgen
 import fixmategen
-from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, THREADS, bam_files, oracle_call, read_bam, run,
+from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, MORE_THREADS, bam_files, oracle_call, read_bam, run,
                       same_header, same_lines, sees_fault)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
@@ -65,7 +65,7 @@ def test_base_modifications_are_cut_otherwise(tmp_path, part):
         r, path = random.Random(seed), tmp_path / "mods.sam"
         path.write_text(fixmategen.mods_sam(400, seed))
         args = ["-M", *fixmategen.options(r)]
-        mine = fixed(path, "-O", "sam", "-@", r.choice(THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
+        mine = fixed(path, "-O", "sam", "-@", r.choice(MORE_THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
         same_lines(as_sam(mine), as_sam(oracle(path, "-O", "sam", *args)), "seed %d, %s" % (seed, args))
 
 
@@ -108,7 +108,7 @@ def test_records_are_others(templates, part):
     for seed in range(part, part + 6 * MANY, 6):
         r = random.Random(seed)
         path, args = templates(400, seed), fixmategen.options(r)
-        mine = fixed(path, "-O", "sam", "-@", r.choice(THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
+        mine = fixed(path, "-O", "sam", "-@", r.choice(MORE_THREADS), "--total-memory", r.choice(["64M", "200M"]), *args)
         same_lines(as_sam(mine), as_sam(oracle(path, "-O", "sam", *args)), "seed %d, %s" % (seed, args))
 
 
@@ -240,7 +240,7 @@ def test_threads_memory_or_pipes_change_the_bytes(templates):
     path = templates(4000, 3)
     bam = path.with_suffix(".bam")
     bam.write_bytes(fixed(path, "-z", "off"))
-    seen = {fixed(bam, "-m", "-@", n, "--total-memory", memory) for n in THREADS for memory in ("64M", "300M")}
+    seen = {fixed(bam, "-m", "-@", n, "--total-memory", memory) for n in MORE_THREADS for memory in ("64M", "300M")}
     seen.add(fixed("-", "-m", stdin=bam.read_bytes()))
     assert len(seen) == 1
 

@@ -11,7 +11,7 @@ import pysam
 import pytest
 
 import markdupgen
-from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, THREADS, oracle_call, oracle_process, read_bam, run, same_header,
+from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, MORE_THREADS, oracle_call, oracle_process, read_bam, run, same_header,
                       same_lines, sees_fault)
 
 # So little that what waits goes to temporary files.
@@ -88,7 +88,7 @@ def piles(tmp_path):
 def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
     r = random.Random(options)
     path = piles(options, umi="umi" in options or options == "barcode_form")
-    found = as_samtools(OPTIONS[options], path, tmp_path, "-@", str(r.choice(THREADS)))
+    found = as_samtools(OPTIONS[options], path, tmp_path, "-@", str(r.choice(MORE_THREADS)))
     lost = sum(int(line.split(b"\t")[1]) >> 10 & 1 for line in found.splitlines() if not line.startswith(b"@"))
     assert (lost == 0) == ("-r" in OPTIONS[options])
 
@@ -118,7 +118,7 @@ def any_options(r):
 def test_options_together_mark_others(part, piles, tmp_path):
     for seed in range(part, part + 4 * int(os.environ.get("MARKDUP_INPUTS", 2)), 4):
         r = random.Random("any %d" % seed)
-        as_samtools(any_options(r), piles("any %d" % seed), tmp_path, "-@", str(r.choice(THREADS)))
+        as_samtools(any_options(r), piles("any %d" % seed), tmp_path, "-@", str(r.choice(MORE_THREADS)))
 
 
 REAL = [p for p in [*DATA_BAMS, *REAL_BAMS] if re.search(r"small|chr22\.s|rna|group-umi", str(p))]
@@ -150,7 +150,7 @@ def test_threads_memory_or_pipes_change_the_bytes(options, piles, tmp_path):
     args, path = ["--no-PG", *OPTIONS[options]], piles("threads", n=600)
     bam = tmp_path / "in.bam"
     assert oracle_call("view", ["--no-PG", "-b", "-o", bam, path])[0] == 0
-    runs = [ours([*args, "-@", n, bam, "-"]) for n in THREADS]
+    runs = [ours([*args, "-@", n, bam, "-"]) for n in MORE_THREADS]
     runs.append(ours([*args, "-@", 3, "-", "-"], stdin=bam.read_bytes()))
     runs.append(ours([*args, "-@", 2, "--total-memory", "100M", path, "-"]))
     assert {p.returncode for p in runs} == {0}, runs[-1].stderr

@@ -13,14 +13,14 @@ import pytest
 import bamgen
 import mergegen
 import ordergen
-from conftest import REAL_BAMS, THREADS, in_turn, oracle_call, read_bam, run, same_lines, same_records, sees_fault
+from conftest import REAL_BAMS, MORE_THREADS, in_turn, oracle_call, read_bam, run, same_lines, same_records, sees_fault
 
 ALONE = {"SAMTOOLS_UPSTREAM": "/nonexistent/samtools"}
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
 ORDERS = mergegen.ORDERS
 LEAST = ["--total-memory", "least"]                # what the program says that it needs
 # Threads and environment or memory with which every merge has the same bytes.
-SETTINGS = [(["-@", n, *memory], env) for n in THREADS for memory, env in (([], {}), ([], SMALL), (LEAST, {}))]
+SETTINGS = [(["-@", n, *memory], env) for n in MORE_THREADS for memory, env in (([], {}), ([], SMALL), (LEAST, {}))]
 
 
 def ours(args, env=None, **kw):

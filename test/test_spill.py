@@ -992,7 +992,7 @@ def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, 
     if not total:
         p = run_sort(["--total-memory", "24M", "-o", tmp_path / "o", *args])
         assert p.returncode == 1 and not (tmp_path / "o").exists()
-        total = int(re.search(r"-@ %d and these inputs, (\d+)M is enough" % n, p.stderr).group(1))
+        total = int(re.search(r"with %d threads? and these inputs, (\d+)M is enough" % n, p.stderr).group(1))
         assert total < 30 + 2 * n + 20 * (kind == "sam") + 180 * (form == "cram")
     used, went = peak(["--total-memory", "%dM" % total, *args], tmp_path)
     print("%.1f MiB of %d" % (used / MIB, total))

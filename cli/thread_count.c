@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/machine.h"
+#include "base/runtime_env.h"
+#include "cli/thread_count.h"
+
+static const long MOST = RUNTIME_ENV_THREADS_MAX;
+
+/* Digits, and a sign before them. Numbers beyond a long are as large as that can be. */
+static bool parse(const char *text, long *number)
+{
+    char *end;
+    *number = strtol(text, &end, 10);
+    return end != text && !*end;
+}
+
+static int at_least_one(long n)
+{
+    return n < 1 ? 1 : (int)n;
+}
+
+enum thread_count_result thread_count_parse(const char *text, int more, int *n_threads)
+{
+    long n;
+    if (strcmp(text, "auto") == 0)
+        n = machine_cpus();
+    else if (!parse(text, &n))
+        return THREAD_COUNT_WRONG_TEXT;
+    else
+        n = n < 0 ? more : n > MOST ? n : n + more;
+    *n_threads = at_least_one(n < MOST ? n : MOST);
+    return n > MOST ? THREAD_COUNT_TOO_MANY : THREAD_COUNT_TAKEN;
+}
+
+const char *thread_count_settle(int *n_threads)
+{
+    const char *text = getenv(THREAD_COUNT_SETTING);
+    if (!text || !*text)                         /* scripts clear a variable by setting it to nothing */
+        return NULL;
+    bool added = *text == '+', is_number = isdigit((unsigned char)text[added]);
+    int n;
+    if ((!is_number && strcmp(text, "auto") != 0) || thread_count_parse(text + added, 0, &n) != THREAD_COUNT_TAKEN
+        || (is_number && atoi(text + added) < 1))
+        return text;
+    long all = added ? (long)*n_threads + n : n;
+    *n_threads = (int)(all < MOST ? all : MOST);
+    return NULL;
+}
