@@ -9,6 +9,11 @@ int record_fault_tell(struct latch *latch, const struct record_place *at, enum b
     if (fault >= BAM_NO_MC)                      /* the file itself is not broken */
         return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", at->file, (number)at->number,
                           bam_record_name((const struct bam_record *)record), bam_fault_text(fault));
+    if (fault == BAM_HEADER)
+        return latch_fail(latch, "%s: behind %llu records (at byte %llu of the uncompressed data, in or before the block "
+                          "at file offset %llu) %s. Nothing was written; join them by samtools cat, or by samtools merge "
+                          "if they are sorted", at->file, (number)at->number - 1, (number)at->byte, (number)at->block,
+                          bam_fault_text(fault));
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block at file "
                       "offset %llu) is broken: %s. Nothing was written; make the file anew or cut it before this "
                       "record%s", at->file, (number)at->number, (number)at->byte, (number)at->block,
