@@ -27,20 +27,33 @@ const char *sq_lines_field(const char *line, size_t n, const char *tag, size_t *
     return at;
 }
 
+/* The values of a tag in two lines. */
+struct values {
+    const char *a, *b;           /* NULL: there is none */
+    size_t n_a, n_b;
+};
+
+static bool differ(const struct values *v)
+{
+    return v->a && v->b && (v->n_a != v->n_b || strncasecmp(v->a, v->b, v->n_a) != 0);
+}
+
 int sq_lines_clash(const char *line, size_t n, const char *before, size_t n_before, kstring_t *text)
 {
-    static const char *const tags[] = {"\tLN:", "\tM5:"};
+    static const char *const tags[] = {"\tSN:", "\tLN:", "\tM5:"};
+    enum { SN, N_TAGS = sizeof tags / sizeof *tags };
+    struct values all[N_TAGS];
     if (n == n_before && memcmp(line, before, n) == 0)
         return 0;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
-        size_t size, size_before, size_name = 0;
-        const char *value = sq_lines_field(line, n, tags[i], &size);
-        const char *value_before = sq_lines_field(before, n_before, tags[i], &size_before);
-        const char *name = sq_lines_field(line, n, "\tSN:", &size_name);
-        bool same = !value || !value_before || (size == size_before && strncasecmp(value, value_before, size) == 0);
-        if (!same && name)
-            return ksprintf(text, "reference %.*s has %s%.*s, and %s%.*s", (int)size_name, name, tags[i] + 1, (int)size,
-                            value, tags[i] + 1, (int)size_before, value_before) < 0 ? -1 : 1;
+    for (size_t i = 0; i < N_TAGS; i++) {
+        struct values *v = &all[i];
+        v->a = sq_lines_field(line, n, tags[i], &v->n_a);
+        v->b = sq_lines_field(before, n_before, tags[i], &v->n_b);
+        if (i > SN && differ(v))
+            return ksprintf(text, "reference %.*s has %s%.*s, and %s%.*s", (int)all[SN].n_a, all[SN].a, tags[i] + 1,
+                            (int)v->n_a, v->a, tags[i] + 1, (int)v->n_b, v->b) < 0 ? -1 : 1;
+        if (i == SN && (!v->a || !v->b || v->n_a != v->n_b || memcmp(v->a, v->b, v->n_a) != 0))
+            return 0;
     }
     return 0;
 }
