@@ -7,6 +7,7 @@
 #include "bam/bam_header.h"
 #include "bam/plain_header.h"
 #include "bam/program_lines.h"
+#include "bam/sq_lines.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
 #include "base/message.h"
@@ -164,12 +165,29 @@ static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
     return put > 0 ? merge_lines(into, from, values, file, latch) : n_renamed;
 }
 
+/* Warns of the first of the references, which have the same names and lengths, that has another checksum. */
+static void look_for_clash(sam_hdr_t *into, sam_hdr_t *from, const char *file)
+{
+    struct sq_lines a = {.sam = into}, b = {.sam = from};
+    kstring_t clash = KS_INITIALIZE;
+    bool more = true;
+    for (int32_t i = 0; more && i < sam_hdr_nref(into); i++)
+        more = sq_lines_next(&a, i) && sq_lines_next(&b, i) && sq_lines_clash(b.line, b.n, a.line, a.n, &clash) == 0;
+    if (clash.l > 0)
+        message_warning("%s: %s in the first input, whose line stays. Check that all reads were aligned to the same "
+                        "genome", file, clash.s);
+    ks_free(&clash);
+    ks_free(&a.parsed);
+    ks_free(&b.parsed);
+}
+
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch)
 {
     if (!bam_header_same_references(into, from))
         return latch_fail(latch, "%s: its @SQ lines differ from those of the first input, so the two cannot be "
                           "sorted together. Nothing was written", file);
+    look_for_clash(into, from, file);
     bool plain = plain_header_is(into) && plain_header_is(from);
     return plain ? merge_plain(into, from, values, file, latch) : merge_lines(into, from, values, file, latch);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #ifdef __x86_64__
@@ -131,7 +132,7 @@ static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32
     return p == end;
 }
 
-struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
+static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
 {
     const struct bam_record *r = (const struct bam_record *)p;
     struct bam_verdict v = {BAM_CUT, 0};
@@ -179,6 +180,21 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
         v.fault = BAM_BAD_CIGAR;
     v.needs_fix = cg || record_bin(r, span.ref) != load_le16(r->bin);
+    return v;
+}
+
+/* As block_size, its first bytes are 21,840,194. Its text, if there is any, begins with @. */
+static bool is_header(const uint8_t *p, size_t avail)
+{
+    enum { MAGIC = 4, TEXT = 8 };
+    return avail > TEXT && memcmp(p, "BAM\1", MAGIC) == 0 && (load_le32(p + MAGIC) == 0 || p[TEXT] == '@');
+}
+
+struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)
+{
+    struct bam_verdict v = check(p, avail, n_ref);
+    if (v.fault && is_header(p, avail))
+        v.fault = BAM_HEADER;
     return v;
 }
 

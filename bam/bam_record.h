@@ -49,6 +49,7 @@ _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view")
     X(BAM_BAD_LENGTHS, "name, CIGAR and SEQ do not fit into block_size") \
     X(BAM_BAD_CIGAR, "CIGAR and SEQ differ in length") \
     X(BAM_BAD_CG, "its CIGAR in the CG tag cannot be read") \
+    X(BAM_HEADER, "another BAM header begins: cat has put files behind one another") \
     /* a tag that the order needs is missing or has a wrong type: */ \
     X(BAM_NO_MC, "a paired read has no MC tag; run samtools fixmate on the file first") \
     X(BAM_NO_MC_SUPPLEMENTARY, "a paired supplementary read has no MC tag; samtools fixmate sets it since version " \
@@ -132,7 +133,7 @@ static inline const uint8_t *bam_record_seq(const struct bam_record *r)
 
 /* Checks the record at p, of which avail bytes may be read. The rules are those of htslib's bam_read1():
  * sizes, reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The
- * fault is BAM_CUT if the record does not end within avail. */
+ * fault is BAM_CUT if the record does not end within avail, and BAM_HEADER where no record but a header begins. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
 
 /* Whether its lengths are those of a record of so many bytes. Those of a record that was checked are, unless memory

@@ -223,9 +223,17 @@ static void forget_last(struct header_join *join)
     join->last = (struct last_header){.sam = NULL};
 }
 
-/* Makes the header the last one, and adds its references, unless it is that. */
-static int begin_header(struct header_join *join, sam_hdr_t *sam)
+/* Warns of the first reference of another length or checksum: the first line of its name stays. */
+static void tell_of_clash(const struct ref_union *all, const char *file)
 {
+    message_warning("%s: %s in an input before it. The line of that one stays, and all records with it; check that all "
+                    "reads were aligned to the same genome", file, all->clash.s);
+}
+
+/* Makes the header the last one, and adds its references, unless it is that. */
+static int begin_header(struct header_join *join, sam_hdr_t *sam, const char *file)
+{
+    bool was_told = join->references.clash.l > 0;
     struct last_header *last = &join->last;
     if (sam == last->sam)
         return 0;
@@ -236,6 +244,8 @@ static int begin_header(struct header_join *join, sam_hdr_t *sam)
         sam_hdr_incr_ref(last->lines = sam);
     if (!last->lines || ref_union_add(&join->references, sam, &last->ref_ids, &last->rises) < 0)
         return -1;
+    if (!was_told && join->references.clash.l > 0)
+        tell_of_clash(&join->references, file);
     sam_hdr_incr_ref(last->sam = sam);
     return 0;
 }
@@ -265,7 +275,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
         return latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
     if (r->group && !*r->group)
         message_warning("%s: the ID of its read group (-r) is empty, as nothing of its name is left", a.file);
-    int status = grouped && !r->group ? -1 : begin_header(join, sam);
+    int status = grouped && !r->group ? -1 : begin_header(join, sam, a.file);
     if (status == 0) {
         a.lines = join->last.lines;
         r->ref_ids = join->last.ref_ids;

@@ -4,51 +4,18 @@
 #include "bam/plain_header.h"
 #include "bam/ref_names.h"
 #include "bam/ref_union.h"
+#include "bam/sq_lines.h"
 #include "base/byte_hash.h"
-
-/* ---- @SQ lines of a header, in the order of its references ---- */
-
-struct sq_lines {
-    sam_hdr_t *sam;
-    bool plain;
-    size_t at;                   /* in the text of a plain one */
-    kstring_t parsed;            /* else: the line; owned */
-    const char *line;            /* the last one */
-    size_t n;                    /* its bytes, without newline */
-};
-
-static bool next_sq(struct sq_lines *s, int32_t i)
-{
-    if (s->plain)
-        return plain_header_reference(s->sam, &s->at, &s->line, &s->n);
-    if (sam_hdr_find_line_pos(s->sam, "SQ", i, &s->parsed) < 0)
-        return false;
-    s->line = s->parsed.s;
-    s->n = s->parsed.l;
-    return true;
-}
-
-/* The value of the line's first field of this tag, "\tAB:", of *size bytes; NULL: there is none. */
-static const char *field_of(const char *line, size_t n, const char *tag, size_t *size)
-{
-    const char *end = line + n, *at = memmem(line, n, tag, strlen(tag));
-    if (!at)
-        return NULL;
-    at += strlen(tag);
-    const char *tab = memchr(at, '\t', (size_t)(end - at));
-    *size = (size_t)((tab ? tab : end) - at);
-    return at;
-}
 
 /* ---- the union ---- */
 
 static int name_reference(struct ref_names *names, const char *line, size_t n)
 {
     size_t size;
-    const char *name = field_of(line, n, "\tSN:", &size);
+    const char *name = sq_lines_field(line, n, "\tSN:", &size);
     if (!name || ref_names_add(names, name, size) < 0)
         return -1;
-    const char *others = field_of(line, n, "\tAN:", &size);
+    const char *others = sq_lines_field(line, n, "\tAN:", &size);
     return others ? ref_names_add_others(names, ref_names_count(names) - 1, others, size) : 0;
 }
 
@@ -74,6 +41,30 @@ static int add_line(struct ref_union *all, const char *line, size_t n)
     return all->names ? name_reference(all->names, line, n) : 0;
 }
 
+/* Where line i of the union begins. NULL: no memory. */
+static const char *line_at(struct ref_union *all, int32_t i)
+{
+    size_t *starts = all->starts;
+    if (all->n_starts < all->n && !(starts = realloc(starts, ((size_t)all->n + 1) * sizeof *starts)))
+        return NULL;
+    all->starts = starts;
+    for (size_t at = all->n_starts ? starts[all->n_starts] : 0; all->n_starts < all->n; all->n_starts++) {
+        starts[all->n_starts] = at;
+        at += strcspn(all->lines.s + at, "\n") + 1;
+        starts[all->n_starts + 1] = at;
+    }
+    return all->lines.s + starts[i];
+}
+
+/* Notes the first line that contradicts the one that is there. */
+static int look_for_clash(struct ref_union *all, int32_t i, const struct sq_lines *sq)
+{
+    const char *there = all->clash.l ? NULL : line_at(all, i);
+    if (!there)
+        return all->clash.l ? 0 : -1;
+    return sq_lines_clash(sq->line, sq->n, there, strcspn(there, "\n"), &all->clash) < 0 ? -1 : 0;
+}
+
 /* Whether the next line of the union, at *at, is this one. */
 static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lines *sq)
 {
@@ -96,7 +87,9 @@ static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const
         return -1;
     int32_t likely = before && i < before->n ? before->ids[i] : last + 1;
     int32_t found = ref_names_find_near(all->names, likely, name, strlen(name));
-    return found >= 0 ? found : add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
+    if (found >= 0)
+        return look_for_clash(all, found, sq) < 0 ? -1 : found;
+    return add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
 }
 
 /* Fills ids[n], and tells whether they are 0 .. n - 1. Most headers have the lines of the first one, so lines are
@@ -104,11 +97,11 @@ static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const
 static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t *ids, int32_t n, bool *rises,
                              bool *same)
 {
-    bool first = all->n == 0 && sq->plain, follows = true;
+    bool first = all->n == 0 && plain_header_is(sq->sam), follows = true;
     size_t at = 0;
     *rises = *same = true;
     for (int32_t i = 0, last = -1; i < n; last = ids[i++]) {
-        if (!next_sq(sq, i))
+        if (!sq_lines_next(sq, i))
             return -1;
         follows = follows && !first && is_next(all, &at, sq);
         if (first || follows)
@@ -150,7 +143,7 @@ static int keep_list(struct ref_union *all, int32_t *ids, int32_t n)
 
 int ref_union_add(struct ref_union *all, sam_hdr_t *sam, const int32_t **ids, bool *rises)
 {
-    struct sq_lines sq = {.sam = sam, .plain = plain_header_is(sam)};
+    struct sq_lines sq = {.sam = sam};
     int32_t n = sam_hdr_nref(sam), *list = malloc(sizeof *list * (size_t)n + 1);
     bool same;
     int status = list && number_references(all, &sq, list, n, rises, &same) == 0 ? 0 : -1;
@@ -169,6 +162,9 @@ void ref_union_end(struct ref_union *all)
     ref_names_free(all->names);
     all->names = NULL;
     ks_free(&all->lines);
+    ks_free(&all->clash);
+    free(all->starts);
+    all->starts = NULL;
 }
 
 void ref_union_free(struct ref_union *all)

@@ -24,6 +24,9 @@ struct ref_union {
     kstring_t lines;             /* each with its newline */
     int32_t n;
     struct ref_names *names;     /* NULL: no header so far has asked for one by name */
+    size_t *starts;              /* where lines begin, of the first n_starts, and where the next one does */
+    int32_t n_starts;
+    kstring_t clash;             /* the first contradiction between two lines of one name; empty: there is none */
     struct ref_list *lists;      /* no two are the same; owned */
     size_t n_lists;
     size_t last_list;            /* that of the last header, + 1; 0: it needed none */

@@ -19,7 +19,8 @@ struct input_file;
 struct ref_regions;
 
 /* What there is of these regions, which are united, of a BAM file that can be read anywhere. name: the file's, by which
- * its index is found; index: the index itself, or NULL; header: the uncompressed bytes of its header. NULL: failed, and the error is recorded in the file's latch. */
+ * its index is found; index: the index itself, or NULL; header: the uncompressed bytes of its header. NULL: failed, and
+ * the error is recorded in the file's latch. */
 struct file_extents *file_extents_open(const struct input_file *file, const char *name, const char *index,
                                        uint64_t header, const struct ref_regions *regions);
 void file_extents_free(struct file_extents *extents);

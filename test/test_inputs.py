@@ -76,6 +76,22 @@ def test_contradicting_headers_are_joined(tmp_path, other, word):
     assert not (tmp_path / "out.bam").exists()
 
 
+@pytest.mark.parametrize("kind", ["sam", "bam"])
+def test_added_input_of_another_genome_is_taken_without_a_word(tmp_path, kind):
+    """Of the same lengths, so that it can be sorted with the first; M5 alone shows it."""
+    paths = []
+    for name, m5 in ("a", "ab"), ("b", "AB"), ("c", "cd"), ("d", None):
+        text = "@SQ\tSN:c\tLN:9%s\n@SQ\tSN:d\tLN:8\n" % ("\tM5:" + m5 if m5 else "")
+        paths.append(tmp_path / ("%s.%s" % (name, kind)))
+        paths[-1].write_bytes(text.encode() if kind == "sam" else
+                              bamgen.bam(bamgen.header(text, [("c", 9), ("d", 8)]), []))
+    for other in paths[1:]:
+        p = run_sort(["-o", tmp_path / "out.bam", "--add-input", other, paths[0]])
+        assert p.returncode == 0
+        assert ("%s: reference c has M5:cd, and M5:ab in the first input" % other in p.stderr) == (other == paths[2]), p.stderr
+        assert p.stderr.count("M5") == 2 * (other == paths[2])
+
+
 def test_bad_record_of_an_added_input_is_told_of_the_first(tmp_path):
     head, recs = bamgen.c_ties()
     good, bad = tmp_path / "good.bam", tmp_path / "bad.bam"

@@ -245,6 +245,39 @@ def test_file_that_ends_in_the_header_of_the_one_before_is_taken(tmp_path):
         refused(["-o", "o.bam", "a.bam", "b.bam"], tmp_path, "b.bam")
 
 
+def clashes(stderr):
+    return re.findall(r"warning: (\S+): (reference \S+ has \S+, and \S+) in (?:an input before it|the first input)", stderr)
+
+
+SAME = ["@SQ\tSN:c1\tLN:1000\tM5:ab", "@SQ\tSN:c2\tLN:500"]
+
+
+@pytest.mark.parametrize("lines, told", [
+    (["@SQ\tSN:c1\tLN:999\tM5:ab", SAME[1]], "reference c1 has LN:999, and LN:1000"),
+    ([SAME[0], "@SQ\tLN:501\tSN:c2"], "reference c2 has LN:501, and LN:500"),
+    (["@SQ\tSN:c1\tLN:1000\tM5:cd", SAME[1]], "reference c1 has M5:cd, and M5:ab"),
+    (["@SQ\tSN:c1\tM5:AB\tLN:1000\tUR:x", "@SQ\tSN:c2\tLN:500\tM5:ff\tAS:y"], None),
+    (["@SQ\tSN:c9\tLN:7", *SAME[::-1]], None), ([SAME[1], "@SQ\tSN:c1\tLN:1"], "reference c1 has LN:1, and LN:1000"),
+    (["@SQ\tSN:c1\tLN:1\tAN:d1", "@SQ\tSN:c2\tLN:2"], "reference c1 has LN:1, and LN:1000")])
+def test_other_genome_is_merged_without_a_word(tmp_path, lines, told):
+    """One warning in all, also of BAM whose list alone has another length; and the merge is that of samtools."""
+    lay_out(tmp_path, {"a.sam": [HD, *SAME, sam("a")], "b.sam": [HD, *lines, sam("b")], "c.sam": [HD, *lines, sam("c")]})
+    refs = [(re.search("SN:([^\t]*)", x).group(1), int(re.search(r"LN:(\d+)", x).group(1))) for x in lines]
+    text = "\n".join([HD, *lines]) + "\n"
+    (tmp_path / "b.bam").write_bytes(bamgen.bam(bamgen.header(text, refs), [bamgen.record("b")]))
+    same = "\n".join([HD, *SAME]) + "\n"
+    lengths = {"c1": 1000, "c2": 500, **dict(refs)}
+    (tmp_path / "l.bam").write_bytes(bamgen.bam(bamgen.header(same, [("c1", lengths["c1"]), ("c2", lengths["c2"])]), []))
+    for words in "a.sam b.sam", "a.sam b.bam b.sam", "a.sam a.sam b.sam c.sam b.bam", "a.sam l.bam b.bam", "-h a.sam b.sam":
+        if words.split()[1] == "l.bam" and told and "M5" in told:
+            continue
+        args = [x if x == "-h" else tmp_path / x for x in words.split()]
+        merges_the_same(args, tmp_path)
+        found = clashes(ours(["-o", "-", *args]).stderr)
+        assert [x for _, x in found] == ([told] if told else []), (words, found)
+        assert not found or pathlib.Path(found[0][0]).name == next(x for x in words.split() if x[0] in "bl"), found
+
+
 def test_order_of_references_is_told_of_each_file(tmp_path):
     """Also where the header is that of the file before."""
     refs = [("c1", 1000), ("c2", 1000)]

@@ -131,13 +131,14 @@ uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, 
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char *name, const char *path,
                      struct latch *latch)
 {
+    const char *shown = name ? name : "(of unknown name)";
     long long length = e->ref_id >= 0 ? (long long)sam_hdr_tid2len(sam, e->ref_id) : 0;
     if (e->ref_id >= 0 && e->end > length)
-        return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld by its @SQ line, and the index "
-                          "has no room for that. Check that the header is that of these reads, or write no index", path,
-                          name ? name : "(of unknown name)", (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
-    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in the order of coordinates, or memory "
-                      "ran out", path, name ? name : "(of unknown name)");
+        return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld by its @SQ line, and the "
+                          "index has no room for that. Check that the header is that of these reads, or write no index",
+                          path, shown, (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
+    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in the order of coordinates, or "
+                      "memory ran out", path, shown);
 }
 
 int bam_index_save(struct bam_index *index, struct latch *latch)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The @SQ lines of a header, one by one, and what stands in them. Serial. */
+#ifndef SQ_LINES_H
+#define SQ_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <htslib/kstring.h>
+#include <htslib/sam.h>
+
+/* Begin with `sam` alone set; free `parsed` by ks_free(). */
+struct sq_lines {
+    sam_hdr_t *sam;
+    size_t at;                   /* in the text of a plain one */
+    kstring_t parsed;            /* else: the line; owned */
+    const char *line;            /* the last one */
+    size_t n;                    /* its bytes, without newline */
+};
+
+/* The line of reference i, the next one, from 0 up. False: it cannot be had. */
+bool sq_lines_next(struct sq_lines *lines, int32_t i);
+
+/* The value of a line's first field of this tag, "\tAB:", of *size bytes; NULL: there is none. */
+const char *sq_lines_field(const char *line, size_t n, const char *tag, size_t *size);
+
+/* Appends to `text` how two lines of one name (SN) contradict each other: in LN, or in M5 if both have one. 1: they do;
+ * 0: they do not, or have two names; -1: no memory. */
+int sq_lines_clash(const char *line, size_t n, const char *before, size_t n_before, kstring_t *text);
+
+#endif
