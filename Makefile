@@ -122,7 +122,7 @@ $(LIB_OBJS) $(BUILD)/cli/samtools.o: | $(BUILD)/found
 $(BUILD)/found:
 	@mkdir -p $(@D)
 	@for header in $(NEEDED); do \
-	    printf '\043include <%s>\n' $$header | $(CC) $(ALL_CPPFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
+	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
 	        lacking="$$lacking $$header"; done; \
 	[ -z "$$lacking" ] || { echo "make: $(firstword $(CC)) does not find:$$lacking. Type" >&2; \
 	    echo '    ./bootstrap.sh deps      to install what is missing (NO_INSTALL=1 ./bootstrap.sh deps names the packages)' >&2; \
