@@ -15,9 +15,11 @@
 #   make bench        table against the peers on PATH
 #   make scaling      up to 128 threads, in slow motion
 #   make install      to $(DESTDIR)$(prefix)       make uninstall
+#   make install-strip  the same, without what debuggers read
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make dist         the release: tarball with ./configure, and its SHA-256
+#   make help         this list
 
 # Scripts ask make for settings (show-CC). Started by `make -C`, they would be told the folder as well.
 MAKEFLAGS += --no-print-directory
@@ -37,7 +39,9 @@ completionsdir ?= $(datadir)/bash-completion/completions
 # The folder to be put first on PATH: it has the program as `samtools`.
 namedir   = $(libexecdir)/samtools-omp
 moduledir = $(datadir)/samtools-omp/modulefiles
+modules   = $(moduledir)/samtools-omp
 INSTALL  ?= install
+INSTALL_PROGRAM ?= $(INSTALL)
 HTS_LIBS ?= -lhts
 DEFLATE_LIBS ?= -ldeflate
 LZ4_LIBS ?= -llz4
@@ -110,6 +114,23 @@ all: samtools
 samtools: $(BUILD)/samtools
 	$(quiet)ln -sf $< $@
 
+help:
+	@sed -n 's/^#   \(make \)/\1/p' Makefile
+
+# A compiler that does not find a library says so at the end, below a hundred lines of others. So it is asked first.
+NEEDED = htslib/sam.h libdeflate.h lz4.h jansson.h zlib.h xxhash.h omp.h
+$(LIB_OBJS) $(BUILD)/cli/samtools.o: | $(BUILD)/found
+$(BUILD)/found:
+	@mkdir -p $(@D)
+	@for header in $(NEEDED); do \
+	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
+	        lacking="$$lacking $$header"; done; \
+	[ -z "$$lacking" ] || { echo "make: $(firstword $(CC)) does not find:$$lacking. Type" >&2; \
+	    echo '    ./bootstrap.sh deps      to install what is missing (NO_INSTALL=1 ./bootstrap.sh deps names the packages)' >&2; \
+	    echo '    ./configure --help       if it lies in a folder of its own; in a checkout of git, autoconf makes ./configure' >&2; \
+	    exit 1; }
+	@: >$@
+
 $(BUILD)/samtools: $(BUILD)/cli/samtools.o $(LIB_OBJS)
 	$(call run,LINK,$@,$(CC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
 	$(if $(findstring s,$(letters)),,@$@ --version 2>/dev/null | sed -n 's/^CRAM is/  NOTE  CRAM is/p')
@@ -134,6 +155,22 @@ $(MPI_OBJS): $(MPI_BUILD)/%.o: %.c $(SETTINGS) $(MPI_BUILD)/mpicc.show
 $(MPI_BUILD)/samtools-omp-mpi: $(MPI_OBJS) $(LIB_OBJS)
 	$(call run,LINK,$@,$(MPICC) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS))
 
+# The commit of a version that is not released, where this is a checkout of git. Root, who installs, may not look into the
+# user's checkout: then what the user has found stays.
+$(BUILD)/commit.h: always
+	@mkdir -p $(@D)
+	@commit=; case $(VERSION) in *-dev) [ ! -e .git ] || \
+	    commit=.$$(git describe --always --abbrev=8 --exclude='*' --dirty 2>/dev/null) || [ ! -e $@ ] || exit 0 ;; esac; \
+	echo "#define SAMTOOLS_OMP_COMMIT \"$${commit%.}\"" >$@.new; \
+	if cmp -s $@.new $@; then rm -f $@.new; else mv -f $@.new $@; fi
+$(BUILD)/base/version.o: $(BUILD)/commit.h
+$(BUILD)/base/version.o: ALL_CPPFLAGS += -include $(BUILD)/commit.h
+
+# Unit tests and fuzz targets know no commit, so they are not linked anew for each.
+$(BUILD)/base/version_alone.o: base/version.c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(call run,CC,$<,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
+
 $(BUILD)/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
 	$(call run,CC,$<,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
@@ -148,7 +185,7 @@ $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
 $(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters: ALL_CPPFLAGS += -Itest/no_mpi
 # A unit test or fuzz target takes what it needs: whole, a hundred of them are gigabytes with sanitizers.
 PARTS = $(BUILD)/parts.a
-$(PARTS): $(LIB_OBJS)
+$(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 	$(quiet)rm -f $@ && $(AR) crs $@ $^
 
 # Not fortified: some stand in for functions of libc.
@@ -306,8 +343,9 @@ ifeq ($(SAMTOOLS_NAME),yes)
 	    if [ -e "$(DESTDIR)$$1" ] && [ "$$(readlink "$(DESTDIR)$$1")" != "$$2" ]; then \
 	        echo "make install: $(DESTDIR)$$1 belongs to another samtools, or an older version: remove it first" >&2; exit 1; fi; shift 2; done
 endif
-	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(moduledir)"
-	$(INSTALL) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
+	[ -d "$(DESTDIR)$(modules)" ] || rm -f "$(DESTDIR)$(modules)"
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(modules)"
+	$(INSTALL_PROGRAM) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp"
 	cd "$(DESTDIR)$(bindir)" && { ln samtools-omp bgzip-omp || cp samtools-omp bgzip-omp; }
@@ -321,30 +359,39 @@ endif
 	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
 	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"
 	ln -sf samtools-omp "$(DESTDIR)$(completionsdir)/bgzip-omp"
-	sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" doc/samtools-omp.module >"$(DESTDIR)$(moduledir)/samtools-omp"
-	chmod 644 "$(DESTDIR)$(moduledir)/samtools-omp"
+	rm -f "$(DESTDIR)$(modules)"/[0-9]*
+	for ending in "" .lua; do \
+	    sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" -e "s|@BIN@|$(bindir)|" -e "s|@MAN@|$(mandir)|" \
+	        doc/samtools-omp.module$$ending >"$(DESTDIR)$(modules)/$(VERSION)$$ending" && \
+	    chmod 644 "$(DESTDIR)$(modules)/$(VERSION)$$ending" || exit 1; done
 ifeq ($(SAMTOOLS_NAME),yes)
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do ln -sf "$$2" "$(DESTDIR)$$1" || exit 1; shift 2; done
 endif
+	$(if $(DESTDIR)$(findstring s,$(letters)),,@echo 'Installed. To make `samtools` this one in a shell, type' && \
+	    echo '    eval "$$($(bindir)/samtools-omp --env)"')
+
+install-strip: INSTALL_PROGRAM = $(INSTALL) -s
+install-strip: install
 
 # Installs what was built, with whatever MPI: root, who installs, may find another mpicc or none.
 install-mpi:
 	@[ -x $(MPI_BUILD)/samtools-omp-mpi ] || { echo "make install-mpi: $(MPI_BUILD)/samtools-omp-mpi is not there: run make mpi first" >&2; exit 1; }
 	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)"
-	$(INSTALL) -m 755 $(MPI_BUILD)/samtools-omp-mpi "$(DESTDIR)$(bindir)/samtools-omp-mpi"
+	$(INSTALL_PROGRAM) -m 755 $(MPI_BUILD)/samtools-omp-mpi "$(DESTDIR)$(bindir)/samtools-omp-mpi"
 	$(INSTALL) -m 644 doc/samtools-omp-mpi.1 "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
 
 uninstall:
 	set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
 	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
-	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools" "$(DESTDIR)$(moduledir)/samtools-omp"
+	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools"
+	if [ -d "$(DESTDIR)$(modules)" ]; then rm -f "$(DESTDIR)$(modules)"/[0-9]*; else rm -f "$(DESTDIR)$(modules)"; fi
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1" "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-collate.1" "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
-	for folder in "$(namedir)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
+	for folder in "$(namedir)" "$(modules)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
 
 # Of what is committed.
@@ -366,5 +413,5 @@ show-%:
 
 -include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
 
-.PHONY: all always mpi tools gate check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
+.PHONY: all always help install-strip mpi tools gate check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean

@@ -63,8 +63,8 @@ static int put_header(struct sormadup *c)
     struct sorted *s = &c->sorted;
     bool none = s->opts->out.no_pg;
     const char *fixmate_line = c->collated.behind ? c->opts->collated_line : c->opts->fixmate_line;
-    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, fixmate_line) < 0
-                  || bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->sort_line) < 0))
+    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), fixmate_line) < 0
+                  || bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), c->opts->sort_line) < 0))
         return cannot_change_header(s);
     return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
 }
@@ -103,7 +103,7 @@ static int group(void *sormadup, struct sorted *s)
     struct sormadup *c = sormadup;
     int collates = sormadup_collates(c->opts, &s->in, &s->latch);
     if (!s->opts->out.no_pg && c->opts->cat_line && collates >= 0
-        && bam_header_mark_sorted(s->sam, NULL, false, SAMTOOLS_VERSION_OF_BOTH, c->opts->cat_line) < 0)
+        && bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), c->opts->cat_line) < 0)
         return cannot_change_header(s);
     c->use = (struct sormadup_use){s->opts, s->in, sorted_output(s), collates > 0};
     const char *line = s->opts->out.no_pg ? NULL : c->opts->collate_line;

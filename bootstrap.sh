@@ -285,12 +285,15 @@ cannot_install() {
     exit 1
 }
 
+# Who may not install here can do so with conda.
 by_hand() {
-    case $manager in
-    ''|"$1")
-        # shellcheck disable=SC2086
-        printf '  %-36s%s %s\n' "$2" "$3" "$(packages "$1" $4)" >&2 ;;
+    case $manager/$1 in
+    "/$1"|"$1/$1") ;;
+    */conda) [ -z "$may_install" ] || return 0 ;;
+    *) return 0 ;;
     esac
+    # shellcheck disable=SC2086
+    printf '  %-36s%s %s\n' "$2" "$3" "$(packages "$1" $4)" >&2
 }
 
 # set_up NEED...: makes sure that they are there, or ends with a clear word

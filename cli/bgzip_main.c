@@ -77,8 +77,8 @@ static void print_version(void)
 {
     printf("bgzip (htslib) " SAMTOOLS_VERSION "\n"
            "Copyright (C) 2026 the samtools-omp authors\n"
-           "This is samtools-omp " SAMTOOLS_OMP_VERSION ", which takes its place\n"
-           "Using htslib %s\n", hts_version());
+           "This is samtools-omp %s, which takes its place\n"
+           "Using htslib %s\n", version_omp(), hts_version());
 }
 
 /* A number of digits only, or "-1" where that is the least. */

@@ -162,10 +162,10 @@ static void print_head(FILE *to)
             "\n"
             "Usage:   samtools <command> [options]\n"
             "\n"
-            "This is samtools-omp " SAMTOOLS_OMP_VERSION ". It runs " AS_SAMTOOLS ", as samtools "
+            "This is samtools-omp %s. It runs " AS_SAMTOOLS ", as samtools "
             SAMTOOLS_VERSION " does,\n"
             "on every core: see `samtools sort --help`. `samtools sormadup` does fixmate, sort and markdup at once.\n"
-            "`samtools-omp --env` puts it first on PATH.\n", hts_version());
+            "`samtools-omp --env` puts it first on PATH.\n", hts_version(), version_omp());
 }
 
 /* The rows of commands that are in no table; mark: what stands before each, of five characters. */
@@ -258,6 +258,25 @@ void commands_print(FILE *to)
     free(path);
 }
 
+/* Who runs all other commands, and of which version. Its own name has the word that may be in the first line only, so
+ * the folder stands for it; where the folder has the word as well, --help names the program. */
+static void print_other(FILE *to)
+{
+    static const char name[] = "/samtools";
+    char *path = upstream_find(), *version = path ? upstream_version(path) : NULL;
+    size_t n = path ? strlen(path) : 0, m = sizeof name - 1;
+    if (n > m && strcmp(path + n - m, name) == 0)
+        path[n - m] = 0;
+    if (!path)
+        fputs("Other commands: none, --help says what to do\n", to);
+    else if (strstr(path, name + 1))
+        fprintf(to, "Other commands: %s, --help names their program\n", version ? version : "version unknown");
+    else
+        fprintf(to, "Other commands: %s %s\n", path, version ? version : "(version unknown)");
+    free(version);
+    free(path);
+}
+
 /* Pipelines cut the version out of this text with sed, grep, head and awk (test_version.py has their
  * lines). Some join all lines into one and keep what follows the last "samtools "; others keep each line with
  * "samtools" in it. So the word, in small letters, is in the first line only. */
@@ -266,10 +285,9 @@ void commands_version(FILE *to)
     fprintf(to,
             "samtools " SAMTOOLS_VERSION "\n"
             "Using htslib %s\n"
-            "Samtools-omp " SAMTOOLS_OMP_VERSION " sorts and merges in place of that version, on OpenMP tasks.\n"
-            "All its commands but " AS_SAMTOOLS " are run by the next one on PATH, or by $SAMTOOLS_UPSTREAM; --help "
-            "names it.\n",
-            hts_version());
+            "Samtools-omp %s runs " AS_SAMTOOLS " in place of that version.\n",
+            hts_version(), version_omp());
+    print_other(to);
     if (!cram_settings_version(htslib_version()))
         fputs("CRAM is written as version 3.0: 3.1, the default of " SAMTOOLS_VERSION ", takes htslib 1.18 or later.\n",
               to);

@@ -77,7 +77,8 @@ enum {
 #define HELP_WRITE_INDEX \
     "      --write-index       write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
 #define HELP_NO_PG "      --no-PG             add no @PG line to the header\n"
-#define HELP_THREADS "  -@, --threads INT|auto  threads in all; auto: all CPUs of the job [OMP_NUM_THREADS if set, else 1]\n"
+#define HELP_THREADS \
+    "  -@, --threads INT|auto  threads in all; auto: all CPUs of the job [OMP_NUM_THREADS if set, else 1]\n"
 #define HELP_MORE_THREADS \
     "  -@, --threads INT|auto  threads beside the first one, as in samtools; auto: all CPUs of the job\n" \
     "                          [OMP_NUM_THREADS in all if set, else 0]\n"

@@ -73,8 +73,8 @@ static int check_total(const char *name, const char *text, uint64_t total)
 {
     if (total >= TOTAL_LEAST)
         return 0;
-    return message_mistake("%s %s is %llu bytes; the minimum is %lluM for the whole program, and more with more "
-                           "threads", name, text, (unsigned long long)total,
+    return message_mistake("%s %s is %llu bytes; the minimum is %lluM for the whole program, more with more "
+                           "threads, and 66M for a rank over MPI", name, text, (unsigned long long)total,
                            (unsigned long long)(TOTAL_LEAST / MIB));
 }
 

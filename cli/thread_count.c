@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,13 @@
 
 static const long MOST = RUNTIME_ENV_THREADS_MAX;
 
-/* Digits, and a sign before them. Numbers beyond a long are as large as that can be. */
+/* Digits, and a sign before them. As in samtools, what no int holds is no number. */
 static bool parse(const char *text, long *number)
 {
     char *end;
+    errno = 0;
     *number = strtol(text, &end, 10);
-    return end != text && !*end;
+    return end != text && !*end && !errno && *number >= INT_MIN && *number <= INT_MAX;
 }
 
 static int at_least_one(long n)

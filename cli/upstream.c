@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/version.h"
 #include "cli/upstream.h"
 
 /* We add "device:inode," of ourselves and of what we start to this variable. So two copies of us on one PATH do not
@@ -163,6 +164,18 @@ bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *
     return done;
 }
 
+/* Takes the first line, "samtools 1.16.1". */
+static bool take_version(void *arg, FILE *from)
+{
+    return fscanf(from, "samtools %31s", (char *)arg) == 1;
+}
+
+char *upstream_version(const char *path)
+{
+    char name[] = "samtools", word[] = "--version", *argv[] = {name, word, NULL}, version[32];
+    return upstream_read(path, argv, take_version, version) ? strdup(version) : NULL;
+}
+
 /* The program's own file, without links; name is how it was called, for systems without /proc. To be freed; NULL:
  * there is no telling. */
 static char *own_file(const char *name)
@@ -177,7 +190,14 @@ static char *own_file(const char *name)
     return file;
 }
 
-/* The folder that has this program as `samtools`, without links. To be freed; NULL: the program is not installed. */
+/* Cuts the file's own name off, if that is `samtools`, as in the folder of a build. */
+static char *folder_of_samtools(const char *file)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return slash > file && strcmp(slash, "/samtools") == 0 ? strndup(file, (size_t)(slash - file)) : NULL;
+}
+
+/* The folder that has this program as `samtools`, without links. To be freed; NULL: it is in none. */
 static char *own_folder(const char *name)
 {
     char *file = own_file(name), *beside = NULL, *folder = NULL, *program = NULL;
@@ -187,6 +207,8 @@ static char *own_folder(const char *name)
         free(folder);
         folder = NULL;
     }
+    if (!folder)
+        folder = folder_of_samtools(file);
     free(program);
     free(beside);
     free(file);
@@ -252,6 +274,17 @@ static void tell_how(enum shell shell)
     fprintf(stderr, "samtools: --env: printed, the line changes nothing. Say %s\n", how[shell]);
 }
 
+/* On standard error, since a shell reads the line. */
+static void warn_of_version(void)
+{
+    char *path = upstream_find(), *version = path ? upstream_version(path) : NULL;
+    if (version && strcmp(version, SAMTOOLS_VERSION) != 0)
+        fprintf(stderr, "samtools: --env: warning: view, index and all other commands but ours are run by %s, "
+                "version %s; samtools --version says " SAMTOOLS_VERSION ", of which ours are\n", path, version);
+    free(version);
+    free(path);
+}
+
 int upstream_print_env(const char *name, const char *shell_name)
 {
     enum shell shell;
@@ -271,6 +304,8 @@ int upstream_print_env(const char *name, const char *shell_name)
     else {
         print_line(folder, shell);
         status = fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (status == EXIT_SUCCESS)
+            warn_of_version();
         if (status == EXIT_SUCCESS && isatty(STDOUT_FILENO))
             tell_how(shell);
     }

@@ -21,9 +21,13 @@ typedef bool upstream_read_fn(void *arg, FILE *from);
  * input and no standard error. Returns what read returns; false if the program cannot be started. */
 bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg);
 
+/* What the samtools at that path says that its version is ("1.16.1"), to be freed. NULL: it does not say. */
+char *upstream_version(const char *path);
+
 /* `samtools-omp --env=SHELL`: prints the line for that shell ("": sh) that puts the folder of our `samtools` first on
- * PATH. name is argv[0]. Returns the exit status. If that cannot be, after a message: prints `false`, so that who
- * evaluates the output fails, too. */
+ * PATH. name is argv[0]. Returns the exit status. Warns if other commands are run by
+ * a samtools of another version than ours stands for. If the line cannot be, after a message: prints `false`, so that
+ * who evaluates the output fails, too. */
 int upstream_print_env(const char *name, const char *shell_name);
 
 #endif

@@ -33,10 +33,10 @@ static void put_version(void)
     int n;
     MPI_Get_library_version(library, &n);
     library[strcspn(library, "\n")] = '\0';
-    printf("samtools-omp-mpi " SAMTOOLS_OMP_VERSION "\n"
+    printf("samtools-omp-mpi %s\n"
            "Sorts as samtools " SAMTOOLS_VERSION "\n"
            "Using htslib %s\n"
-           "Using %s\n", hts_version(), library);
+           "Using %s\n", version_omp(), hts_version(), library);
 }
 
 /* Rank 0 alone looks at files and at what cannot be had over MPI. */
@@ -63,8 +63,11 @@ static enum engine_args_result parse(struct sort_opts *opts, int argc, char **ar
         fputs(sort_args_usage, stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0)
         put_version();
-    else
+    else if (helps || !*word)
         put_usage(helps ? stdout : stderr);
+    else
+        fprintf(stderr, "samtools-omp-mpi: '%s': only sort runs over MPI; samtools-omp has the other commands, for one "
+                "node. See samtools-omp-mpi --help\n", word);
     return helps || strstr(word, "version") ? ENGINE_ARGS_DONE : ENGINE_ARGS_ERROR;
 }
 
@@ -176,7 +179,7 @@ static void put_order(FILE *to, const struct sort_order *order)
 /* All that decides what ranks do together, and what comes of it. */
 static void put_options(FILE *to, const struct sort_opts *o)
 {
-    put(to, "version", "%s", SAMTOOLS_OMP_VERSION);
+    put(to, "version", "%s", version_omp());
     put_inputs(to, &o->in);
     put(to, "-o", "%s", o->out.path);
     put(to, "--write-index", "%s", o->out.index ? o->out.index : "");

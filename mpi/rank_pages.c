@@ -48,7 +48,7 @@ static void put_text(FILE *to, const struct rank_report *r)
 {
     struct rank_numbers sum = rank_report_sum(r);
     char count[REPORT_COUNT_SIZE], number[16];
-    fprintf(to, "samtools-omp %s: %d ranks, %d threads in all\n", SAMTOOLS_OMP_VERSION, r->team.size, sum.n_threads);
+    fprintf(to, "samtools-omp %s: %d ranks, %d threads in all\n", version_omp(), r->team.size, sum.n_threads);
     fprintf(to, "%s\n", r->request->command_line);
     fprintf(to, "%s records in %.2f s. Columns are MB and CPU seconds, then seconds of each step.\n\n",
             report_count(sum.records, count), rank_report_wall(r));
@@ -107,7 +107,7 @@ static void put_json(FILE *to, const struct rank_report *r)
 {
     struct rank_slowest s = rank_report_slowest(r);
     fputs("{\n  ", to);
-    json_string(to, "version", SAMTOOLS_OMP_VERSION);
+    json_string(to, "version", version_omp());
     json_string(to, "command_line", r->request->command_line);
     json_string(to, "input", input_name_shown(r->request->inputs[0]));
     json_string(to, "output", r->request->output);
@@ -217,7 +217,7 @@ static void put_page(FILE *to, const struct rank_report *r)
     page_timeline(to, r);
     page_table(to, r);
     page_words(to);
-    report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, r->request->command_line);
+    report_markup_end(to, version_omp(), r->request->command_line);
 }
 
 void rank_pages_put(FILE *to, enum report_format format, const void *report)

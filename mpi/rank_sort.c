@@ -59,7 +59,8 @@ const char *rank_sort_refuses(const struct sort_opts *o)
     if (o->report.trace_file)
         return "--trace is not there yet";
     if (memory_for_records(o) < MEMORY_LEAST)
-        return "--total-memory is for a rank and needs at least 66M";
+        return o->memory_beside > 0 ? "-m times -@ is for a rank and must be at least 2M"
+                                    : "--total-memory is for a rank and needs at least 66M";
     return NULL;
 }
 

@@ -141,7 +141,7 @@ int collated_open(struct collated *c, struct sorted *behind, size_t beside, cons
     *c = (struct collated){.behind = behind, .window.more = more};
     if (open_sort(c, beside) < 0)
         return -1;
-    if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, SAMTOOLS_VERSION_OF_BOTH, command_line) < 0)
+    if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", sort_opts_input(behind->opts));
     c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .collated = true};
     struct sort_inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,

@@ -236,5 +236,5 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
         if (is_listed(a->stages[stage], b->stages[stage]))
             put_row(to, stats_stage(stage)->name, SECONDS, true, a->stages[stage], b->stages[stage]);
     fputs("</tbody></table></section>\n", to);
-    report_markup_end(to, "samtools-omp " SAMTOOLS_OMP_VERSION, "green: less by more than a tenth; red: more");
+    report_markup_end(to, version_omp(), "green: less by more than a tenth; red: more");
 }

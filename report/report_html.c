@@ -227,7 +227,7 @@ static void put_words(FILE *to)
 
 void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
-    char version[64], heading[64];
+    char heading[64];
     snprintf(heading, sizeof heading, "samtools %s", message_command());
     report_markup_begin(to, heading, r->facts.input, " &rarr; ", r->facts.output);
     put_verdict(r, to);
@@ -238,6 +238,5 @@ void report_html(const struct report *r, const struct stats *stats, FILE *to)
     put_inputs(&r->facts.merged, to);
     put_facts(r, to);
     put_words(to);
-    snprintf(version, sizeof version, "samtools-omp %s", r->facts.version);
-    report_markup_end(to, version, r->facts.command_line);
+    report_markup_end(to, r->facts.version, r->facts.command_line);
 }

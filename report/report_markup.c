@@ -86,10 +86,10 @@ void report_markup_begin(FILE *to, const char *heading, const char *first, const
     fputs("</p></header>\n", to);
 }
 
-void report_markup_end(FILE *to, const char *first, const char *second)
+void report_markup_end(FILE *to, const char *version, const char *second)
 {
-    fputs("<footer>", to);
-    report_markup_text(to, first);
+    fputs("<footer>samtools-omp ", to);
+    report_markup_text(to, version);
     fputs(" &middot; ", to);
     report_markup_text(to, second);
     fputs("</footer>\n</main></body></html>\n", to);

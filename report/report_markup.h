@@ -9,8 +9,8 @@
 /* Begins a page, up to its heading; two names of files are under it, `between` them (markup). */
 void report_markup_begin(FILE *to, const char *heading, const char *first, const char *between, const char *second);
 
-/* Ends a page with a line in small letters. */
-void report_markup_end(FILE *to, const char *first, const char *second);
+/* Ends a page with a line in small letters: our version, and what is given. */
+void report_markup_end(FILE *to, const char *version, const char *second);
 
 /* Writes text in which no character is markup. */
 void report_markup_text(FILE *to, const char *text);

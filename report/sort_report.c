@@ -116,7 +116,7 @@ static struct report_facts gather_facts(struct sort_report *s, const struct stat
     double joules = package_energy_joules(&s->energy, "", (double)stats_wall(stats) / 1e9);
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
-        .version = SAMTOOLS_OMP_VERSION, .command_line = o->command_line,
+        .version = version_omp(), .command_line = o->command_line,
         .input = name_of(o->inputs[0], "standard input"), .output = name_of(o->output, "standard output"),
         .host = report_host_of(""), .in = s->in, .out = place_of_output(s), .temp = place_of_temp(o->temp_prefix),
         .input_is = kind_of(o->inputs[0], STDIN_FILENO), .output_is = kind_of(o->output, STDOUT_FILENO),

@@ -89,6 +89,19 @@ def test_check_installs_what_a_user_does_not_need(tree):
     assert "== Build" in said and "optional" not in said and not installed, said
 
 
+@pytest.mark.parametrize("root", [False, True])
+def test_user_who_may_not_install_is_not_told_of_conda(tree, root):
+    if shutil.which("sudo"):
+        pytest.skip("sudo is here")
+    (tree / "bin" / "sudo").unlink()
+    script(tree / "bin" / "id", "echo %d\n" % (0 if root else 1000))
+    script(tree / "bin" / "cc", "exit 1\n")
+    said, installed = check(tree, "deps", NO_INSTALL="1" if root else "", CC=str(tree / "bin" / "cc"))
+    assert not installed and "apt-get install build-essential" in said, said
+    assert ("conda install -c conda-forge -c bioconda " in said) == (not root)
+    assert "dnf" not in said
+
+
 @pytest.mark.parametrize("command", ["check-all", "check-rest"])
 def test_what_finds_more_is_not_in_check_all(tree, command):
     assert " clang " in check(tree, command)[1]

@@ -23,13 +23,15 @@ echo
 """
 # Names that only the real samtools may have.
 TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
+VERSION = re.search('SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base" / "version.h").read_text()).group(1)
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
         "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1",
         "share/man/man1/samtools-omp-markdup.1", "share/man/man1/samtools-omp-merge.1",
         "share/man/man1/samtools-omp-sormadup.1", "share/man/man1/samtools-omp-sort.1",
         "share/man/man1/samtools-omp.1",
-        "share/samtools-omp/modulefiles/samtools-omp"]
+        "share/samtools-omp/modulefiles/samtools-omp/" + VERSION,
+        "share/samtools-omp/modulefiles/samtools-omp/%s.lua" % VERSION]
 
 OF_MPI = ["bin/samtools-omp-mpi", "share/man/man1/samtools-omp-mpi.1"]
 
@@ -364,6 +366,7 @@ def test_names_sort_differently(root, made):
 
 
 MODULE = """proc prepend-path {name folder} { puts "$name=$folder" }
+proc append-path {name folder} { puts "$name+=$folder" }
 proc module-whatis {text} { puts $text }
 source $::argv
 ModulesHelp
@@ -371,14 +374,71 @@ ModulesHelp
 
 
 def test_module_file_has_another_folder(tmp_path):
+    """In order: what is said last comes first on PATH. The system's manuals stay."""
     if not shutil.which("tclsh"):
         pytest.skip("no tclsh here")
     install("install", tmp_path, "/opt/a b")
-    (tmp_path / "try.tcl").write_text(MODULE.replace("$::argv", "{%s}" % (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp")))
+    module = tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp" / VERSION
+    (tmp_path / "try.tcl").write_text(MODULE.replace("$::argv", "{%s}" % module))
     p = subprocess.run(["tclsh", tmp_path / "try.tcl"], capture_output=True, text=True, timeout=HANG)
-    version = re.search('SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base" / "version.h").read_text()).group(1)
-    assert p.returncode == 0 and "PATH=/opt/a b/libexec/samtools-omp\n" in p.stdout and "samtools-omp %s: " % version in p.stdout, p.stderr
-    assert version in p.stderr and (tmp_path / "opt/a b/share/samtools-omp/modulefiles/samtools-omp").read_text().startswith("#%Module")
+    assert p.returncode == 0 and "samtools-omp %s: " % VERSION in p.stdout and VERSION in p.stderr, p.stderr
+    assert p.stdout.endswith("PATH=/opt/a b/bin\nPATH=/opt/a b/libexec/samtools-omp\nMANPATH=/opt/a b/share/man\nMANPATH+=\n")
+    assert module.read_text().startswith("#%Module")
+
+
+LUA = """
+function help(text) print(text) end
+whatis = help
+function prepend_path(name, folder) print(name .. "=" .. folder) end
+function append_path(name, folder) print(name .. "+=" .. folder) end
+dofile(arg[1])
+"""
+
+
+def test_module_file_of_lmod_says_something_else(tmp_path):
+    lua = next(filter(shutil.which, ("lua", "lua5.3", "lua5.4", "lua5.1", "luajit")), None)
+    if not lua:
+        pytest.skip("no lua here")
+    install("install", tmp_path, "/opt/a b")
+    (tmp_path / "try.lua").write_text(LUA)
+    module = tmp_path / ("opt/a b/share/samtools-omp/modulefiles/samtools-omp/%s.lua" % VERSION)
+    p = subprocess.run([lua, tmp_path / "try.lua", module], capture_output=True, text=True, timeout=HANG)
+    assert p.returncode == 0, p.stderr
+    assert p.stdout.endswith("PATH=/opt/a b/bin\nPATH=/opt/a b/libexec/samtools-omp\nMANPATH=/opt/a b/share/man\nMANPATH+=\n")
+    assert "Version: %s\n" % VERSION in p.stdout
+
+
+def test_module_of_another_version_stays(tmp_path):
+    """One prefix has one program. What the site has put there is not ours."""
+    folder = tmp_path / "usr/share/samtools-omp/modulefiles"
+    folder.mkdir(parents=True)
+    (folder / "samtools-omp").write_text("#%Module of 0.1.0, which was no folder")
+    install("install", tmp_path, "/usr")
+    for name in "0.1.0", "0.1.0.lua", ".modulerc":
+        (folder / "samtools-omp" / name).write_text("old")
+    install("install", tmp_path, "/usr")
+    assert files(folder) == ["samtools-omp/.modulerc", "samtools-omp/" + VERSION, "samtools-omp/%s.lua" % VERSION]
+    install("uninstall", tmp_path, "/usr")
+    assert files(tmp_path / "usr") == ["share/samtools-omp/modulefiles/samtools-omp/.modulerc"]
+
+
+def test_install_ends_without_the_line_to_type(tmp_path):
+    """Of a staged one (DESTDIR) it would be another."""
+    said = install("install", "", tmp_path / "own")
+    assert said.endswith('\n    eval "$(%s/own/bin/samtools-omp --env)"\n' % tmp_path)
+    line = said.splitlines()[-1].strip()
+    assert shell(line + "; command -v samtools", SYSTEM)[1] == "%s/own/libexec/samtools-omp/samtools\n" % os.path.realpath(tmp_path)
+    assert "--env" not in install("install", tmp_path / "root")
+
+
+def test_stripped_program_is_as_large_as_before(tmp_path):
+    if not shutil.which("strip") or b".debug_info" not in pathlib.Path(BINARY).read_bytes():
+        pytest.skip("no strip, or nothing to strip")
+    install("install-strip", tmp_path, "/usr")
+    assert files(tmp_path / "usr") == OURS
+    program = tmp_path / "usr/bin/samtools-omp"
+    assert program.stat().st_size < os.path.getsize(BINARY) / 2 and os.path.samefile(program, program.with_name("bgzip-omp"))
+    assert subprocess.run([program, "--version-only"], capture_output=True, timeout=HANG).stdout.startswith(b"1.24")
 
 
 @pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp", "samtools-omp-mpi"])
@@ -471,7 +531,7 @@ def test_tarball_is_not_whole(tarball, tmp_path):
     digest, name = pathlib.Path(str(tarball) + ".sha256").read_text().split()
     assert name == tarball.name and hashlib.sha256(tarball.read_bytes()).hexdigest() == digest
     folder = tarball.name[:-len(".tar.gz")]
-    assert re.fullmatch(r"samtools-omp-\d+\.\d+\.\d+", folder)
+    assert folder == "samtools-omp-" + VERSION
     with tarfile.open(tarball) as tar:
         names = tar.getnames()
         assert all(name == folder or name.startswith(folder + "/") for name in names)
@@ -498,6 +558,7 @@ def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
     make("-j2", cwd=tree)
     make("install", "DESTDIR=%s" % root, cwd=tree)
     program = root / "opt/x/programs/samtools-omp"
+    assert "amtools-omp %s runs" % VERSION in shell("%s --version" % program, SYSTEM)[1], "there is no commit in a tarball"
     assert env_line(program) == "PATH='%s/opt/x/lib/exec/samtools-omp'${PATH:+\":$PATH\"}; export PATH\n" % root.resolve()
     p = subprocess.run([program, "sort", made("ties")], capture_output=True, env=clean_env(), timeout=HANG)
     assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b"

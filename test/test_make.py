@@ -13,6 +13,7 @@ from conftest import HANG, REPO, script
 
 TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/stats_cost"]
 COMPILER = """out=
+case "$*" in *"-E -x c -"*) if [ -n "$LACKS" ] && grep -q "$LACKS"; then exit 1; fi; exit 0 ;; esac
 case " $*" in *" test/fault_shim.c"*) if [ -n "$FAILS" ]; then echo 'fault_shim.c:1: no such thing' >&2; exit 3; fi ;; esac
 while [ $# -gt 0 ]; do
     if [ "$1" = -o ]; then out=$2; fi
@@ -75,6 +76,21 @@ def test_failing_command_cannot_be_found(make, option):
     else:
         assert re.search(r"^  LINK  \S+/fault_shim.so failed. make V=1 shows the command$", errors, re.M)
     assert re.search(r"Makefile:\d+: .*fault_shim.so\W* Error 3$", errors, re.M)
+
+
+@pytest.mark.parametrize("options", [[], ["-j3"], ["-s"], ["samtools", "tools"]], ids=["all", "jobs", "silent", "targets"])
+def test_missing_library_is_told_among_errors_of_each_file(make, options):
+    said, errors = make(*options, status=2, LACKS="htslib/sam.h\\|lz4.h")
+    assert "cc does not find: htslib/sam.h lz4.h. Type\n    ./bootstrap.sh deps " in errors
+    assert "CC " not in said and "failed" not in errors and len(errors.splitlines()) <= 5
+    assert make("build/base/version.o", keep=True)[1] == "", "it is not looked for again"
+
+
+def test_help_lacks_a_target(make):
+    said = make("help")[0]
+    for word in ("make  ", "make check", "make install", "make install-strip", "make uninstall", "make dist", "make help"):
+        assert word in said, word
+    assert "SPDX" not in said
 
 
 def test_rule_shows_its_command():

@@ -101,3 +101,25 @@ def test_what_may_differ_is_refused(apart, desk):
     (desk / "out.bam").unlink()
     status, ours, _ = apart(SORT, ["SAMTOOLS_OMP_REPORT=b", *SORT])
     assert status == 0 and not ours, ours
+
+
+def test_memory_that_is_named_as_enough_is_refused(apart):
+    """For a rank it is more than for a program of its own."""
+    for too_little in "1M", "30M":
+        status, said, _ = apart(*[[*SORT, "--total-memory", too_little]] * 2)
+        assert status != 0 and len(said) == 1 and "66M" in said[0], said
+    for threads in "1", "4":
+        assert apart(*[["-@", threads, "--total-memory", "66M", "-o", "out.bam", "in.bam"]] * 2)[:2] == (0, [])
+
+
+def test_small_memory_of_threads_is_told_as_another_option(apart):
+    status, said, _ = apart(*[[*SORT, "-m", "1M"]] * 2)
+    assert status != 0 and said == ["samtools sort: over MPI, -m times -@ is for a rank and must be at least 2M. Nothing was read."]
+
+
+@pytest.mark.parametrize("command", ["merge", "view", "srot"])
+def test_other_command_is_answered_by_the_usage(programs, kind, command):
+    p = subprocess.run(["mpirun." + kind, "-n", "1", str(programs[kind]), command, "-o", "x.bam", "in.bam"], env=clean_env(**ENV),
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert p.returncode != 0 and "Usage" not in p.stdout + p.stderr
+    assert "samtools-omp-mpi: '%s': only sort runs over MPI" % command in p.stderr

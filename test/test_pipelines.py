@@ -179,7 +179,7 @@ def installed(programs):
     return programs / "opt"
 
 
-@pytest.mark.parametrize("place", ["Nextflow", "Snakemake", "WDL and CWL", "Galaxy"])
+@pytest.mark.parametrize("place", ["Snakemake", "WDL and CWL", "Galaxy"])
 def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installed, tmp_path, place):
     section = PAGE.split("\n## %s\n" % place)[1].split("\n## ")[0]
     line = re.search(r"""eval "\$\([^()]*\)"[^'\n]*""", section).group().replace("/opt/samtools-omp", str(installed))
@@ -187,6 +187,16 @@ def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installe
     _, told, left = job(programs, tmp_path / "job", line, "opt/bin", "behind")
     assert told == "" and "amtools-omp" in left["x.txt"].read_text() and left["count.txt"].read_text() == "6000\n"
     assert b"+omp" in read_bam(left["x.bam"]).text
+
+
+def test_setting_of_the_page_for_nextflow_loses_to_conda(programs, installed, tmp_path):
+    """Nextflow writes env.NAME = 'VALUE' as export NAME="VALUE", behind what module and conda do to PATH."""
+    settings = re.findall(r"^    env\.(\w+) = '(.*)'$", PAGE, re.M)
+    assert [name for name, _ in settings] == ["PATH", "SAMTOOLS_OMP_TOTAL_MEMORY"]
+    exports = "".join('export %s="%s"\n' % pair for pair in settings).replace("/opt/samtools-omp", str(installed))
+    line = "PATH=%s/behind:$PATH\n%ssamtools sort -@ 2 -o x.bam in.bam\nsamtools view -c x.bam > count.txt" % (programs, exports)
+    _, told, left = job(programs, tmp_path / "job", line, "behind")
+    assert told == "" and b"+omp" in read_bam(left["x.bam"]).text and left["count.txt"].read_text() == "6000\n"
 
 
 def test_variables_of_the_page_for_workflows_are_ignored(programs, tmp_path):

@@ -163,7 +163,7 @@ def test_bad_setting_keeps_help_from_the_user(here):
 
 
 @pytest.mark.parametrize("command", ["sort", "merge", "markdup", "collate"])
-@pytest.mark.parametrize("text", ["x", "", "2x", "automatic", "+"])
+@pytest.mark.parametrize("text", ["x", "", "2x", "automatic", "+", "99999999999"])
 def test_number_that_is_none_is_taken(here, command, text):
     refused(here, words(command, "-@", text), "-@ (--threads) needs a number, or auto, not '%s'" % text)
 

@@ -9,12 +9,13 @@ import sys
 
 import pytest
 
-from conftest import BINARY, HANG, clean_env, htslib_version, run_sort, script
+from conftest import BINARY, HANG, REPO, clean_env, htslib_version, run_sort, script
 
 VERSION = "1.24"
 
 # What another samtools prints: an older version, which must not be taken for ours.
-OTHER = """[ "$1" = help ] && [ $# = 1 ] || { echo "handed on: $*"; exit 7; }
+OTHER = """[ "$*" = --version ] && { echo 'samtools 1.9'; echo 'Using htslib 1.9'; exit; }
+[ "$1" = help ] && [ $# = 1 ] || { echo "handed on: $*"; exit 7; }
 cat <<'END'
 
 Program: samtools (Tools for alignments in the SAM format)
@@ -35,8 +36,8 @@ END
 
 
 def place(tmp_path, other):
-    """An environment with our program as `samtools`, and OTHER behind it if asked for."""
-    first, behind = tmp_path / "first", tmp_path / "behind"
+    """An environment with our program as `samtools`, and OTHER behind it if asked for: in a folder of that name."""
+    first, behind = tmp_path / "first", tmp_path / (other if isinstance(other, str) else "behind")
     for d in (first, behind):
         d.mkdir()
     (first / "samtools").symlink_to(os.path.realpath(BINARY))
@@ -50,9 +51,9 @@ def place(tmp_path, other):
     return clean_env(PATH="%s:%s:%s" % (first, behind, tools))
 
 
-@pytest.fixture(params=["alone", "other"])
+@pytest.fixture(params=["alone", "other", "samtools 1.9"])
 def env(request, tmp_path):
-    return place(tmp_path, request.param == "other")
+    return place(tmp_path, request.param if " " in request.param else request.param == "other")
 
 
 def shell(line, env):
@@ -127,6 +128,99 @@ def test_sorted_files_do_not_say_which_program_sorted_them(env, made):
     ours = re.search(r"^Samtools-omp (\S+) ", shell("samtools --version", env), re.M).group(1)
     header = run_sort(["-O", "sam", made("ties")]).stdout.decode()
     assert re.search(r"(?m)^@PG\t.*\tVN:%s\+omp%s\t" % (re.escape(VERSION), re.escape(ours)), header), header
+
+
+def others(env):
+    """What --version says of other commands. The word in small letters is on the first line only."""
+    lines = shell("samtools --version", env).splitlines()
+    assert "samtools" not in "\n".join(lines[1:])
+    line, = (line for line in lines if line.startswith("Other commands: "))
+    return line[len("Other commands: "):]
+
+
+def test_version_of_other_commands_is_not_told(tmp_path):
+    env = place(tmp_path, True)
+    assert others(env) == "%s/behind 1.9" % tmp_path
+    st = script(tmp_path / "st", "echo 'samtools 1.3'\n")
+    assert others(dict(env, SAMTOOLS_UPSTREAM=str(st))) == "%s 1.3" % st
+    script(tmp_path / "behind" / "samtools", "exit 1\n")
+    assert others(env) == "%s/behind (version unknown)" % tmp_path
+    (tmp_path / "behind" / "samtools").unlink()
+    assert others(env) == "none, --help says what to do"
+
+
+def test_folder_with_the_word_is_told_or_loses_the_version(tmp_path):
+    assert others(place(tmp_path, "samtools 1.9")) == "1.9, --help names their program"
+
+
+@pytest.mark.parametrize("text", ["exec samtools \"$@\"", "cat", "kill -9 $$", "echo samtools", "echo hello"],
+                         ids=["loop", "cat", "killed", "word", "other"])
+def test_version_hangs_or_fails_behind_an_odd_samtools(tmp_path, text):
+    env = place(tmp_path, True)
+    script(tmp_path / "behind" / "samtools", text + "\n")
+    assert others(env) == "%s/behind %s" % (tmp_path, VERSION if text.startswith("exec") else "(version unknown)")
+
+
+def test_other_version_is_on_path_without_a_warning(tmp_path):
+    env = place(tmp_path, True)
+    status, out, err = words(env, "--env")
+    assert (status, err.count("\n")) == (0, 1)
+    assert "warning: view, index and all other commands but ours are run by %s/behind/samtools, version 1.9; " % tmp_path in err
+    assert words(env, "--env=csh")[2] == err
+    script(tmp_path / "behind" / "samtools", "echo samtools %s\n" % VERSION)
+    assert words(env, "--env") == (0, out, "")
+    (tmp_path / "behind" / "samtools").unlink()
+    assert words(env, "--env") == (0, out, "")
+
+
+def test_program_of_a_build_cannot_be_put_on_path(tmp_path):
+    """Its own folder has it as `samtools`; the link in the tree's root is none."""
+    build = tmp_path / "tree" / "build"
+    build.mkdir(parents=True)
+    shutil.copy(os.path.realpath(BINARY), build / "samtools")
+    (build.parent / "samtools").symlink_to("build/samtools")
+    p = subprocess.run(["sh", "-c", 'eval "$(./samtools --env)"; command -v samtools; samtools --version-only'], cwd=build.parent,
+                       env=clean_env(PATH="/usr/bin:/bin"), capture_output=True, text=True, timeout=HANG)
+    assert p.stdout.startswith("%s/samtools\n%s+" % (os.path.realpath(build), VERSION))
+
+
+@pytest.mark.skipif(not shutil.which("git") or not (REPO / ".git").exists(), reason="no checkout of git")
+def test_commit_is_not_told(tmp_path):
+    """make notes it in a file of the build; only a version that is released has none."""
+    make = next(filter(shutil.which, ("gmake", "make")), None)
+    if not make:
+        pytest.skip("no make here")
+    env = {k: v for k, v in clean_env().items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    clone = tmp_path / "clone"
+    for name in "Makefile", "base/version.h":
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPO / name, clone / name)
+
+    def git(*args):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x.invalid", *args], cwd=clone, env=env, check=True, capture_output=True)
+
+    def noted():
+        p = subprocess.run([make, "build/commit.h"], cwd=clone, env=env, capture_output=True, text=True, timeout=HANG)
+        assert p.returncode == 0, p.stderr
+        return re.fullmatch(r'#define SAMTOOLS_OMP_COMMIT "(.*)"\n', (clone / "build/commit.h").read_text()).group(1)
+
+    assert noted() == ""
+    git("init", "-q")
+    (clone / ".gitignore").write_text("build\n")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    first = noted()
+    assert re.fullmatch(r"\.[0-9a-f]{8}", first)
+    written = os.stat(clone / "build/commit.h").st_mtime_ns
+    assert noted() == first and os.stat(clone / "build/commit.h").st_mtime_ns == written
+    (clone / "Makefile").write_text((clone / "Makefile").read_text() + "\n")
+    assert noted() == first + "-dirty"
+    (clone / ".git").rename(clone / "git")
+    assert noted() == ""
+    (clone / "git").rename(clone / ".git")
+    version = clone / "base/version.h"
+    version.write_text(re.sub(r'OMP_VERSION ".*"', 'OMP_VERSION "7.0.0"', version.read_text()))
+    assert noted() == ""
 
 
 # ---------------------------------------------------------------- help

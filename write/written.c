@@ -133,7 +133,7 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
                       bool beyond)
 {
     const struct output_request *request = f->request;
-    if (bam_header_mark_sorted(sam, order, unplaced, SAMTOOLS_VERSION_OF_BOTH,
+    if (bam_header_mark_sorted(sam, order, unplaced, version_of_both(),
                                request->no_pg ? NULL : request->command_line) < 0)
         return latch_fail(f->latch, "%s: the header could not be changed", f->input);
     if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)

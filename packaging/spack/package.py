@@ -11,13 +11,13 @@ class SamtoolsOmp(MakefilePackage):
     """samtools sort on all cores, with the same records in the same order."""
 
     homepage = "https://samtools-omp.invalid"
-    url = "https://samtools-omp.invalid/samtools-omp-0.1.0.tar.gz"
+    url = "https://samtools-omp.invalid/samtools-omp-0.2.0.tar.gz"
 
     maintainers("samtools-omp-maintainer")
 
     license("MIT")
 
-    version("0.1.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
+    version("0.2.0", sha256="0000000000000000000000000000000000000000000000000000000000000000")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")

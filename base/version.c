@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/version.h"
+
+/* The Makefile puts it into build/commit.h, which it includes before this file, and nowhere else: a commit compiles one
+ * file anew. "" outside a checkout of git, of a release, and in unit tests. */
+#ifndef SAMTOOLS_OMP_COMMIT
+#define SAMTOOLS_OMP_COMMIT ""
+#endif
+
+const char *version_omp(void)
+{
+    return SAMTOOLS_OMP_VERSION SAMTOOLS_OMP_COMMIT;
+}
+
+const char *version_of_both(void)
+{
+    return SAMTOOLS_VERSION "+omp" SAMTOOLS_OMP_VERSION SAMTOOLS_OMP_COMMIT;
+}
