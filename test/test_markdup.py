@@ -302,7 +302,7 @@ def test_json_has_loose_quotes(tmp_path):
     p = ours(["-f", stats, "--json", "--use-read-groups", "-d", "9", "--read-coords", regex, path, tmp_path / "out.bam"])
     assert p.returncode == 0, p.stderr
     found = json.loads(stats.read_text())
-    assert "--read-coords %s " % regex in found["COMMAND"] and found["READ GROUPS"][1]["READ GROUP"] == 'a"b\\c'
+    assert "--read-coords %s " % regex in found["COMMAND"] and found["READ GROUPS"][-1]["READ GROUP"] == 'a"b\\c'
 
 
 def test_statistics_do_not_name_samtools(tmp_path):
