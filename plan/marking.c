@@ -188,8 +188,8 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
                           (unsigned long long)t->written, (unsigned long long)t->dropped);
 }
 
-/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is called
- * so, too. */
+/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is
+ * called so, too. */
 static char *statistics_command(const char *line)
 {
     static const char command[] = " markdup", program[] = "samtools";
