@@ -31,7 +31,8 @@ int sanitize_parse(const char *list, unsigned *what);
 bool sanitize_changes(const struct bam_record *record, unsigned what, const int64_t *lengths);
 
 /* Mends b. lengths: of the references. cigar: memory of the caller's, whose contents mean nothing. -1:
- * failed, with errno: EBADMSG means that the tags of an unmapped read cannot be read, all else that there is no memory. */
+ * failed, with errno: EBADMSG means that the tags of an unmapped read cannot be read, all else that there is no
+ * memory. */
 int sanitize(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar);
 
 #endif

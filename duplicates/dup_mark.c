@@ -161,7 +161,8 @@ static struct wish wish_text(const char *text, size_t n, bool drops, enum dup_ma
 }
 
 /* samtools looks at the type of dt only when the chain pass finds that the record is an optical duplicate. */
-static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const struct bam_record *record, enum dup_type type)
+static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const struct bam_record *record,
+                                    enum dup_type type)
 {
     bool is_other = bam_record_flag(record) & (BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
     return rule->pass && type == DUP_TYPE_SEQUENCING && !is_other ? DUP_MARK_BAD_TYPE : DUP_MARK_OK;

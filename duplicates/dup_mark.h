@@ -50,9 +50,9 @@ bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record 
 enum { DUP_MARK_ROOM = 1024 };
 
 /* Appends the checked record as it is written. A tag that is there is replaced where it is; a new one comes behind the
- * others. As in samtools, a dc that is no integer stays as it is, and so does a dt that is no string but where the chain
- * pass finds an optical duplicate. After a fault nothing was appended. The record may lie in `to` itself if there was so
- * much room before. */
+ * others. As in samtools, a dc that is no integer stays as it is, and so does a dt that is no string but where the
+ * chain pass finds an optical duplicate. After a fault nothing was appended. The record may lie in `to` itself if there
+ * was so much room before. */
 enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
                                     const struct bam_record *record, const struct dup_verdict *verdict);
 

@@ -36,7 +36,8 @@ static int open_input(struct fixed *f)
     f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
     f->wish.lone = parted_mates_put;
     f->wish.lone_arg = &f->parted;
-    return f->lengths && parted_mates_open(&f->parted, sort_opts_input(o)) == 0 ? 0 : latch_fail(f->d->latch, "out of memory");
+    return f->lengths && parted_mates_open(&f->parted, sort_opts_input(o)) == 0
+         ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
 /* Where the command line limits nothing, more than the usual is taken. */

@@ -187,8 +187,8 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
         || tally_compare(taken, gone, "markdup, output", path, m->d->latch) < 0 ? -1 : 0;
 }
 
-/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is called
- * so, too. */
+/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is
+ * called so, too. */
 static char *statistics_command(const char *line)
 {
     static const char command[] = " markdup", program[] = "samtools";

@@ -3,7 +3,7 @@
 #include "base/message.h"
 #include "plan/parted_mates.h"
 
-enum { BITS = 12 };              /* of the places: 32 KiB, and as many mates of a sorted file lie within some kilobases */
+enum { BITS = 12 };              /* of the places: 32 KiB */
 
 int parted_mates_open(struct parted_mates *m, const char *path)
 {

@@ -12,7 +12,9 @@
 #include "bgzf_omp.h"
 #include "read/fixed_records.h"
 
-enum fix_fault { FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BAD_TAGS, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY };
+enum fix_fault {
+    FIX_FINE, FIX_BROKEN, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BAD_TAGS, FIX_BEYOND, FIX_CHANGED, FIX_NO_MEMORY
+};
 
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
 struct fix_found {
@@ -366,8 +368,8 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
         [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
                           "cannot be read. Nothing was written; mend that, or leave -M out",
-        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; mend the "
-                         "record, or leave it out of the input",
+        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; mend "
+                         "the record, or leave it out of the input",
         [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
         [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "

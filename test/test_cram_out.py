@@ -11,7 +11,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import FASTA_REFS, htslib_version, run, run_sort, sorted_bytes
+from conftest import FASTA_REFS, htslib_version, oracle_sort, run, run_sort, sorted_bytes
 from test_safety import refused
 
 os.environ["REF_PATH"] = "/nonexistent"  # no reference from the network, here and in the oracle
@@ -265,3 +265,15 @@ def test_reference_that_is_missing_is_told_as_damage(tmp_path, fasta, sums, thre
     copy.unlink()
     refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "record 1 cannot be read: its reference may be missing, as a "
             "is in no place .*--reference", lines=40)
+
+
+def test_position_without_reference_is_written(tmp_path):
+    """CRAM of later htslib has none."""
+    (tmp_path / "in.sam").write_text("@HD\tVN:1.6\n@SQ\tSN:c1\tLN:1000\na\t4\t*\t100\t0\t*\t*\t0\t0\tACGT\tIIII\n")
+    args = ["--no-PG", "-O", "cram,no_ref=1", "in.sam"]
+    assert run_sort(["-o", "out.cram", *args], cwd=tmp_path).returncode == 0
+    lines = run_sort(["--no-PG", "-O", "sam", "out.cram"], cwd=tmp_path).stdout
+    assert b"\na\t4\t*\t0\t0\t" in lines
+    status, err = oracle_sort(["-o", tmp_path / "theirs.cram", *args[:-1], tmp_path / "in.sam"])
+    assert status == 0, err
+    assert run_sort(["--no-PG", "-O", "sam", "theirs.cram"], cwd=tmp_path).stdout == lines

@@ -204,6 +204,49 @@ def test_mapped_read_without_place_is_left(tmp_path, words, tid, pos):
         assert x == y or (x[0] != "@" and not fits(y) and fits(x)), (x, y)
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_cigar_that_looks_like_another_is_a_fault_of_memory(tmp_path, far):
+    """1S1S becomes 2S, which says that CG holds the CIGAR. If that does not fit to SEQ, nobody could read the record (and
+    samtools writes it)."""
+    cg = b"CGBI\1\0\0\0" + (b"\x80\0\0\0" if far else b"\x20\0\0\0")
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("q", 0, 0, 5, cigar=[(1, "S"), (1, "S")], seq="AC", tags=cg)]))
+    (tmp_path / "out.bam").write_bytes(fixed(path))
+    (tmp_path / "theirs.bam").write_bytes(oracle(path))
+    lines = {name: oracle_call("view", ["-o", tmp_path / "view", tmp_path / name])[0] == 0 and (tmp_path / "view").read_text()
+             for name in ("out.bam", "theirs.bam")}
+    assert (lines["theirs.bam"] is False) == far
+    assert "\t1S1S\t" in lines["out.bam"] if far else lines["out.bam"] == lines["theirs.bam"]
+
+
+@pytest.mark.parametrize("tags,fine", [(b"XXC\1XY", True), (b"NMC\1XY", True), (b"X", True), (b"XXC\1XYC", False), (b"NMi\1", False),
+                                       (b"XX?abc", False), (b"NMC\1NMC\2XXC\3NMC\4", True)])
+def test_tags_of_unmapped_reads_are_dropped_otherwise(tmp_path, tags, fine):
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("q", 4, -1, -1, seq="AC", tags=tags)]))
+    assert (oracle_call("fixmate", ["--no-PG", path, tmp_path / "theirs.bam"])[0] == 0) == fine
+    p = ours(["--no-PG", path, tmp_path / "out.bam"])
+    if fine:
+        assert p.returncode == 0 and read_bam(tmp_path / "out.bam").body == read_bam(tmp_path / "theirs.bam").body
+    else:
+        assert p.returncode == 1 and "record 1 (q) or one behind it of the same name has tags that cannot be read" in p.stderr
+        assert not (tmp_path / "out.bam").exists()
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("n", [2, 3000])
+def test_input_that_is_not_grouped_goes_unnoticed(tmp_path, grouped, n):
+    """samtools says nothing. One warning, however many there are; reads without mates are none."""
+    lines = ["r%d\t%d\tc1\t%d\t60\t4M\t*\t0\t0\tACGT\tIIII\n" % (i, flag, i % 400 + 1) for flag in (65, 129) for i in range(n)]
+    if grouped:
+        lines.sort(key=lambda line: line.split("\t")[0])
+    lines += ["x%d\t65\tc1\t5\t60\t4M\t*\t0\t0\tACGT\tIIII\n" % i for i in range(n)]
+    path = tmp_path / "in.sam"
+    path.write_text("@HD\tVN:1.6\n@SQ\tSN:c1\tLN:500\n" + "".join(lines))
+    p = ours([path, tmp_path / "out.bam"])
+    assert p.returncode == 0 and p.stderr.count("mates do not follow one another") == (not grouped) == p.stderr.count("\n")
+
+
 def test_ct_has_a_sign_for_no_cigar(tmp_path):
     """A mapped read without one: SAM has none, for it becomes unmapped there."""
     path = tmp_path / "in.bam"

@@ -648,12 +648,9 @@ def test_index_of_reference_is_left_half_written(inputs, reference, tmp_path):
 
 
 def test_end_of_line_in_a_tag_crashes(tmp_path, threads):
-    """BAM may have it. What comes of it is no SAM, but what samtools writes by one thread; by more it crashes
-    where it makes an index."""
+    """BAM may have it. samtools writes what is no SAM; by more than one thread it crashes where it makes an index."""
     recs = [bamgen.record("r%d" % i, 0, 0, i, seq="ACGT", cigar=[(4, "M")], tags=b"XXZa\nb\0") for i in range(900)]
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
-    p = run_sort(["--no-PG", "-@", threads, "--write-index", "-o", "out.sam.gz", "in.bam"], cwd=tmp_path)
-    assert p.returncode == 0, p.stderr
-    lines = b"".join(b.data for b in blocks((tmp_path / "out.sam.gz").read_bytes()))
-    assert lines == sorted_bytes(["--no-PG", "-@", threads, "-O", "sam", "in.bam"], cwd=tmp_path)
-    assert lines.count(b"XX:Z:a\nb\n") == 900
+    for args in (["--write-index", "-o", "out.sam.gz"], ["-o", "out.sam"]):
+        told = refused(tmp_path, ["--no-PG", "-@", threads, *args, "in.bam"], r"record r\d+ has a tag")
+        assert told.count("\n") == 1, told

@@ -2,16 +2,19 @@
 """`samtools markdup` against samtools 1.24: records, tags and their order, statistics, header lines, exit status."""
 
 import collections
+import json
 import os
 import pathlib
 import random
 import re
+import subprocess
 
 import pysam
 import pytest
 
 import markdupgen
-from conftest import (DATA_BAMS, PRECIOUS, REAL_BAMS, MORE_THREADS, oracle_call, oracle_process, read_bam, run, same_header,
+from conftest import (BINARY, DATA_BAMS, HANG, MORE_THREADS, PRECIOUS, REAL_BAMS, oracle_call, oracle_process, read_bam,
+                      run, same_header,
                       same_lines, sees_fault)
 
 # So little that what waits goes to temporary files.
@@ -246,6 +249,73 @@ def test_warnings_are_endless(tmp_path):
     assert p.returncode == 0 and not p.stderr
 
 
+HEADER_OF_ONE = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:1000\n"
+
+
+@pytest.mark.parametrize("options", [["--barcode-rgx", "M:(.)", "--barcode-name"], ["--barcode-name", "--barcode-rgx", "M:(.)"],
+                                     ["--barcode-name"], ["--barcode-rgx", "x", "--barcode-name", "--barcode-rgx", "M:(.)"]])
+def test_last_form_of_a_barcode_counts(options, tmp_path):
+    """The expression does, wherever it stands."""
+    path = tmp_path / "in.sam"
+    path.write_text(HEADER_OF_ONE + "".join("M:1:F:1:1:1:1:%s\t0\tc\t10\t60\t4M\t*\t0\t0\tACGT\t%s\n" % x
+                                            for x in (("AC", "IIII"), ("GC", "HHHH"))))
+    found = as_samtools(options, path, tmp_path)
+    assert (b":GC\t1024\t" in found) == ("--barcode-rgx" in options)
+
+
+@pytest.mark.parametrize("n,warned", [(0, True), (1, True), (2, False), (4, False)])
+def test_lack_of_barcode_tags_goes_unnoticed(n, warned, tmp_path):
+    line = "n%d\t0\tc\t100\t60\t4M\t*\t0\t0\tACGT\tIIII%s\n"
+    path = tmp_path / "in.sam"
+    path.write_text(HEADER_OF_ONE + "".join(line % (i, "\tBX:Z:a" if i < n else "") for i in range(4)))
+    p = ours(["--barcode-tag", "BX", path, tmp_path / "out.bam"])
+    assert p.returncode == 0
+    assert p.stderr.count("%d of 4 records that take part have no tag BX" % (4 - n)) == warned == p.stderr.count("\n")
+    assert not ours(["--barcode-tag", "BX", "--verbosity", "1", path, tmp_path / "out.bam"]).stderr
+    assert not ours([path, tmp_path / "out.bam"]).stderr
+
+
+TYPES = ["dt:A:x", "dt:H:1A", "dt:i:3", "dt:B:c,1", "dt:Z:old"]
+
+
+@pytest.mark.parametrize("options", [["-d", "100"], ["-d", "100", "--no-multi-dup"], ["-d", "100", "-S"], ["-d", "100", "-c"]])
+@pytest.mark.parametrize("far", [False, True])
+def test_mark_of_an_optical_duplicate_is_lost(options, far, tmp_path):
+    """Where dt has another type, samtools fails if the chain pass finds an optical duplicate, and leaves it else."""
+    text = "R:1:2:3:4:%d:5\t%d\tc\t6\t60\t4M\t*\t0\t0\tACGT\t%s\t%s\n"
+    for tag in TYPES:
+        path = tmp_path / "in.sam"
+        path.write_text(HEADER_OF_ONE + text % (1, 0, "IIII", tag + "\tSA:Z:x") + text % (9000 if far else 2, 0, "jjjj", "X0:i:1")
+                        + text % (1, 2048, "IIII", tag))
+        status, _ = oracle_call("markdup", [*options, path, tmp_path / "theirs.bam"])
+        p = ours([*options, path, tmp_path / "out.bam"])
+        assert p.returncode == status, (tag, p.stderr)
+        if status:
+            assert "record 1 (R:1:2:3:4:1:5): its dt tag is not a string; remove it first" in p.stderr
+        else:
+            as_samtools(options, path, tmp_path)
+
+
+def test_json_has_loose_quotes(tmp_path):
+    """Also in names of read groups. samtools writes what is no JSON."""
+    path, stats, regex = tmp_path / "in.sam", tmp_path / "s.json", r'"(a)\.(b)(c)'
+    path.write_text(HEADER_OF_ONE + '@RG\tID:a"b\\c\nn\t0\tc\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\tRG:Z:a"b\\c\n')
+    p = ours(["-f", stats, "--json", "--use-read-groups", "-d", "9", "--read-coords", regex, path, tmp_path / "out.bam"])
+    assert p.returncode == 0, p.stderr
+    found = json.loads(stats.read_text())
+    assert "--read-coords %s " % regex in found["COMMAND"] and found["READ GROUPS"][-1]["READ GROUP"] == 'a"b\\c'
+
+
+def test_statistics_do_not_name_samtools(tmp_path):
+    """MultiQC looks for samtools markdup."""
+    path = tmp_path / "in.sam"
+    path.write_text(HEADER_OF_ONE + "n\t0\tc\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
+    (tmp_path / "samtools-omp").symlink_to(os.path.realpath(BINARY))
+    for program in (tmp_path / "samtools-omp", BINARY):
+        p = subprocess.run([program, "markdup", "-s", path, tmp_path / "out.bam"], capture_output=True, text=True, timeout=HANG)
+        assert p.returncode == 0 and re.match(r"COMMAND: (\S*/)?samtools markdup -s ", p.stderr), p.stderr
+
+
 # -------------------------------------------------------------------- errors
 
 
@@ -257,9 +327,10 @@ HEAD = "@HD\tVN:1.6\tSO:%s\n@SQ\tSN:c\tLN:1000\n"
 ERRORS = {
     "by_name": (HEAD % "queryname" + SINGLE % "", [], "queryname", 0),
     "unsorted": (HEAD % "coordinate" + SINGLE % "" + ONE % ("b", 0, 4, "*", 0, ""), [], "sorted", 2),
-    "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "fixmate", 2),
-    "bad_mc": (HEAD % "coordinate" + PAIR % ("a", "\tMC:i:4"), [], "MC", 1),
-    "no_ms": (HEAD % "coordinate" + PAIR % ("a", "\tMC:Z:4M") + PAIR % ("b", "\tMC:Z:4M"), [], "fixmate -m", 1),
+    "no_mc": (HEAD % "coordinate" + SINGLE % "" + PAIR % ("a", ""), [], "samtools markdup: error, no MC tag. Please run samtools "
+              "fixmate on file first. in.sam: record 2 (a): markdup is unable to assign pair hash key", 2),
+    "bad_mc": (HEAD % "coordinate" + PAIR % ("a", "\tMC:i:4"), [], "error, MC tag wrong type", 1),
+    "no_ms": (HEAD % "coordinate" + PAIR % ("a", "\tMC:Z:4M") + PAIR % ("b", "\tMC:Z:4M"), [], "record 1 (a): a paired read has no ms", 1),
     "no_ms_anywhere": (HEAD % "coordinate" + "".join(ONE % (name, 99, i, "=", 50, "\tMC:Z:4M") for i in range(5, 45) for name in "ab"),
                        [], "fixmate -m", 1),
     "bad_do": (HEAD % "coordinate" + SINGLE % "" + SINGLE % "\tdo:i:1", ["-t"], "do tag", 2),

@@ -411,3 +411,13 @@ def test_help_names_an_option_that_manual_or_completion_lack():
     for option in options:
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option
+
+
+@pytest.mark.parametrize("option", ["--markdup-args", "--fixmate-args"])
+def test_words_of_a_step_are_lost(option, tmp_path):
+    path = tmp_path / "in.sam"
+    path.write_text("@SQ\tSN:c\tLN:1000\nn\t0\tc\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
+    for words, warned in ((["-r", "-c"], True), (["-r", "-r"], False), (["-r"], False)):
+        p = run(["sormadup", *(x for word in words for x in (option, word)), "-o", tmp_path / "out.bam", path])
+        assert p.returncode == 0, p.stderr
+        assert ("%s was given twice: only the last one counts, '-c'" % option in p.stderr) == warned, p.stderr

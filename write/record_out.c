@@ -39,7 +39,7 @@ static const uint8_t *finished(struct record_out *out, record_finish_fn *finish,
     return out->copy.p;
 }
 
-/* Whether it can be read again. When threads of htslib 1.16 meet a tag that they cannot write, they may crash (CRAM). */
+/* Whether it can be read again. Threads of htslib 1.16 may crash when they meet a tag that CRAM lacks. */
 static int check_readable(const struct record_out_options *how, const bam1_t *b)
 {
     const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
@@ -94,6 +94,8 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
     if (lacking)
         return latch_fail(how->latch, "%s: record %s has no %s, and would have some when CRAM 2 is read again. Nothing "
                           "was written; use -O bam, or version=3.0", how->path, bam_get_qname(&out->b), lacking);
+    if (how->format == cram && out->b.core.tid < 0)
+        out->b.core.pos = -1;                    /* as later htslib writes it */
     bool is_mapped = !(out->b.core.flag & BAM_FUNMAP);
     return how->sums && is_mapped ? ref_sums_check(how->sums, out->b.core.tid) : 0;
 }

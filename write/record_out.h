@@ -17,7 +17,7 @@ struct samtools_checksum;
 struct sink_verify;
 
 /* What is said of records that nobody could read again. */
-#define RECORD_OUT_REMEDY "Nothing was written; mend the record, or leave it out of the input"
+#define RECORD_OUT_REMEDY "Mend the record, or leave it out of the input"
 
 /* Used by one thread at a time. Zeroed: ready for the first record. */
 struct record_out {

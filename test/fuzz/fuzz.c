@@ -126,3 +126,23 @@ bool fuzz_is_bam(const uint8_t *data, size_t size)
     htsFormat format = fuzz_format(data, size);
     return format.format == bam || (format.compression == bgzf && format.category != sequence_data);
 }
+
+bool fuzz_can_be_viewed(const uint8_t *data, size_t size)
+{
+    char path[32];
+    int fd = fuzz_file(data, size, path), status = -2;
+    samFile *file = sam_open(path, "r");
+    sam_hdr_t *header = file ? sam_hdr_read(file) : NULL;
+    bam1_t *b = bam_init1();
+    kstring_t line = {0, 0, NULL};
+    while (header && b && (status = sam_read1(file, header, b)) >= 0)
+        if (sam_format1(header, b, &line) < 0)
+            break;
+    free(line.s);
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+    if (file)
+        sam_close(file);
+    close(fd);
+    return status == -1;
+}

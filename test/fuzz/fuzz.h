@@ -69,6 +69,9 @@ int fuzz_file(const uint8_t *data, size_t size, char path[32]);
 /* What htslib takes it for. */
 htsFormat fuzz_format(const uint8_t *data, size_t size);
 
+/* Whether htslib can read all records of the file, and make lines of SAM of them, as `samtools view` does. */
+bool fuzz_can_be_viewed(const uint8_t *data, size_t size);
+
 /* Whether we take it for BAM. */
 bool fuzz_is_bam(const uint8_t *data, size_t size);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* One record from outside: the check, what may be done with those that pass, mending, and other ids and tags. */
+#include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "bam/far_pos.h"
 #include "bam/record_remap.h"
+#include "bam/tag_check.h"
 #include "fuzz.h"
 
 static void look(const struct bam_record *r)
@@ -65,6 +67,26 @@ static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
     record_remap_free(&how);
 }
 
+/* Tags pass the check for BAM exactly if htslib makes a line of SAM of the record, as `samtools view` does. */
+static void view(const struct bam_record *r, int32_t n_ref)
+{
+    static sam_hdr_t *header;
+    static const char lines[] = "@SQ\tSN:a\tLN:9\n@SQ\tSN:b\tLN:9\n@SQ\tSN:c\tLN:9\n@SQ\tSN:d\tLN:9\n"
+                                "@SQ\tSN:e\tLN:9\n@SQ\tSN:f\tLN:9\n@SQ\tSN:g\tLN:9\n";
+    if (!header)
+        header = sam_hdr_parse(sizeof lines - 1, lines);
+    bam1_t *b = bam_init1();
+    kstring_t line = {0, 0, NULL};
+    MUST(header && n_ref <= sam_hdr_nref(header) && b && bam1_from_record(b, r) == 0);
+    const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
+    hts_verbose = HTS_LOG_OFF;
+    bool is_text = sam_format1(header, b, &line) >= 0;
+    MUST(is_text == tag_check_bam(tags, end));
+    MUST(is_text || !tag_check_sam(tags, end));
+    free(line.s);
+    bam_destroy1(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -77,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(bam_record_size((struct bam_record *)record) <= size);
         uint8_t *whole = exact_copy(record, bam_record_size((struct bam_record *)record));
         look((struct bam_record *)whole);
+        view((struct bam_record *)whole, n_ref);
         remap((struct bam_record *)whole, n_ref, data[0] & 8);
         mend(whole, size, n_ref);
         free(whole);
