@@ -180,8 +180,8 @@ static enum bgzf_fault deflate_fault(const uint8_t *p, const struct bgzf_frame *
     uint8_t *out = malloc(BGZF_MAX_BLOCK);
     size_t n;
     bool whole = inflate && out
-        && libdeflate_deflate_decompress(inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset, out,
-                                         BGZF_MAX_BLOCK, &n) == LIBDEFLATE_SUCCESS
+        && libdeflate_deflate_decompress(inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
+                                         out, BGZF_MAX_BLOCK, &n) == LIBDEFLATE_SUCCESS
         && n != frame->inflated_size && block_crc(out, n) == load_le32(footer);
     free(out);
     if (inflate)

@@ -43,8 +43,8 @@ bool written_takes_reference(const htsFormat *format);
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
 
 /* Call it before written_prepare() if the lines of the input's header cannot be parsed. The header is then written as
- * it was read, with a warning. needs_program: a @PG line must be added, unless the request wants none. -1: that cannot be,
- * or the format cannot hold such a header, and the error is recorded in the latch. */
+ * it was read, with a warning. needs_program: a @PG line must be added, unless the request wants none. -1: that cannot
+ * be, or the format cannot hold such a header, and the error is recorded in the latch. */
 int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
