@@ -21,8 +21,8 @@ struct bam_header {
     size_t rest_size;
     uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
     bool is_shared;              /* sam is that of another input, too, which counts its memory */
-    bool is_broken;              /* its lines cannot be parsed: sam has text and references as they stood, which can only
-                                  * be copied ... */
+    bool is_broken;              /* its lines cannot be parsed: sam has text and references as they stood, which can
+                                  * only be copied ... */
     bool is_broken_sam;          /* ... and SAM with that text cannot be read */
 };
 
