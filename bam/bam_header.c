@@ -261,16 +261,17 @@ static int count_chains(sam_hdr_t *sam, int *last)
 
 /* Adds a @PG line behind each chain; if there is none, behind the last line that is not the PP of another one. htslib
  * would do it, but before 1.19 it reads beyond its list of ends if there are lines in loops and no chain (htslib issue
- * 1694). */
+ * 1694). That line may have an empty ID, which cannot be a PP. */
 static int add_program(sam_hdr_t *sam, const char *version, const char *command_line)
 {
     int last, n_chains = count_chains(sam, &last);
     if (n_chains > 0)
         return sam_hdr_add_pg(sam, "samtools", "VN", version, "CL", command_line, NULL);
     const char *id = n_chains == 0 ? sam_hdr_pg_id(sam, "samtools") : NULL;
-    if (id && last >= 0)
-        return sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "PP", sam_hdr_line_name(sam, "PG", last),
-                                "VN", version, "CL", command_line, NULL);
+    const char *previous = last >= 0 ? sam_hdr_line_name(sam, "PG", last) : NULL;
+    if (id && previous && *previous)
+        return sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "PP", previous, "VN", version, "CL",
+                                command_line, NULL);
     return id ? sam_hdr_add_line(sam, "PG", "ID", id, "PN", "samtools", "VN", version, "CL", command_line, NULL) : -1;
 }
 
@@ -282,12 +283,27 @@ static int set_order(sam_hdr_t *sam, const struct hd_fields *f)
     return set_field(sam, "GO", f->go) < 0 || (!f->keeps_ss && set_field(sam, "SS", f->ss) < 0) ? -1 : 0;
 }
 
+/* Makes the text anew of the lines that htslib has parsed: @HD first, no NULs. htslib does so only if a line was
+ * changed, so one of a type that the header lacks is added and removed. */
+static int remake_text(sam_hdr_t *sam)
+{
+    char line[] = "@aa\tXX:x\n", type[] = "aa";
+    for (int i = 0; i < 26 * 26; i++) {
+        line[1] = type[0] = (char)('a' + i / 26);
+        line[2] = type[1] = (char)('a' + i % 26);
+        if (sam_hdr_count_lines(sam, type) == 0)
+            return sam_hdr_add_lines(sam, line, sizeof line - 1) < 0 || sam_hdr_remove_except(sam, type, NULL, NULL) < 0
+                 ? -1 : 0;
+    }
+    return 0;
+}
+
 /* f NULL: the order stays as it is. */
 static int mark_parsed(sam_hdr_t *sam, const struct hd_fields *f, const char *version, const char *command_line)
 {
     if (f && set_order(sam, f) < 0)
         return -1;
-    return command_line ? add_program(sam, version, command_line) : 0;
+    return command_line ? add_program(sam, version, command_line) : f ? 0 : remake_text(sam);
 }
 
 int bam_header_says(sam_hdr_t *sam, const char *order)

@@ -22,6 +22,9 @@ struct bam_header {
     uint64_t size;               /* bytes of the header in the uncompressed stream; 0 if that is no BAM stream */
     int32_t n_unlisted;          /* references, the last ones, that the text of BAM has and its list lacks */
     bool is_shared;              /* sam is that of another input, too, which counts its memory */
+    bool is_broken;              /* its lines cannot be parsed: sam has text and references as they stood, which can
+                                  * only be copied ... */
+    bool is_broken_sam;          /* ... and SAM with that text cannot be read */
 };
 
 void bam_header_free(struct bam_header *header);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
+#include "base/byte_buffer.h"
 #ifdef __x86_64__
 #include <emmintrin.h>
 #endif
@@ -130,6 +131,22 @@ static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
         p = bam_record_aux_next(p, end);
     return p == end;
+}
+
+int bam_record_close(struct byte_buffer *to, const uint8_t *record)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    size_t start = to->n, name_end = BAM_FIXED + (size_t)r->name_len, size = bam_record_size(r);
+    if (byte_buffer_reserve(to, start + size + 1) < 0)
+        return -1;
+    struct bam_record *made = (struct bam_record *)(to->p + start);
+    memcpy(made, record, name_end);
+    to->p[start + name_end] = 0;
+    memcpy(to->p + start + name_end + 1, record + name_end, size - name_end);
+    made->name_len++;
+    store_le32(made->block_size, (uint32_t)(size + 1 - 4));
+    to->n += size + 1;
+    return 0;
 }
 
 static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)

@@ -45,7 +45,7 @@ _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view")
     X(BAM_BAD_SIZE, "block_size is not that of a record") \
     X(BAM_BAD_REF, "refID names no @SQ line of the header") \
     X(BAM_BAD_NEXT_REF, "next_refID names no @SQ line of the header") \
-    X(BAM_BAD_NAME, "the read name does not end in NUL") \
+    X(BAM_BAD_NAME, "the read name does not end in NUL; samtools view -b adds it") \
     X(BAM_BAD_LENGTHS, "name, CIGAR and SEQ do not fit into block_size") \
     X(BAM_BAD_CIGAR, "CIGAR and SEQ differ in length") \
     X(BAM_BAD_CG, "its CIGAR in the CG tag cannot be read") \
@@ -135,6 +135,17 @@ static inline const uint8_t *bam_record_seq(const struct bam_record *r)
  * sizes, reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The
  * fault is BAM_CUT if the record does not end within avail, and BAM_HEADER where no record but a header begins. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
+
+/* Whether the name of a record with this fault can get the NUL that it lacks, as htslib gives it. */
+static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fault)
+{
+    return fault == BAM_BAD_NAME && ((const struct bam_record *)record)->name_len < UINT8_MAX;
+}
+
+struct byte_buffer;
+
+/* Appends such a record with the NUL behind its name; it is larger by one byte, and not checked. -1: no memory. */
+int bam_record_close(struct byte_buffer *to, const uint8_t *record);
 
 /* Whether its lengths are those of a record of so many bytes. Those of a record that was checked are, unless memory
  * has changed since: who is about to take them at their word looks again, for the checksum tells in the end only. */

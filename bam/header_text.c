@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <htslib/hts_log.h>
+#include <htslib/sam.h>
 #include "bam/header_text.h"
 
 enum { LINE_MIN = 4 };           /* "@XY" and a tab */
@@ -95,6 +98,39 @@ struct header_text header_text_check(const char *text, size_t size, bool is_sam)
             break;
     }
     return found;
+}
+
+bool header_text_is_bam(const char *text, size_t size)
+{
+    const char *end = text + strnlen(text, size);
+    for (const char *p = text; p < end; p = line_end(p, end) + 1)
+        if (*p != '@')
+            return false;
+    return true;
+}
+
+/* htslib, which parses the text once more, tells nothing of its faults. */
+static bool is_parsed(const char *text, size_t size)
+{
+    int verbose = hts_verbose;
+    hts_verbose = HTS_LOG_OFF;
+    sam_hdr_t *sam = sam_hdr_parse(size, text);
+    bool parsed = sam && sam_hdr_count_lines(sam, "SQ") > 0;
+    hts_verbose = verbose;
+    sam_hdr_destroy(sam);
+    return parsed;
+}
+
+bool header_text_is_sam(const char *text, size_t size)
+{
+    struct header_text found = header_text_check(text, size, true);
+    if (found.fault || size < LINE_MIN || text[LINE_MIN - 1] != '\t' || text[size - 1] != '\n'
+        || memchr(text, '\0', size))            /* by the first bytes, htslib tells that it is SAM */
+        return false;
+    char *mended = malloc(size + found.n_to_mend);
+    bool is_sam = mended && is_parsed(mended, header_text_mend(mended, text, size));
+    free(mended);
+    return is_sam;
 }
 
 size_t header_text_mend(char *to, const char *text, size_t size)

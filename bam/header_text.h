@@ -22,6 +22,13 @@ struct header_text {
  * @CO, and only the five types of lines. In BAM, a last line of one or two characters is none. */
 struct header_text header_text_check(const char *text, size_t size, bool is_sam);
 
+/* Whether a text whose lines are broken can be read at all as the header of BAM: all lines up to its first NUL begin
+ * with @. */
+bool header_text_is_bam(const char *text, size_t size);
+
+/* Whether the text can be read as the header of SAM; records follow it. */
+bool header_text_is_sam(const char *text, size_t size);
+
 /* Copies the text of a SAM header as samtools 1.24 reads it: a tab stands behind each bare @CO, a line ends before its
  * first NUL, and no carriage return stands before a newline. `to` must have room for size + n_to_mend bytes. Returns
  * how many it wrote. */

@@ -151,7 +151,7 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
     if (avail < frame->size)
         return BGZF_MORE;
     frame->inflated_size = load_le32(p + frame->size - 4);
-    return frame->inflated_size <= BGZF_MAX_BLOCK ? BGZF_OK : BGZF_BAD_SIZE;
+    return frame->inflated_size <= BGZF_MAX_BLOCK ? BGZF_OK : BGZF_BAD_ISIZE;
 }
 
 static bool is_followed(const uint8_t *p, size_t n)
@@ -172,6 +172,23 @@ size_t bgzf_block_find(const uint8_t *bytes, size_t n)
     return n;
 }
 
+/* Why data do not inflate to the size that the block gives: with another size they may do, and have its CRC-32. */
+static enum bgzf_fault deflate_fault(const uint8_t *p, const struct bgzf_frame *frame)
+{
+    const uint8_t *footer = p + frame->size - BGZF_FOOTER;
+    struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
+    uint8_t *out = malloc(BGZF_MAX_BLOCK);
+    size_t n;
+    bool whole = inflate && out
+        && libdeflate_deflate_decompress(inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
+                                         out, BGZF_MAX_BLOCK, &n) == LIBDEFLATE_SUCCESS
+        && n != frame->inflated_size && block_crc(out, n) == load_le32(footer);
+    free(out);
+    if (inflate)
+        libdeflate_free_decompressor(inflate);
+    return whole ? BGZF_BAD_ISIZE : BGZF_BAD_DEFLATE;
+}
+
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out)
 {
@@ -180,7 +197,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
-        return BGZF_BAD_DEFLATE;
+        return deflate_fault(p, frame);
     if (block_crc(out, frame->inflated_size) != load_le32(footer))
         return BGZF_BAD_CRC;
     return BGZF_OK;

@@ -42,6 +42,7 @@ struct bgzf_frame {
     X(BGZF_NOT_GZIP, "no BGZF block begins here") \
     X(BGZF_NOT_BGZF, "gzip data without BGZF block sizes (compressed with gzip, not bgzip?)") \
     X(BGZF_BAD_SIZE, "the block sizes contradict each other") \
+    X(BGZF_BAD_ISIZE, "the size that the block gives for its data (ISIZE) is wrong") \
     X(BGZF_BAD_DEFLATE, "the compressed data are damaged") \
     X(BGZF_BAD_CRC, "CRC-32 of the block is wrong: the data are damaged") \
     X(BGZF_NO_MEMORY, "out of memory")

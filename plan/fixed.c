@@ -19,7 +19,8 @@ static const struct sort_opts *common(const struct fixed *f)
 /* Names of sorted records stand anywhere. As samtools, which looks no further than the header. */
 static int check_order(struct fixed *f)
 {
-    int sorted = bam_header_says(f->in.each->header.sam, "coordinate");
+    const struct bam_header *header = &f->in.each->header;
+    int sorted = header->is_broken ? 0 : bam_header_says(header->sam, "coordinate");
     return sorted < 0 ? latch_fail(f->d->latch, "out of memory for the header")
          : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing "
                                    "was written; use samtools collate or sort -n first",
@@ -30,6 +31,7 @@ static int open_input(struct fixed *f)
 {
     const struct sort_opts *o = common(f);
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
+    how.keeps_broken = true;
     if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
     f->wish.rules = f->opts->rules;
@@ -68,6 +70,7 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
     f->opts = opts;
     f->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     return driver_open(f->d, o, &f->rings) < 0 || open_input(f) < 0 || check_memory(f) < 0
+        || (f->in.each->header.is_broken && written_keep_header(&f->d->out, &f->in.each->header, true) < 0)
         || written_prepare(&f->d->out, f->in.each->header.sam, NULL) < 0 ? -1 : open_records(f);
 }
 

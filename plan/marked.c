@@ -24,7 +24,7 @@ static int out_of_memory(struct marked *m)
 /* As samtools, which looks no further than the header. */
 static int check_order(struct marked *m)
 {
-    int by_name = bam_header_says(m->sam, "queryname");
+    int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
     return latch_fail(m->d->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
@@ -44,6 +44,7 @@ static int open_input(struct marked *m)
     const struct sort_opts *o = common(m);
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
     how.join = take_header;
+    how.keeps_broken = true;
     if (sort_inputs_open(&m->in, &how) < 0)
         return -1;
     m->sam = m->in.each->header.sam;
@@ -116,12 +117,14 @@ static int open_marking(struct marked *m)
     const struct sort_opts *o = common(m);
     struct memory_plan plan;
     if (sort_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
+        || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
         || written_prepare(&m->d->out, m->sam, NULL) < 0)
         return -1;
     struct marking_options how = {
         .opts = m->opts,
         .source = {advance, take, help, end, m},
         .sam = m->sam,
+        .is_broken = m->in.each->header.is_broken,
         .n_threads = m->rings.job.n_threads,
         .slice_size = m->rings.sam.records_size,
         .left = left_by(&plan),

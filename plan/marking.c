@@ -24,10 +24,11 @@ static int out_of_memory(struct marking *m)
     return latch_fail(m->d->latch, "%s: out of memory", sort_opts_input(common(m)));
 }
 
-/* As samtools, which goes on without groups where they cannot be told apart. */
+/* As samtools, which goes on without groups where they cannot be told apart. lines: NULL if those of the header cannot
+ * be parsed. */
 static int name_groups(struct marking *m, sam_hdr_t *lines)
 {
-    int n = m->opts->use_read_groups ? sam_hdr_count_lines(lines, "RG") : 0;
+    int n = lines ? sam_hdr_count_lines(lines, "RG") : 0;
     const char *why = n > 0 ? NULL : "the header has no @RG line";
     for (int i = 0; i < n && !why; i++) {
         const char *id = sam_hdr_line_name(lines, "RG", i);
@@ -36,15 +37,17 @@ static int name_groups(struct marking *m, sam_hdr_t *lines)
         else if (name_table_add(&m->groups, id, strlen(id)) < 0)
             return out_of_memory(m);
     }
-    if (m->opts->use_read_groups && why)
+    if (why)
         message_warning("%s: %s, so read groups are not told apart", sort_opts_input(common(m)), why);
-    else if (m->opts->use_read_groups)
+    else
         m->rule.groups = &m->groups;
     return 0;
 }
 
-static int read_header(struct marking *m, sam_hdr_t *sam)
+static int read_header(struct marking *m, sam_hdr_t *sam, bool is_broken)
 {
+    if (is_broken || !m->opts->use_read_groups)
+        return m->opts->use_read_groups ? name_groups(m, NULL) : 0;
     sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;
     if (!lines)
         return out_of_memory(m);
@@ -146,7 +149,8 @@ int marking_open(struct marking *m, const struct marking_options *how)
     m->opts = how->opts;
     m->d = how->d;
     m->source = how->source;
-    return read_header(m, how->sam) < 0 || open_rule(m) < 0 || open_store(m, how) < 0 ? -1 : open_flow(m, how);
+    return read_header(m, how->sam, how->is_broken) < 0 || open_rule(m) < 0 || open_store(m, how) < 0
+         ? -1 : open_flow(m, how);
 }
 
 /* ------------------------------------------------------------------ records */

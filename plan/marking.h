@@ -20,6 +20,7 @@ struct marking_options {
     const struct markdup_opts *opts;
     struct record_stream source;
     sam_hdr_t *sam;              /* with the read groups */
+    bool is_broken;              /* as in bam_header */
     int n_threads;
     size_t slice_size;           /* bytes of records of a slice, mostly */
     size_t left;                 /* bytes for records that wait, beside the least that works */

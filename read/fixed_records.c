@@ -63,10 +63,10 @@ static const struct bam_record *record_at(const uint8_t *p)
     return (const struct bam_record *)p;
 }
 
-/* Whether names of so many bytes, with their NUL, are the same. */
+/* Whether names of so many bytes are the same. One may lack its NUL. */
 static bool is_same(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-    return strncmp(a, b, n_a < n_b ? n_a : n_b) == 0;
+    return strncmp(a, b, n_a < n_b ? n_a : n_b) == 0 && strnlen(a, n_a) == strnlen(b, n_b);
 }
 
 static bool is_named_as(const struct bam_record *a, const struct bam_record *b)
@@ -156,6 +156,41 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     return list_made(r, to, start, p, n, dropped);
 }
 
+static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct chunk *c, const uint8_t *p,
+                          size_t n);
+
+/* Appends the records in p[n] with the NULs that their names lack; one with another fault, and all behind it, as they
+ * are. -1: no memory. */
+static int close_names(const struct fixed_records *r, struct byte_buffer *to, const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+    for (int status = 0; at < n; at += bam_record_size(record_at(p + at))) {
+        enum bam_fault fault = bam_record_check(p + at, n - at, r->n_ref).fault;
+        if (bam_record_can_close(p + at, fault))
+            status = bam_record_close(to, p + at);
+        else if (fault)
+            break;
+        else
+            status = byte_buffer_append(to, p + at, bam_record_size(record_at(p + at)));
+        if (status < 0)
+            return -1;
+    }
+    return byte_buffer_append(to, p + at, n - at);
+}
+
+/* Fixes the templates in p[n], in which names lack their NULs. */
+static void fix_closed(const struct fixed_records *r, struct fix_found *f, struct chunk *c, const uint8_t *p, size_t n)
+{
+    struct byte_buffer closed = {NULL, 0, 0};
+    uint64_t before = c->size;
+    f->fault = close_names(r, &closed, p, n) < 0 ? FIX_NO_MEMORY : FIX_FINE;
+    if (!f->fault)
+        fix_templates(r, f, c, closed.p, closed.n);
+    if (!f->fault)
+        c->size = before + n;
+    free(closed.p);
+}
+
 /* Fixes the templates in p[n], until a record has a fault. */
 static void fix_templates(const struct fixed_records *r, struct fix_found *f, struct chunk *c, const uint8_t *p,
                           size_t n)
@@ -165,6 +200,10 @@ static void fix_templates(const struct fixed_records *r, struct fix_found *f, st
         struct bam_verdict verdict = {BAM_OK, 0};
         if (at < n)
             verdict = bam_record_check(p + at, n - at, r->n_ref);
+        if (at < n && bam_record_can_close(p + at, verdict.fault)) {
+            fix_closed(r, f, c, p + start, n - start);
+            return;
+        }
         if (at == n || verdict.fault || (at > start && !is_named_as(record_at(p + start), record_at(p + at)))) {
             f->fault = at > start ? fix_template(r, f, c, p + start, at - start) : FIX_FINE;
             if (f->fault) {
@@ -217,7 +256,7 @@ static size_t end_record(const struct fixed_records *r, struct seam *s, const st
     enum bam_fault fault = bam_record_check(head, known, r->n_ref).fault;
     if (known < BAM_FIXED || (fault == BAM_CUT && bam_record_said_size(head) > s->part + n))
         return SIZE_MAX;
-    s->is_broken = fault && fault != BAM_CUT;
+    s->is_broken = fault && fault != BAM_CUT && !bam_record_can_close(head, fault);
     if (s->is_broken)                            /* what is known will do for the task to tell */
         return known > s->part ? known - s->part : 0;
     keep_name(s, head);

@@ -24,6 +24,7 @@ struct growing {
     int64_t refs_left;           /* entries of the list of references that are still to come */
     int32_t n_refs;              /* entries of the list in all, once refs_left is known */
     bool without_length;         /* one of them has the length 0 */
+    bool keeps_broken;           /* as in header_read() */
 };
 
 /* Records in the latch that the header takes too much memory, and how much would do: TIMES its text, as a plan of
@@ -98,11 +99,15 @@ static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
     size_t n_text = load_le32(text - 4), before = MAGIC_SIZE + 8 + n_text;
     if (before > size)
         return NULL;
-    return plain_header_of_bam(text, n_text, load_le32(text + n_text), data + before, size - before);
+    int verbose = hts_verbose;
+    hts_verbose = HTS_LOG_OFF;                   /* what is wrong is told by parse_by_htslib(), with the right number */
+    sam_hdr_t *sam = plain_header_of_bam(text, n_text, load_le32(text + n_text), data + before, size - before);
+    hts_verbose = verbose;
+    return sam;
 }
 
-/* Makes a header of all its bytes. Makes htslib parse the text now, because tasks look at the header later. */
-static sam_hdr_t *parse_by_htslib(const uint8_t *data, size_t size)
+/* Makes a header of all its bytes, of which nothing is parsed. */
+static sam_hdr_t *read_by_htslib(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
     samFile *bam = file ? hts_hopen(file, "mem:", "r") : NULL;
@@ -117,6 +122,13 @@ static sam_hdr_t *parse_by_htslib(const uint8_t *data, size_t size)
     sam_hdr_t *sam = sam_hdr_read(bam);
     hts_verbose = verbose;
     hts_close(bam);
+    return sam;
+}
+
+/* Makes htslib parse the text now, because tasks look at the header later. */
+static sam_hdr_t *parse_by_htslib(const uint8_t *data, size_t size)
+{
+    sam_hdr_t *sam = read_by_htslib(data, size);
     if (sam && sam_hdr_count_lines(sam, "SQ") < 0) {
         sam_hdr_destroy(sam);
         return NULL;
@@ -203,17 +215,24 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
-/* Whether samtools 1.24 takes the lines of the text, which ends at its first NUL. *n_repeated: as header_text_check()
- * has it. */
-static int check_text(const struct growing *g, size_t *n_repeated, const char *path, struct latch *latch)
+/* Whether samtools 1.24 parses the lines of the text, which ends at its first NUL. */
+static struct header_text check_text(const struct growing *g)
 {
     const char *text = (const char *)g->bytes.p + MAGIC_SIZE + 4;
-    struct header_text found = header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
-    *n_repeated = found.n_repeated;
-    if (found.fault)
-        return latch_fail(latch, "%s cannot be read as BAM: its header lines are broken: line %zu %s", path,
-                          found.number, found.fault);
-    return 0;
+    return header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
+}
+
+/* Takes the header although its lines are broken, if what is copied of it can be read again. */
+static void take_broken(struct bam_header *header, const struct growing *g)
+{
+    sam_hdr_t *sam = read_by_htslib(g->bytes.p, g->at);
+    if (!sam || !header_text_is_bam(sam->text, sam->l_text)) {
+        sam_hdr_destroy(sam);
+        return;
+    }
+    header->sam = sam;
+    header->is_broken = true;
+    header->is_broken_sam = !header_text_is_sam(sam->text, sam->l_text);
 }
 
 /* Whether the header can be read once it is written. htslib puts the length in the list of references in place of one
@@ -251,15 +270,20 @@ static void tell_fault(const struct growing *g, int complete, const char *path, 
 static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path,
                  struct latch *latch)
 {
-    size_t n_repeated = 0;
-    if (complete > 0 && check_text(g, &n_repeated, path, latch) < 0)
-        return -1;
-    if (complete > 0 && g->without_length)
-        return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has the length 0", path);
+    struct header_text found = {.fault = NULL};
     if (complete > 0)
+        found = check_text(g);
+    if (complete > 0 && !found.fault)
         header->sam = header_parse(g->bytes.p, g->at);
+    if (complete > 0 && !header->sam && g->keeps_broken)
+        take_broken(header, g);
+    if (complete > 0 && g->without_length && !header->is_broken)
+        return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has the length 0", path);
     if (header->sam && names_fit(header->sam))
-        return n_repeated ? check_made(header->sam, path, latch) : 0;
+        return found.n_repeated && !header->is_broken ? check_made(header->sam, path, latch) : 0;
+    if (found.fault)
+        return latch_fail(latch, "%s cannot be read as BAM: its header lines are broken: line %zu %s", path,
+                          found.number, found.fault);
     tell_fault(g, complete, path, latch);
     return -1;
 }
@@ -274,19 +298,22 @@ static int find_or_parse(struct bam_header *header, const struct growing *g, int
         take_known(header, found);
         return 0;
     }
-    if (parse(header, g, complete, path, latch) < 0)
+    if (parse(header, g, complete, path, latch) < 0) {
+        sam_hdr_destroy(header->sam);
+        header->sam = NULL;
         return -1;
-    header->n_unlisted = sam_hdr_nref(header->sam) - g->n_refs;
-    if (may_be_known)
+    }
+    header->n_unlisted = header->is_broken ? 0 : sam_hdr_nref(header->sam) - g->n_refs;
+    if (may_be_known && !header->is_broken)
         put_known(&known->each[known->n++ % N_KNOWN], header, g->at, hash);
     return 0;
 }
 
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
-                const char *path, struct latch *latch)
+                bool keeps_broken, const char *path, struct latch *latch)
 {
     memset(header, 0, sizeof *header);
-    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN, .keeps_broken = keeps_broken};
     int complete, more = 1;
     while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
         ;
@@ -355,7 +382,7 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
                        struct bgzf_codec *codec, uint64_t most)
 {
     enum { FIRST = 64 << 10, BESIDE = 16 << 10, FIRST_MOST = 4 << 20 };
-    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN};
+    struct growing g = {.refs_left = REFS_LEFT_UNKNOWN, .keeps_broken = known->keeps_broken};
     size_t n = known->begin.n ? known->begin.n + BESIDE : FIRST, at = 0;
     int found = 0;
     known->first.n = 0;
@@ -369,7 +396,7 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
     }
     *header = (struct bam_header){.size = found > 0 ? g.at : 0};
     bool done = found > 0 && find_or_parse(header, &g, 1, known, file->path, file->latch) == 0;
-    if (done)
+    if (done && !header->is_broken)
         put_begin(known, header, at);
     free(g.bytes.p);
     return done ? 1 : latch_tripped(file->latch) ? -1 : 0;

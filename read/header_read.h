@@ -16,6 +16,7 @@ struct latch;
 /* The last headers that were read and differ: one of the same bytes is not parsed again, and is there once. Of all
  * zeros: none. */
 struct known_headers {
+    bool keeps_broken;           /* as in header_read() */
     struct known_header {
         uint64_t hash, size;     /* of its bytes in the uncompressed stream */
         sam_hdr_t *sam;
@@ -39,10 +40,10 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
                        struct bgzf_codec *codec, uint64_t most);
 
 /* Reads the header of a BAM file from the first blocks of source. It is an error if it takes more than `most` bytes.
- * known: what was read before; the header may be shared with others, and is put in; NULL: it is not. -1: failed, and
- * the error is recorded in the latch. */
+ * known: what was read before; the header may be shared with others, and is put in; NULL: it is not. keeps_broken: a
+ * header whose lines cannot be parsed is taken, too (is_broken). -1: failed, and the error is recorded in the latch. */
 int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
-                const char *path, struct latch *latch);
+                bool keeps_broken, const char *path, struct latch *latch);
 
 /* Passes the blocks of the header again, from the beginning, and keeps anew what follows it in the last one. -1:
  * failed, and the error is recorded in the latch. */

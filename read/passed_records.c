@@ -29,6 +29,7 @@ struct pass_found {
     size_t at;                   /* of a merge: where its record with a fault begins */
     struct remap_unknown unknown;    /* of a merge */
     size_t n_blocks;             /* kept blocks of the chunk that have been passed */
+    struct byte_buffer closed;   /* a record whose name lacked its NUL, with it */
 };
 
 struct passed_records {
@@ -140,20 +141,38 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
 }
 
+/* The record with the NUL that its name lacks. NULL: no memory. */
+static const struct bam_record *close_name(struct pass_found *f, const uint8_t *record)
+{
+    f->closed.n = 0;
+    return bam_record_close(&f->closed, record) < 0 ? NULL : (const struct bam_record *)f->closed.p;
+}
+
+/* Passes the record at p, of which n bytes may be read, unless it has a fault. */
+static void pass_one(const struct passed_records *r, uint32_t number, struct chunk *c, const uint8_t *p, size_t n)
+{
+    struct pass_found *f = &r->found[number];
+    const struct bam_record *record = (const struct bam_record *)p;
+    struct bam_verdict verdict = bam_record_check(p, n, r->n_ref);
+    if (bam_record_can_close(p, verdict.fault) && (record = close_name(f, p))) {
+        verdict = bam_record_check(f->closed.p, f->closed.n, r->n_ref);
+        verdict.needs_fix = 1;                   /* it has changed */
+    }
+    f->broken = verdict.fault;
+    f->fault = !record ? PASS_NO_MEMORY : f->broken ? PASS_BROKEN
+             : r->opt.in.use.keeps && make_place(r, f, c, p) < 0 ? PASS_NO_MEMORY
+             : pass_record(r, number, c, record, verdict.needs_fix);
+}
+
 /* Appends the records in p[n] that pass, until one has a fault. */
 static void pass_records(const struct passed_records *r, uint32_t number, struct chunk *c, const uint8_t *p, size_t n)
 {
     struct pass_found *f = &r->found[number];
     for (size_t at = 0; at < n && !f->fault;) {
-        const struct bam_record *record = (const struct bam_record *)(p + at);
-        struct bam_verdict verdict = bam_record_check(p + at, n - at, r->n_ref);
-        f->broken = verdict.fault;
-        f->fault = f->broken ? PASS_BROKEN
-                 : r->opt.in.use.keeps && make_place(r, f, c, p + at) < 0 ? PASS_NO_MEMORY
-                 : pass_record(r, number, c, record, verdict.needs_fix);
+        pass_one(r, number, c, p + at, n - at);
         if (f->fault)
             return;
-        size_t size = bam_record_size(record);
+        size_t size = bam_record_size((const struct bam_record *)(p + at));
         c->n++;
         c->size += size;
         at += size;
@@ -164,7 +183,7 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 {
     const struct passed_records *r = records;
     struct pass_found *f = &r->found[number];
-    *f = (struct pass_found){.unknown = f->unknown};
+    *f = (struct pass_found){.unknown = f->unknown, .closed = f->closed};
     remap_unknown_clear(&f->unknown);
     pass_records(r, number, c, c->head.p, c->head.n);
     pass_records(r, number, c, c->bytes + c->begin, c->end - c->begin);
@@ -336,8 +355,10 @@ static void free_parts(struct passed_records *r)
     record_filter_free(r->filter);
     record_remap_free(&r->remap);
     name_table_free(&r->told);
-    for (uint32_t i = 0; r->found && i < r->opt.in.use.n_chunks; i++)
+    for (uint32_t i = 0; r->found && i < r->opt.in.use.n_chunks; i++) {
         free(r->found[i].unknown.list.p);
+        free(r->found[i].closed.p);
+    }
     free(r->found);
     free(r->chains);
     r->filter = NULL;

@@ -37,7 +37,10 @@ struct record_filter *record_filter_new(const char *expression, const sam_hdr_t 
         return NULL;
     f->has_library = strstr(expression, "library");
     pthread_mutex_init(&f->library, NULL);
-    bool made = (f->header = sam_hdr_dup(header)) && sam_hdr_count_lines(f->header, "SQ") >= 0;   /* it is parsed now */
+    f->header = sam_hdr_dup(header);
+    bool made = f->header != NULL;
+    if (made)
+        sam_hdr_count_lines(f->header, "SQ");    /* it is parsed now, if it can be */
     for (; made && f->n < n; f->n++) {
         struct filter_user *u = &f->users[f->n];
         u->expression = hts_filter_init(expression);

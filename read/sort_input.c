@@ -68,7 +68,8 @@ static int take_header(struct sort_input *in, const struct sort_inputs_options *
     }
     if (format->framing == INPUT_RECORDS)
         in->header.sam = input_format_header(format);
-    else if (header_read(&in->header, in->source, how->header_max, how->known, in->name, how->latch) < 0)
+    else if (header_read(&in->header, in->source, how->header_max, how->known, how->keeps_broken, in->name,
+                         how->latch) < 0)
         return -1;
     return 0;
 }
@@ -298,7 +299,7 @@ static int open_each(struct sort_inputs *inputs, const struct sort_inputs_option
 int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
 {
     const struct input_request *request = how->request;
-    struct known_headers known = {.n = 0};
+    struct known_headers known = {.keeps_broken = how->keeps_broken};
     *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
     inputs->n_codecs = how->rings.job.n_threads;
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);

@@ -76,6 +76,7 @@ struct sort_inputs_options {
     uint64_t header_max;         /* bytes of a header */
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far, waits, shuts, by_region;        /* as in input_options */
+    bool keeps_broken;           /* as in header_read() */
     struct known_headers *known; /* as in header_read(); sort_inputs_open() sets this and the next */
     struct bgzf_codec **codecs;  /* as in bgzf_source_options */
     /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all

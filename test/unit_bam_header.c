@@ -79,7 +79,7 @@ static void read_header_within(struct reading *r, const struct unit_bytes *data,
     struct unit_source opened;
     MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
     struct bgzf_source *source = opened.blocks;
-    r->result = header_read(&r->header, source, most, NULL, "in.bam", &r->latch);
+    r->result = header_read(&r->header, source, most, NULL, false, "in.bam", &r->latch);
     if (r->result == 0) {
         unit_append(&r->after, r->header.rest, r->header.rest_size);
         while (bgzf_source_peek(source, &size) > 0)
@@ -312,7 +312,7 @@ static void test_other_data_are_not_taken_for_bam(void **state)
         if (unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0) {
             struct bam_header header;
             assert_int_equal(
-                header_read(&header, opened.blocks, UINT64_MAX, NULL, "in.bam", &latch), -1);
+                header_read(&header, opened.blocks, UINT64_MAX, NULL, false, "in.bam", &latch), -1);
             bam_header_free(&header);
         }
         assert_true(latch_tripped(&latch));
@@ -419,7 +419,7 @@ static void test_damaged_block_in_the_header(void **state)
     struct bam_header header;
     struct unit_source opened;
     MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
-    assert_int_equal(header_read(&header, opened.blocks, UINT64_MAX, NULL, "in.bam", &latch), -1);
+    assert_int_equal(header_read(&header, opened.blocks, UINT64_MAX, NULL, false, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
     bam_header_free(&header);                    /* of a header that was not read */

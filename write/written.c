@@ -8,6 +8,7 @@
 #include "write/bam_index.h"
 #include "bam/far_pos.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/list_stream.h"
@@ -120,6 +121,22 @@ static int open_samtools(struct written *f)
     return 0;
 }
 
+int written_keep_header(struct written *f, const struct bam_header *header, bool needs_program)
+{
+    static const char broken[] = "%s: its header lines are broken, so %s. Nothing was written; %s";
+    bool adds = !f->request->no_pg;
+    enum htsExactFormat format = f->request->format.format;
+    if (adds && needs_program)
+        return latch_fail(f->latch, broken, f->input, "no @PG line can be added to them", "use --no-PG");
+    if (format == cram || (format != bam && header->is_broken_sam))
+        return latch_fail(f->latch, broken, f->input,
+                          format == cram ? "CRAM cannot hold them" : "no program could read them in SAM", "use -O bam");
+    message_warning("%s: its header lines are broken. They are copied as they are%s", f->input,
+                    adds ? ", without a @PG line" : "");
+    f->keeps_header = true;
+    return 0;
+}
+
 int written_prepare(struct written *f, sam_hdr_t *sam, const struct sort_rule *rule)
 {
     return check_references(f, sam) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
@@ -133,8 +150,8 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
                       bool beyond)
 {
     const struct output_request *request = f->request;
-    if (bam_header_mark_sorted(sam, order, unplaced, version_of_both(),
-                               request->no_pg ? NULL : request->command_line) < 0)
+    const char *line = request->no_pg ? NULL : request->command_line;
+    if (!f->keeps_header && bam_header_mark_sorted(sam, order, unplaced, version_of_both(), line) < 0)
         return latch_fail(f->latch, "%s: the header could not be changed", f->input);
     if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
         return -1;

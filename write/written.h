@@ -11,6 +11,7 @@
 #include "base/out_file.h"
 #include "base/tally.h"
 
+struct bam_header;
 struct samtools_checksum;
 struct latch;
 struct output_request;
@@ -28,6 +29,7 @@ struct written {
     struct out_file data, index, checksum;
     struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
     struct record_sink *sink;    /* into data */
+    bool keeps_header;           /* it is written as it was read */
 };
 
 /* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
@@ -41,6 +43,11 @@ bool written_takes_reference(const htsFormat *format);
 
 /* What the files take beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the output. */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
+
+/* Call it before written_prepare() if the lines of the input's header cannot be parsed. The header is then written as
+ * it was read, with a warning. needs_program: a @PG line must be added, unless the request wants none. -1: that cannot
+ * be, or the format cannot hold such a header, and the error is recorded in the latch. */
+int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
 /* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
  * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,

@@ -38,7 +38,7 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
         };
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
-        int failed = header_read(&header, source, HEADER_MOST, NULL, path, &latch);
+        int failed = header_read(&header, source, HEADER_MOST, NULL, false, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }
