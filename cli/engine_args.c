@@ -148,7 +148,7 @@ static int parse_threads(struct engine_args *args, const char *text)
 {
     enum thread_count_result result = thread_count_parse(text, args->command->more_threads, &args->o->n_threads);
     if (result == THREAD_COUNT_TOO_MANY)
-        message_warning("-@ %s: there are at most %d threads", text, RUNTIME_ENV_THREADS_MAX);
+        message_warning("-@ (--threads): %s is too much, %d is taken", text, RUNTIME_ENV_THREADS_MAX);
     return result < 0 ? message_mistake("-@ (--threads) needs a number, or auto, not '%s'", text) : 0;
 }
 

@@ -173,7 +173,7 @@ size_t bgzf_block_find(const uint8_t *bytes, size_t n)
 }
 
 /* Why data do not inflate to the size that the block gives: with another size they may do, and have its CRC-32. */
-static enum bgzf_fault deflate_fault(const uint8_t *p, const struct bgzf_frame *frame)
+static enum bgzf_fault fault_of_deflate(const uint8_t *p, const struct bgzf_frame *frame)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;
     struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
@@ -197,7 +197,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
         return BGZF_NO_MEMORY;
     if (bam_inflate(codec->inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                     out, frame->inflated_size) < 0)
-        return deflate_fault(p, frame);
+        return fault_of_deflate(p, frame);
     if (block_crc(out, frame->inflated_size) != load_le32(footer))
         return BGZF_BAD_CRC;
     return BGZF_OK;

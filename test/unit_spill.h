@@ -4,6 +4,7 @@
 #define UNIT_SPILL_H
 
 #include "bam_arena.h"
+#include "base/endian_io.h"
 #include "base/latch.h"
 #include "spill/record_pack.h"
 #include "spill/spill_run.h"
@@ -34,10 +35,12 @@ static inline const uint8_t *unit_item_record(const struct unit_list *list, size
  * different bytes, as real ones are; every eighth does not compress. */
 static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_t key, size_t size)
 {
-    enum { LONGEST_NAME = 20 };
+    enum { LONGEST_NAME = 20, ARRAY_HEAD = 8 };
     MUST(size >= BAM_MIN_RECORD);
-    char name[LONGEST_NAME + 1] = "";
+    char name[LONGEST_NAME + ARRAY_HEAD] = "";
     size_t n_name = size - BAM_MIN_RECORD < LONGEST_NAME ? size - BAM_MIN_RECORD : unit_below(seed, LONGEST_NAME + 1);
+    if (size - BAM_MIN_RECORD - n_name < ARRAY_HEAD)
+        n_name = size - BAM_MIN_RECORD;          /* no room for a tag */
     for (size_t i = 0; i < n_name; i++)
         name[i] = (char)('a' + unit_below(seed, 26));
     struct unit_bytes aux = {NULL, 0, 0};
@@ -47,6 +50,10 @@ static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_
     for (size_t i = 0; i < n_aux; i += 8) {
         uint64_t word = unit_random(seed) & mask;
         memcpy(p + i, &word, n_aux - i < 8 ? n_aux - i : 8);
+    }
+    if (n_aux) {
+        memcpy(p, "XBBC", ARRAY_HEAD / 2);       /* an array of bytes */
+        store_le32(p + ARRAY_HEAD / 2, (uint32_t)(n_aux - ARRAY_HEAD));
     }
     struct unit_record r = {.ref_id = -1, .pos = (int32_t)list->n, .flag = 4, .name = name, .aux = p, .n_aux = n_aux};
     struct unit_item item = {key, list->bytes.n, size};
