@@ -14,6 +14,7 @@
 #include <emmintrin.h>
 #endif
 #include "base/endian_io.h"
+#include "codec/deflate_lanes.h"
 #include "codec/huffman.h"
 #include "codec/newer.h"
 
@@ -115,6 +116,7 @@ struct deflate_parse {
         struct {
             struct chain long_chain, short_chain;
         };
+        struct lanes lanes;
     };
     struct noise noise;
     uint32_t n_seqs, n_lits, n_segments;
@@ -141,6 +143,7 @@ struct parse {
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
+void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
 /* Long reads, at -l 1 (fast) or the default level. Returns false where the block has others: then nothing is done. */
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, dense_len,

@@ -562,7 +562,7 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
 static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 {
     (void)state;
-    check_kinds(BAM_DEFLATE_DEFAULT, 7, 16);
+    check_kinds(BAM_DEFLATE_DEFAULT, 7, 30);
 }
 
 /* ---- long reads ---- */
