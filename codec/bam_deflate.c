@@ -51,7 +51,7 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
     if (n > FIRST + MARGIN) {
         bool fast = b->effort == BAM_DEFLATE_FAST;
         p.last = n - MARGIN;
-        if (!deflate_long(d, &p, b->newer, fast))
+        if (!deflate_long(d, &p, b->newer, fast) && !(!fast && deflate_fields(d, &p, b->newer)))
             (fast ? deflate_fast : deflate_lanes)(d, &p, b->newer);
     }
     uint32_t rest = n - p.anchor;

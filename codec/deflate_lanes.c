@@ -14,7 +14,7 @@
 #include "codec/deflate_records.h"
 
 enum {
-    SKIP = 6,                     /* positions behind a match of ALL_SEEN bytes that find nothing of their own */
+    PASSED = 3, PASSED_OF = 8,    /* pass() */
     FOUND_MAX = 255,              /* a match is known up to so many bytes */
     STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
     ZERO = 8192,                  /* costs are counted from so far below the least of them */
@@ -127,24 +127,37 @@ INLINE uint32_t rate(uint32_t x, uint32_t cand, uint32_t len, bool far)
     return far ? score & (uint32_t)((int32_t)(x - cand - (MAX_DIST + 1)) >> 31) : score;
 }
 
-/* The part begins at `begin`. Returns how many bytes agree, of ALL_SEEN. */
+INLINE uint16_t *slot_of_7(struct lanes *l, uint64_t v) { return &l->of_7[hash(v, HASH_FACTOR(7), BITS_OF_7)]; }
+
+/* Of a match of ALL_SEEN bytes or more one part in so many is looked up no more: backwards it is known from the position
+ * behind. But it can be found. Returns how many positions were passed. */
+INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len)
+{
+    uint32_t n = PASSED + len / PASSED_OF;
+    for (uint32_t i = 1; i < n; i++)
+        *slot_of_7(l, load_le64(in + x + i)) = (uint16_t)(x + i);
+    return n;
+}
+
+/* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
 INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
 {
     const uint8_t *in = p->in;
     uint64_t v = load_le64(in + x);
-    uint16_t *slot_4 = &l->of_4[(uint32_t)v * 0x9e3779b1u >> (32 - LANES_HASH)];
-    uint16_t *slot_7 = &l->of_7[hash(v, HASH_FACTOR(7), LANES_HASH)];
+    uint16_t *slot_4 = &l->of_4[(uint32_t)v * 0x9e3779b1u >> (32 - BITS_OF_4)], *slot_7 = slot_of_7(l, v);
     uint32_t with_4 = *slot_4, with_7 = *slot_7;
     *slot_4 = *slot_7 = (uint16_t)x;
     uint64_t differ = v ^ load_le64(in + with_4);
     uint32_t score = rate(x, with_4, differ ? (uint32_t)__builtin_ctzll(differ) / 8 : 8, far);
     score = max_u32(score, rate(x, with_7, agree16(in + x, in + with_7), far));
-    uint32_t len = score >> 16;
+    uint32_t len = score >> 16, cand = score & 0xffff;
     l->len[x - begin] = (uint8_t)len;
-    l->found[x - begin] = (uint16_t)(x - (score & 0xffff));
-    if (len == ALL_SEEN)
-        l->len[x - begin] = (uint8_t)extend(in + x, in + (score & 0xffff), ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
-    return len;
+    l->found[x - begin] = (uint16_t)(x - cand);
+    if (len < ALL_SEEN)
+        return 1;
+    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
+    l->len[x - begin] = (uint8_t)len;
+    return pass(l, in, x, min_u32(len, p->last - x));
 }
 
 /* Nothing is looked up where four equal bytes begin: choose() knows runs. */
@@ -157,15 +170,18 @@ INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begi
         uint64_t runs = same & same >> 1 & same >> 2 & below(n);
         if (runs == 0) {
             while (x < to)
-                x += probe(l, p, begin, x, far) == ALL_SEEN ? 1 + SKIP : 1;
+                x += probe(l, p, begin, x, far);
             continue;
         }
+        uint32_t next = to;
         for (uint64_t todo = ~runs & below(n); todo; todo &= todo - 1) {
-            uint32_t k = (uint32_t)__builtin_ctzll(todo);
-            if (probe(l, p, begin, x + k, far) == ALL_SEEN)
-                todo &= ~(below(SKIP + 1) << k) | 1ull << k;
+            uint32_t k = (uint32_t)__builtin_ctzll(todo), step = probe(l, p, begin, x + k, far);
+            if (step == 1)
+                continue;
+            next = max_u32(next, x + k + step);
+            todo &= ~below(k + step) | 1ull << k;
         }
-        x = to;
+        x = next;
     }
     return x;
 }
@@ -444,6 +460,7 @@ NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part
     dist = _mm256_blendv_epi8(one, dist, found);
     _mm256_store_si256((void *)there, _mm256_min_epu16(_mm256_subs_epu16(s->at, s->dist),
                                                        _mm256_set1_epi16((short)(part->n - 1))));
+    __asm__("" : : "r"(there) : "memory");        /* from memory, not one by one out of the vector */
     __m256i same = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(gather(part->in, there), byte));
     same = _mm256_and_si256(same, _mm256_cmpeq_epi16(_mm256_max_epu16(s->at, s->dist), s->at));
     s->len = _mm256_and_si256(_mm256_sub_epi16(s->len, none), same);

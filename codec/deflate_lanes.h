@@ -16,7 +16,7 @@ enum {
     LANE_STEPS = LANES_PART / LANES + LANE_CHUNK,        /* of a lane at most, without LANE_WARM */
     LANE_ROOM = LANES * (LANE_STEPS + LANE_WARM) + 64,
 
-    LANES_HASH = 15,               /* two tables of 64 KiB */
+    BITS_OF_4 = 15, BITS_OF_7 = 14,                /* 64 and 32 KiB */
     ALL_SEEN = 16,                /* lengths below are told from each other; those from here on are one */
 
     PRICE = 4,                    /* of one bit: prices are quarters of a bit */
@@ -35,7 +35,7 @@ struct lane_prices {
 
 struct lanes {
     /* The last position with the same first bytes, by their hash. */
-    uint16_t of_4[1 << LANES_HASH], of_7[1 << LANES_HASH];
+    uint16_t of_4[1 << BITS_OF_4], of_7[1 << BITS_OF_7];
     /* Of each position of a part: how far what was found agrees, up to 255, and where it is; then which length to take,
      * as `length` above has it, 0: a literal. */
     uint8_t len[LANE_ROOM], chosen[LANE_ROOM];

@@ -362,7 +362,7 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     const struct greedy greedy = {
         .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
     };
-    const struct tuning lazy = {.dense_len = 32};
+    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     if (!fast) {
         match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
         return;
@@ -396,7 +396,7 @@ INLINE void parse_regions(struct deflate_parse *d, struct parse *p, const struct
     if (fast)
         memset(d->fast_head, 0, 2 << REST_BITS);
     else
-        lazy_begin(d, false);
+        lazy_begin(d);
     moves.begun = false;
     for (uint32_t i = 0; i < r->n; from = r->of[i++].end) {
         uint32_t to = r->of[i].end;
