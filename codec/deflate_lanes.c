@@ -14,7 +14,10 @@
 #include "codec/deflate_records.h"
 
 enum {
-    PASSED = 3, PASSED_OF = 8,    /* pass() */
+    /* Behind a position where ALL_SEEN bytes and more agree, 3 positions and one in 8 of the match are not looked up. One
+     * in 4 is 3 % faster, 0.5 % larger, copies of amplicons 2.5 %; 6 of any match are 5 % slower, 0.1 % smaller, and
+     * copies of copies take three times as long. Checked on seven kinds. */
+    PASSED = 3, PASSED_OF = 8,
     FOUND_MAX = 255,              /* a match is known up to so many bytes */
     STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
     ZERO = 8192,                  /* costs are counted from so far below the least of them */
