@@ -2,7 +2,7 @@
 /* In the order of bam_deflate():
  *
  *   parse     in[n] -> literals, and sequences: so many literals, then a match
- *             (deflate_long.c; deflate_fast.c; deflate_fields.c, deflate_lazy.c)
+ *             (deflate_long.c; deflate_fast.c; deflate_fields.c, deflate_lanes.c)
  *   blocks    where a new pair of Huffman codes pays: at which segments
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */

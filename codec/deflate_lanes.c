@@ -10,13 +10,13 @@
  * A part is cut into LANES lanes, and one vector holds the same step of all of them: there is no branch in it, and no
  * position waits for the one before. Processors without AVX2 go through the lanes one after the other, by the same
  * numbers. codec/README.md has a picture. */
-#include "codec/deflate_lanes.h"
+#include "codec/deflate_tables.h"
 #include "codec/deflate_records.h"
 
 enum {
-    /* Behind a position where ALL_SEEN bytes and more agree, 3 positions and one in 8 of the match are not looked up. One
-     * in 4 is 3 % faster, 0.5 % larger, copies of amplicons 2.5 %; 6 of any match are 5 % slower, 0.1 % smaller, and
-     * copies of copies take three times as long. Checked on seven kinds. */
+    /* Behind a position where ALL_SEEN bytes and more agree, two positions and one in 8 of the match are not looked up.
+     * One in 4 is 3 % faster, 0.5 % larger, copies of amplicons 2.5 %; 6 of any match are 5 % slower, 0.1 % smaller,
+     * and copies of copies take three times as long. Checked on seven kinds. */
     PASSED = 3, PASSED_OF = 8,
     FOUND_MAX = 255,              /* a match is known up to so many bytes */
     STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
@@ -25,7 +25,8 @@ enum {
     SAMPLES = 21,                 /* of the first bytes one in so many is counted */
 };
 _Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
-_Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0 && LANE_WARM % LANE_CHUNK == 0, "chunks of whole vectors");
+_Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turned 16 rows at once");
+_Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
 _Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO <= COST_MAX, "costs fit 16 bits");
 
 /* ---- prices ---- */
@@ -132,8 +133,8 @@ INLINE uint32_t rate(uint32_t x, uint32_t cand, uint32_t len, bool far)
 
 INLINE uint16_t *slot_of_7(struct lanes *l, uint64_t v) { return &l->of_7[hash(v, HASH_FACTOR(7), BITS_OF_7)]; }
 
-/* Of a match of ALL_SEEN bytes or more one part in so many is looked up no more: backwards it is known from the position
- * behind. But it can be found. Returns how many positions were passed. */
+/* The first positions of a match of ALL_SEEN bytes or more are not looked up: they know it from the position behind
+ * them. But they can be found. Returns how far the next position is that is looked up. */
 INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len)
 {
     uint32_t n = PASSED + len / PASSED_OF;
@@ -424,7 +425,8 @@ NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
 {
     __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
     __m256 odd = _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 16));
-    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(even), 23), high = _mm256_srli_epi32(_mm256_castps_si256(odd), 7);
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(even), 23);
+    __m256i high = _mm256_srli_epi32(_mm256_castps_si256(odd), 7);
     __m256i x = _mm256_sub_epi16(_mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(127));
     return _mm256_and_si256(x, _mm256_set1_epi16(15));
 }
@@ -589,7 +591,8 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *cho
     memset(l->of_7, 0, sizeof l->of_7);
     guess_prices(l, p->in, p->n);
     for (uint32_t begin = 1, end; begin < p->last; begin = end) {
-        uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART, seqs = d->n_seqs, lits = d->n_lits;
+        uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART;
+        uint32_t seqs = d->n_seqs, lits = d->n_lits;
         end = parts == 1 ? p->last : begin + left / parts;
         set_part(l, p, begin, end, &part);
         memset(l->len, 0, LANES * part.steps + LANE_WARM);

@@ -306,8 +306,8 @@ static uint32_t quals_distance(const struct regions *r, uint32_t i, const struct
     return r->of[i].end - r->of[j].end + 2 * bytes;
 }
 
-/* Have the qualities one to FEW_LEVELS values? Then there are patterns that a search finds (up to 4 % of such blocks), or
- * none but SEQ, whose copies it finds. */
+/* Have the qualities one to FEW_LEVELS values? Then there are patterns that a search finds (up to 4 % of such blocks),
+ * or nothing is left but SEQ, whose copies it finds. */
 static bool have_few_levels(const struct regions *r, const uint8_t *in)
 {
     uint32_t levels = 0;

@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 #include "base/endian_io.h"
-#include "codec/deflate_lanes.h"
+#include "codec/deflate_tables.h"
 #include "codec/huffman.h"
 #include "codec/newer.h"
 
@@ -108,7 +108,7 @@ void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
  * where the block is not for them: then nothing is done. */
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* -l 1, any bytes. What is known about them: nothing; they have few matches; they have many short matches to choose from
+/* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
  * (qualities that change by little). */
 enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are alike and
- * whatever is between those of long reads. */
+/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are alike,
+ * and for what lies between those of long reads. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside the encoder, default level: what deflate_lanes.c works on. */
-#ifndef DEFLATE_LANES_H
-#define DEFLATE_LANES_H
+#ifndef DEFLATE_TABLES_H
+#define DEFLATE_TABLES_H
 
 #include <stdint.h>
 
