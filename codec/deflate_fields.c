@@ -27,10 +27,10 @@ enum {
     LAZY_RATE_IN_TURN = 12,
     /* Fields are faster where qualities are what most of a block's matches are spent on: reads of so many bases on
      * average; one quality in RUN_RATE to LONG_RUN_RATE begins a run; tags are less than so many percent. Real NovaSeq
-     * has one in 8 to 12. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
+     * has one in 8 to 30 (in the middle of reads). In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
      * fast). */
     MANY_BASES = 125,
-    LONG_RUN_RATE = 25,
+    LONG_RUN_RATE = 40,
     TAG_MUCH = 35,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
@@ -97,7 +97,7 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
         && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES && lengths < MANY_LENGTHS
-        && copies < MANY_COPIES && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
+        && copies < MANY_COPIES && there < FIRST_RECORDS - 1 && tags * 100 < TAG_MUCH * at;
 }
 
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places

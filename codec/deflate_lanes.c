@@ -22,6 +22,8 @@ enum {
     STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
     ZERO = 8192,                  /* costs are counted from so far below the least of them */
     COST_MAX = 0xf000,
+    /* Qualities of more levels are looked up by four bytes alone: 10 to 20 % faster, 0.3 to 0.8 % larger. */
+    FEW_LEVELS = 10,
     SAMPLES = 21,                 /* of the first bytes one in so many is counted */
 };
 _Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
@@ -143,9 +145,28 @@ INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t le
     return n;
 }
 
-/* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
-INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
+/* The same of qualities of many levels, where four bytes are hardly ever followed by three more. */
+INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
 {
+    const uint8_t *in = p->in;
+    uint16_t *slot = &l->of_4[load_le32(in + x) * 0x9e3779b1u >> (32 - BITS_OF_4)];
+    uint32_t cand = *slot, len = rate(x, cand, agree16(in + x, in + cand), far) >> 16;
+    *slot = (uint16_t)x;
+    l->len[x - begin] = (uint8_t)len;
+    l->found[x - begin] = (uint16_t)(x - cand);
+    if (len < ALL_SEEN)
+        return 1;
+    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
+    l->len[x - begin] = (uint8_t)len;
+    return PASSED + len / PASSED_OF;
+}
+
+/* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
+INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool noise, bool far)
+{
+    if (noise)
+        return probe_noise(l, p, begin, x, far);
+
     const uint8_t *in = p->in;
     uint64_t v = load_le64(in + x);
     uint16_t *slot_4 = &l->of_4[(uint32_t)v * 0x9e3779b1u >> (32 - BITS_OF_4)], *slot_7 = slot_of_7(l, v);
@@ -165,8 +186,8 @@ INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, ui
 }
 
 /* Nothing is looked up where four equal bytes begin: choose() knows runs. */
-INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, uint32_t end, bool far,
-                           agree64_fn *agree)
+INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, uint32_t end, bool noise,
+                           bool far, agree64_fn *agree)
 {
     while (x < end) {
         uint32_t n = min_u32(STEP, end - x), to = x + n;
@@ -174,18 +195,67 @@ INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begi
         uint64_t runs = same & same >> 1 & same >> 2 & below(n);
         if (runs == 0) {
             while (x < to)
-                x += probe(l, p, begin, x, far);
+                x += probe(l, p, begin, x, noise, far);
             continue;
         }
         uint32_t next = to;
         for (uint64_t todo = ~runs & below(n); todo; todo &= todo - 1) {
-            uint32_t k = (uint32_t)__builtin_ctzll(todo), step = probe(l, p, begin, x + k, far);
+            uint32_t k = (uint32_t)__builtin_ctzll(todo), step = probe(l, p, begin, x + k, noise, far);
             if (step == 1)
                 continue;
             next = max_u32(next, x + k + step);
             todo &= ~below(k + step) | 1ull << k;
         }
         x = next;
+    }
+    return x;
+}
+
+/* Have the qualities of the first records many levels? */
+INLINE bool is_noisy(const struct parse *p)
+{
+    struct fields f;
+    bool seen[256] = {false};
+    uint32_t levels = 0;
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end)
+        for (uint32_t x = f.qual; x < f.tags; x++) {
+            levels += !seen[p->in[x]];
+            seen[p->in[x]] = true;
+        }
+    return levels > FEW_LEVELS;
+}
+
+/* The records of a noisy block. */
+struct noise {
+    bool noisy;
+    struct fields f;              /* of the last one that was looked at */
+};
+
+/* Which bytes from x on, up to *to, are the qualities of a record, or are none. */
+INLINE bool are_quals(struct noise *z, const struct parse *p, uint32_t x, uint32_t *to)
+{
+    while (z->noisy && z->f.end <= x)
+        z->noisy = find_fields(p->in, p->n, z->f.end, &z->f);
+    if (!z->noisy)
+        return false;
+    bool quals = x >= z->f.qual && x < z->f.tags;
+    *to = min_u32(*to, quals ? z->f.tags : x < z->f.qual ? z->f.qual : z->f.end);
+    return quals;
+}
+
+/* From x to the end of the part that begins at `begin`, and perhaps beyond: returns where the next part goes on. */
+INLINE uint32_t probe_fields(struct lanes *l, const struct parse *p, struct noise *z, uint32_t begin, uint32_t x,
+                             uint32_t end, agree64_fn *agree)
+{
+    while (x < end) {
+        uint32_t to = end;
+        bool quals = are_quals(z, p, x, &to), far = end > MAX_DIST;
+        if (quals)
+            x = far ? probe_part(l, p, begin, x, to, true, true, agree)
+                    : probe_part(l, p, begin, x, to, true, false, agree);
+        else
+            x = far ? probe_part(l, p, begin, x, to, false, true, agree)
+                    : probe_part(l, p, begin, x, to, false, false, agree);
     }
     return x;
 }
@@ -585,6 +655,7 @@ typedef void choose_fn(struct lanes *l, const struct part *part);
 INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *choose, agree64_fn *agree)
 {
     struct lanes *l = &d->lanes;
+    struct noise noise = {.noisy = is_noisy(p)};
     struct part part;
     uint32_t at = 1;
     memset(l->of_4, 0, sizeof l->of_4);
@@ -597,8 +668,7 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *cho
         set_part(l, p, begin, end, &part);
         memset(l->len, 0, LANES * part.steps + LANE_WARM);
         at = max_u32(at, begin);
-        at = end > MAX_DIST ? probe_part(l, p, begin, at, end, true, agree)
-                            : probe_part(l, p, begin, at, end, false, agree);
+        at = probe_fields(l, p, &noise, begin, at, end, agree);
         choose(l, &part);
         emit(d, p, l, &part, end, agree);
         count_put(l, d, seqs, lits);
