@@ -27,11 +27,11 @@ enum {
     LAZY_RATE_IN_TURN = 12,
     /* Fields are faster where qualities are what most of a block's matches are spent on: reads of so many bases on
      * average; one quality in RUN_RATE to LONG_RUN_RATE begins a run; tags are less than so many percent. Real NovaSeq
-     * has one in 8 to 30 (in the middle of reads). In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
+     * has one in 8 to 14. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
      * fast). */
     MANY_BASES = 125,
-    LONG_RUN_RATE = 40,
-    TAG_MUCH = 35,
+    LONG_RUN_RATE = 35,
+    TAG_MUCH = 40,
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
@@ -70,18 +70,21 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
-/* A read at the place of the one before, or a base beside it: of reads at one place the lanes find more. */
-INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
+/* All neighbours in QUAL: ends and the middle of a read differ. */
+INLINE void count_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
 {
-    const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);
-    return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
+    for (uint32_t x = f->qual + 1; x < f->tags; x += WINDOW) {
+        uint32_t n = min_u32(f->tags - x, WINDOW);
+        s->differ += (uint32_t)__builtin_popcountll(~same_window(p, x, 1, agree) & below(n));
+        s->all += n;
+    }
 }
 
 /* Does it begin with whole genomes: reads of one length, no copies, with qualities in runs and a few tags? To look at
  * more than the first records would cost 2 %, since they are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0, there = 0;
+    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0;
     struct sampled s = {0, 0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
@@ -89,15 +92,14 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
             return false;
         lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
         copies += k > 0 && is_again(p, &f, &last);
-        there += k > 0 && is_there(p, &f, &last);
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
-        sample_runs(p, &f, &s, agree);
+        count_runs(p, &f, &s, agree);
         last = f;
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
         && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES && lengths < MANY_LENGTHS
-        && copies < MANY_COPIES && there < FIRST_RECORDS - 1 && tags * 100 < TAG_MUCH * at;
+        && copies < MANY_COPIES && tags * 100 < TAG_MUCH * at;
 }
 
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
