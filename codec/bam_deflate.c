@@ -41,7 +41,7 @@ struct bam_deflate {
     uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; how many << 24 */
     uint32_t dist_bits[HUFFMAN_N_DIST];              /* the code; its length << 16, with extra bits << 24 */
 };
-_Static_assert(sizeof(struct bam_deflate) <= 900 << 10, "one per thread, to stay in its L2 cache");
+_Static_assert(sizeof(struct bam_deflate) <= 600 << 10, "one per thread, to stay in its L2 cache");
 
 static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 {

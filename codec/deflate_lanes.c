@@ -166,7 +166,6 @@ INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, ui
 {
     if (noise)
         return probe_noise(l, p, begin, x, far);
-
     const uint8_t *in = p->in;
     uint64_t v = load_le64(in + x);
     uint16_t *slot_4 = &l->of_4[(uint32_t)v * 0x9e3779b1u >> (32 - BITS_OF_4)], *slot_7 = slot_of_7(l, v);
