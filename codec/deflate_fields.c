@@ -80,11 +80,18 @@ INLINE void count_runs(const struct parse *p, const struct fields *f, struct sam
     }
 }
 
+/* A read at the place of the one before, or a base beside it: of reads at one place the lanes find more. */
+INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
+{
+    const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);
+    return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
+}
+
 /* Does it begin with whole genomes: reads of one length, no copies, with qualities in runs and a few tags? To look at
  * more than the first records would cost 2 %, since they are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0;
+    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0, there = 0;
     struct sampled s = {0, 0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
@@ -92,6 +99,7 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
             return false;
         lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
         copies += k > 0 && is_again(p, &f, &last);
+        there += k > 0 && is_there(p, &f, &last);
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
         count_runs(p, &f, &s, agree);
@@ -99,7 +107,7 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
         && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES && lengths < MANY_LENGTHS
-        && copies < MANY_COPIES && tags * 100 < TAG_MUCH * at;
+        && copies < MANY_COPIES && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
 }
 
 /* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places

@@ -123,6 +123,7 @@ MUTANTS = [
     ("codec/deflate_lanes.c", "ALL_SEEN, min_u32(p->n - x, MAX_MATCH))", "ALL_SEEN, MAX_MATCH)", ["unit_deflate_lanes"], "nor does it reach beyond the input"),
     ("codec/deflate_lanes.c", "v < 0 ? 0 : v > COST_MAX ? COST_MAX : v;\n        __m256i", "v;\n        __m256i", ["unit_deflate_lanes"], "vector and scalar code make the same bytes"),
     ("codec/deflate_fields.c", "&& s.differ * LONG_RUN_RATE >= s.all", "", ["unit_deflate_fields"], "speed where runs are long"),
+    ("codec/deflate_fields.c", "there * 2 < FIRST_RECORDS &&", "", ["unit_deflate_fields"], "size of reads at one place"),
     ("codec/deflate_long.c", "if (!fast && are_copies_short(&copies))", "if (false)", ["unit_deflate_long"], "size of long reads that overlap and differ"),
     ("codec/deflate_long.c", "- 1 < MAX_DIST)", "- 1 < 2 * MAX_DIST)", ["unit_bam_deflate"], "nor does a copy of SEQ"),
     ("codec/deflate_long.c", "if (!find_by_fields(r, p->in, n))", "if (true)", ["unit_bam_deflate"], "size of long reads by their fields"),

@@ -36,6 +36,9 @@ static void test_fields_match_long_enough_reads_of_one_length(void **state)
     kind.varied = false;
     kind.copies = 4;
     assert_false(by_fields(kind));
+    kind.copies = 0;
+    kind.places = 1;
+    assert_false(by_fields(kind));
 }
 
 int main(void)
