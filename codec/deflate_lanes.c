@@ -133,15 +133,16 @@ INLINE uint32_t rate(uint32_t x, uint32_t cand, uint32_t len, bool far)
     return far ? score & (uint32_t)((int32_t)(x - cand - (MAX_DIST + 1)) >> 31) : score;
 }
 
+INLINE uint16_t *slot_of_4(struct lanes *l, uint32_t v) { return &l->of_4[v * 0x9e3779b1u >> (32 - BITS_OF_4)]; }
 INLINE uint16_t *slot_of_7(struct lanes *l, uint64_t v) { return &l->of_7[hash(v, HASH_FACTOR(7), BITS_OF_7)]; }
 
 /* The first positions of a match of ALL_SEEN bytes or more are not looked up: they know it from the position behind
  * them. But they can be found. Returns how far the next position is that is looked up. */
-INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len)
+INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len, bool noise)
 {
     uint32_t n = PASSED + len / PASSED_OF;
-    for (uint32_t i = 1; i < n; i++)
-        *slot_of_7(l, load_le64(in + x + i)) = (uint16_t)(x + i);
+    for (uint32_t i = x + 1; i < x + n; i++)
+        *(noise ? slot_of_4(l, load_le32(in + i)) : slot_of_7(l, load_le64(in + i))) = (uint16_t)i;
     return n;
 }
 
@@ -149,7 +150,7 @@ INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t le
 INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
 {
     const uint8_t *in = p->in;
-    uint16_t *slot = &l->of_4[load_le32(in + x) * 0x9e3779b1u >> (32 - BITS_OF_4)];
+    uint16_t *slot = slot_of_4(l, load_le32(in + x));
     uint32_t cand = *slot, len = rate(x, cand, agree16(in + x, in + cand), far) >> 16;
     *slot = (uint16_t)x;
     l->len[x - begin] = (uint8_t)len;
@@ -158,7 +159,7 @@ INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t beg
         return 1;
     len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
     l->len[x - begin] = (uint8_t)len;
-    return PASSED + len / PASSED_OF;
+    return pass(l, in, x, min_u32(len, p->last - x), true);
 }
 
 /* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
@@ -168,7 +169,7 @@ INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, ui
         return probe_noise(l, p, begin, x, far);
     const uint8_t *in = p->in;
     uint64_t v = load_le64(in + x);
-    uint16_t *slot_4 = &l->of_4[(uint32_t)v * 0x9e3779b1u >> (32 - BITS_OF_4)], *slot_7 = slot_of_7(l, v);
+    uint16_t *slot_4 = slot_of_4(l, (uint32_t)v), *slot_7 = slot_of_7(l, v);
     uint32_t with_4 = *slot_4, with_7 = *slot_7;
     *slot_4 = *slot_7 = (uint16_t)x;
     uint64_t differ = v ^ load_le64(in + with_4);
@@ -181,7 +182,7 @@ INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, ui
         return 1;
     len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
     l->len[x - begin] = (uint8_t)len;
-    return pass(l, in, x, min_u32(len, p->last - x));
+    return pass(l, in, x, min_u32(len, p->last - x), false);
 }
 
 /* Nothing is looked up where four equal bytes begin: choose() knows runs. */
