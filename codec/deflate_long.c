@@ -306,9 +306,9 @@ static uint32_t quals_distance(const struct regions *r, uint32_t i, const struct
     return r->of[i].end - r->of[j].end + 2 * bytes;
 }
 
-/* Have the qualities one to FEW_LEVELS values? Then there are patterns that a search finds (up to 4 % of such blocks),
+/* Have the qualities one to `few` values? Then there are patterns that a search finds (up to 4 % of such blocks),
  * or nothing is left but SEQ, whose copies it finds. */
-static bool have_few_levels(const struct regions *r, const uint8_t *in)
+static bool have_few_levels(const struct regions *r, const uint8_t *in, uint32_t few)
 {
     uint32_t levels = 0;
     bool seen[256] = {false};
@@ -317,7 +317,7 @@ static bool have_few_levels(const struct regions *r, const uint8_t *in)
             levels += !seen[in[x]];
             seen[in[x]] = true;
         }
-    return levels >= 1 && levels <= FEW_LEVELS;
+    return levels >= 1 && levels <= few;
 }
 
 /* Are two of these qualities so often the same? */
@@ -418,7 +418,7 @@ INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct
         if (r->of[i].kind == BASES) {
             struct copy last = match_bases(d, p, &copies, from, to);
             dist = quals_distance(r, i, &last);
-            if (!fast && are_copies_short(&copies))
+            if (are_copies_short(&copies))
                 return false;
         } else if (r->of[i].kind == QUALS) {
             match_quals(d, p, from, to, dist, &mark, fast, agree);
@@ -448,7 +448,7 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
         return false;
     if (find_regions(&r, p, fast) < p->n / LEAST_OF)
         return false;
-    if (!fast && have_few_levels(&r, p->in))
+    if (have_few_levels(&r, p->in, fast ? 1 : FEW_LEVELS))
         return false;
     if (fast)
         d->split_bits = max_u32(SPLIT_BITS, UNSPLIT_BITS / r.n);
