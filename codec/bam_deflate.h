@@ -10,7 +10,7 @@
 
 enum {
     BAM_DEFLATE_FAST,             /* greedy: about the size of libdeflate's level 1 */
-    BAM_DEFLATE_DEFAULT,          /* lazy: about the size of libdeflate's level 7 */
+    BAM_DEFLATE_DEFAULT,          /* optimal: about the size of libdeflate's level 7 */
     BAM_DEFLATE_MAX = 65535,      /* bytes per call at most */
     BAM_DEFLATE_STORED = 5,       /* bytes that a stored block adds (section 3.2.4) */
 };

@@ -14,6 +14,7 @@
 #include <emmintrin.h>
 #endif
 #include "base/endian_io.h"
+#include "codec/deflate_tables.h"
 #include "codec/huffman.h"
 #include "codec/newer.h"
 
@@ -31,18 +32,13 @@ enum {
     /* The first position looked at: eight bytes before it can be loaded. */
     FIRST = 24,
 
-    /* Default: the last eight positions with the same 8 bytes (sequence, names, tags), the last two with the same 4;
-     * 192 and 64 KiB. Of the eight the older four are worth 1.1 % on generated qualities of 4 levels and on 10x reads,
-     * for 20 % of the speed; tuning.deep says where. */
+    /* Default, fields: the last four positions with the same 8 bytes, the last two with the same 4; 64 KiB each. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
-    LONG_WAYS = 4,                /* in each of two words, the newer first */
+    LONG_WAYS = 4,
     SHORT_BYTES = 4,
     SHORT_BITS = 14,
     SHORT_WAYS = 2,
-
-    /* Where these are too few: chains of all positions; 256 KiB. */
-    CHAIN_BITS = 15,
 
     SAMPLE_STRIDE = 127,
 
@@ -74,31 +70,6 @@ struct mark {
     uint32_t seq, lit;
 };
 
-/* Positions with the same hash, the newest lowest; and a further byte of the hash of each. */
-struct bucket {
-    uint64_t check, newer, older;
-};
-
-/* By hash the newest position; for each in the window the one before with the same hash, 0 if there is none. */
-struct chain {
-    uint16_t head[1 << CHAIN_BITS], next[MAX_DIST];
-};
-
-enum {
-    NOISE_PIECE = 512,            /* qualities parsed at once */
-    NOISE_BITS = 12,
-    NOISE_LEN = 16,               /* a match is seen so far; one that is taken goes on */
-};
-
-/* Of qualities that are matched on their own (deflate_noise.h): by the hash of four bytes the last four positions and
- * the four before, the newest lowest; the rest is of one piece. */
-struct noise {
-    uint64_t last[1 << NOISE_BITS], older[1 << NOISE_BITS];
-    uint32_t cost[NOISE_PIECE + NOISE_LEN + 1];    /* from here to the end */
-    uint32_t found[NOISE_PIECE];                   /* length << 16 | position */
-    uint64_t taken[NOISE_PIECE / 64];              /* bit i % 64 of word i / 64: does what was found at i cost less? */
-};
-
 struct deflate_parse {
     union {
         struct {
@@ -106,17 +77,11 @@ struct deflate_parse {
             uint8_t tag_head[2 << 13];
         };
         struct {
-            union {
-                struct bucket long_head[1 << LONG_BITS];
-                uint64_t near_head[1 << LONG_BITS];      /* the newer four alone */
-            };
+            uint64_t long_head[1 << LONG_BITS];      /* LONG_WAYS, the newest lowest */
             uint32_t short_head[1 << SHORT_BITS];    /* SHORT_WAYS */
         };
-        struct {
-            struct chain long_chain, short_chain;
-        };
+        struct lanes lanes;
     };
-    struct noise noise;
     uint32_t n_seqs, n_lits, n_segments;
     uint32_t split_bits;                       /* that another block saves at least */
     struct seq seq[MAX_SEQS];
@@ -135,19 +100,15 @@ struct parse {
     uint32_t dist;                /* of the last match */
 };
 
-/* -l 1 and the default level by the fields of records, and any bytes lazily. They go from p->at to p->last, and put
- * there what they find; what is behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU
- * has what NEWER_AVX2 names. */
+/* -l 1, and the default level: any bytes in lanes. They go from p->at to p->last, and put there what they find; what is
+ * behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
-void deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
-void deflate_lazy(struct deflate_parse *d, struct parse *p, bool newer);
-/* Long reads, at -l 1 (fast) or the default level. Returns false where the block has others: then nothing is done. */
+void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
+/* The default level by the fields of records; and long reads, at -l 1 (fast) or the default level. They return false
+ * where the block is not for them: then nothing is done. */
+bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* The same, slower, and smaller where there are many matches to choose from. Of *t it takes min_gain, dense_len,
- * two_steps and shallow. */
-struct tuning;
-void deflate_deep(struct deflate_parse *d, struct parse *p, bool newer, const struct tuning *t);
-/* The same. What is known about the bytes: nothing; they have few matches; they have many short matches to choose from
+/* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
  * (qualities that change by little). */
 enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);

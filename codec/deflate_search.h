@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: what its searches share, and the lazy one, which looks among the last positions of
- * two hashes. */
+/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are alike,
+ * and for what lies between those of long reads. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 
@@ -8,7 +8,6 @@
 
 enum {
     AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
-    LAZY_SKIP = 8,                /* steps grow by 1 per 256 literals in a row, unless tuning.skip is set */
     NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
     /* What a match one or two bytes later must gain more, in quarter bytes. */
     BIAS_1 = 1,
@@ -20,20 +19,13 @@ struct tuning {
     int32_t min_gain;             /* a match must gain more, in quarter bytes */
     uint32_t dense_len;           /* of longer matches every other position is inserted: up
                                      to 8 % faster, 0.1-0.2 % larger */
-    bool deep;                    /* the older four positions are looked at too */
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
-    uint32_t sparse_len;          /* of matches that are longer still every third one is inserted; 0: as of others */
-    bool noisy;                   /* for many levels of qualities */
-    bool quals_apart;             /* they are matched by deflate_noise.h */
-    bool shallow;                 /* deflate_deep(): half as deep */
-    bool wide;                    /* the table has the older four */
-    uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row; 0: LAZY_SKIP */
+    uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row */
 };
 
-/* Here and below, wide: positions are in long_head, else in near_head. */
-static inline void lazy_begin(struct deflate_parse *d, bool wide)
+static inline void lazy_begin(struct deflate_parse *d)
 {
-    memset(d->long_head, 0, wide ? sizeof d->long_head : sizeof d->near_head);
+    memset(d->long_head, 0, sizeof d->long_head);
     memset(d->short_head, 0, sizeof d->short_head);
 }
 
@@ -50,41 +42,28 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
         *m = (struct match){len, cand, gain};
 }
 
-#define EACH_BYTE 0x0101010101010101u
-
-/* Positions that may begin with the same bytes. */
+/* Positions that may begin with the same bytes, the newest lowest. */
 struct cands {
-    bool any;                     /* of the eight */
-    uint64_t newer, older;
+    uint64_t longs;
     uint32_t shorts;
 };
 
 /* Puts a position into its slots; returns what was there. */
-INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at, bool wide)
+INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
 {
-    uint64_t v = load_le64(in + at), h = v * HASH_FACTOR(LONG_BYTES), check = h >> (56 - LONG_BITS) & 0xff;
-    struct bucket *l = &d->long_head[h >> (64 - LONG_BITS)];
-    uint64_t *newer = wide ? &l->newer : &d->near_head[h >> (64 - LONG_BITS)];
+    uint64_t v = load_le64(in + at), *l = &d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
     uint32_t *s = &d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)];
-    struct cands old = {true, *newer, 0, *s};
-    if (wide) {
-        uint64_t differ = l->check ^ check * EACH_BYTE;
-        old.any = ((differ - EACH_BYTE) & ~differ & EACH_BYTE << 7) != 0;
-        old.older = l->older;
-        l->check = l->check << 8 | check;
-        l->older = old.older << 16 | old.newer >> 48;
-    }
-    *newer = old.newer << 16 | at;
+    struct cands old = {*l, *s};
+    *l = old.longs << 16 | at;
     *s = old.shorts << 16 | at;
     return old;
 }
 
 /* A search a few positions on will not wait for memory. */
-INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at, bool wide)
+INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at)
 {
     uint64_t v = load_le64(at);
-    uint32_t h = hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS);
-    __builtin_prefetch(wide ? (const void *)&d->long_head[h] : &d->near_head[h]);
+    __builtin_prefetch(&d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)]);
     __builtin_prefetch(&d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)]);
 }
 
@@ -99,7 +78,7 @@ INLINE uint32_t same_cands(const uint8_t *in, uint64_t cands, uint32_t offset, u
     return same;
 }
 
-INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, const struct cands *c, bool deep)
+INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, uint64_t cands)
 {
     const uint8_t *here = p->in + at;
     uint32_t limit = min_u32(p->n - at, MAX_MATCH), furthest = min_u32(at - 1, MAX_DIST);    /* 0: an empty slot */
@@ -107,12 +86,8 @@ INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, const
         return;
     uint32_t offset = m->len >= 8 ? m->len - 7 : 0;
     uint64_t v = load_le64(here), further = load_le64(here + offset);
-    uint32_t hits = same_cands(p->in, c->newer, offset, further);
-    if (deep)
-        hits |= same_cands(p->in, c->older, offset, further) << LONG_WAYS;
-    for (; hits; hits &= hits - 1) {
-        uint32_t k = (uint32_t)__builtin_ctz(hits);
-        uint32_t cand = (k < LONG_WAYS ? c->newer : c->older) >> 16 * (k % LONG_WAYS) & 0xffff;
+    for (uint32_t hits = same_cands(p->in, cands, offset, further); hits; hits &= hits - 1) {
+        uint32_t cand = cands >> 16 * (uint32_t)__builtin_ctz(hits) & 0xffff;
         const uint8_t *there = p->in + cand;
         /* Nearer ones came first: only a longer match can be better. */
         if (m->len >= 8 && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
@@ -146,13 +121,12 @@ static inline void find_short(struct match *m, const struct parse *p, uint32_t a
 
 /* Inserts position at. Is there a match that gains more than m and bias? To m with it. */
 INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
-                 int32_t bias, const struct tuning *t)
+                 int32_t bias)
 {
-    struct cands old = lazy_insert(d, p->in, at, t->wide);
-    prefetch(d, p->in + at + AHEAD, t->wide);
+    struct cands old = lazy_insert(d, p->in, at);
+    prefetch(d, p->in + at + AHEAD);
     struct match better = {m->len, 0, m->gain + bias};
-    if (old.any)
-        find_long(&better, p, at, &old, t->deep);
+    find_long(&better, p, at, old.longs);
     if (better.cand == 0 && m->len < 8)
         find_short(&better, p, at, old.shorts);
     if (better.cand == 0)
@@ -164,31 +138,30 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
 INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
-    const uint32_t sparse_len = t->sparse_len ? t->sparse_len : MAX_MATCH, skip = t->skip ? t->skip : LAZY_SKIP;
     while (p.at < stop) {
         struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
-        if (!find(d, &p, at, &m, 0, t)) {
-            p.at += 1 + ((at - p.anchor) >> skip);
+        if (!find(d, &p, at, &m, 0)) {
+            p.at += 1 + ((at - p.anchor) >> t->skip);
             continue;
         }
         while (m.len < NICE_LEN && seen + 2 < p.last) {
             seen = at + 1;
-            if (find(d, &p, seen, &m, BIAS_1, t)) {
+            if (find(d, &p, seen, &m, BIAS_1)) {
                 at = seen;
                 continue;
             }
             if (!t->two_steps)
                 break;
             seen = at + 2;
-            if (!find(d, &p, seen, &m, BIAS_2, t))
+            if (!find(d, &p, seen, &m, BIAS_2))
                 break;
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len) + (m.len > sparse_len);
+        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len);
         for (uint32_t i = seen + 1; i < end; i += step)
-            lazy_insert(d, p.in, i, t->wide);
+            lazy_insert(d, p.in, i);
     }
     *state = p;
 }
@@ -198,7 +171,7 @@ INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from
 {
     to = min_u32(to, p->last);
     for (; from < min_u32(p->anchor, to); from++)
-        lazy_insert(d, p->in, from, t->wide);
+        lazy_insert(d, p->in, from);
     p->at = from;
     parse_lazy(d, p, to, t);
 }

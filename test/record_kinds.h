@@ -35,7 +35,6 @@ struct record_kind {
     bool mates;                   /* a read and its mate, 200 bases on, one after the other */
     bool spliced;
     bool varied;                  /* reads of any length from a quarter to all of len */
-    uint32_t per_mille;           /* at the default level: larger than level 7 by no more; 0: by what is promised */
 };
 
 static const struct record_kind record_kinds[] = {
@@ -51,8 +50,8 @@ static const struct record_kind record_kinds[] = {
     {.name = "low coverage", .len = 150, .levels = 4, .step = 2000, .tags = TAGS_ALIGNER},
     {.name = "unmapped, 4 levels", .len = 150, .levels = 4, .mates = true, .unmapped = true},
     {.name = "unmapped, 40 levels", .len = 150, .levels = 40, .mates = true, .unmapped = true},
-    {.name = "unmapped amplicons", .len = 150, .levels = 4, .places = 6, .mates = true, .unmapped = true, .per_mille = 20},
-    {.name = "amplicons", .len = 150, .levels = 4, .step = 1, .places = 1, .tags = TAGS_ALIGNER, .per_mille = 44},
+    {.name = "unmapped amplicons", .len = 150, .levels = 4, .places = 6, .mates = true, .unmapped = true},
+    {.name = "amplicons", .len = 150, .levels = 4, .step = 1, .places = 1, .tags = TAGS_ALIGNER},
     {.name = "amplicons, long runs", .len = 150, .levels = 4, .stay = 40, .step = 1, .places = 3, .tags = TAGS_ALIGNER},
     {.name = "amplicons, long runs, in no order", .len = 151, .levels = 4, .stay = 40, .places = 12, .tags = TAGS_ALIGNER},
     {.name = "75 bases, deep", .len = 75, .levels = 4, .step = 2, .tags = TAGS_ALIGNER},
@@ -62,10 +61,10 @@ static const struct record_kind record_kinds[] = {
     {.name = "secondary alignments by name, 40 levels", .len = 100, .levels = 40, .copies = 4, .tags = TAGS_ALIGNER},
     {.name = "spliced", .len = 100, .levels = 40, .step = 2, .tags = TAGS_ALIGNER, .spliced = true},
     {.name = "spliced, 4 levels, by name", .len = 100, .levels = 4, .places = 40, .tags = TAGS_ALIGNER, .spliced = true, .mates = true},
-    {.name = "single cell", .len = 91, .levels = 4, .step = 3, .tags = TAGS_ALIGNER | TAGS_CELL, .spliced = true, .per_mille = 27},
-    {.name = "single cell by tag", .len = 91, .levels = 4, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .per_mille = 20},
-    {.name = "bisulfite", .len = 120, .levels = 4, .step = 6, .tags = TAGS_ALIGNER | TAGS_METHYL, .per_mille = 20},
-    {.name = "bisulfite, long runs", .len = 100, .levels = 4, .stay = 40, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL, .per_mille = 10},
+    {.name = "single cell", .len = 91, .levels = 4, .step = 3, .tags = TAGS_ALIGNER | TAGS_CELL, .spliced = true},
+    {.name = "single cell by tag", .len = 91, .levels = 4, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL},
+    {.name = "bisulfite", .len = 120, .levels = 4, .step = 6, .tags = TAGS_ALIGNER | TAGS_METHYL},
+    {.name = "bisulfite, long runs", .len = 100, .levels = 4, .stay = 40, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL},
     {.name = "bisulfite by name", .len = 120, .levels = 4, .tags = TAGS_METHYL, .mates = true},
     {.name = "OQ", .len = 150, .levels = 4, .step = 5, .tags = TAGS_ALIGNER | TAGS_OQ},
     {.name = "OQ by name", .len = 150, .levels = 8, .tags = TAGS_OQ, .mates = true},
@@ -76,7 +75,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "no SEQ, no tags", .step = 5},
     {.name = "tiny", .len = 22, .levels = 4, .step = 1},
     {.name = "tiny, of few places", .len = 22, .levels = 40, .places = 200, .tags = TAGS_ALIGNER},
-    {.name = "varied", .len = 200, .levels = 8, .step = 10, .tags = TAGS_ALIGNER, .varied = true, .per_mille = 20},
+    {.name = "varied", .len = 200, .levels = 8, .step = 10, .tags = TAGS_ALIGNER, .varied = true},
     {.name = "HiFi", .len = 5000, .levels = 8, .step = 300, .tags = TAGS_ALIGNER | TAGS_ML, .varied = true},
     {.name = "nanopore", .len = 3000, .levels = 40, .step = 300, .tags = TAGS_ML, .varied = true},
     {.name = "nanopore, moves", .len = 6000, .levels = 40, .step = 300, .tags = TAGS_MOVES, .varied = true},
@@ -84,7 +83,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
     {.name = "36 bases of few places", .len = 36, .levels = 40, .places = 40, .tags = TAGS_ALIGNER},
     {.name = "UMIs, long runs, by name", .len = 75, .levels = 4, .stay = 100, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .mates = true},
-    {.name = "UMIs in names", .len = 151, .levels = 4, .stay = 60, .step = 4, .tags = TAGS_ALIGNER | TAGS_UMI, .per_mille = 20},
+    {.name = "UMIs in names", .len = 151, .levels = 4, .stay = 60, .step = 4, .tags = TAGS_ALIGNER | TAGS_UMI},
     {.name = "spliced, long runs, by name", .len = 151, .levels = 4, .stay = 60, .places = 60, .tags = TAGS_ALIGNER, .spliced = true, .mates = true},
     {.name = "bisulfite, small steps", .len = 76, .levels = 40, .stay = 1, .step = 4, .tags = TAGS_ALIGNER | TAGS_METHYL},
     {.name = "12 levels, far apart", .len = 101, .levels = 12, .places = 130, .tags = TAGS_ALIGNER},

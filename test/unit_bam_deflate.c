@@ -541,9 +541,7 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
             our_size += size;
             their_size += libdeflate_deflate_compress(theirs, in, n, expected, MAX);
         }
-        bool own = effort == BAM_DEFLATE_DEFAULT && record_kinds[k].per_mille;
-        uint32_t most = own ? record_kinds[k].per_mille : per_mille;
-        if (our_size * 1000 > their_size * (1000 + most))
+        if (our_size * 1000 > their_size * (1000 + per_mille))
             fail_msg("%s: %zu bytes, level %d has %zu", record_kinds[k].name, our_size, level, their_size);
     }
     libdeflate_free_compressor(theirs);
@@ -558,11 +556,12 @@ static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
     check_kinds(BAM_DEFLATE_FAST, 1, 10);
 }
 
-/* What the default level promises against samtools, whose default is htslib's level 6: libdeflate's level 7. */
+/* What the default level promises against samtools, whose default is htslib's level 6: libdeflate's level 7. 30 are
+ * promised for files; these are four blocks of a kind, and copies at one place are the largest. */
 static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 {
     (void)state;
-    check_kinds(BAM_DEFLATE_DEFAULT, 7, 16);
+    check_kinds(BAM_DEFLATE_DEFAULT, 7, 35);
 }
 
 /* ---- long reads ---- */

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: MIT */
+/* The default level, any bytes: of all ways to write a part of a block, the one that costs least.
+ *
+ *   probe     each position finds a position before it with the same four bytes, and one with the same seven
+ *   choose    from the last position to the first: what it costs from here to the end, and by which match or literal.
+ *             What is found at x + 1 is known at x too, one byte longer, if the byte at x agrees as well: so positions
+ *             find what a search of many more positions would
+ *   emit      the chosen matches become sequences; their symbols are counted, and price the next part
+ *
+ * A part is cut into LANES lanes, and one vector holds the same step of all of them: there is no branch in it, and no
+ * position waits for the one before. Processors without AVX2 go through the lanes one after the other, by the same
+ * numbers. codec/README.md has a picture. */
+#include "codec/deflate_tables.h"
+#include "codec/deflate_records.h"
+
+enum {
+    /* Behind a position where ALL_SEEN bytes and more agree, two positions and one in 8 of the match are not looked up.
+     * One in 4 is 3 % faster, 0.5 % larger, copies of amplicons 2.5 %; 6 of any match are 5 % slower, 0.1 % smaller,
+     * and copies of copies take three times as long. Checked on seven kinds. */
+    PASSED = 3, PASSED_OF = 8,
+    FOUND_MAX = 255,              /* a match is known up to so many bytes */
+    STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
+    ZERO = 8192,                  /* costs are counted from so far below the least of them */
+    COST_MAX = 0xf000,
+    /* Qualities of more levels are looked up by four bytes alone: 10 to 20 % faster, 0.3 to 0.8 % larger. */
+    FEW_LEVELS = 10,
+    SAMPLES = 21,                 /* of the first bytes one in so many is counted */
+};
+_Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
+_Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turned 16 rows at once");
+_Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
+_Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO <= COST_MAX, "costs fit 16 bits");
+
+/* ---- prices ---- */
+
+/* PRICE * log2(v) */
+static uint32_t log2_of(uint32_t v)
+{
+    uint32_t e = log2_floor(v), m = (v << 8 >> e) & 255;
+    return (PRICE * (256 * e + m + (88 * m * (256 - m) >> 16)) + 128) >> 8;
+}
+
+static uint32_t price_of(uint32_t count, uint32_t log2_all)
+{
+    uint32_t bits = log2_all - min_u32(log2_of(count), log2_all);
+    return min_u32(max_u32(bits, PRICE), PRICE_MAX);
+}
+
+/* Counts that are added to those of lengths and distances, in eighths: what is rare so far may come yet. */
+static const uint8_t usual_lengths[29] = {
+    0, 20, 16, 12, 9, 7, 6, 10, 8, 7, 6, 9, 7, 6, 5, 6, 5, 4, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 4,
+};
+enum { USUAL = 8, USUAL_DISTANCE = 8, USUAL_LONGER = 50, OF_COUNT = 4 };
+
+static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
+{
+    uint32_t s = len_symbol(len) - 257, count = OF_COUNT * l->lengths[s] + USUAL * usual_lengths[s];
+    return price_of(count, log2_all) + PRICE * len_extra_bits(len);
+}
+
+static void make_prices(struct lanes *l)
+{
+    uint32_t all = 0, matches = 0;
+    for (uint32_t i = 0; i < 256; i++)
+        all += OF_COUNT * l->literals[i];
+    for (uint32_t i = 0; i < 29; i++)
+        all += OF_COUNT * l->lengths[i] + USUAL * usual_lengths[i];
+    for (uint32_t i = 0; i < 16; i++)
+        matches += OF_COUNT * l->distances[i] + USUAL * USUAL_DISTANCE;
+    all = log2_of(all);
+    matches = log2_of(matches);
+    for (uint32_t k = 0; k < 16; k++) {            /* the mean of 16 literals, by how often each comes */
+        uint32_t n = 0, sum = 0;
+        for (uint32_t i = 16 * k; i < 16 * k + 16; i++) {
+            uint32_t count = OF_COUNT * l->literals[i] + 1;
+            n += count;
+            sum += count * price_of(count, all);
+        }
+        l->price.literal[k] = (uint8_t)(sum / n);
+    }
+    for (uint32_t len = MIN_MATCH; len < ALL_SEEN; len++)
+        l->price.length[len] = (uint16_t)(length_price(l, len, all) << 4 | (len - 3));
+    l->price.length[ALL_SEEN] = ALL_SEEN - 3;
+    for (uint32_t k = 1; k < 16; k++)
+        l->price.longer[k] = (uint8_t)length_price(l, min_u32(16 * k + 8, 250), all);
+    for (uint32_t i = 0; i < 16; i++)
+        l->price.distance[i] =
+            (uint8_t)(price_of(OF_COUNT * l->distances[i] + USUAL * USUAL_DISTANCE, matches) + PRICE * i);
+}
+
+static void forget_counts(struct lanes *l)
+{
+    memset(l->literals, 0, sizeof l->literals);
+    memset(l->lengths, 0, sizeof l->lengths);
+    memset(l->distances, 0, sizeof l->distances);
+}
+
+/* Before anything was counted: literals as a sample of the block has them, and a match for some of them. */
+static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
+{
+    uint32_t count[256] = {0}, samples = n / SAMPLES;
+    forget_counts(l);
+    for (uint32_t i = 0; i < n; i += SAMPLES)
+        count[in[i]]++;
+    for (uint32_t i = 0; i < 256; i++)
+        l->literals[i] = count[i] ? count[i] + samples / 75 : 0;
+    for (uint32_t i = 0; i < 29; i++)
+        l->lengths[i] = i < 20 ? 80 + samples / 40 : 16;
+    for (uint32_t i = 0; i < 16; i++)
+        l->distances[i] = 10;
+    make_prices(l);
+    forget_counts(l);
+}
+
+/* Of what was put since then. */
+static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t seq, uint32_t lit)
+{
+    for (uint32_t i = lit; i < d->n_lits; i++)
+        l->literals[d->lit[i]]++;
+    for (uint32_t i = seq; i < d->n_seqs; i++) {
+        uint32_t sym = d->seq[i].dist_sym;
+        l->lengths[d->seq[i].len_sym - 1]++;
+        l->distances[sym < 2 ? sym : sym / 2]++;
+    }
+}
+
+/* ---- probe ---- */
+
+/* Length << 16 | position; 0 beyond the window. */
+INLINE uint32_t rate(uint32_t x, uint32_t cand, uint32_t len, bool far)
+{
+    uint32_t score = len << 16 | cand;
+    return far ? score & (uint32_t)((int32_t)(x - cand - (MAX_DIST + 1)) >> 31) : score;
+}
+
+INLINE uint16_t *slot_of_4(struct lanes *l, uint32_t v) { return &l->of_4[v * 0x9e3779b1u >> (32 - BITS_OF_4)]; }
+INLINE uint16_t *slot_of_7(struct lanes *l, uint64_t v) { return &l->of_7[hash(v, HASH_FACTOR(7), BITS_OF_7)]; }
+
+/* The first positions of a match of ALL_SEEN bytes or more are not looked up: they know it from the position behind
+ * them. But they can be found. Returns how far the next position is that is looked up. */
+INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len, bool noise)
+{
+    uint32_t n = PASSED + len / PASSED_OF;
+    for (uint32_t i = x + 1; i < x + n; i++)
+        *(noise ? slot_of_4(l, load_le32(in + i)) : slot_of_7(l, load_le64(in + i))) = (uint16_t)i;
+    return n;
+}
+
+/* The same of qualities of many levels, where four bytes are hardly ever followed by three more. */
+INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
+{
+    const uint8_t *in = p->in;
+    uint16_t *slot = slot_of_4(l, load_le32(in + x));
+    uint32_t cand = *slot, len = rate(x, cand, agree16(in + x, in + cand), far) >> 16;
+    *slot = (uint16_t)x;
+    l->len[x - begin] = (uint8_t)len;
+    l->found[x - begin] = (uint16_t)(x - cand);
+    if (len < ALL_SEEN)
+        return 1;
+    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
+    l->len[x - begin] = (uint8_t)len;
+    return pass(l, in, x, min_u32(len, p->last - x), true);
+}
+
+/* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
+INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool noise, bool far)
+{
+    if (noise)
+        return probe_noise(l, p, begin, x, far);
+    const uint8_t *in = p->in;
+    uint64_t v = load_le64(in + x);
+    uint16_t *slot_4 = slot_of_4(l, (uint32_t)v), *slot_7 = slot_of_7(l, v);
+    uint32_t with_4 = *slot_4, with_7 = *slot_7;
+    *slot_4 = *slot_7 = (uint16_t)x;
+    uint64_t differ = v ^ load_le64(in + with_4);
+    uint32_t score = rate(x, with_4, differ ? (uint32_t)__builtin_ctzll(differ) / 8 : 8, far);
+    score = max_u32(score, rate(x, with_7, agree16(in + x, in + with_7), far));
+    uint32_t len = score >> 16, cand = score & 0xffff;
+    l->len[x - begin] = (uint8_t)len;
+    l->found[x - begin] = (uint16_t)(x - cand);
+    if (len < ALL_SEEN)
+        return 1;
+    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
+    l->len[x - begin] = (uint8_t)len;
+    return pass(l, in, x, min_u32(len, p->last - x), false);
+}
+
+/* Nothing is looked up where four equal bytes begin: choose() knows runs. */
+INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, uint32_t end, bool noise,
+                           bool far, agree64_fn *agree)
+{
+    while (x < end) {
+        uint32_t n = min_u32(STEP, end - x), to = x + n;
+        uint64_t same = x + 65 <= p->n ? agree(p->in + x, p->in + x + 1) : 0;
+        uint64_t runs = same & same >> 1 & same >> 2 & below(n);
+        if (runs == 0) {
+            while (x < to)
+                x += probe(l, p, begin, x, noise, far);
+            continue;
+        }
+        uint32_t next = to;
+        for (uint64_t todo = ~runs & below(n); todo; todo &= todo - 1) {
+            uint32_t k = (uint32_t)__builtin_ctzll(todo), step = probe(l, p, begin, x + k, noise, far);
+            if (step == 1)
+                continue;
+            next = max_u32(next, x + k + step);
+            todo &= ~below(k + step) | 1ull << k;
+        }
+        x = next;
+    }
+    return x;
+}
+
+/* Have the qualities of the first records many levels? */
+INLINE bool is_noisy(const struct parse *p)
+{
+    struct fields f;
+    bool seen[256] = {false};
+    uint32_t levels = 0;
+    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end)
+        for (uint32_t x = f.qual; x < f.tags; x++) {
+            levels += !seen[p->in[x]];
+            seen[p->in[x]] = true;
+        }
+    return levels > FEW_LEVELS;
+}
+
+/* The records of a noisy block. */
+struct noise {
+    bool noisy;
+    struct fields f;              /* of the last one that was looked at */
+};
+
+/* Which bytes from x on, up to *to, are the qualities of a record, or are none. */
+INLINE bool are_quals(struct noise *z, const struct parse *p, uint32_t x, uint32_t *to)
+{
+    while (z->noisy && z->f.end <= x)
+        z->noisy = find_fields(p->in, p->n, z->f.end, &z->f);
+    if (!z->noisy)
+        return false;
+    bool quals = x >= z->f.qual && x < z->f.tags;
+    *to = min_u32(*to, quals ? z->f.tags : x < z->f.qual ? z->f.qual : z->f.end);
+    return quals;
+}
+
+/* From x to the end of the part that begins at `begin`, and perhaps beyond: returns where the next part goes on. */
+INLINE uint32_t probe_fields(struct lanes *l, const struct parse *p, struct noise *z, uint32_t begin, uint32_t x,
+                             uint32_t end, agree64_fn *agree)
+{
+    while (x < end) {
+        uint32_t to = end;
+        bool quals = are_quals(z, p, x, &to), far = end > MAX_DIST;
+        if (quals)
+            x = far ? probe_part(l, p, begin, x, to, true, true, agree)
+                    : probe_part(l, p, begin, x, to, true, false, agree);
+        else
+            x = far ? probe_part(l, p, begin, x, to, false, true, agree)
+                    : probe_part(l, p, begin, x, to, false, false, agree);
+    }
+    return x;
+}
+
+/* ---- choose ---- */
+
+/* A part, as choose() sees it. */
+struct part {
+    const uint8_t *in, *bytes;    /* the block; the part, and the byte before it */
+    uint32_t n;                   /* of the block */
+    uint32_t begin;               /* where in the block */
+    uint32_t steps;               /* of a lane */
+};
+
+/* Bytes behind the end of the block may be looked at: they are zeros. */
+static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, struct part *part)
+{
+    uint32_t steps = (end - begin + LANES - 1) / LANES;
+    steps = (steps + LANE_CHUNK - 1) / LANE_CHUNK * LANE_CHUNK;
+    if (steps % 256 == 0)         /* sixteen rows at such a distance would share their place in the cache */
+        steps += LANE_CHUNK;
+    uint32_t n = LANES * steps + LANE_WARM + 16, there = p->n - begin;
+    *part = (struct part){.in = p->in, .bytes = p->in + begin, .n = p->n, .begin = begin, .steps = steps};
+    if (n > there) {
+        memcpy(l->bytes, p->in + begin - 1, there + 1);
+        memset(l->bytes + 1 + there, 0, n - there);
+        part->bytes = l->bytes + 1;
+    }
+}
+
+/* One lane's last position that was looked at. Positions are 16 bits; those behind the end of the block may be too
+ * small, which does not matter. */
+struct lane {
+    uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* of a chunk's positions, and of those behind it */
+    uint16_t run, len, dist;                       /* how many bytes are as the one before; the match carried on */
+    uint16_t end, end_cost;                        /* where that ends, if it is longer than ALL_SEEN */
+    int32_t zero;
+};
+
+static uint32_t lane_same(const struct part *part, const struct lane *s, uint16_t at, uint8_t byte)
+{
+    uint32_t there = at > s->dist ? (uint32_t)(at - s->dist) : 0;
+    return at >= s->dist && part->in[min_u32(there, part->n - 1)] == byte;
+}
+
+/* A new zero for what is cheaper by far. */
+static void lane_rebase(struct lanes *l, struct lane *s, uint32_t chunk, uint32_t k)
+{
+    uint16_t least = s->end_cost;
+    for (uint32_t i = 0; i <= ALL_SEEN; i++)
+        least = s->cost[i] < least ? s->cost[i] : least;
+    int32_t down = least - ZERO;
+    s->end_cost = (uint16_t)(s->end_cost - down);
+    for (uint32_t i = ALL_SEEN + 1; i-- > 0;)
+        s->cost[LANE_CHUNK + i] = (uint16_t)(s->cost[i] - down);
+    l->zero[chunk][k] = s->zero += down;
+}
+
+/* The costs of position i of lane k, from those behind it. */
+static void lane_step(struct lanes *l, const struct part *part, struct lane *s, uint32_t k, uint32_t i)
+{
+    const uint8_t *byte = part->bytes + k * part->steps + i;
+    uint16_t at = (uint16_t)(part->begin + k * part->steps + i), *cost = s->cost + i % LANE_CHUNK;
+    uint32_t len = l->len[k * part->steps + i], dist = l->found[k * part->steps + i];
+    s->run = byte[0] == byte[-1] ? (uint16_t)(s->run + 1) : 0;
+    bool found = len > max_u32(s->run, 3);
+    if (!found)
+        len = s->run, dist = 1;
+    s->len = lane_same(part, s, at, *byte) ? (uint16_t)(s->len + 1) : 0;
+    bool again = s->len >= len;
+    if (s->len <= len)
+        s->len = (uint16_t)len, s->dist = (uint16_t)dist;
+    l->taken[i * LANES + k] = s->dist;
+    if (!again || s->len <= ALL_SEEN)
+        s->end_cost = UINT16_MAX;
+    if (!again && found && len > ALL_SEEN && i + len < part->steps + LANE_WARM) {
+        uint32_t to = i + len;
+        int32_t v = l->cost[to * LANES + k] + l->zero[to / LANE_CHUNK][k] - s->zero;
+        s->end_cost = (uint16_t)(v < 0 ? 0 : v > COST_MAX ? COST_MAX : v);
+        s->end = (uint16_t)(at + len);
+    }
+    if (cost[ALL_SEEN] <= s->end_cost) {
+        s->end_cost = cost[ALL_SEEN];
+        s->end = (uint16_t)(at + ALL_SEEN);
+    }
+    uint32_t best = UINT16_MAX;
+    for (uint32_t n = MIN_MATCH; n < ALL_SEEN && n <= s->len; n++)
+        best = min_u32(best, (uint32_t)cost[n] + l->price.length[n]);
+    if (s->len >= ALL_SEEN) {
+        uint32_t longer = min_u32((uint16_t)(s->end - at) >> 4, 15);
+        best = min_u32(best, s->end_cost + 16u * l->price.longer[longer] + l->price.length[ALL_SEEN]);
+    }
+    best += 16u * l->price.distance[log2_floor(s->dist | 1u)];
+    uint32_t literal = cost[1] + 16u * l->price.literal[*byte >> 4];
+    if (i < part->steps)
+        l->chosen[k * part->steps + i] = best < literal ? best & 15 : 0;
+    *cost = (uint16_t)(min_u32(best, literal) & ~15u);
+    l->cost[i * LANES + k] = *cost;
+}
+
+static void choose_older(struct lanes *l, const struct part *part)
+{
+    for (uint32_t k = LANES; k-- > 0;) {
+        struct lane s = {.dist = 1, .end = (uint16_t)(part->begin + (k + 1) * part->steps + LANE_WARM + ALL_SEEN)};
+        for (uint32_t i = part->steps + LANE_WARM; i-- > 0;) {
+            if (i % LANE_CHUNK == LANE_CHUNK - 1)
+                lane_rebase(l, &s, i / LANE_CHUNK, k);
+            lane_step(l, part, &s, k, i);
+        }
+    }
+}
+
+#ifdef __x86_64__
+/* dst[k][i] = src[i][k] of 16 rows of 16 bytes. */
+NEWER_AVX2 static inline void turn_bytes(const uint8_t *src, size_t row, uint8_t *dst, size_t dst_row)
+{
+    __m128i a[16], b[16];
+    UNROLL(16)
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm_loadu_si128((const void *)(src + (size_t)i * row));
+    UNROLL(2)
+    for (int round = 0; round < 2; round++) {
+        UNROLL(8)
+        for (int i = 0; i < 8; i++) {
+            b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
+            b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+        }
+        UNROLL(8)
+        for (int i = 0; i < 8; i++) {
+            a[2 * i] = _mm_unpacklo_epi8(b[i], b[i + 8]);
+            a[2 * i + 1] = _mm_unpackhi_epi8(b[i], b[i + 8]);
+        }
+    }
+    UNROLL(16)
+    for (int i = 0; i < 16; i++)
+        _mm_storeu_si128((void *)(dst + (size_t)i * dst_row), a[i]);
+}
+
+/* The same of 8 rows of 8 numbers. */
+NEWER_AVX2 static inline void turn_words(const uint16_t *src, size_t row, uint16_t *dst)
+{
+    __m128i a[8], b[8];
+    UNROLL(8)
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm_loadu_si128((const void *)(src + (size_t)i * row));
+    UNROLL(4)
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = _mm_unpacklo_epi16(a[i], a[i + 4]);
+        b[2 * i + 1] = _mm_unpackhi_epi16(a[i], a[i + 4]);
+    }
+    UNROLL(4)
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = _mm_unpacklo_epi16(b[i], b[i + 4]);
+        a[2 * i + 1] = _mm_unpackhi_epi16(b[i], b[i + 4]);
+    }
+    UNROLL(4)
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = _mm_unpacklo_epi16(a[i], a[i + 4]);
+        b[2 * i + 1] = _mm_unpackhi_epi16(a[i], a[i + 4]);
+    }
+    UNROLL(8)
+    for (int i = 0; i < 8; i++)
+        _mm_storeu_si128((void *)(dst + (size_t)i * LANES), b[i]);
+}
+
+/* A chunk of all lanes, step by step. */
+struct chunk {
+    _Alignas(32) uint16_t cost[(LANE_CHUNK + ALL_SEEN + 1) * LANES], found[LANE_CHUNK * LANES];
+    _Alignas(32) uint8_t len[LANE_CHUNK * LANES], byte[(LANE_CHUNK + 1) * LANES], chosen[LANE_CHUNK * LANES];
+};
+
+_Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* All lanes, as struct lane. */
+struct all {
+    __m256i at, run, len, dist, end, end_cost, before;     /* before: the last cost */
+};
+
+/* Prices, one in each 16 bits. */
+struct wide_prices {
+    __m256i literal, distance, longer;
+    __m256i length[ALL_SEEN];
+};
+
+NEWER_AVX2 static inline void turn_chunk(struct lanes *l, const struct part *part, struct chunk *c, uint32_t first)
+{
+    size_t steps = part->steps;
+    UNROLL(1)
+    for (uint32_t k = 0; k < LANE_CHUNK; k += 16) {
+        turn_bytes(l->len + first + k, steps, c->len + 16 * k, 16);
+        turn_bytes(part->bytes + first + k, steps, c->byte + 16 * (k + 1), 16);
+        for (uint32_t h = k; h < k + 16; h += 8) {
+            turn_words(l->found + first + h, steps, c->found + 16 * h);
+            turn_words(l->found + first + h + 8 * steps, steps, c->found + 16 * h + 8);
+        }
+    }
+    for (uint32_t k = 0; k < LANES; k++)
+        c->byte[k] = part->bytes[(ptrdiff_t)(first + k * steps) - 1];
+}
+
+NEWER_AVX2 static inline void rebase(struct lanes *l, struct chunk *c, struct all *s, int32_t *zero, uint32_t chunk)
+{
+    __m256i *cost = (__m256i *)c->cost, least = s->end_cost;
+    for (int k = 0; k <= ALL_SEEN; k++)
+        least = _mm256_min_epu16(least, cost[k]);
+    uint16_t least_of[LANES];
+    _mm256_storeu_si256((void *)least_of, least);
+    for (int k = 0; k < LANES; k++)
+        l->zero[chunk][k] = zero[k] += least_of[k] - ZERO;
+    least = _mm256_sub_epi16(least, _mm256_set1_epi16(ZERO));
+    s->end_cost = _mm256_sub_epi16(s->end_cost, least);
+    for (int k = ALL_SEEN; k >= 0; k--)
+        cost[LANE_CHUNK + k] = _mm256_sub_epi16(cost[k], least);
+    s->before = cost[LANE_CHUNK];
+}
+
+/* base[index[k]] */
+NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *index)
+{
+    __m128i x = _mm_setzero_si128(), y = x;
+#define LANE(k)                                                                                                        \
+    x = _mm_insert_epi8(x, base[index[k]], k);                                                                         \
+    y = _mm_insert_epi8(y, base[index[k + 8]], k + 8)
+    LANE(0); LANE(1); LANE(2); LANE(3); LANE(4); LANE(5); LANE(6); LANE(7);
+#undef LANE
+    return _mm_or_si128(x, y);
+}
+
+/* table[v], of 16 bytes, in 16 bits; v < 16. */
+NEWER_AVX2 static inline __m256i look_up(__m256i table, __m256i v)
+{
+    return _mm256_shuffle_epi8(table, _mm256_or_si256(v, _mm256_set1_epi16((short)0x8000)));
+}
+
+/* log2_floor(): the exponents of two float numbers, of the even and of the odd lanes. */
+NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
+{
+    __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
+    __m256 odd = _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 16));
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(even), 23);
+    __m256i high = _mm256_srli_epi32(_mm256_castps_si256(odd), 7);
+    __m256i x = _mm256_sub_epi16(_mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(127));
+    return _mm256_and_si256(x, _mm256_set1_epi16(15));
+}
+
+/* What the ends cost of matches that were found here. Bits 2k of m: of lanes k. */
+NEWER_AVX2 static inline void find_ends(struct lanes *l, const struct part *part, const struct chunk *c, struct all *s,
+                                        const int32_t *zero, uint32_t i, uint32_t m)
+{
+    for (; m; m &= m - 1) {
+        uint32_t k = (uint32_t)__builtin_ctz(m) / 2, len = c->len[LANES * (i % LANE_CHUNK) + k], to = i + len;
+        if (to >= part->steps + LANE_WARM)
+            continue;
+        int32_t v = l->cost[to * LANES + k] + l->zero[to / LANE_CHUNK][k] - zero[k];
+        v = v < 0 ? 0 : v > COST_MAX ? COST_MAX : v;
+        __m256i lane = _mm256_cmpeq_epi16(_mm256_set1_epi16((short)k), _mm256_load_si256((const void *)lane_numbers));
+        s->end_cost = _mm256_blendv_epi8(s->end_cost, _mm256_set1_epi16((short)v), lane);
+        s->end = _mm256_blendv_epi8(s->end, _mm256_add_epi16(s->at, _mm256_set1_epi16((short)len)), lane);
+    }
+}
+
+/* The longest match of each lane: what was found here, a run, or what is carried on. Returns find_ends()'s m. */
+NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part, const struct chunk *c, struct all *s,
+                                        uint32_t i)
+{
+    const __m256i none = _mm256_set1_epi16(-1), one = _mm256_set1_epi16(1), all_seen = _mm256_set1_epi16(ALL_SEEN);
+    const uint32_t k = i % LANE_CHUNK;
+    const __m128i byte = _mm_load_si128((const void *)(c->byte + LANES * (k + 1)));
+    const __m128i before = _mm_load_si128((const void *)(c->byte + LANES * k));
+    __m256i len = _mm256_cvtepu8_epi16(_mm_load_si128((const void *)(c->len + LANES * k)));
+    __m256i dist = _mm256_load_si256((const void *)(c->found + LANES * k));
+    _Alignas(32) uint16_t there[LANES];
+    s->at = _mm256_sub_epi16(s->at, one);
+    s->run = _mm256_and_si256(_mm256_sub_epi16(s->run, none), _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(byte, before)));
+    __m256i found = _mm256_cmpgt_epi16(len, _mm256_max_epi16(s->run, _mm256_set1_epi16(3)));
+    len = _mm256_blendv_epi8(s->run, len, found);
+    dist = _mm256_blendv_epi8(one, dist, found);
+    _mm256_store_si256((void *)there, _mm256_min_epu16(_mm256_subs_epu16(s->at, s->dist),
+                                                       _mm256_set1_epi16((short)(part->n - 1))));
+    __asm__("" : : "r"(there) : "memory");        /* from memory, not one by one out of the vector */
+    __m256i same = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(gather(part->in, there), byte));
+    same = _mm256_and_si256(same, _mm256_cmpeq_epi16(_mm256_max_epu16(s->at, s->dist), s->at));
+    s->len = _mm256_and_si256(_mm256_sub_epi16(s->len, none), same);
+    __m256i keep = _mm256_cmpgt_epi16(s->len, len), longest = _mm256_max_epi16(s->len, len);
+    __m256i again = _mm256_cmpeq_epi16(longest, s->len), longer = _mm256_cmpgt_epi16(longest, all_seen);
+    s->len = longest;
+    s->dist = _mm256_blendv_epi8(dist, s->dist, keep);
+    _mm256_storeu_si256((void *)(l->taken + LANES * i), s->dist);
+    s->end_cost = _mm256_or_si256(s->end_cost, _mm256_xor_si256(_mm256_and_si256(longer, again), none));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, _mm256_and_si256(longer, found))) & 0x55555555;
+}
+
+/* Chooses what costs least. */
+NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, struct all *s, const struct wide_prices *w,
+                                          uint32_t i)
+{
+    const __m256i none = _mm256_set1_epi16(-1), low = _mm256_set1_epi16(15);
+    const uint32_t k = i % LANE_CHUNK;
+    const __m128i byte = _mm_load_si128((const void *)(c->byte + LANES * (k + 1)));
+    __m256i *cost = (__m256i *)c->cost + k, best = none, less = _mm256_sub_epi16(_mm256_setzero_si256(), s->len);
+    s->end_cost = _mm256_min_epu16(cost[ALL_SEEN], s->end_cost);
+    s->end = _mm256_blendv_epi8(s->end, _mm256_add_epi16(s->at, _mm256_set1_epi16(ALL_SEEN)),
+                                _mm256_cmpeq_epi16(s->end_cost, cost[ALL_SEEN]));
+    UNROLL(12)
+    for (int n = MIN_MATCH; n < ALL_SEEN; n++) {
+        __m256i shorter = _mm256_cmpgt_epi16(less, _mm256_set1_epi16((short)-n));
+        best = _mm256_min_epu16(best, _mm256_or_si256(_mm256_add_epi16(cost[n], w->length[n]), shorter));
+    }
+    __m256i longer = _mm256_min_epi16(_mm256_srli_epi16(_mm256_sub_epi16(s->end, s->at), 4), low);
+    longer = _mm256_or_si256(_mm256_slli_epi16(look_up(w->longer, longer), 4), _mm256_set1_epi16(ALL_SEEN - 3));
+    __m256i shorter = _mm256_cmpgt_epi16(less, _mm256_set1_epi16(-ALL_SEEN));
+    best = _mm256_min_epu16(best, _mm256_or_si256(_mm256_add_epi16(s->end_cost, longer), shorter));
+    best = _mm256_adds_epu16(best, _mm256_slli_epi16(look_up(w->distance, log2_of_all(s->dist)), 4));
+    __m256i literal = look_up(w->literal, _mm256_srli_epi16(_mm256_cvtepu8_epi16(byte), 4));
+    literal = _mm256_add_epi16(_mm256_slli_epi16(literal, 4), s->before);
+    __m256i least = _mm256_min_epu16(literal, best);
+    __m256i chosen = _mm256_andnot_si256(_mm256_cmpeq_epi16(least, literal), _mm256_and_si256(best, low));
+    s->before = _mm256_andnot_si256(low, least);
+    *cost = s->before;
+    _mm256_storeu_si256((void *)(l->cost + LANES * i), s->before);
+    chosen = _mm256_permute4x64_epi64(_mm256_packus_epi16(chosen, chosen), 0x08);
+    _mm_store_si128((void *)(c->chosen + LANES * k), _mm256_castsi256_si128(chosen));
+}
+
+NEWER_AVX2 static inline void widen_prices(const struct lane_prices *p, struct wide_prices *w)
+{
+    w->literal = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->literal));
+    w->distance = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->distance));
+    w->longer = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->longer));
+    for (int n = MIN_MATCH; n < ALL_SEEN; n++)
+        w->length[n] = _mm256_set1_epi16((short)p->length[n]);
+}
+
+NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
+{
+    struct chunk c = {.cost = {0}};
+    struct wide_prices w;
+    int32_t zero[LANES] = {0};
+    uint16_t first[LANES];
+    const __m256i nothing = _mm256_setzero_si256();
+    for (uint32_t k = 0; k < LANES; k++)
+        first[k] = (uint16_t)(part->begin + (k + 1) * part->steps + LANE_WARM);
+    __m256i at = _mm256_loadu_si256((const void *)first), end = _mm256_add_epi16(at, _mm256_set1_epi16(ALL_SEEN));
+    struct all s = {at, nothing, nothing, _mm256_set1_epi16(1), end, nothing, nothing};
+    widen_prices(&l->price, &w);
+    for (uint32_t i = part->steps + LANE_WARM; i > 0;) {
+        uint32_t chunk = i / LANE_CHUNK - 1;
+        turn_chunk(l, part, &c, chunk * LANE_CHUNK);
+        rebase(l, &c, &s, zero, chunk);
+        for (uint32_t to = i - LANE_CHUNK; i-- > to;) {
+            uint32_t m = carry(l, part, &c, &s, i);
+            if (m)
+                find_ends(l, part, &c, &s, zero, i, m);
+            choose_step(l, &c, &s, &w, i);
+        }
+        i++;
+        for (uint32_t k = 0; k < LANE_CHUNK && i < part->steps; k += 16)
+            turn_bytes(c.chosen + LANES * k, LANES, l->chosen + i + k, part->steps);
+    }
+}
+#else
+#define choose_newer choose_older
+#endif
+
+/* ---- emit ---- */
+
+INLINE void emit(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part, uint32_t end,
+                 agree64_fn *agree)
+{
+    static const uint8_t zeros[64] = {0};
+    const uint8_t *in = p->in;
+    uint32_t x = max_u32(p->anchor, part->begin), lane = 0;
+    while (x < end) {
+        uint64_t taken = ~agree(l->chosen + (x - part->begin), zeros);
+        if (taken == 0) {
+            x += 64;
+            continue;
+        }
+        x += (uint32_t)__builtin_ctzll(taken);
+        if (x >= end)
+            return;
+        while (x - part->begin >= (lane + 1) * part->steps)
+            lane++;
+        uint32_t i = x - part->begin, dist = l->taken[(i - lane * part->steps) * LANES + lane];
+        uint32_t len = l->chosen[i] + 3u;
+        if (len == ALL_SEEN)
+            len = extend(in + x, in + x - dist, ALL_SEEN, min_u32(p->n - x, MAX_MATCH));
+        put_seq(d, in + p->anchor, x - p->anchor, len, dist);
+        p->anchor = x += len;
+    }
+}
+
+/* ---- all ---- */
+
+typedef void choose_fn(struct lanes *l, const struct part *part);
+
+INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *choose, agree64_fn *agree)
+{
+    struct lanes *l = &d->lanes;
+    struct noise noise = {.noisy = is_noisy(p)};
+    struct part part;
+    uint32_t at = 1;
+    memset(l->of_4, 0, sizeof l->of_4);
+    memset(l->of_7, 0, sizeof l->of_7);
+    guess_prices(l, p->in, p->n);
+    for (uint32_t begin = 1, end; begin < p->last; begin = end) {
+        uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART;
+        uint32_t seqs = d->n_seqs, lits = d->n_lits;
+        end = parts == 1 ? p->last : begin + left / parts;
+        set_part(l, p, begin, end, &part);
+        memset(l->len, 0, LANES * part.steps + LANE_WARM);
+        at = max_u32(at, begin);
+        at = probe_fields(l, p, &noise, begin, at, end, agree);
+        choose(l, &part);
+        emit(d, p, l, &part, end, agree);
+        count_put(l, d, seqs, lits);
+        make_prices(l);
+        if (end < p->last)
+            put_mark(d);
+    }
+}
+
+static void parse_older(struct deflate_parse *d, struct parse *p) { parse_parts(d, p, choose_older, agree64); }
+NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p)
+{
+    parse_parts(d, p, choose_newer, agree64_avx2);
+}
+
+void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer) { (newer ? parse_newer : parse_older)(d, p); }
