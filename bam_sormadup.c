@@ -39,7 +39,7 @@ static int compare_fixed(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
     struct chunk_counts fixed = {.seen = 0};
-    const char *path = sort_opts_input(s->opts);
+    const char *path = engine_opts_input(s->opts);
     for (size_t i = 0; i < s->in.n; i++) {
         const struct chunk_reader *chunks = fixed_records_chunks(s->in.each[i].fixed);
         if (chunk_reader_compare(chunks) < 0)
@@ -54,7 +54,7 @@ static int compare_fixed(struct sormadup *c)
 
 static int cannot_change_header(struct sorted *s)
 {
-    return latch_fail(&s->latch, "%s: the header could not be changed", sort_opts_input(s->opts));
+    return latch_fail(&s->latch, "%s: the header could not be changed", engine_opts_input(s->opts));
 }
 
 /* One @PG line for each step. */
@@ -136,9 +136,9 @@ static int look_for_lone_mates(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
     struct lone_mates_options how = {
-        .store = sort_opts_store(s->opts, &s->latch, s->stats),
+        .store = engine_opts_store(s->opts, &s->latch, s->stats),
         .memory = sormadup_marking(&s->rings),
-        .path = sort_opts_input(s->opts),
+        .path = engine_opts_input(s->opts),
     };
     s->fixes.lone = lone_mates_put;
     s->fixes.lone_arg = c->lone = lone_mates_open(&how);

@@ -23,7 +23,7 @@
 #include "bgzf_omp.h"
 #include "merge/merge_ring.h"
 #include "plan/driver.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
 #include "write/list_stream.h"
@@ -270,7 +270,7 @@ static void read_merge_and_write(void *sorted)
 }
 
 /* The report is open; it counts the cycles of later threads. */
-static int sort(const struct sort_opts *opts, struct driver *d, struct sorted *s)
+static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
 {
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
                                  .progress = &d->progress};
@@ -285,7 +285,7 @@ static int sort(const struct sort_opts *opts, struct driver *d, struct sorted *s
     return driver_end(d, records);               /* the finish is in the report */
 }
 
-int bam_sort(const struct sort_opts *opts)
+int bam_sort(const struct engine_opts *opts)
 {
     struct sorted s = {0};
     struct driver d = {.latch = &s.latch};

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sort_opts;
+struct engine_opts;
 struct sorted;
 
 /* Sorts opts->in into opts->out. Returns the exit status; the one message of a failure is on stderr. Does not return
  * if a signal ended the work. */
-int bam_sort(const struct sort_opts *opts);
+int bam_sort(const struct engine_opts *opts);
 
 /* ---- its steps, for those who sort a part of an input (mpi/). Call them on the main thread of a team. ---- */
 

@@ -109,7 +109,7 @@ static void settle_unknown_name(struct engine_args *args, const struct collate_w
 
 static int settle_temp(struct engine_args *args, const struct collate_words *own)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     const char *folder = getenv("TMPDIR");
     char *elsewhere = NULL;
     if (own->prefix) {
@@ -137,7 +137,7 @@ static const struct engine_command collate = {
 
 static int settle(struct engine_args *args, const struct collate_words *own)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     args->level = own->uncompressed ? 0 : args->level < 0 || args->level > BGZF_LEVEL_MAX ? LEVEL : args->level;
     if (settle_output(args, own) < 0)
         return -1;
@@ -148,7 +148,7 @@ static int settle(struct engine_args *args, const struct collate_words *own)
     return 0;
 }
 
-enum engine_args_result collate_args_parse(struct sort_opts *o, int argc, char **argv)
+enum engine_args_result collate_args_parse(struct engine_opts *o, int argc, char **argv)
 {
     struct collate_words own = {0};
     struct engine_args args = {.own = &own};

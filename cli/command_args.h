@@ -12,8 +12,8 @@ struct sormadup_opts;
 
 /* argv[0] is the program, argv[1] the command. Whatever the result, call engine_args_free() afterwards, for what all
  * commands have in common. is_step: the command is a step of sormadup, and takes only options of its own. */
-enum engine_args_result sort_args_parse(struct sort_opts *opts, int argc, char **argv);
-enum engine_args_result collate_args_parse(struct sort_opts *opts, int argc, char **argv);
+enum engine_args_result sort_args_parse(struct engine_opts *opts, int argc, char **argv);
+enum engine_args_result collate_args_parse(struct engine_opts *opts, int argc, char **argv);
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv);
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);

@@ -32,7 +32,7 @@
 
 /* What any command asks for. All begin with what they have in common. */
 union command_opts {
-    struct sort_opts common;
+    struct engine_opts common;
     struct merge_opts merge;
     struct fixmate_opts fixmate;
     struct markdup_opts markdup;
@@ -112,7 +112,7 @@ void commands_usage(const struct command *command, FILE *to)
 
 static int run(const struct command *command, const union command_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     return o->check ? sort_check(o) : o->plan ? sort_plan(o, command->foretell(opts)) : command->run(opts);
 }
 

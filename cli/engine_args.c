@@ -129,7 +129,7 @@ static int parse_plan(struct engine_args *args, const char *text)
     return strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
 }
 
-static int add_input(struct sort_opts *o, const char *name)
+static int add_input(struct engine_opts *o, const char *name)
 {
     char *path = o->in.paths[o->in.n++] = input_name_file(name);
     if (!path)
@@ -162,7 +162,7 @@ static int settle_threads(struct engine_args *args)
 
 static int take_common(struct engine_args *args, int c)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     switch (c) {
     case 'o': return engine_args_output(args, optarg);
     case 'u': args->level = 0; return 0;
@@ -233,7 +233,7 @@ static struct option_words words_of(const struct engine_command *command)
 static int next_option(struct engine_args *args, int argc, char **argv)
 {
     const struct option_words known = words_of(args->command);
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     if (option_words_check_dash(&known, argc - optind, argv + optind) < 0)
         return OPTION_MISTAKE;
     int c = getopt_long(argc, argv, known.short_options,
@@ -258,12 +258,12 @@ static enum engine_args_result refuse_in_step(const struct engine_command *comma
 }
 
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
-                                         struct sort_opts *o, int argc, char **argv)
+                                         struct engine_opts *o, int argc, char **argv)
 {
     void *own = args->own;
     *args = (struct engine_args){.command = command, .o = o, .own = own, .is_step = args->is_step,
                                  .level = command->level};
-    *o = (struct sort_opts){.n_threads = runtime_env_threads(), .order = command->order};
+    *o = (struct engine_opts){.n_threads = runtime_env_threads(), .order = command->order};
     message_set_command(command->name);
     o->out.command_line = join(argc, argv);
     o->out.path = strdup("-");
@@ -392,7 +392,7 @@ int engine_args_settle_index(const struct engine_args *args)
 /* n times `each` bytes, if nothing else is said. */
 static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     if (!args->total && !args->per_thread && sort_settings_memory(&args->total) < 0)
         return -1;
     o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
@@ -402,7 +402,7 @@ static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 
 int engine_args_settle_memory(struct engine_args *args)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     uint64_t each = args->per_thread ? args->per_thread : MEMORY_PER_THREAD_MIB * MIB;
     int result = settle_memory(args, (uint64_t)o->n_threads, each);
     o->report.memory = o->memory;
@@ -412,13 +412,13 @@ int engine_args_settle_memory(struct engine_args *args)
 int engine_args_settle_memory_at_once(struct engine_args *args)
 {
     static const uint64_t EACH = 4 * MIB;        /* for each input and each thread */
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     int result = settle_memory(args, o->in.n + (uint64_t)o->n_threads, EACH);
     o->report.memory = o->memory + o->memory_beside;
     return result;
 }
 
-static int add_temp(struct sort_opts *o, const char *begin, const char *middle, const char *end)
+static int add_temp(struct engine_opts *o, const char *begin, const char *middle, const char *end)
 {
     if (asprintf(&o->default_prefix, "%s%s%s", begin, middle, end) < 0)
         return engine_args_no_memory();
@@ -428,7 +428,7 @@ static int add_temp(struct sort_opts *o, const char *begin, const char *middle, 
 
 int engine_args_settle_temp(struct engine_args *args, const char *elsewhere)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     const char *path = o->out.path, *tmpdir = getenv("TMPDIR");
     if (o->n_temp_prefixes)
         return 0;
@@ -444,7 +444,7 @@ int engine_args_settle_temp(struct engine_args *args, const char *elsewhere)
     return add_temp(o, beside ? path : elsewhere, beside ? ".tmp" : "", "");
 }
 
-void engine_args_settle_report(struct sort_opts *o)
+void engine_args_settle_report(struct engine_opts *o)
 {
     struct report_request *report = &o->report;
     if (!o->check && !o->plan && !report->format)
@@ -456,7 +456,7 @@ void engine_args_settle_report(struct sort_opts *o)
     report->command_line = o->out.command_line;
 }
 
-void engine_args_free(struct sort_opts *o)
+void engine_args_free(struct engine_opts *o)
 {
     hts_opt_free(o->in.format_options);
     hts_opt_free(o->out.format.specific);

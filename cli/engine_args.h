@@ -7,7 +7,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cli/option_words.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 
 enum engine_args_result {
     ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */
@@ -110,7 +110,7 @@ struct engine_command {
 /* The command line as far as it was read; what it means together is settled at its end. */
 struct engine_args {
     const struct engine_command *command;
-    struct sort_opts *o;
+    struct engine_opts *o;
     void *own;                   /* the command's, for its take() */
     bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
     bool apart;                  /* the option at work has its value in a word of its own */
@@ -128,8 +128,8 @@ struct engine_args {
 /* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and
  * settle. Whatever the result, call engine_args_free() afterwards. */
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
-                                         struct sort_opts *opts, int argc, char **argv);
-void engine_args_free(struct sort_opts *opts);
+                                         struct engine_opts *opts, int argc, char **argv);
+void engine_args_free(struct engine_opts *opts);
 
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
@@ -155,7 +155,7 @@ int engine_args_settle_memory_at_once(struct engine_args *args);
 int engine_args_settle_temp(struct engine_args *args, const char *elsewhere);
 
 /* The environment's folder for reports, if the command line wants none; and what reports tell. Call it last. */
-void engine_args_settle_report(struct sort_opts *opts);
+void engine_args_settle_report(struct engine_opts *opts);
 
 int engine_args_no_memory(void);
 

@@ -203,7 +203,7 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
 static enum engine_args_result settle_steps(struct sormadup_opts *opts, const struct steps *steps)
 {
     enum { NAMES = 256 };        /* of commands, options and dashes */
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     size_t names = 0;
     for (size_t i = 0; i < o->in.n; i++)
         names += 1 + strlen(o->in.paths[i]);
@@ -225,7 +225,7 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
     struct steps steps = {"", "", false};
     struct engine_args args = {.own = &steps};
     *opts = (struct sormadup_opts){.fixmate_line = NULL};
-    struct sort_opts *o = &opts->common;
+    struct engine_opts *o = &opts->common;
     enum engine_args_result result = engine_args_read(&args, &sormadup, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;

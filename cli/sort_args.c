@@ -97,7 +97,7 @@ static enum engine_option take_order(struct engine_args *args, int c)
 
 static enum engine_option take_sort_option(struct engine_args *args, int c)
 {
-    struct sort_opts *o = args->o;
+    struct engine_opts *o = args->o;
     switch (c) {
     case OPT_CHECK: o->check = true; return ENGINE_OPTION_TAKEN;
     case OPT_COPY_BLOCKS: o->out.copies = true; return ENGINE_OPTION_TAKEN;
@@ -114,7 +114,7 @@ static void settle_order(struct engine_args *args)
     args->write_index = false;
 }
 
-static enum engine_args_result check_operands(struct sort_opts *o, int n, char **operands)
+static enum engine_args_result check_operands(struct engine_opts *o, int n, char **operands)
 {
     if (n > 1)
         return message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is "
@@ -145,7 +145,7 @@ static const struct engine_command sort = {
     .order = {.kmer = KMER_DEFAULT, .window = WINDOW_DEFAULT},
 };
 
-enum engine_args_result sort_args_parse(struct sort_opts *o, int argc, char **argv)
+enum engine_args_result sort_args_parse(struct engine_opts *o, int argc, char **argv)
 {
     struct order_args own = {0};
     struct engine_args args = {.own = &own};

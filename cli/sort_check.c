@@ -15,13 +15,13 @@
 #include "order/sort_key.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_memory.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "base/task_ring.h"
 
 static const char NO_MEMORY[] = "out of memory for --checksum";
 
 struct sort_check {
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     struct latch latch;
     struct sort_inputs in;       /* one */
     struct sort_rule *rule;
@@ -67,7 +67,7 @@ static uint64_t look(void *check, const struct record_found *found)
 static int tell_offence(struct sort_check *c, const struct bam_record *at, const struct bam_record *before, uint64_t n)
 {
     return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
-                      sort_opts_input(c->opts), n + 1, bam_record_name(at), n, bam_record_name(before));
+                      engine_opts_input(c->opts), n + 1, bam_record_name(at), n, bam_record_name(before));
 }
 
 static int take_records(void *check, const struct record_found *found)
@@ -93,7 +93,7 @@ static int take_records(void *check, const struct record_found *found)
 
 static int open_all(struct sort_check *c)
 {
-    const struct sort_opts *opts = c->opts;
+    const struct engine_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     struct sort_inputs_options how = sort_memory_pass(opts, &c->latch);
@@ -130,7 +130,7 @@ static void in_team(void *check)
     record_pass_run(&((struct sort_check *)check)->pass);
 }
 
-int sort_check(const struct sort_opts *opts)
+int sort_check(const struct engine_opts *opts)
 {
     struct sort_check c = {.opts = opts, .out.fd = -1};
     machine_share_heaps();

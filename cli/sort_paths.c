@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "base/out_file.h"
 #include "base/message.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_paths.h"
 #include "read/held_data.h"
@@ -121,7 +121,7 @@ static bool is_index_of(const char *name, const struct stat *file)
 }
 
 /* What else the command line reads that file as; NULL: as nothing. */
-static const char *read_as(const struct sort_opts *o, const struct stat *file)
+static const char *read_as(const struct engine_opts *o, const struct stat *file)
 {
     for (size_t i = 0; i < o->n_values; i++)
         if (value_names(o->values[i], file))
@@ -138,7 +138,7 @@ static const char *read_as(const struct sort_opts *o, const struct stat *file)
 }
 
 /* Of a file that only we write, and not in the place of the output: -1, told, if that would cost the user data. */
-static int check_own(const struct sort_opts *o, const char *path, const char *what)
+static int check_own(const struct engine_opts *o, const char *path, const char *what)
 {
     struct stat file;
     if (strcmp(path, "-") == 0 || stat(path, &file) < 0 || !S_ISREG(file.st_mode))
@@ -177,7 +177,7 @@ static bool has_pipe(const struct input_request *in)
 /* Of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a pipe might
  * be read for hours. They are no mistake, for samtools sorts what fits into memory. The place that is taken if the user
  * names none counts only where nobody knows whether it is needed. */
-static void warn_of_places(const struct sort_opts *o)
+static void warn_of_places(const struct engine_opts *o)
 {
     char dir[PATH_MAX];
     bool named = !o->default_prefix;
@@ -196,7 +196,7 @@ static int check_folders(const struct input_request *in)
     return 0;
 }
 
-int sort_paths_check(const struct sort_opts *o)
+int sort_paths_check(const struct engine_opts *o)
 {
     const struct {
         const char *path, *what;

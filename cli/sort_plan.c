@@ -16,7 +16,7 @@
 #include "base/out_file.h"
 #include "base/temp_prefix.h"
 #include "cli/sort_plan.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "report/report.h"
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
@@ -30,7 +30,7 @@ struct place {
 };
 
 struct plan {
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     struct forecast f;
     struct place output, *temp;  /* output: dir is "" where it is no file */
     double temp_free;            /* of all file systems of temp together */
@@ -51,7 +51,7 @@ static void look_at_place(struct place *p)
 
 static void look_at_places(struct plan *p)
 {
-    const struct sort_opts *o = p->opts;
+    const struct engine_opts *o = p->opts;
     struct stat st;
     char target[PATH_MAX];
     bool there = stat(o->out.path, &st) == 0;
@@ -172,7 +172,7 @@ static void put_inputs(const struct plan *p)
 static void put_input(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    const char *name = sort_opts_input(p->opts);
+    const char *name = engine_opts_input(p->opts);
     if (!f->looked)
         printf("input: not a file, so nothing was read: records, temporary space, time and output are not known\n");
     else if (!f->sampled)
@@ -357,7 +357,7 @@ static void put_json(const struct plan *p)
     struct request r = make_request(f);
     bool sampled = f->sampled, timed = f->cpu_s > 0;
     printf("{\n  \"input\": ");
-    report_json_string(stdout, sort_opts_input(p->opts));
+    report_json_string(stdout, engine_opts_input(p->opts));
     printf(",\n  \"threads\": %d,\n", f->n_threads);
     put_count("input_bytes", (double)f->file_bytes, f->file_bytes > 0);
     put_count("records", f->records, sampled);
@@ -386,7 +386,7 @@ static void put_json(const struct plan *p)
     printf("}\n");
 }
 
-int sort_plan(const struct sort_opts *opts, struct forecast forecast)
+int sort_plan(const struct engine_opts *opts, struct forecast forecast)
 {
     struct plan *p = calloc(1, sizeof *p);
     int status = EXIT_FAILURE;

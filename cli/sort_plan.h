@@ -6,6 +6,6 @@
 #include "plan/forecast.h"
 
 /* Prints the forecast to standard output, as text or JSON, or its error to stderr. Returns the exit status. */
-int sort_plan(const struct sort_opts *opts, struct forecast forecast);
+int sort_plan(const struct engine_opts *opts, struct forecast forecast);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/message.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "cli/memory_size.h"
 #include "cli/sort_settings.h"
 
@@ -42,7 +42,7 @@ static size_t count_colons(const char *text)
     return n;
 }
 
-int sort_settings_temp(struct sort_opts *o)
+int sort_settings_temp(struct engine_opts *o)
 {
     static const char name[] = "SAMTOOLS_OMP_TMPDIR";
     const char *text = setting(name);

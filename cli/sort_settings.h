@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct report_request;
-struct sort_opts;
+struct engine_opts;
 
 /* SAMTOOLS_OMP_TOTAL_MEMORY, as --total-memory; *total stays as it is without. -1 after a message on stderr. */
 int sort_settings_memory(uint64_t *total);
@@ -15,7 +15,7 @@ int sort_settings_memory(uint64_t *total);
 /* SAMTOOLS_OMP_TMPDIR: directories with colons between them, each as one -T. Call it while opts has no places for
  * temporary files; it gets none without the variable. -1 after a message on stderr: one of them is no directory in
  * which files can be made. */
-int sort_settings_temp(struct sort_opts *opts);
+int sort_settings_temp(struct engine_opts *opts);
 
 /* SAMTOOLS_OMP_REPORT: the folder for reports. No sort is lost for a report, so a folder that cannot be written is
  * a warning, and there is no report. */

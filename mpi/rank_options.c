@@ -8,7 +8,7 @@
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/runtime_env.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "base/version.h"
 #include "cli/sort_paths.h"
 #include "mpi/mpi_wait.h"
@@ -40,7 +40,7 @@ static void put_version(void)
 }
 
 /* Rank 0 alone looks at files and at what cannot be had over MPI. */
-static enum engine_args_result parse_sort(struct sort_opts *opts, int argc, char **argv, bool is_first)
+static enum engine_args_result parse_sort(struct engine_opts *opts, int argc, char **argv, bool is_first)
 {
     enum engine_args_result parsed = sort_args_parse(opts, argc, argv);
     if (parsed != ENGINE_ARGS_RUN || !is_first)
@@ -53,7 +53,7 @@ static enum engine_args_result parse_sort(struct sort_opts *opts, int argc, char
     return why || sort_paths_check(opts) < 0 ? ENGINE_ARGS_ERROR : parsed;
 }
 
-static enum engine_args_result parse(struct sort_opts *opts, int argc, char **argv, bool is_first)
+static enum engine_args_result parse(struct engine_opts *opts, int argc, char **argv, bool is_first)
 {
     const char *word = argc > 1 ? argv[1] : "";
     bool helps = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -177,7 +177,7 @@ static void put_order(FILE *to, const struct sort_order *order)
 }
 
 /* All that decides what ranks do together, and what comes of it. */
-static void put_options(FILE *to, const struct sort_opts *o)
+static void put_options(FILE *to, const struct engine_opts *o)
 {
     put(to, "version", "%s", version_omp());
     put_inputs(to, &o->in);
@@ -233,7 +233,7 @@ static void share(const struct mpi_team *team, char *mine, size_t n, struct latc
         free(first);
 }
 
-static int compare_options(const struct sort_opts *opts, const struct mpi_team *team)
+static int compare_options(const struct engine_opts *opts, const struct mpi_team *team)
 {
     struct latch latch = {0};
     char *text = NULL;
@@ -263,11 +263,11 @@ static int compare_results(enum engine_args_result mine, const char *said, const
     return mpi_team_agree(team, &latch);
 }
 
-enum engine_args_result rank_options_read(struct sort_opts *opts, const struct mpi_team *team, int argc, char **argv)
+enum engine_args_result rank_options_read(struct engine_opts *opts, const struct mpi_team *team, int argc, char **argv)
 {
     struct hidden_streams hidden = {.kept = {-1, -1}};
     char said[TEXT_MOST] = "";
-    *opts = (struct sort_opts){.n_threads = 0};
+    *opts = (struct engine_opts){.n_threads = 0};
     if (team->rank > 0)
         hide(&hidden);
     enum engine_args_result mine = parse(opts, argc, argv, team->rank == 0);

@@ -10,7 +10,7 @@
  * other options than rank 0. Threads, memory, places for temporary files, --verbosity and reports may differ.
  * ENGINE_ARGS_RUN: all ranks are to sort, with these options. ENGINE_ARGS_DONE: all were asked for help or a version,
  * which rank 0 gave. ENGINE_ARGS_ERROR: refused, and that was told. Either way, free the options. */
-enum engine_args_result rank_options_read(struct sort_opts *opts, const struct mpi_team *team,
+enum engine_args_result rank_options_read(struct engine_opts *opts, const struct mpi_team *team,
                                           int argc, char **argv);
 
 #endif

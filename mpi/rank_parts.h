@@ -10,7 +10,7 @@
 #include "mpi/input_split.h"
 #include "mpi/rank_lists.h"
 #include "mpi/rank_report.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "plan/sorted.h"
 #include "write/written.h"
 
@@ -21,10 +21,10 @@ struct rank_totals {
 };
 
 struct rank_parts {
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     struct mpi_team team;
     struct input_split split;
-    struct sort_opts each;       /* of A and of B: half the memory, and this rank's output */
+    struct engine_opts each;       /* of A and of B: half the memory, and this rank's output */
     struct sorted a, b;
     struct written out;          /* of B */
     struct input_part arrivals[2];   /* of B's inputs, see exchange.h */

@@ -30,7 +30,7 @@ static bool is_stdin(const char *path)
     return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 }
 
-static bool reads_stdin(const struct sort_opts *o)
+static bool reads_stdin(const struct engine_opts *o)
 {
     bool reads = false;
     for (size_t i = 0; i < o->in.n; i++)
@@ -39,14 +39,14 @@ static bool reads_stdin(const struct sort_opts *o)
 }
 
 /* Of --total-memory, what a program takes beside -m is left out. */
-static uint64_t memory_for_records(const struct sort_opts *o)
+static uint64_t memory_for_records(const struct engine_opts *o)
 {
     uint64_t beside = MEMORY_BESIDE - o->memory_beside;
     return o->memory > beside ? o->memory - beside : 0;
 }
 
 /* PRTE_LAUNCHED: mpirun of Open MPI 5 has started the rank (openpmix/prrte issue 2220). */
-const char *rank_sort_refuses(const struct sort_opts *o)
+const char *rank_sort_refuses(const struct engine_opts *o)
 {
     if (reads_stdin(o) && getenv("PRTE_LAUNCHED"))
         return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
@@ -171,7 +171,7 @@ static int close_all(struct rank_parts *s, int result)
     return result;
 }
 
-int rank_sort(const struct sort_opts *opts, const struct mpi_team *team)
+int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
 {
     struct rank_parts *s = calloc(1, sizeof *s);
     struct latch latch = {0};

@@ -3,13 +3,13 @@
 #ifndef RANK_SORT_H
 #define RANK_SORT_H
 
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "mpi/mpi_team.h"
 
 /* Why these options cannot be had over MPI; NULL: they can. */
-const char *rank_sort_refuses(const struct sort_opts *opts);
+const char *rank_sort_refuses(const struct engine_opts *opts);
 
 /* Every rank calls it with the same options. Returns the exit status; the one message of a failure is on stderr. */
-int rank_sort(const struct sort_opts *opts, const struct mpi_team *team);
+int rank_sort(const struct engine_opts *opts, const struct mpi_team *team);
 
 #endif

@@ -24,7 +24,7 @@ __attribute__((section(".preinit_array"), used)) static void (*const settle)(int
 
 static int sort_main(const struct mpi_team *team, int argc, char **argv)
 {
-    struct sort_opts opts;
+    struct engine_opts opts;
     enum engine_args_result asked = rank_options_read(&opts, team, argc, argv);
     int status = asked == ENGINE_ARGS_ERROR ? EXIT_FAILURE : EXIT_SUCCESS;
     if (asked == ENGINE_ARGS_RUN)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "bam/record_checksum.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
 #include "order/sort_run.h"
@@ -153,7 +153,7 @@ static double wall_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int calibration_make(struct calibration *c, const struct input_sample *sample, const struct sort_opts *opts,
+int calibration_make(struct calibration *c, const struct input_sample *sample, const struct engine_opts *opts,
                      sam_hdr_t *sam, bool spills)
 {
     struct sorted s = {.sample = sample, .keys = malloc(sample->n * sizeof *s.keys), .order.base = sample->arena.base};

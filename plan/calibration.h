@@ -8,7 +8,7 @@
 #include <htslib/sam.h>
 
 struct input_sample;
-struct sort_opts;
+struct engine_opts;
 
 struct calibration {
     double inflate, find, sort, deflate;
@@ -19,7 +19,7 @@ struct calibration {
 };
 
 /* spills: pack and unpack, too. sam: the header of the inputs. The sample is not empty. -1: no memory. */
-int calibration_make(struct calibration *calibration, const struct input_sample *sample, const struct sort_opts *opts,
+int calibration_make(struct calibration *calibration, const struct input_sample *sample, const struct engine_opts *opts,
                      sam_hdr_t *sam, bool spills);
 
 #endif

@@ -12,7 +12,7 @@
 #define COLLATED_H
 
 #include "base/byte_window.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "plan/sorted.h"
 #include "plan/sorted_source.h"
 #include "read/input_part.h"
@@ -25,7 +25,7 @@ struct collated {
     struct byte_window window;   /* must be first: more() gets it */
     struct sorted *behind;       /* the sort that reads it; NULL: nobody does */
     struct sorted sort;
-    struct sort_opts opts;       /* of this sort */
+    struct engine_opts opts;       /* of this sort */
     struct input_part *whole, part;  /* its inputs; the one of the sort behind */
     struct sorted_source source;
     struct lent_slice *lent;     /* the window lies in one of them after the other */
@@ -34,7 +34,7 @@ struct collated {
 
 /* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, has opened the
  * inputs, and has `output` beside itself but for this sort. */
-size_t collated_memory(const struct sort_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
+size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
                        struct output_use output);
 
 /* Takes over the input of `behind`, which is opening, and puts the window in its place. beside: bytes of all that is

@@ -5,7 +5,7 @@
 #include "base/task_ring.h"
 #include "plan/driver.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "read/sort_input.h"
 #include "write/record_sink.h"
 
@@ -24,7 +24,7 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
-struct stats *driver_begin(struct driver *d, const struct sort_opts *opts)
+struct stats *driver_begin(struct driver *d, const struct engine_opts *opts)
 {
     d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report));
     stats_phase(d->stats, PHASE_OPEN);
@@ -35,16 +35,16 @@ struct stats *driver_begin(struct driver *d, const struct sort_opts *opts)
     return d->stats;
 }
 
-int driver_open(struct driver *d, const struct sort_opts *opts, const struct memory_rings *rings)
+int driver_open(struct driver *d, const struct engine_opts *opts, const struct memory_rings *rings)
 {
     if (!driver_begin(d, opts)
-        || written_open(&d->out, &opts->out, rings, sort_opts_input(opts), d->latch, d->stats) < 0)
+        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), d->latch, d->stats) < 0)
         return -1;
     record_sink_set_progress(d->out.sink, &d->progress);
     return 0;
 }
 
-int driver_run(struct driver *d, const struct sort_opts *opts, const struct sort_inputs *inputs, void (*work)(void *),
+int driver_run(struct driver *d, const struct engine_opts *opts, const struct sort_inputs *inputs, void (*work)(void *),
                void *arg)
 {
     /* Each file that htslib reads or writes may start one more thread during the work. */

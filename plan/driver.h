@@ -10,7 +10,7 @@
 #include "write/written.h"
 
 struct sort_inputs;
-struct sort_opts;
+struct engine_opts;
 
 struct driver {
     struct latch *latch;         /* this and the next two serve both halves */
@@ -25,14 +25,14 @@ struct driver {
 
 /* Begins the line of progress, and the stats, which it returns. NULL: the error is recorded in the latch; end it all
  * the same. */
-struct stats *driver_begin(struct driver *driver, const struct sort_opts *opts);
+struct stats *driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Of a command other than a sort: begins, and opens the second half. -1: the error is recorded in the latch; finish and
  * end it all the same. */
-int driver_open(struct driver *driver, const struct sort_opts *opts, const struct memory_rings *rings);
+int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
-int driver_run(struct driver *driver, const struct sort_opts *opts, const struct sort_inputs *inputs,
+int driver_run(struct driver *driver, const struct engine_opts *opts, const struct sort_inputs *inputs,
                void (*work)(void *arg), void *arg);
 
 /* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes the second half. Call it

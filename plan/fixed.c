@@ -11,7 +11,7 @@
 
 /* -------------------------------------------------------------------- open */
 
-static const struct sort_opts *common(const struct fixed *f)
+static const struct engine_opts *common(const struct fixed *f)
 {
     return &f->opts->common;
 }
@@ -24,12 +24,12 @@ static int check_order(struct fixed *f)
     return sorted < 0 ? latch_fail(f->d->latch, "out of memory for the header")
          : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing "
                                    "was written; use samtools collate or sort -n first",
-                                   sort_opts_input(common(f))) : 0;
+                                   engine_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)
 {
-    const struct sort_opts *o = common(f);
+    const struct engine_opts *o = common(f);
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
     how.keeps_broken = true;
     if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
@@ -38,7 +38,7 @@ static int open_input(struct fixed *f)
     f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
     f->wish.lone = parted_mates_put;
     f->wish.lone_arg = &f->parted;
-    return f->lengths && parted_mates_open(&f->parted, sort_opts_input(o)) == 0
+    return f->lengths && parted_mates_open(&f->parted, engine_opts_input(o)) == 0
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
@@ -66,7 +66,7 @@ static int open_records(struct fixed *f)
 
 int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     f->opts = opts;
     f->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     return driver_open(f->d, o, &f->rings) < 0 || open_input(f) < 0 || check_memory(f) < 0
@@ -97,7 +97,7 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     if (s->n > f->max) {
         struct record_ref *records = realloc(f->list.records, s->n * sizeof *records);
         if (!records)
-            return latch_fail(f->d->latch, "%s: out of memory", sort_opts_input(common(f)));
+            return latch_fail(f->d->latch, "%s: out of memory", engine_opts_input(common(f)));
         f->list.records = records;
         f->max = s->n;
     }

@@ -4,10 +4,10 @@
 #define FIXMATE_OPTS_H
 
 #include "bam/fixmate.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 
 struct fixmate_opts {
-    struct sort_opts common;     /* one input, and no temporary files: n_temp_prefixes is 0 */
+    struct engine_opts common;     /* one input, and no temporary files: n_temp_prefixes is 0 */
     struct fixmate_rules rules;  /* but the lengths, which the header tells */
 };
 

@@ -30,7 +30,7 @@ static bool may_look(const char *path)
     return input_name_is_file(path) || !input_name_is_stream(path);
 }
 
-static bool all_files(const struct sort_opts *o)
+static bool all_files(const struct engine_opts *o)
 {
     bool all = true;
     for (size_t i = 0; i < o->in.n; i++)
@@ -43,14 +43,14 @@ static bool all_files(const struct sort_opts *o)
 /* What the plan of memory depends on, beside how much there is. */
 struct planned {
     const struct memory_job *job;
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     struct sort_inputs in;
     struct output_use output;
     struct sormadup_use use;     /* what `output` counts of a sormadup */
 };
 
 /* Of the opened inputs; output: of the files. */
-static void plan_for(struct planned *p, const struct forecast *f, const struct sort_opts *opts,
+static void plan_for(struct planned *p, const struct forecast *f, const struct engine_opts *opts,
                      const struct sort_inputs *in, struct output_use output, const struct memory_rings *rings)
 {
     *p = (struct planned){.job = &rings->job, .opts = opts, .in = *in, .output = output};
@@ -194,7 +194,7 @@ static int threads_that_pay(const struct forecast *f)
     return (int)fmax(fmin(most, fmin(ceil(f->cpu_s / LEAST_EACH), f->cpu_s / serial_s(f) + 1)), 1);
 }
 
-static void forecast_time(struct forecast *f, const struct sort_opts *opts)
+static void forecast_time(struct forecast *f, const struct engine_opts *opts)
 {
     const struct calibration *c = &f->cost;
     bool is_bam = opts->out.format.format == bam;
@@ -223,7 +223,7 @@ static void forecast_time(struct forecast *f, const struct sort_opts *opts)
 /* ------------------------------------------------------------ all together */
 
 /* sam: the header of the output. */
-static void look(struct forecast *f, const struct sort_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
+static void look(struct forecast *f, const struct engine_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
                  const struct memory_rings *rings)
 {
     struct input_sample sample;
@@ -256,7 +256,7 @@ out:
 }
 
 /* Without looking at the inputs, of which n are read in chunks. */
-static void foresee(struct forecast *f, const struct sort_opts *opts, const struct memory_rings *rings, size_t n)
+static void foresee(struct forecast *f, const struct engine_opts *opts, const struct memory_rings *rings, size_t n)
 {
     const struct sort_inputs none = {.n_sam = n};
     struct planned planned;
@@ -266,7 +266,7 @@ static void foresee(struct forecast *f, const struct sort_opts *opts, const stru
         forecast_memory(f, &plan, NULL);
 }
 
-static struct forecast begin(enum forecast_of of, const struct sort_opts *opts)
+static struct forecast begin(enum forecast_of of, const struct engine_opts *opts)
 {
     return (struct forecast){.of = of, .n_threads = opts->n_threads, .cpus = machine_cpus()};
 }
@@ -281,7 +281,7 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
 }
 
 /* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
-static struct forecast forecast_in_turn(struct forecast f, const struct sort_opts *o, const struct sormadup_opts *opts)
+static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o, const struct sormadup_opts *opts)
 {
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct sort_inputs in;
@@ -299,7 +299,7 @@ static struct forecast forecast_in_turn(struct forecast f, const struct sort_opt
     return f;
 }
 
-struct forecast forecast_sort(const struct sort_opts *opts)
+struct forecast forecast_sort(const struct engine_opts *opts)
 {
     struct merge_opts merge = {.common = *opts, .sorts = true};
     return forecast_in_turn(begin_merge(FORECAST_SORT, &merge), opts, NULL);
@@ -312,7 +312,7 @@ struct forecast forecast_sormadup(const struct sormadup_opts *opts)
 
 struct forecast forecast_merge(const struct merge_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     struct merge_inputs m = {.join = NULL};
     struct forecast f = begin_merge(FORECAST_MERGE, opts);
@@ -333,7 +333,7 @@ struct forecast forecast_merge(const struct merge_opts *opts)
 
 struct forecast forecast_markdup(const struct markdup_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     struct forecast f = begin(FORECAST_MARKDUP, o);
     struct driver d = {.latch = &f.latch};
     struct marked m = {.d = &d};

@@ -12,7 +12,7 @@
 struct markdup_opts;
 struct merge_opts;
 struct sormadup_opts;
-struct sort_opts;
+struct engine_opts;
 
 /* What is foretold. A merge keeps and spills nothing: what is told of that is 0. markdup keeps records, nobody knows
  * how long. sormadup is a sort with fixmate and markdup at its ends. */
@@ -56,7 +56,7 @@ struct forecast {
     double copied_wall_s;        /* ... and wall_s; both 0: not known */
 };
 
-struct forecast forecast_sort(const struct sort_opts *opts);
+struct forecast forecast_sort(const struct engine_opts *opts);
 struct forecast forecast_merge(const struct merge_opts *opts);
 struct forecast forecast_markdup(const struct markdup_opts *opts);
 struct forecast forecast_sormadup(const struct sormadup_opts *opts);

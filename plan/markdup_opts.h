@@ -4,10 +4,10 @@
 #define MARKDUP_OPTS_H
 
 #include "duplicates/dup_key.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 
 struct markdup_opts {
-    struct sort_opts common;     /* one input; temporary files hold records that wait and do not fit into memory */
+    struct engine_opts common;     /* one input; temporary files hold records that wait and do not fit into memory */
     int64_t window;              /* -l: length of the window, at least 0 */
     enum dup_mode mode;          /* -m */
     bool remove;                 /* -r: what is a duplicate is not written */

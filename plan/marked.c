@@ -11,14 +11,14 @@
 
 /* -------------------------------------------------------------------- open */
 
-static const struct sort_opts *common(const struct marked *m)
+static const struct engine_opts *common(const struct marked *m)
 {
     return &m->opts->common;
 }
 
 static int out_of_memory(struct marked *m)
 {
-    return latch_fail(m->d->latch, "%s: out of memory", sort_opts_input(common(m)));
+    return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
 /* As samtools, which looks no further than the header. */
@@ -28,7 +28,7 @@ static int check_order(struct marked *m)
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
     return latch_fail(m->d->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
-                      "use samtools sort first", sort_opts_input(common(m)));
+                      "use samtools sort first", engine_opts_input(common(m)));
 }
 
 /* Its records are taken in chunks, as a merge takes them. */
@@ -41,7 +41,7 @@ static int take_header(void *marked, struct sort_input *in)
 
 static int open_input(struct marked *m)
 {
-    const struct sort_opts *o = common(m);
+    const struct engine_opts *o = common(m);
     struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
     how.join = take_header;
     how.keeps_broken = true;
@@ -57,7 +57,7 @@ static int open_input(struct marked *m)
     return 0;
 }
 
-struct memory_rings marked_rings(const struct sort_opts *opts)
+struct memory_rings marked_rings(const struct engine_opts *opts)
 {
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
     rings.job.holds = true;
@@ -114,7 +114,7 @@ static int end(void *marked, struct tally *given)
 
 static int open_marking(struct marked *m)
 {
-    const struct sort_opts *o = common(m);
+    const struct engine_opts *o = common(m);
     struct memory_plan plan;
     if (sort_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)

@@ -14,14 +14,14 @@
 
 /* -------------------------------------------------------------------- open */
 
-static const struct sort_opts *common(const struct marking *m)
+static const struct engine_opts *common(const struct marking *m)
 {
     return &m->opts->common;
 }
 
 static int out_of_memory(struct marking *m)
 {
-    return latch_fail(m->d->latch, "%s: out of memory", sort_opts_input(common(m)));
+    return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
 /* As samtools, which goes on without groups where they cannot be told apart. lines: NULL if those of the header cannot
@@ -38,7 +38,7 @@ static int name_groups(struct marking *m, sam_hdr_t *lines)
             return out_of_memory(m);
     }
     if (why)
-        message_warning("%s: %s, so read groups are not told apart", sort_opts_input(common(m)), why);
+        message_warning("%s: %s, so read groups are not told apart", engine_opts_input(common(m)), why);
     else
         m->rule.groups = &m->groups;
     return 0;
@@ -80,7 +80,7 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .store = sort_opts_store(common(m), m->d->latch, how->d->stats),
+        .store = engine_opts_store(common(m), m->d->latch, how->d->stats),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
         .n_threads = how->n_threads,
     };
@@ -136,7 +136,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
         .room = marking_room(to->n_threads, to->slice_size, to->left),
         .store = m->store,
         .n_counts = 1 + name_table_count(&m->groups),
-        .path = sort_opts_input(common(m)),
+        .path = engine_opts_input(common(m)),
         .sink = m->d->out.sink,
         .latch = m->d->latch,
         .stats = m->d->stats,
@@ -180,7 +180,7 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
 static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
 {
     const struct marked_totals *t = marked_flow_totals(m->flow);
-    const char *path = sort_opts_input(common(m));
+    const char *path = engine_opts_input(common(m));
     struct dup_counts sum = sum_of(counts, n);
     struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};

@@ -3,12 +3,12 @@
 #ifndef MERGE_OPTS_H
 #define MERGE_OPTS_H
 
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 
 struct merge_opts {
     /* Of records that tie, those of an earlier input come first. A merge has no temporary files: n_temp_prefixes is 0.
      * sort_limits_memory() says what it may take in all. */
-    struct sort_opts common;
+    struct engine_opts common;
     const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
                                   * none */
     const char *region, *bed;    /* -R, -L: records in these regions only; one of them at most. NULL: not given */

@@ -33,7 +33,7 @@ static bool all_are_files(const struct input_request *in)
 /* A merge that stands for a sort must be able to begin again. */
 const char *merged_copies_none(const struct merge_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     const char *none = record_sink_form(&o->out) != SINK_BAM || o->out.level == 0 ? "the output is not compressed BAM"
                      : o->in.n > UINT16_MAX ? "the inputs are too many"
                      : opts->region || opts->bed ? "-R and -L leave records out" : NULL;
@@ -47,7 +47,7 @@ const char *merged_copies_none(const struct merge_opts *opts)
 
 static int prepare_order(struct merged *m)
 {
-    const struct sort_opts *o = &m->opts->common;
+    const struct engine_opts *o = &m->opts->common;
     if (!(m->rule = sort_rule_new(&o->order, m->inputs.sam)))
         return latch_fail(m->d->latch, "out of memory");
     if (m->inputs.in.n_converted && far_pos_fits(&o->out.format))
@@ -73,7 +73,7 @@ static int give_up(struct merged *m, const char *why)
 static int check_memory(struct merged *m)
 {
     struct memory_plan plan;
-    const struct sort_opts *o = &m->opts->common;
+    const struct engine_opts *o = &m->opts->common;
     struct output_use output = written_use(&o->out, m->inputs.sam, &m->rings);
     if (!m->opts->sorts)
         return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
@@ -98,7 +98,7 @@ static int check_inputs(struct merged *m)
 
 int merged_open(struct merged *m, const struct merge_opts *opts)
 {
-    const struct sort_opts *o = &opts->common;
+    const struct engine_opts *o = &opts->common;
     m->opts = opts;
     m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (driver_open(m->d, o, &m->rings) < 0

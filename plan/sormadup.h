@@ -21,7 +21,7 @@ size_t sormadup_marking(const struct memory_rings *rings);
 
 /* What sormadup_beside() counts. */
 struct sormadup_use {
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     struct sort_inputs in;       /* as they were opened; its pointers are not looked at */
     struct output_use output;    /* of the files */
     bool collates;

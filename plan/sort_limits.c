@@ -3,12 +3,12 @@
 #include "base/memory_shares.h"
 #include "base/message.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
 static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB, and what is never touched */
 
-uint64_t sort_limits_memory(const struct sort_opts *opts)
+uint64_t sort_limits_memory(const struct engine_opts *opts)
 {
     uint64_t space = machine_address_space();
     uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
@@ -22,7 +22,7 @@ size_t sort_limits_thread_space(void)
     return machine_address_space() < UINT64_MAX ? THREAD_SPACE : 0;
 }
 
-int sort_limits_threads(const struct sort_opts *opts, int later)
+int sort_limits_threads(const struct engine_opts *opts, int later)
 {
     const char *why;
     int n = machine_team(opts->n_threads, later, &why);

@@ -3,7 +3,7 @@
 #include "base/input_name.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "base/stats.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
@@ -27,13 +27,13 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
 }
 
 /* Blocks have no levels that could be asked for but none at all. Each record says which input it is from. */
-static bool may_copy(const struct sort_opts *opts, const struct input_request *in)
+static bool may_copy(const struct engine_opts *opts, const struct input_request *in)
 {
     const struct output_request *out = &opts->out;
     return out->copies && record_sink_form(out) == SINK_BAM && out->level != 0 && in->n <= UINT16_MAX;
 }
 
-struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct input_request *in,
+struct memory_rings sort_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes)
 {
     struct memory_job job = {
@@ -52,7 +52,7 @@ struct memory_rings sort_memory_rings(const struct sort_opts *opts, const struct
     return memory_plan_rings(&job);
 }
 
-struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, const struct input_request *in,
+struct sort_inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats)
 {
@@ -68,7 +68,7 @@ struct sort_inputs_options sort_memory_inputs(const struct sort_opts *opts, cons
     };
 }
 
-struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct latch *latch)
+struct sort_inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch)
 {
     enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
@@ -79,7 +79,7 @@ struct sort_inputs_options sort_memory_pass(const struct sort_opts *opts, struct
     return how;
 }
 
-static int too_little(const struct memory_rings *rings, const struct sort_opts *opts, const struct memory_use *use,
+static int too_little(const struct memory_rings *rings, const struct engine_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {
     /* What the program takes at its start differs by some pages from run to run. Parts grow by steps, so a page more
@@ -88,11 +88,11 @@ static int too_little(const struct memory_rings *rings, const struct sort_opts *
     next.program += MIB;
     unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;
     return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with %d thread%s and these inputs, "
-                      "%lluM is enough. Nothing was written", sort_opts_input(opts), asked / MIB, opts->n_threads,
+                      "%lluM is enough. Nothing was written", engine_opts_input(opts), asked / MIB, opts->n_threads,
                       opts->n_threads > 1 ? "s" : "", enough / MIB);
 }
 
-static struct memory_use use_of(const struct memory_rings *rings, const struct sort_opts *opts,
+static struct memory_use use_of(const struct memory_rings *rings, const struct engine_opts *opts,
                                 const struct sort_inputs *inputs, struct output_use output)
 {
     output.beside += inputs->beside;
@@ -107,14 +107,14 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct s
     };
 }
 
-struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct sort_opts *opts,
+struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
                                         const struct sort_inputs *inputs, struct output_use output)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     return memory_plan_make(rings, &use);
 }
 
-int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct sort_opts *opts,
+int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
                      const struct sort_inputs *inputs, struct output_use output, struct latch *latch)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <htslib/hts_log.h>
 #include "bam/far_pos.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "base/stats.h"
 #include "merge/merge_ring.h"
 #include "order/minhash.h"
@@ -36,7 +36,7 @@ static int prepare_minhash(struct sorted *s)
     if (s->opts->order.by != SORT_MINHASH)
         return 0;
     if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
-        return latch_fail(&s->latch, "%s: too many references for -M", sort_opts_input(s->opts));
+        return latch_fail(&s->latch, "%s: too many references for -M", engine_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
         return latch_fail(&s->latch, "out of memory");
     return is_prepared(s) ? 0 : build_index(s);
@@ -123,7 +123,7 @@ static int open_inputs(struct sorted *s, const struct sorted_options *options)
 static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
-        .store = sort_opts_store(s->opts, &s->latch, s->stats),
+        .store = engine_opts_store(s->opts, &s->latch, s->stats),
         .spill = {
             .merge_memory = s->plan.merge_memory,
             .n_threads = s->opts->n_threads,
@@ -168,7 +168,7 @@ static int open_output(struct sorted *s)
 {
     if (!s->to)
         return 0;
-    if (written_open(s->to, &s->opts->out, &s->rings, sort_opts_input(s->opts), &s->latch, s->stats) < 0)
+    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), &s->latch, s->stats) < 0)
         return -1;
     s->sink = s->to->sink;
     if (s->progress)

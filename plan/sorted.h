@@ -20,7 +20,7 @@ struct input_request;
 struct merge_ring_options;
 struct progress;
 struct record_sink;
-struct sort_opts;
+struct engine_opts;
 struct sort_order;
 struct sorted;
 struct written;
@@ -37,7 +37,7 @@ struct sorted_between {
 };
 
 struct sorted_options {
-    const struct sort_opts *opts;    /* but for ... */
+    const struct engine_opts *opts;    /* but for ... */
     const struct input_request *in;
     const struct input_part *part;   /* what is read of each input; NULL: all */
     uint64_t size_hint;
@@ -48,7 +48,7 @@ struct sorted_options {
 };
 
 struct sorted {
-    const struct sort_opts *opts;
+    const struct engine_opts *opts;
     const struct input_part *part;
     struct latch latch;          /* this and the next two serve both halves */
     struct stats *stats;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "base/stats.h"
 #include "merge/merge_ring.h"
-#include "plan/sort_opts.h"
+#include "plan/engine_opts.h"
 #include "plan/sorted_source.h"
 #include "read/record_slice.h"
 
@@ -115,7 +115,7 @@ void sorted_source_close(struct sorted_source *s)
 int sorted_source_end(const struct sorted_source *s, struct latch *latch)
 {
     return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
-                         sort_opts_input(s->sorted->opts), latch);
+                         engine_opts_input(s->sorted->opts), latch);
 }
 
 static int end(void *source, struct tally *given)

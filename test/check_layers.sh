@@ -85,7 +85,7 @@ long_parts() {
 # Options travel no lower than plan/: readers, sinks and reports know their requests only. A declaration is no include,
 # so names are looked for.
 low_options() {
-    ! grep -lw 'sort_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts' $(printf '%s\n' $sources |
+    ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts' $(printf '%s\n' $sources |
         grep -v '^\(bam_sort\|bam_merge\|bam_fixmate\|bam_markdup\|bam_sormadup\|mpi/\|cli/\|plan/\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }

@@ -16,7 +16,7 @@
 /* ---- parsing a line, with what it prints caught ---- */
 
 struct parsed {
-    struct sort_opts opts;
+    struct engine_opts opts;
     enum engine_args_result result;
     char text[400];              /* the words that opts points to */
     char out[MAX_PRINTED], err[MAX_PRINTED];

@@ -7,7 +7,7 @@
 
 enum { WORDS = 32 };
 
-static void check(const struct sort_opts *o)
+static void check(const struct engine_opts *o)
 {
     MUST(o->in.paths[0] && o->out.path && o->out.command_line);
     MUST(o->n_threads >= 1 && o->memory >= 1 << 20);
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         words[n++] = at;
     optind = 0;                                  /* getopt() remembers where it was in a word */
     (void)getopt(1, words, "");
-    struct sort_opts opts;
+    struct engine_opts opts;
     if (sort_args_parse(&opts, n, words) == ENGINE_ARGS_RUN)
         check(&opts);
     engine_args_free(&opts);

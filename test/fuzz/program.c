@@ -33,7 +33,7 @@ struct made program_run(const char *const words[], const uint8_t *in, size_t siz
 {
     char path[32], storage[WORDS][64], *argv[WORDS + 1];
     struct made made = {.status = EXIT_FAILURE};
-    struct sort_opts opts;
+    struct engine_opts opts;
     int argc = 0, fd = fuzz_file(in, size, path);
     snprintf(storage[argc++], sizeof storage[0], "samtools");
     snprintf(storage[argc++], sizeof storage[0], "sort");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line of `samtools sort` asks for, and what other commands ask for in the same words. cli/ makes it;
  * nothing changes it afterwards. Readers, sinks and reports get the request that is theirs, and do not know this. */
-#ifndef SORT_OPTS_H
-#define SORT_OPTS_H
+#ifndef ENGINE_OPTS_H
+#define ENGINE_OPTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 enum plan_format { PLAN_NONE, PLAN_TEXT, PLAN_JSON };
 
-struct sort_opts {
+struct engine_opts {
     struct input_request in;
     struct output_request out;
     struct report_request report;
@@ -38,14 +38,14 @@ struct sort_opts {
 };
 
 /* Where temporary files go. */
-static inline struct spill_store_options sort_opts_store(const struct sort_opts *opts, struct latch *latch,
+static inline struct spill_store_options engine_opts_store(const struct engine_opts *opts, struct latch *latch,
                                                          struct stats *stats)
 {
     return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, stats};
 }
 
 /* The first input as messages name it. */
-static inline const char *sort_opts_input(const struct sort_opts *opts)
+static inline const char *engine_opts_input(const struct engine_opts *opts)
 {
     return input_name_shown(opts->in.paths[0]);
 }
