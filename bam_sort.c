@@ -101,8 +101,8 @@ static int put_tail(struct sorted *s, const struct input_part *part)
 
 int bam_sort_read_input(struct sorted *s, size_t number)
 {
-    struct sort_input *in = &s->in.each[number];
-    if (sort_input_begin(in) < 0)
+    struct input *in = &s->in.each[number];
+    if (input_begin(in) < 0)
         return -1;
     block_reader_begin(&s->reader, in);
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
@@ -113,7 +113,7 @@ int bam_sort_read_input(struct sorted *s, size_t number)
     if (result < 0 || put_tail(s, in->part) < 0 || block_reader_end(&s->reader) < 0)
         return -1;
     if (number + 1 < s->in.n)
-        sort_input_end(in);
+        input_end(in);
     return 0;
 }
 

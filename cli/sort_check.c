@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "cli/sort_check.h"
 #include "read/record_pass.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 #include "order/sort_key.h"
 #include "plan/sort_limits.h"
 #include "plan/sort_memory.h"
@@ -23,7 +23,7 @@ static const char NO_MEMORY[] = "out of memory for --checksum";
 struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
-    struct sort_inputs in;       /* one */
+    struct inputs in;       /* one */
     struct sort_rule *rule;
     struct record_pass pass;
     struct byte_buffer before;   /* the record before, if n is not 0 */
@@ -96,8 +96,8 @@ static int open_all(struct sort_check *c)
     const struct engine_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
-    struct sort_inputs_options how = sort_memory_pass(opts, &c->latch);
-    if (sort_inputs_open(&c->in, &how) < 0)
+    struct inputs_options how = sort_memory_pass(opts, &c->latch);
+    if (inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
     c->rule = sort_rule_new(&opts->order, sam);
@@ -142,7 +142,7 @@ int sort_check(const struct engine_opts *opts)
     out_file_abandon(&c.out);
     record_pass_close(&c.pass);
     sort_rule_free(c.rule);
-    sort_inputs_close(&c.in);
+    inputs_close(&c.in);
     samtools_checksum_free(c.samtools);
     free(c.before.p);
     latch_reraise();

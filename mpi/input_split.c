@@ -259,7 +259,7 @@ static void open_format(struct split_file *f, const hts_opt *options)
 
 /* Of what is whole nothing is read yet. */
 static int open_file(struct split_file *f, const struct mpi_team *team, const char *path,
-                     const struct sort_inputs_options *how)
+                     const struct inputs_options *how)
 {
     struct identity id = {0};
     int stream = team->rank == 0 && input_name_is_stream(path);
@@ -361,7 +361,7 @@ static void share_files(const struct mpi_team *team, struct split_file *files, s
     }
 }
 
-static int open_whole(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how)
+static int open_whole(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how)
 {
     for (size_t i = 0; i < s->n; i++) {
         struct split_file *f = &s->files[i];
@@ -391,7 +391,7 @@ static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
 }
 
 /* All but the headers' merge. -1: some rank failed, and that was told. */
-static int open_parts(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how,
+static int open_parts(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how,
                       uint64_t *starts)
 {
     for (; s->n < how->request->n; s->n++)
@@ -401,7 +401,7 @@ static int open_parts(struct input_split *s, const struct mpi_team *team, const 
     return mpi_team_agree(team, how->latch) < 0 ? -1 : open_whole(s, team, how);
 }
 
-int input_split_open(struct input_split *s, const struct mpi_team *team, const struct sort_inputs_options *how)
+int input_split_open(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how)
 {
     size_t n = how->request->n;
     *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};

@@ -9,7 +9,7 @@
 #include "mpi/mpi_team.h"
 #include "read/input_part.h"
 
-struct sort_inputs_options;
+struct inputs_options;
 struct split_file;
 
 struct input_split {
@@ -20,9 +20,9 @@ struct input_split {
     bool has_whole;              /* some of them are read by one rank each */
 };
 
-/* Every rank calls it; how is as for sort_inputs_open(). Checks first that all see the same files. -1: some rank
+/* Every rank calls it; how is as for inputs_open(). Checks first that all see the same files. -1: some rank
  * failed, and that was told. Either way, close it. */
-int input_split_open(struct input_split *split, const struct mpi_team *team, const struct sort_inputs_options *how);
+int input_split_open(struct input_split *split, const struct mpi_team *team, const struct inputs_options *how);
 void input_split_close(struct input_split *split);
 
 #endif

@@ -120,7 +120,7 @@ static int sort_part(struct rank_parts *s)
     rank_report_begin(&s->report, RANK_READ);
     rank_parts_run(s, read_part);
     rank_report_end(&s->report, RANK_READ);
-    sort_inputs_end(&s->a.in);                   /* what decodes CRAM takes memory that sort B needs */
+    inputs_end(&s->a.in);                   /* what decodes CRAM takes memory that sort B needs */
     if (s->a.minhash)
         minhash_drop_index(s->a.minhash);        /* as does the index of -I */
     machine_give_back_heaps();
@@ -137,7 +137,7 @@ static int open_split(struct rank_parts *s)
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
     struct memory_rings rings = sort_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
-    struct sort_inputs_options how = sort_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
+    struct inputs_options how = sort_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }
 

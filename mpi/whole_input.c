@@ -19,7 +19,7 @@ struct news {
 };
 
 /* The first records, which stay the input's, too: it gives them out before its other blocks. */
-static int read_sample(struct sort_input *in, struct latch *latch)
+static int read_sample(struct input *in, struct latch *latch)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
     int found = 1;
@@ -30,7 +30,7 @@ static int read_sample(struct sort_input *in, struct latch *latch)
     return found;
 }
 
-static int pack(struct news *news, const struct sort_input *in, struct latch *latch)
+static int pack(struct news *news, const struct input *in, struct latch *latch)
 {
     size_t header;
     uint8_t *bytes;
@@ -49,9 +49,9 @@ static int pack(struct news *news, const struct sort_input *in, struct latch *la
 }
 
 static void read_first(struct whole_input *w, struct news *news, const char *path,
-                       const struct sort_inputs_options *how)
+                       const struct inputs_options *how)
 {
-    if (sort_input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->latch) >= 0)
+    if (input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->latch) >= 0)
         pack(news, &w->in, how->latch);
 }
 
@@ -94,7 +94,7 @@ static void take(struct whole_input *w, struct news *news, bool reads, const cha
 }
 
 int whole_input_open(struct whole_input *w, const struct mpi_team *team, int reader, const char *path,
-                     const struct sort_inputs_options *how, struct input_part *part)
+                     const struct inputs_options *how, struct input_part *part)
 {
     struct news news = {0};
     bool reads = team->rank == reader;
@@ -109,6 +109,6 @@ int whole_input_open(struct whole_input *w, const struct mpi_team *team, int rea
 
 void whole_input_close(struct whole_input *w)
 {
-    sort_input_close(&w->in);
+    input_close(&w->in);
     free(w->sample);
 }

@@ -6,12 +6,12 @@
 
 #include "base/byte_window.h"
 #include "mpi/mpi_team.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct input_part;
 
 struct whole_input {
-    struct sort_input in;        /* until a sort takes it; only of the rank that reads */
+    struct input in;        /* until a sort takes it; only of the rank that reads */
     struct byte_window nothing;  /* what the others read */
     uint8_t *sample;
 };
@@ -19,7 +19,7 @@ struct whole_input {
 /* Every rank calls it, with the rank that reads. Fills in the part: its header belongs to the caller, all else is the
  * whole input's. -1: some rank failed, and that was told. Either way, close it. */
 int whole_input_open(struct whole_input *whole, const struct mpi_team *team, int reader, const char *path,
-                     const struct sort_inputs_options *how, struct input_part *part);
+                     const struct inputs_options *how, struct input_part *part);
 void whole_input_close(struct whole_input *whole);
 
 #endif

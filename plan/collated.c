@@ -85,7 +85,7 @@ static size_t lent_memory(const struct memory_rings *behind)
 
 /* Of the sort in front: half of what the one behind leaves for arenas. The inputs are open, with those rings. */
 static struct memory_rings divide(const struct engine_opts *behind, const struct memory_rings *rings,
-                                  const struct sort_inputs *in, struct output_use output)
+                                  const struct inputs *in, struct output_use output)
 {
     size_t fixed = sort_memory_plan_any(rings, behind, in, output).fixed;
     struct memory_job job = rings->job;
@@ -98,7 +98,7 @@ static struct memory_rings divide(const struct engine_opts *behind, const struct
     return ours;
 }
 
-size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
+size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output)
 {
     struct memory_rings ours = divide(behind, rings, in, output);
@@ -144,9 +144,9 @@ int collated_open(struct collated *c, struct sorted *behind, size_t beside, cons
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", engine_opts_input(behind->opts));
     c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .collated = true};
-    struct sort_inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
+    struct inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
                                                         behind->stats);
-    if (sort_input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
+    if (input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
         return -1;
     behind->sam = behind->in.each->header.sam;
     behind->in.n = 1;

@@ -34,7 +34,7 @@ struct collated {
 
 /* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, has opened the
  * inputs, and has `output` beside itself but for this sort. */
-size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct sort_inputs *in,
+size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 
 /* Takes over the input of `behind`, which is opening, and puts the window in its place. beside: bytes of all that is

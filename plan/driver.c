@@ -6,7 +6,7 @@
 #include "plan/driver.h"
 #include "plan/sort_limits.h"
 #include "plan/engine_opts.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 #include "write/record_sink.h"
 
 /* A signal ends the work here: threads would be waited for at the end of the parallel region, and one may be stuck in
@@ -44,7 +44,7 @@ int driver_open(struct driver *d, const struct engine_opts *opts, const struct m
     return 0;
 }
 
-int driver_run(struct driver *d, const struct engine_opts *opts, const struct sort_inputs *inputs, void (*work)(void *),
+int driver_run(struct driver *d, const struct engine_opts *opts, const struct inputs *inputs, void (*work)(void *),
                void *arg)
 {
     /* Each file that htslib reads or writes may start one more thread during the work. */

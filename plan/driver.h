@@ -9,7 +9,7 @@
 #include "report/sort_report.h"
 #include "write/written.h"
 
-struct sort_inputs;
+struct inputs;
 struct engine_opts;
 
 struct driver {
@@ -32,7 +32,7 @@ struct stats *driver_begin(struct driver *driver, const struct engine_opts *opts
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
-int driver_run(struct driver *driver, const struct engine_opts *opts, const struct sort_inputs *inputs,
+int driver_run(struct driver *driver, const struct engine_opts *opts, const struct inputs *inputs,
                void (*work)(void *arg), void *arg);
 
 /* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes the second half. Call it

@@ -30,9 +30,9 @@ static int check_order(struct fixed *f)
 static int open_input(struct fixed *f)
 {
     const struct engine_opts *o = common(f);
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
+    struct inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
     how.keeps_broken = true;
-    if (sort_inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
+    if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
     f->wish.rules = f->opts->rules;
     f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
@@ -53,7 +53,7 @@ static int check_memory(struct fixed *f)
 static int open_records(struct fixed *f)
 {
     struct fixed_records_options how = {
-        .in = sort_input_chunks(f->in.each),
+        .in = input_chunks(f->in.each),
         .wish = &f->wish,
         .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
@@ -144,7 +144,7 @@ void fixed_finish(struct fixed *f)
 {
     driver_finish(f->d);
     sliced_input_close(&f->slices);
-    sort_inputs_close(&f->in);
+    inputs_close(&f->in);
     fixed_records_close(f->records);
     free(f->list.records);
     free(f->lengths);

@@ -9,7 +9,7 @@
 #include "plan/parted_mates.h"
 #include "read/fixed_records.h"
 #include "read/sliced_input.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 #include "write/list_stream.h"
 
 struct fixmate_opts;
@@ -18,7 +18,7 @@ struct fixed {
     struct driver *d;            /* it has the other half */
     const struct fixmate_opts *opts;
     struct memory_rings rings;
-    struct sort_inputs in;       /* one */
+    struct inputs in;       /* one */
     struct fix_wish wish;
     struct parted_mates parted;
     int64_t *lengths;            /* of the references */

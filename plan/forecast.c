@@ -44,14 +44,14 @@ static bool all_files(const struct engine_opts *o)
 struct planned {
     const struct memory_job *job;
     const struct engine_opts *opts;
-    struct sort_inputs in;
+    struct inputs in;
     struct output_use output;
     struct sormadup_use use;     /* what `output` counts of a sormadup */
 };
 
 /* Of the opened inputs; output: of the files. */
 static void plan_for(struct planned *p, const struct forecast *f, const struct engine_opts *opts,
-                     const struct sort_inputs *in, struct output_use output, const struct memory_rings *rings)
+                     const struct inputs *in, struct output_use output, const struct memory_rings *rings)
 {
     *p = (struct planned){.job = &rings->job, .opts = opts, .in = *in, .output = output};
     if (f->of != FORECAST_SORMADUP)
@@ -223,7 +223,7 @@ static void forecast_time(struct forecast *f, const struct engine_opts *opts)
 /* ------------------------------------------------------------ all together */
 
 /* sam: the header of the output. */
-static void look(struct forecast *f, const struct engine_opts *opts, const struct sort_inputs *in, sam_hdr_t *sam,
+static void look(struct forecast *f, const struct engine_opts *opts, const struct inputs *in, sam_hdr_t *sam,
                  const struct memory_rings *rings)
 {
     struct input_sample sample;
@@ -258,7 +258,7 @@ out:
 /* Without looking at the inputs, of which n are read in chunks. */
 static void foresee(struct forecast *f, const struct engine_opts *opts, const struct memory_rings *rings, size_t n)
 {
-    const struct sort_inputs none = {.n_sam = n};
+    const struct inputs none = {.n_sam = n};
     struct planned planned;
     struct memory_plan plan;
     plan_for(&planned, f, opts, &none, (struct output_use){0}, rings);
@@ -284,18 +284,18 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o, const struct sormadup_opts *opts)
 {
     struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
-    struct sort_inputs in;
+    struct inputs in;
     if (!all_files(o)) {
         f.collates = opts && opts->collate;
         foresee(&f, o, &rings, 0);
         return f;
     }
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
-    int collates = sort_inputs_open(&in, &how) < 0 ? -1 : opts ? sormadup_collates(opts, &in, &f.latch) : 0;
+    struct inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
+    int collates = inputs_open(&in, &how) < 0 ? -1 : opts ? sormadup_collates(opts, &in, &f.latch) : 0;
     f.collates = collates > 0;
     if (collates >= 0)
         look(&f, o, &in, in.each->header.sam, &rings);
-    sort_inputs_close(&in);
+    inputs_close(&in);
     return f;
 }
 

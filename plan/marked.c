@@ -32,7 +32,7 @@ static int check_order(struct marked *m)
 }
 
 /* Its records are taken in chunks, as a merge takes them. */
-static int take_header(void *marked, struct sort_input *in)
+static int take_header(void *marked, struct input *in)
 {
     (void)marked;
     (void)in;
@@ -42,10 +42,10 @@ static int take_header(void *marked, struct sort_input *in)
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
-    struct sort_inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
+    struct inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
     how.join = take_header;
     how.keeps_broken = true;
-    if (sort_inputs_open(&m->in, &how) < 0)
+    if (inputs_open(&m->in, &how) < 0)
         return -1;
     m->sam = m->in.each->header.sam;
     if (check_order(m) < 0)
@@ -88,7 +88,7 @@ static enum chunk_state advance(void *marked)
     struct marked *m = marked;
     enum chunk_state state = chunk_reader_advance(passed_records_chunks(m->in.each->passed));
     if (state == CHUNK_NONE)
-        sort_input_end(m->in.each);
+        input_end(m->in.each);
     return state;
 }
 
@@ -142,12 +142,12 @@ int marked_open(struct marked *m, const struct markdup_opts *opts)
 
 int marked_begin(struct marked *m)
 {
-    return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : sort_input_begin(m->in.each);
+    return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : input_begin(m->in.each);
 }
 
 void marked_look_end(struct marked *m)
 {
-    sort_inputs_close(&m->in);
+    inputs_close(&m->in);
     free(m->lengths);
 }
 

@@ -8,7 +8,7 @@
 #include "plan/driver.h"
 #include "plan/marking.h"
 #include "read/passed_records.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct markdup_opts;
 struct memory_plan;
@@ -17,7 +17,7 @@ struct marked {
     struct driver *d;            /* it has the other half */
     const struct markdup_opts *opts;
     struct memory_rings rings;
-    struct sort_inputs in;       /* one */
+    struct inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
     struct merge_wish wish;
     int64_t *lengths;            /* of the references; NULL: nobody asks for them */

@@ -28,17 +28,17 @@ static void share_header(struct bam_header *header, sam_hdr_t *before)
 }
 
 /* As a sort joins them: the first one becomes that of the output. */
-static int join_for_sort(void *inputs, struct sort_input *in)
+static int join_for_sort(void *inputs, struct input *in)
 {
     struct merge_inputs *m = inputs;
     if (in == m->in.each) {
         sam_hdr_incr_ref(m->sam = in->header.sam);
         return 0;
     }
-    return sort_inputs_join(&m->in, in, in->format->opt.latch);
+    return inputs_join(&m->in, in, in->format->opt.latch);
 }
 
-static int join_header(void *inputs, struct sort_input *in)
+static int join_header(void *inputs, struct input *in)
 {
     struct merge_inputs *m = inputs;
     if (header_join_has_first(m->join) && bam_header_drop_unlisted(&in->header) < 0)
@@ -52,14 +52,14 @@ static int join_header(void *inputs, struct sort_input *in)
 }
 
 /* Of -h only the header counts. */
-static int join_other_header(struct merge_inputs *m, const char *path, const struct sort_inputs_options *how)
+static int join_other_header(struct merge_inputs *m, const char *path, const struct inputs_options *how)
 {
-    struct sort_input in = {0};
+    struct input in = {0};
     if (!path)
         return 0;
-    int result = sort_input_open(&in, path, NULL, how) < 0
+    int result = input_open(&in, path, NULL, how) < 0
               || header_join_add(m->join, in.header.sam, path, NULL, how->latch) < 0 ? -1 : 0;
-    sort_input_close(&in);
+    input_close(&in);
     return result;
 }
 
@@ -70,7 +70,7 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
     latch->by_index = true;
     int status = merge_regions_open(&regions, o, m->sam, latch);
     for (size_t i = 0; i < m->in.n && status == 0; i++) {
-        struct sort_input *in = &m->in.each[i];
+        struct input *in = &m->in.each[i];
         status = merge_regions_choose(&regions, in, indexes ? indexes[i] : NULL);
         m->in.beside += ref_regions_memory(&in->regions) + (in->format->extents ? in->format->memory : 0);
     }
@@ -83,27 +83,27 @@ int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const 
 {
     bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
-    struct sort_inputs_options how = sort_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
+    struct inputs_options how = sort_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
     how.waits = true;            /* of files, only the headers are read now */
     how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;
     if (o->sorts)
-        return sort_inputs_open(&m->in, &how);
+        return inputs_open(&m->in, &how);
     if (!(m->join = header_join_new(&joins)))
         return latch_fail(latch, "out of memory");
     if (join_other_header(m, o->header, &how) < 0)
         return -1;
     how.by_region = merge_regions_wanted(o);
-    if (sort_inputs_open(&m->in, &how) < 0 || !(m->sam = header_join_end(m->join, latch))
+    if (inputs_open(&m->in, &how) < 0 || !(m->sam = header_join_end(m->join, latch))
         || (how.by_region && choose_regions(m, o, latch) < 0))
         return -1;
-    sort_inputs_count_header(&m->in, m->sam);
+    inputs_count_header(&m->in, m->sam);
     return 0;
 }
 
 void merge_inputs_close(struct merge_inputs *m)
 {
-    sort_inputs_close(&m->in);
+    inputs_close(&m->in);
     header_join_free(m->join);
     sam_hdr_destroy(m->sam);
     *m = (struct merge_inputs){.join = NULL};

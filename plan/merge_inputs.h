@@ -3,14 +3,14 @@
 #ifndef MERGE_INPUTS_H
 #define MERGE_INPUTS_H
 
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct header_join;
 struct merge_opts;
 
 /* All zeros: nothing is open. */
 struct merge_inputs {
-    struct sort_inputs in;       /* of headers, that of the output counts, too */
+    struct inputs in;       /* of headers, that of the output counts, too */
     struct header_join *join;    /* the inputs' remaps refer to it */
     sam_hdr_t *sam;              /* of the output, without a @PG line of our own */
 };

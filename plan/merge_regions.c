@@ -12,7 +12,7 @@
 #include "base/message.h"
 #include "plan/merge_opts.h"
 #include "plan/merge_regions.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 bool merge_regions_wanted(const struct merge_opts *opts)
 {
@@ -106,7 +106,7 @@ static int read_bed(struct merge_regions *r, const char *path)
 /* ------------------------------------------------------------- of an input */
 
 /* The reference of the input that is this one of the output, the last of several; -1: there is none. */
-static int32_t of_output(const struct sort_input *in, int32_t ref)
+static int32_t of_output(const struct input *in, int32_t ref)
 {
     const int32_t *ids = in->remap.ref_ids;
     int32_t found = -1;
@@ -150,7 +150,7 @@ static int add_regions(const struct merge_regions *r, const int32_t *refs, struc
 }
 
 /* Those of the input's references; warns of names that are none. -1: no memory. */
-static int list_named(const struct merge_regions *r, const struct sort_input *in, struct ref_regions *list)
+static int list_named(const struct merge_regions *r, const struct input *in, struct ref_regions *list)
 {
     size_t n = name_table_count(&r->names);
     int32_t *refs = malloc(n * sizeof *refs);
@@ -165,7 +165,7 @@ static int list_named(const struct merge_regions *r, const struct sort_input *in
     return status;
 }
 
-int merge_regions_choose(const struct merge_regions *r, struct sort_input *in, const char *index)
+int merge_regions_choose(const struct merge_regions *r, struct input *in, const char *index)
 {
     struct ref_regions list = {.n = 0};
     int status = 0;
@@ -182,7 +182,7 @@ int merge_regions_choose(const struct merge_regions *r, struct sort_input *in, c
         free(list.each);
         return latch_fail(r->latch, "%s: out of memory for its regions", in->name);
     }
-    return sort_input_choose(in, &list, index);
+    return input_choose(in, &list, index);
 }
 
 int merge_regions_open(struct merge_regions *r, const struct merge_opts *opts, const sam_hdr_t *joined,

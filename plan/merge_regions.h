@@ -9,7 +9,7 @@
 
 struct latch;
 struct merge_opts;
-struct sort_input;
+struct input;
 
 /* One of all zeros is closed. */
 struct merge_regions {
@@ -31,6 +31,6 @@ void merge_regions_close(struct merge_regions *regions);
 /* Chooses what is read of the input, whose header was joined. In BED, the name * stands for the records without
  * reference, and . for all. index: see input_request. -1: failed, and the error is
  * recorded in the latch. */
-int merge_regions_choose(const struct merge_regions *regions, struct sort_input *in, const char *index);
+int merge_regions_choose(const struct merge_regions *regions, struct input *in, const char *index);
 
 #endif

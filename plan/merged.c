@@ -82,7 +82,7 @@ static int check_memory(struct merged *m)
          : give_up(m, "a merge takes more memory than there is");
 }
 
-const char *merged_inputs_copy_none(const struct sort_inputs *in, bool sorts)
+const char *merged_inputs_copy_none(const struct inputs *in, bool sorts)
 {
     for (size_t i = 0; sorts && i < in->n; i++)
         if (in->each[i].format->kind != INPUT_BAM_BLOCKS)
@@ -132,7 +132,7 @@ static void end_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;
     sliced_input_close(&m->each[number]);
-    sort_input_end(&m->inputs.in.each[number]);
+    input_end(&m->inputs.in.each[number]);
 }
 
 /* Goes on reading the input as far as needs no waiting. An error is in the latch, where all who wait look. */
@@ -244,7 +244,7 @@ static int open_pool(struct merged *m)
 }
 
 /* Whether beginning it concerns no other input, and no thread or function of htslib. */
-static bool begins_alone(const struct sort_input *in)
+static bool begins_alone(const struct input *in)
 {
     return input_format_may_rest(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }

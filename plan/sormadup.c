@@ -8,7 +8,7 @@
 #include "plan/sort_memory.h"
 #include "plan/sorted_source.h"
 
-int sormadup_collates(const struct sormadup_opts *opts, const struct sort_inputs *in, struct latch *latch)
+int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch)
 {
     int collates = opts->collate;
     for (size_t i = 0; i < in->n && collates == 0; i++)

@@ -5,13 +5,13 @@
 #define SORMADUP_H
 
 #include "base/memory_shares.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct sormadup_opts;
 
 /* Whether records are collated: asked for, or the header of an input says that it is in coordinate order. -1: no
  * memory, and the error is recorded in the latch. */
-int sormadup_collates(const struct sormadup_opts *opts, const struct sort_inputs *in, struct latch *latch);
+int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch);
 
 /* Bytes for who takes the records of the sort: to copy and to mark them, the least that works ... */
 size_t sormadup_marking_least(int n_threads);
@@ -22,7 +22,7 @@ size_t sormadup_marking(const struct memory_rings *rings);
 /* What sormadup_beside() counts. */
 struct sormadup_use {
     const struct engine_opts *opts;
-    struct sort_inputs in;       /* as they were opened; its pointers are not looked at */
+    struct inputs in;       /* as they were opened; its pointers are not looked at */
     struct output_use output;    /* of the files */
     bool collates;
 };

@@ -17,7 +17,7 @@ static const unsigned long long MIB = 1 << 20;
 static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
 enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
 
-/* See sort_input_begin(). */
+/* See input_begin(). */
 static size_t inputs_waiting(const struct input_request *in, enum memory_reads reads)
 {
     size_t n = 0;
@@ -52,12 +52,12 @@ struct memory_rings sort_memory_rings(const struct engine_opts *opts, const stru
     return memory_plan_rings(&job);
 }
 
-struct sort_inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
+struct inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats)
 {
     uint64_t all = rings->job.all;
-    return (struct sort_inputs_options){
+    return (struct inputs_options){
         .request = in,
         .other_fasta = opts->order.index_fasta,
         .rings = *rings,
@@ -68,13 +68,13 @@ struct sort_inputs_options sort_memory_inputs(const struct engine_opts *opts, co
     };
 }
 
-struct sort_inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch)
+struct inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch)
 {
     enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
     struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
     rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
     rings.piece_size = PIECE;
-    struct sort_inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
+    struct inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
     how.far = true;
     return how;
 }
@@ -93,7 +93,7 @@ static int too_little(const struct memory_rings *rings, const struct engine_opts
 }
 
 static struct memory_use use_of(const struct memory_rings *rings, const struct engine_opts *opts,
-                                const struct sort_inputs *inputs, struct output_use output)
+                                const struct inputs *inputs, struct output_use output)
 {
     output.beside += inputs->beside;
     return (struct memory_use){
@@ -108,14 +108,14 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct e
 }
 
 struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
-                                        const struct sort_inputs *inputs, struct output_use output)
+                                        const struct inputs *inputs, struct output_use output)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     return memory_plan_make(rings, &use);
 }
 
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
-                     const struct sort_inputs *inputs, struct output_use output, struct latch *latch)
+                     const struct inputs *inputs, struct output_use output, struct latch *latch)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     *plan = memory_plan_make(rings, &use);

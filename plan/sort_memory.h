@@ -4,7 +4,7 @@
 #define SORT_MEMORY_H
 
 #include "base/memory_shares.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct engine_opts;
 
@@ -14,21 +14,21 @@ struct memory_rings sort_memory_rings(const struct engine_opts *opts, const stru
                                       enum memory_reads reads, bool writes);
 
 /* How the inputs are opened. */
-struct sort_inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
+struct inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats);
 
 /* The same of a pass over the records that keeps none (read/record_pass.h): few blocks are under way. SAM and CRAM get
  * what a sort would give them. */
-struct sort_inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch);
+struct inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch);
 
 /* The second half: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
-                     const struct sort_inputs *inputs, struct output_use output, struct latch *latch);
+                     const struct inputs *inputs, struct output_use output, struct latch *latch);
 
 /* The same, and more is no error. */
 struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
-                                        const struct sort_inputs *inputs, struct output_use output);
+                                        const struct inputs *inputs, struct output_use output);
 
 #endif

@@ -112,9 +112,9 @@ static int fix_input(struct sorted *s, const struct sorted_between *between)
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct sort_inputs_options how = sort_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
+    struct inputs_options how = sort_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
     how.part = s->part;
-    if (sort_inputs_open(&s->in, &how) < 0)
+    if (inputs_open(&s->in, &how) < 0)
         return -1;
     s->sam = s->in.each->header.sam;
     return options->between ? fix_input(s, options->between) : 0;
@@ -251,7 +251,7 @@ static void close_one(struct sorted *s, uint32_t number)
         spill_policy_close_store(&s->spill);
         break;
     case 1:
-        sort_inputs_close(&s->in);
+        inputs_close(&s->in);
         break;
     case 2:
         spill_policy_close(&s->spill);

@@ -10,7 +10,7 @@
 #include "base/task_ring.h"
 #include "read/block_reader.h"
 #include "read/fixed_records.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 #include "sort/arenas.h"
 #include "sort/sort_tasks.h"
 #include "spill/spill_policy.h"
@@ -54,7 +54,7 @@ struct sorted {
     struct stats *stats;
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
-    struct sort_inputs in;
+    struct inputs in;
     struct fix_wish fixes;       /* of between->fixes */
     int64_t *reference_lengths;  /* its rules have these */
     struct written *to;          /* the other half; NULL: there is none ... */

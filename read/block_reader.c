@@ -59,7 +59,7 @@ static double so_far(const struct block_reader *r)
 
 double block_reader_expected(const struct block_reader *r)
 {
-    const struct sort_inputs *in = r->opt.inputs;
+    const struct inputs *in = r->opt.inputs;
     if (r->opt.size_hint)
         return (double)r->opt.size_hint;
     return in->size_known && r->last_block ? (double)in->size / (double)r->last_block * so_far(r) : 0;
@@ -114,7 +114,7 @@ static size_t most_known(const struct bam_arena *arena)
 }
 
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
-void block_reader_begin(struct block_reader *r, struct sort_input *in)
+void block_reader_begin(struct block_reader *r, struct input *in)
 {
     assert(bgzf_source_slots(in->source) == r->opt.n_slots);
     r->in = in;

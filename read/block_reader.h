@@ -6,14 +6,14 @@
 #define BLOCK_READER_H
 
 #include "bam_arena.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct latch;
 struct sort_rule;
 struct stats;
 
 struct block_reader_options {
-    const struct sort_inputs *inputs;
+    const struct inputs *inputs;
     uint32_t n_slots;            /* of each input's source */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
     struct latch *latch;
@@ -24,7 +24,7 @@ struct found;
 
 struct block_reader {
     struct block_reader_options opt;
-    struct sort_input *in;       /* the one being read */
+    struct input *in;       /* the one being read */
     struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
     struct found *found;         /* one per slot of the source */
     bool known;                  /* the input brings its records with their keys, which have their places from the
@@ -42,7 +42,7 @@ void block_reader_close(struct block_reader *reader);
 void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena);
 
 /* Goes on with this input, after the last one was ended. */
-void block_reader_begin(struct block_reader *reader, struct sort_input *in);
+void block_reader_begin(struct block_reader *reader, struct input *in);
 
 /* Puts the bytes behind the header, in the header's last block, into the arena, which has room for them. Of the first
  * input, rule learns from the first records, if the arena has a rule. -1: failed, and the error is recorded in the

@@ -9,14 +9,14 @@
 #include <htslib/sam.h>
 
 struct byte_window;
-struct sort_input;
+struct input;
 
 /* The records of the part are head, then what is in the blocks or lines of the file or in the window, then tail. All
  * pointers stay the caller's. */
 struct input_part {
     sam_hdr_t *sam;              /* the header of the whole input; it is copied */
     struct byte_window *window;  /* bytes of records that come from elsewhere; NULL: the file is read */
-    struct sort_input *opened;   /* the whole input, which the sort takes from here; NULL: it opens the part itself */
+    struct input *opened;   /* the whole input, which the sort takes from here; NULL: it opens the part itself */
     uint64_t begin, end;         /* of the file: where the part's first block or line begins, and its last one ends */
     const uint8_t *head, *tail;
     size_t head_size, tail_size;

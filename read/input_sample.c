@@ -6,7 +6,7 @@
 #include "codec/bgzf_block.h"
 #include "read/input_format.h"
 #include "read/input_sample.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 enum {
     FILES = 8,                   /* that are read, at most; the others are taken to be like them */
@@ -21,7 +21,7 @@ enum {
 /* What is being made. */
 struct sampler {
     struct input_sample *s;
-    const struct sort_input *in;
+    const struct input *in;
     struct latch *latch;
     struct bgzf_codec *codec;
     uint8_t *raw;                /* READ_SIZE bytes of the file */
@@ -176,7 +176,7 @@ static int sample_input(struct sampler *m, size_t places)
     return 0;
 }
 
-int input_sample_take(struct input_sample *s, const struct sort_inputs *in, struct latch *latch)
+int input_sample_take(struct input_sample *s, const struct inputs *in, struct latch *latch)
 {
     enum { KEYS = (PLACE_OUT + BGZF_MAX_BLOCK) / BAM_MIN_RECORD + 1 };
     size_t step = (in->n + FILES - 1) / FILES, n_files = (in->n + step - 1) / step;

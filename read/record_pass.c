@@ -9,7 +9,7 @@
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "read/record_pass.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 /* What was found in a block: written by its task, then, once the block is taken back, by the main thread. */
 struct record_pass_slot {
@@ -184,7 +184,7 @@ static int deal_blocks(struct record_pass *p)
 
 int record_pass_run(struct record_pass *p)
 {
-    struct sort_input *in = p->opt.input;
+    struct input *in = p->opt.input;
     assert(in->header.rest_size <= BGZF_MAX_BLOCK);
     p->bytes = in->header.size;
     p->block = bgzf_source_offset(in->source);

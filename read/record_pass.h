@@ -12,7 +12,7 @@
 #include "order/bam_key.h"
 
 struct latch;
-struct sort_input;
+struct input;
 struct stats;
 
 /* Records that lie one after another: the whole ones of a block, or one that lies in several blocks. They are mended as
@@ -40,7 +40,7 @@ typedef uint64_t record_pass_look_fn(void *arg, const struct record_found *found
 typedef int record_pass_next_fn(void *arg, const struct record_found *found);
 
 struct record_pass_options {
-    struct sort_input *input;    /* its header is read */
+    struct input *input;    /* its header is read */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
     record_pass_look_fn *look;
     record_pass_next_fn *next;

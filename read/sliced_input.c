@@ -5,7 +5,7 @@
 
 enum { SLICE_LEAST = 64 << 10 }; /* bytes of records in a slice: a block of the sink has records of two at most */
 
-int sliced_input_begin_of(struct sliced_input *s, struct sort_input *in, struct chunk_reader *chunks,
+int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options)
 {
     s->in = in;
@@ -15,13 +15,13 @@ int sliced_input_begin_of(struct sliced_input *s, struct sort_input *in, struct 
     return s->slices ? 0 : latch_fail(options->latch, "%s: out of memory", in->name);
 }
 
-int sliced_input_begin(struct sliced_input *s, struct sort_input *in, const struct sliced_input_options *options)
+int sliced_input_begin(struct sliced_input *s, struct input *in, const struct sliced_input_options *options)
 {
     s->wish.rule = options->rule;
     s->loan.pool = options->pool;
     s->wish.loan = options->pool ? &s->loan : NULL;
     in->merge = &s->wish;
-    if (sort_input_begin(in) < 0)
+    if (input_begin(in) < 0)
         return -1;
     return sliced_input_begin_of(s, in, passed_records_chunks(in->passed), options);
 }

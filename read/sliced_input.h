@@ -15,7 +15,7 @@
 #include "read/chunk_reader.h"
 #include "read/passed_records.h"
 #include "read/record_slice.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 struct sliced_input_options {
     uint32_t n_slices;           /* in memory at most; at least SLICED_INPUT_LEAST */
@@ -44,7 +44,7 @@ struct made_slice {
 
 /* All zeros: nothing is open. */
 struct sliced_input {
-    struct sort_input *in;       /* the caller's, who opens and closes it */
+    struct input *in;       /* the caller's, who opens and closes it */
     struct chunk_reader *chunks; /* of its records; the caller's, who closes them later */
     struct merge_wish wish;
     struct chunk_loan loan;      /* of the pool, if there is one */
@@ -63,10 +63,10 @@ struct sliced_input {
 
 /* Begins with an input whose header is read: its records are those that a merge takes. -1: failed, and the error is
  * recorded in the latch. */
-int sliced_input_begin(struct sliced_input *input, struct sort_input *in, const struct sliced_input_options *options);
+int sliced_input_begin(struct sliced_input *input, struct input *in, const struct sliced_input_options *options);
 
 /* The same with records that are made otherwise of what is read from the input, in these chunks. */
-int sliced_input_begin_of(struct sliced_input *input, struct sort_input *in, struct chunk_reader *chunks,
+int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options);
 
 void sliced_input_close(struct sliced_input *input);

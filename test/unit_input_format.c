@@ -9,7 +9,7 @@
 #include "read/input_file.h"
 #include "read/input_format.h"
 #include "read/input_request.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 #include "unit_stdin.h"
@@ -461,7 +461,7 @@ struct alike {
     size_t n_same;               /* that have the header of the file before */
 };
 
-static int join_alike(void *arg, struct sort_input *in)
+static int join_alike(void *arg, struct input *in)
 {
     struct alike *a = arg;
     a->n++;
@@ -479,9 +479,9 @@ static struct alike open_alike(const struct unit_bytes *const *files, size_t n, 
     int fds[MOST], old = -1;
     pid_t child = -1;
     struct alike found = {0};
-    struct sort_inputs inputs;
+    struct inputs inputs;
     struct input_request request = {.paths = names, .n = n};
-    struct sort_inputs_options how = {.request = &request, .header_max = 1 << 20, .waits = true, .join = join_alike,
+    struct inputs_options how = {.request = &request, .header_max = 1 << 20, .waits = true, .join = join_alike,
                                       .arg = &found, .latch = &latch};
     memset(&latch, 0, sizeof latch);
     how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
@@ -497,8 +497,8 @@ static struct alike open_alike(const struct unit_bytes *const *files, size_t n, 
         names[n - 1] = strcpy(paths[n - 1], "-");
         old = unit_feed_stdin(files[n - 1], 1000, &child);
     }
-    MUST(sort_inputs_open(&inputs, &how) == 0 && found.n == n);
-    sort_inputs_close(&inputs);
+    MUST(inputs_open(&inputs, &how) == 0 && found.n == n);
+    inputs_close(&inputs);
     if (piped) {
         unit_restore_stdin(old);
         unit_feed_ended(child);

@@ -19,10 +19,10 @@
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/passed_records.h"
-#include "read/sort_input.h"
+#include "read/input.h"
 
 /* The header of a part, with the records that lie before its blocks. */
-static int take_part(struct sort_input *in, const struct input_part *part, struct latch *latch)
+static int take_part(struct input *in, const struct input_part *part, struct latch *latch)
 {
     in->part = part;
     in->header.sam = sam_hdr_dup(part->sam);
@@ -37,7 +37,7 @@ static int take_part(struct sort_input *in, const struct input_part *part, struc
 
 /* Makes the source of the format's window. What is to rest is read twice, and counts once; its header goes through no
  * slot. */
-static int open_source(struct sort_input *in)
+static int open_source(struct input *in)
 {
     bool rests = input_format_may_rest(in->format);
     const struct input_part *part = in->format->opt.part;
@@ -58,7 +58,7 @@ static int open_source(struct sort_input *in)
 }
 
 /* The input's header, unless a part brings it. */
-static int take_header(struct sort_input *in, const struct sort_inputs_options *how)
+static int take_header(struct input *in, const struct inputs_options *how)
 {
     struct input_format *format = in->format;
     if (format->known.sam) {
@@ -75,13 +75,13 @@ static int take_header(struct sort_input *in, const struct sort_inputs_options *
 }
 
 /* Whether its records are left out or changed. */
-static bool passes(const struct sort_input *in)
+static bool passes(const struct input *in)
 {
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge;
 }
 
 /* From now on the source reads records that are made of what it gives; *before goes on to give that. */
-static int read_chunks(struct sort_input *in, struct chunk_reader *chunks, struct bgzf_source **before)
+static int read_chunks(struct input *in, struct chunk_reader *chunks, struct bgzf_source **before)
 {
     const struct input_options *how = &in->format->opt;
     struct bgzf_source_options from = {
@@ -98,17 +98,17 @@ static int read_chunks(struct sort_input *in, struct chunk_reader *chunks, struc
     return in->source ? 0 : -1;
 }
 
-struct chunk_input sort_input_chunks(const struct sort_input *in)
+struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
     return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats};
 }
 
 /* From now on its records come as they pass. */
-static int open_passed(struct sort_input *in)
+static int open_passed(struct input *in)
 {
     struct passed_records_options records = {
-        .in = sort_input_chunks(in),
+        .in = input_chunks(in),
         .filter = in->format->filter,
         .merge = in->merge,
         .regions = in->by_region ? &in->regions : NULL,
@@ -120,10 +120,10 @@ static int open_passed(struct sort_input *in)
 }
 
 /* From now on they come as fixmate writes them. */
-static int open_fixed(struct sort_input *in)
+static int open_fixed(struct input *in)
 {
     struct fixed_records_options records = {
-        .in = sort_input_chunks(in),
+        .in = input_chunks(in),
         .wish = in->fixes,
         .is_last = in->is_last,
         .collated = in->part && in->part->collated,
@@ -132,13 +132,13 @@ static int open_fixed(struct sort_input *in)
     return in->fixed ? read_chunks(in, fixed_records_chunks(in->fixed), &in->as_passed) : -1;
 }
 
-int sort_input_open(struct sort_input *in, const char *path, const struct input_part *part,
-                    const struct sort_inputs_options *how)
+int input_open(struct input *in, const char *path, const struct input_part *part,
+                    const struct inputs_options *how)
 {
     const struct input_request *request = how->request;
     if (part && part->opened) {
         *in = *part->opened;
-        *part->opened = (struct sort_input){.name = in->name};
+        *part->opened = (struct input){.name = in->name};
         in->part = part;
         return 0;
     }
@@ -180,7 +180,7 @@ int sort_input_open(struct sort_input *in, const char *path, const struct input_
 }
 
 /* Gives back, until its turn, what can be read again. */
-static void rest(struct sort_input *in)
+static void rest(struct input *in)
 {
     if (!input_format_may_rest(in->format))
         return;
@@ -190,7 +190,7 @@ static void rest(struct sort_input *in)
     bam_header_drop_rest(&in->header);
 }
 
-int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const char *index)
+int input_choose(struct input *in, struct ref_regions *regions, const char *index)
 {
     in->regions = *regions;
     in->by_region = true;
@@ -198,7 +198,7 @@ int sort_input_choose(struct sort_input *in, struct ref_regions *regions, const 
     return input_format_choose(in->format, in->header.size, &in->regions, index);
 }
 
-int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *in, struct latch *latch)
+int inputs_join(struct inputs *inputs, struct input *in, struct latch *latch)
 {
     if (in->header.sam == inputs->each->header.sam)
         return 0;
@@ -222,7 +222,7 @@ static const char *fault_of_fasta(const char *path)
 }
 
 /* The first, or one that rests now, and those that wait with buffers; and one whose records pass, in its turn. */
-static size_t count_sam(const struct sort_inputs *inputs)
+static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;
     bool any = false, pass = false;
@@ -236,7 +236,7 @@ static size_t count_sam(const struct sort_inputs *inputs)
     return waiting + any + pass;
 }
 
-void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam)
+void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam)
 {
     inputs->header_size += sam_hdr_length(sam);
     inputs->parsed |= !plain_header_is(sam);
@@ -244,13 +244,13 @@ void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam)
 }
 
 /* Call it when the headers are merged. */
-static void sum_up(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+static void sum_up(struct inputs *inputs, const struct inputs_options *how)
 {
     bool length_known = inputs->size_known = true;
     for (size_t i = 0; i < inputs->n; i++) {
-        const struct sort_input *in = &inputs->each[i];
+        const struct input *in = &inputs->each[i];
         if (!in->header.is_shared)
-            sort_inputs_count_header(inputs, in->header.sam);
+            inputs_count_header(inputs, in->header.sam);
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
@@ -273,34 +273,34 @@ static bool allow_files(size_t n)
 }
 
 /* The first header, to which a sort joins the others, is shared only where nobody looks at lines of the others. */
-static int open_each(struct sort_inputs *inputs, const struct sort_inputs_options *how, struct known_headers *known)
+static int open_each(struct inputs *inputs, const struct inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;
-    struct sort_inputs_options each = *how;
+    struct inputs_options each = *how;
     each.shuts = !allow_files(request->n);
     each.codecs = inputs->codecs;
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
-        struct sort_input *in = &inputs->each[i];
+        struct input *in = &inputs->each[i];
         const struct input_part *part = how->part ? &how->part[i] : NULL;
         each.waits = i > 0 || how->join;
         each.known = each.waits ? known : NULL;
-        if (sort_input_open(in, request->paths[i], part, &each) < 0)
+        if (input_open(in, request->paths[i], part, &each) < 0)
             return -1;
         if (part && part->opened)                /* by who has joined its header, too */
             continue;
-        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && sort_inputs_join(inputs, in, how->latch) < 0)
+        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->latch) < 0)
             return -1;
         rest(in);
     }
     return 0;
 }
 
-int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *how)
+int inputs_open(struct inputs *inputs, const struct inputs_options *how)
 {
     const struct input_request *request = how->request;
     struct known_headers known = {.keeps_broken = how->keeps_broken};
-    *inputs = (struct sort_inputs){.each = calloc(request->n, sizeof *inputs->each)};
+    *inputs = (struct inputs){.each = calloc(request->n, sizeof *inputs->each)};
     inputs->n_codecs = how->rings.job.n_threads;
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
     if (!inputs->each || !inputs->codecs)
@@ -320,7 +320,7 @@ int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_option
 }
 
 /* Lets the order look at the first records, which must be behind the header for that. Not more than a block is. */
-static int learn(struct sort_input *in, struct sort_rule *rule)
+static int learn(struct input *in, struct sort_rule *rule)
 {
     struct bam_header *h = &in->header;
     uint32_t size;
@@ -338,7 +338,7 @@ static int learn(struct sort_input *in, struct sort_rule *rule)
     return found;
 }
 
-int sort_input_begin(struct sort_input *in)
+int input_begin(struct input *in)
 {
     bool rested = input_format_may_rest(in->format);
     if (input_format_wake(in->format, in->header.sam) < 0
@@ -351,7 +351,7 @@ int sort_input_begin(struct sort_input *in)
     return in->fixes ? open_fixed(in) : 0;
 }
 
-void sort_input_end(struct sort_input *in)
+void input_end(struct input *in)
 {
     bgzf_source_end(in->source);
     if (in->fixed) {
@@ -366,7 +366,7 @@ void sort_input_end(struct sort_input *in)
     bam_header_drop_rest(&in->header);
 }
 
-static void close_buffers(struct sort_input *in)
+static void close_buffers(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     bgzf_source_close(in->as_passed);
@@ -380,7 +380,7 @@ static void close_buffers(struct sort_input *in)
     in->format = NULL;
 }
 
-void sort_input_close(struct sort_input *in)
+void input_close(struct input *in)
 {
     close_buffers(in);
     record_remap_free(&in->remap);
@@ -388,17 +388,17 @@ void sort_input_close(struct sort_input *in)
     bam_header_free(&in->header);
 }
 
-void sort_inputs_end(struct sort_inputs *inputs)
+void inputs_end(struct inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++)
         close_buffers(&inputs->each[i]);
 }
 
-void sort_inputs_close(struct sort_inputs *inputs)
+void inputs_close(struct inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++)
-        sort_input_close(&inputs->each[i]);
+        input_close(&inputs->each[i]);
     bgzf_codec_free_all(inputs->codecs, inputs->n_codecs);
     free(inputs->each);
-    *inputs = (struct sort_inputs){.each = NULL};
+    *inputs = (struct inputs){.each = NULL};
 }

@@ -2,8 +2,8 @@
 /* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read, and
  * what happens to their names later does not matter. But only the one that is read has buffers, and those that are no
  * files. Where there are more inputs than files may be open, files are opened for each piece that is read of them. */
-#ifndef SORT_INPUT_H
-#define SORT_INPUT_H
+#ifndef INPUT_H
+#define INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct merge_wish;
 struct passed_records;
 struct stats;
 
-struct sort_input {
+struct input {
     const char *name;            /* for messages */
     struct input_format *format;
     struct bgzf_source *source;  /* NULL: there are no buffers yet */
@@ -37,9 +37,9 @@ struct sort_input {
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
-                                      * set it before sort_input_begin(). NULL: no merge reads them */
+                                      * set it before input_begin(). NULL: no merge reads them */
     struct fix_wish *fixes;      /* the source gives the records as fixmate writes them; set it before
-                                  * sort_input_begin(). NULL: it does not */
+                                  * input_begin(). NULL: it does not */
     bool is_last;                /* of those that are fixed; set with `fixes` */
     struct fixed_records *fixed; /* what the source reads then, from its begin on */
     struct bgzf_source *as_passed;   /* what `fixed` reads */
@@ -50,8 +50,8 @@ struct sort_input {
     struct ref_regions regions;  /* of its own references */
 };
 
-struct sort_inputs {
-    struct sort_input *each;     /* in the order in which they are read */
+struct inputs {
+    struct input *each;     /* in the order in which they are read */
     size_t n;
     struct bgzf_codec **codecs;  /* n_codecs: of each thread, for all of them */
     int n_codecs;
@@ -69,7 +69,7 @@ struct sort_inputs {
     uint64_t length;             /* the same; 0: one of them is not known */
 };
 
-struct sort_inputs_options {
+struct inputs_options {
     const struct input_request *request;
     const char *other_fasta;     /* that is read beside them; NULL: none. It must be there */
     struct memory_rings rings;   /* of a source, and what SAM and other formats may take; the threads */
@@ -77,11 +77,11 @@ struct sort_inputs_options {
     const struct input_part *part;   /* of each input; NULL: all inputs are whole */
     bool far, waits, shuts, by_region;        /* as in input_options */
     bool keeps_broken;           /* as in header_read() */
-    struct known_headers *known; /* as in header_read(); sort_inputs_open() sets this and the next */
+    struct known_headers *known; /* as in header_read(); inputs_open() sets this and the next */
     struct bgzf_codec **codecs;  /* as in bgzf_source_options */
     /* Takes the header of an input that was opened. -1: failed, and the error is recorded in the latch. With it all
      * inputs are read at once, by a merge. NULL: they are read in turn, and the header is added to the first one's. */
-    int (*join)(void *arg, struct sort_input *input);
+    int (*join)(void *arg, struct input *input);
     void *arg;
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
@@ -89,39 +89,39 @@ struct sort_inputs_options {
 
 /* Opens one input, and reads its header unless a part brings it. NULL: all of it. -1: failed, and the error is recorded
  * in the latch; close it all the same. */
-int sort_input_open(struct sort_input *input, const char *path, const struct input_part *part,
-                    const struct sort_inputs_options *options);
-void sort_input_close(struct sort_input *input);
+int input_open(struct input *input, const char *path, const struct input_part *part,
+                    const struct inputs_options *options);
+void input_close(struct input *input);
 
 /* Of an input that rests, or that htslib reads: only records that overlap the regions, which are united, will be read.
  * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
  * in the latch. */
-int sort_input_choose(struct sort_input *input, struct ref_regions *regions, const char *index);
+int input_choose(struct input *input, struct ref_regions *regions, const char *index);
 
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
  * is recorded in the latch. */
-int sort_input_begin(struct sort_input *input);
+int input_begin(struct input *input);
 
 /* What is read of an input that has buffers, for chunks of its records. */
-struct chunk_input sort_input_chunks(const struct sort_input *input);
+struct chunk_input input_chunks(const struct input *input);
 
 /* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
-void sort_input_end(struct sort_input *input);
+void input_end(struct input *input);
 
 /* Opens the inputs of the request, reads their headers, and joins these. -1: failed, and the error is recorded in the
  * latch; close them all the same. */
-int sort_inputs_open(struct sort_inputs *inputs, const struct sort_inputs_options *options);
+int inputs_open(struct inputs *inputs, const struct inputs_options *options);
 
 /* Adds the input's header to the first one's. A part of an input keeps its PG tags. -1: failed, and the error is
  * recorded in the latch. */
-int sort_inputs_join(struct sort_inputs *inputs, struct sort_input *input, struct latch *latch);
+int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch);
 
 /* Counts a header more. */
-void sort_inputs_count_header(struct sort_inputs *inputs, sam_hdr_t *sam);
+void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
 
 /* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
  * parallel region, because late tasks still look at the sources. */
-void sort_inputs_end(struct sort_inputs *inputs);
-void sort_inputs_close(struct sort_inputs *inputs);
+void inputs_end(struct inputs *inputs);
+void inputs_close(struct inputs *inputs);
 
 #endif
