@@ -14,7 +14,7 @@
 #include "read/input.h"
 #include "order/sort_key.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "plan/engine_opts.h"
 #include "base/task_ring.h"
 
@@ -96,7 +96,7 @@ static int open_all(struct sort_check *c)
     const struct engine_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
-    struct inputs_options how = sort_memory_pass(opts, &c->latch);
+    struct inputs_options how = engine_memory_pass(opts, &c->latch);
     if (inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;

@@ -18,7 +18,7 @@
 #include "mpi/rank_sort.h"
 #include "order/minhash.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "write/record_sink.h"
 
 static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each of the two sorts */
@@ -136,8 +136,8 @@ static int open_split(struct rank_parts *s)
 {
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
-    struct memory_rings rings = sort_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
-    struct inputs_options how = sort_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
+    struct memory_rings rings = engine_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
+    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }
 

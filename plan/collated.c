@@ -7,7 +7,7 @@
 #include "order/collate_key.h"
 #include "plan/collated.h"
 #include "plan/memory_plan.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "write/written.h"
 
 struct lent_slice {
@@ -87,7 +87,7 @@ static size_t lent_memory(const struct memory_rings *behind)
 static struct memory_rings divide(const struct engine_opts *behind, const struct memory_rings *rings,
                                   const struct inputs *in, struct output_use output)
 {
-    size_t fixed = sort_memory_plan_any(rings, behind, in, output).fixed;
+    size_t fixed = engine_memory_plan_any(rings, behind, in, output).fixed;
     struct memory_job job = rings->job;
     job.all = job.all > fixed ? (job.all - fixed) / 2 : 0;
     job.level = 0;
@@ -103,7 +103,7 @@ size_t collated_memory(const struct engine_opts *behind, const struct memory_rin
 {
     struct memory_rings ours = divide(behind, rings, in, output);
     struct output_use lent = {.beside = lent_memory(rings)};
-    struct memory_plan plan = sort_memory_plan_any(&ours, behind, in, lent);
+    struct memory_plan plan = engine_memory_plan_any(&ours, behind, in, lent);
     return (size_t)memory_plan_takes(&plan);
 }
 
@@ -144,7 +144,7 @@ int collated_open(struct collated *c, struct sorted *behind, size_t beside, cons
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", engine_opts_input(behind->opts));
     c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .collated = true};
-    struct inputs_options how = sort_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
+    struct inputs_options how = engine_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
                                                         behind->stats);
     if (input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
         return -1;

@@ -5,7 +5,7 @@
 #include "base/task_ring.h"
 #include "plan/fixed.h"
 #include "plan/fixmate_opts.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -30,7 +30,7 @@ static int check_order(struct fixed *f)
 static int open_input(struct fixed *f)
 {
     const struct engine_opts *o = common(f);
-    struct inputs_options how = sort_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
     how.keeps_broken = true;
     if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
@@ -47,7 +47,7 @@ static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
     struct output_use output = written_use(&common(f)->out, f->in.each->header.sam, &f->rings);
-    return sort_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->latch);
+    return engine_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->latch);
 }
 
 static int open_records(struct fixed *f)
@@ -68,7 +68,7 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
     f->opts = opts;
-    f->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
+    f->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     return driver_open(f->d, o, &f->rings) < 0 || open_input(f) < 0 || check_memory(f) < 0
         || (f->in.each->header.is_broken && written_keep_header(&f->d->out, &f->in.each->header, true) < 0)
         || written_prepare(&f->d->out, f->in.each->header.sam, NULL) < 0 ? -1 : open_records(f);

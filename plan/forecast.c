@@ -14,7 +14,7 @@
 #include "plan/merged.h"
 #include "plan/sormadup.h"
 #include "plan/sormadup_opts.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "read/input_format.h"
 #include "read/input_sample.h"
 #include "spill/spill_policy.h"
@@ -140,7 +140,7 @@ static bool fits(const struct planned *p, uint64_t all, double with_keys)
     struct memory_job job = *p->job;
     job.all = all;
     struct memory_rings rings = memory_plan_rings(&job);
-    struct memory_plan plan = sort_memory_plan_any(&rings, p->opts, &p->in, p->output);
+    struct memory_plan plan = engine_memory_plan_any(&rings, p->opts, &p->in, p->output);
     struct spill_outlook outlook = {.with_keys = with_keys, .arena_size = plan.arena_size};
     return spill_policy_will_fit(&outlook) > 0;
 }
@@ -230,7 +230,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
     struct planned planned;
     struct memory_plan plan;
     plan_for(&planned, f, opts, in, written_use(&opts->out, sam, rings), rings);
-    if (sort_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) < 0)
+    if (engine_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) < 0)
         return;
     if (input_sample_take(&sample, in, &f->latch) < 0)
         goto out;
@@ -262,7 +262,7 @@ static void foresee(struct forecast *f, const struct engine_opts *opts, const st
     struct planned planned;
     struct memory_plan plan;
     plan_for(&planned, f, opts, &none, (struct output_use){0}, rings);
-    if (sort_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) == 0)
+    if (engine_memory_plan(&plan, rings, opts, &planned.in, planned.output, &f->latch) == 0)
         forecast_memory(f, &plan, NULL);
 }
 
@@ -283,14 +283,14 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
 /* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o, const struct sormadup_opts *opts)
 {
-    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
+    struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct inputs in;
     if (!all_files(o)) {
         f.collates = opts && opts->collate;
         foresee(&f, o, &rings, 0);
         return f;
     }
-    struct inputs_options how = sort_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
     int collates = inputs_open(&in, &how) < 0 ? -1 : opts ? sormadup_collates(opts, &in, &f.latch) : 0;
     f.collates = collates > 0;
     if (collates >= 0)
@@ -313,7 +313,7 @@ struct forecast forecast_sormadup(const struct sormadup_opts *opts)
 struct forecast forecast_merge(const struct merge_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
-    struct memory_rings rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
+    struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     struct merge_inputs m = {.join = NULL};
     struct forecast f = begin_merge(FORECAST_MERGE, opts);
     if (!all_files(o) || (opts->header && !may_look(opts->header))) {

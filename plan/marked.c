@@ -5,7 +5,7 @@
 #include "plan/markdup_opts.h"
 #include "plan/marked.h"
 #include "plan/memory_plan.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
@@ -42,7 +42,7 @@ static int take_header(void *marked, struct input *in)
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
-    struct inputs_options how = sort_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
     how.join = take_header;
     how.keeps_broken = true;
     if (inputs_open(&m->in, &how) < 0)
@@ -59,7 +59,7 @@ static int open_input(struct marked *m)
 
 struct memory_rings marked_rings(const struct engine_opts *opts)
 {
-    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
     rings.job.holds = true;
     return rings;
 }
@@ -116,7 +116,7 @@ static int open_marking(struct marked *m)
 {
     const struct engine_opts *o = common(m);
     struct memory_plan plan;
-    if (sort_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
+    if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
         || written_prepare(&m->d->out, m->sam, NULL) < 0)
         return -1;

@@ -6,7 +6,7 @@
 #include "plan/merge_inputs.h"
 #include "plan/merge_opts.h"
 #include "plan/merge_regions.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "read/input_format.h"
 
 /* Headers of one text are one, also those that are not in a stream of BAM (header_read()). The references of BAM are
@@ -83,7 +83,7 @@ int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const 
 {
     bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
-    struct inputs_options how = sort_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
+    struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
     how.waits = true;            /* of files, only the headers are read now */
     how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;

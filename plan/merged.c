@@ -13,7 +13,7 @@
 #include "plan/memory_plan.h"
 #include "plan/merge_opts.h"
 #include "plan/merged.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "read/input_format.h"
 #include "read/read_ahead.h"
 #include "report/report.h"
@@ -76,8 +76,8 @@ static int check_memory(struct merged *m)
     const struct engine_opts *o = &m->opts->common;
     struct output_use output = written_use(&o->out, m->inputs.sam, &m->rings);
     if (!m->opts->sorts)
-        return sort_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
-    plan = sort_memory_plan_any(&m->rings, o, &m->inputs.in, output);
+        return engine_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
+    plan = engine_memory_plan_any(&m->rings, o, &m->inputs.in, output);
     return memory_plan_takes(&plan) <= m->rings.job.all ? 0
          : give_up(m, "a merge takes more memory than there is");
 }
@@ -100,7 +100,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
     m->opts = opts;
-    m->rings = sort_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
+    m->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (driver_open(m->d, o, &m->rings) < 0
         || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->stats) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0

@@ -5,7 +5,7 @@
 #include "plan/marked_flow.h"
 #include "plan/sormadup.h"
 #include "plan/sormadup_opts.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "plan/sorted_source.h"
 
 int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch)

@@ -8,7 +8,7 @@
 #include "merge/merge_ring.h"
 #include "order/minhash.h"
 #include "order/sort_key.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "plan/sorted.h"
 #include "read/input_part.h"
 #include "write/record_sink.h"
@@ -88,7 +88,7 @@ static int plan_memory(struct sorted *s, const struct sorted_between *between)
     struct output_use output = sorted_output(s);
     output.more = between ? between->beside : NULL;
     output.arg = between ? between->arg : NULL;
-    return sort_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
+    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
 }
 
 /* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
@@ -112,7 +112,7 @@ static int fix_input(struct sorted *s, const struct sorted_between *between)
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct inputs_options how = sort_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
+    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
     how.part = s->part;
     if (inputs_open(&s->in, &how) < 0)
         return -1;
@@ -185,7 +185,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     if (!(s->stats = how->stats))
         return latch_fail(&s->latch, "out of memory");
     s->rings = how->rings ? *how->rings
-             : sort_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
+             : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
         || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0
         || prepare_order(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))

@@ -341,7 +341,7 @@ MUTANTS = [
 
     # ------------------------------------------------------------ memory
     ("plan/memory_plan.c", "clamp(job->program + PROGRAM_GROWS, ", "clamp(0, ", ["unit_memory_plan"], "libraries take memory"),
-    ("plan/sort_memory.c", "(size_t)machine_program_memory()", "0", ["test_spill.py::test_libraries_take_more_memory_than_promised"],
+    ("plan/engine_memory.c", "(size_t)machine_program_memory()", "0", ["test_spill.py::test_libraries_take_more_memory_than_promised"],
      "what libraries take at the start"),
     ("plan/memory_plan.c", "    size_t left = all > fixed + 2 * ARENA_MIN ? all - fixed : 2 * ARENA_MIN;", "    size_t left = all;", ["unit_memory_plan"],
      "arenas get what is left"),
@@ -450,7 +450,7 @@ MUTANTS = [
      [MPI_INPUT + "test_small_sam_is_cut_within_a_line[one]", MPI_INPUT + "test_small_sam_is_cut_within_a_line[cr]"],
      "a header ends where a line is none of its"),
     ("bam/record_search.c", "at < last && s->left > 0", "at < last", ["unit_bam_arena"], "looking for records has a bound"),
-    ("plan/sort_memory.c", "memory_plan_takes(plan) <= opts->memory", "1",
+    ("plan/engine_memory.c", "memory_plan_takes(plan) <= opts->memory", "1",
      [SPILL + "test_all_together_takes_more_than_total_memory[reads-72-0-1-bam]"], "--total-memory is all that is taken"),
     ("bam/plain_header.c", "return entry == end && names_differ(sam);", "return entry == end;", ["unit_bam_header"],
      "two references of one name are left to htslib"),

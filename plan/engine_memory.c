@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "plan/memory_plan.h"
 #include "plan/sort_limits.h"
-#include "plan/sort_memory.h"
+#include "plan/engine_memory.h"
 #include "read/block_reader.h"
 #include "report/sort_report.h"
 #include "write/record_sink.h"
@@ -33,7 +33,7 @@ static bool may_copy(const struct engine_opts *opts, const struct input_request 
     return out->copies && record_sink_form(out) == SINK_BAM && out->level != 0 && in->n <= UINT16_MAX;
 }
 
-struct memory_rings sort_memory_rings(const struct engine_opts *opts, const struct input_request *in,
+struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes)
 {
     struct memory_job job = {
@@ -52,7 +52,7 @@ struct memory_rings sort_memory_rings(const struct engine_opts *opts, const stru
     return memory_plan_rings(&job);
 }
 
-struct inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
+struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats)
 {
@@ -68,13 +68,13 @@ struct inputs_options sort_memory_inputs(const struct engine_opts *opts, const s
     };
 }
 
-struct inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch)
+struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch)
 {
     enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
-    struct memory_rings rings = sort_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
     rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
     rings.piece_size = PIECE;
-    struct inputs_options how = sort_memory_inputs(opts, &opts->in, &rings, latch, NULL);
+    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, latch, NULL);
     how.far = true;
     return how;
 }
@@ -107,14 +107,14 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct e
     };
 }
 
-struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
+struct memory_plan engine_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
                                         const struct inputs *inputs, struct output_use output)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     return memory_plan_make(rings, &use);
 }
 
-int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
+int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
                      const struct inputs *inputs, struct output_use output, struct latch *latch)
 {
     struct memory_use use = use_of(rings, opts, inputs, output);

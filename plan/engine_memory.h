@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory plan of a sort or a merge with these options: what the sort takes, and what --plan tells. */
-#ifndef SORT_MEMORY_H
-#define SORT_MEMORY_H
+#ifndef ENGINE_MEMORY_H
+#define ENGINE_MEMORY_H
 
 #include "base/memory_shares.h"
 #include "read/input.h"
@@ -10,25 +10,25 @@ struct engine_opts;
 
 /* The first half, before any file is opened. writes: there will be an output; else no codecs are counted for it, but
  * blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
-struct memory_rings sort_memory_rings(const struct engine_opts *opts, const struct input_request *in,
+struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes);
 
 /* How the inputs are opened. */
-struct inputs_options sort_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
+struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats);
 
 /* The same of a pass over the records that keeps none (read/record_pass.h): few blocks are under way. SAM and CRAM get
  * what a sort would give them. */
-struct inputs_options sort_memory_pass(const struct engine_opts *opts, struct latch *latch);
+struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch);
 
 /* The second half: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
-int sort_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
+int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
                      const struct inputs *inputs, struct output_use output, struct latch *latch);
 
 /* The same, and more is no error. */
-struct memory_plan sort_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
+struct memory_plan engine_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
                                         const struct inputs *inputs, struct output_use output);
 
 #endif
