@@ -13,7 +13,7 @@
 #include "read/record_pass.h"
 #include "read/input.h"
 #include "order/sort_key.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 #include "plan/engine_memory.h"
 #include "plan/engine_opts.h"
 #include "base/task_ring.h"
@@ -135,7 +135,7 @@ int sort_check(const struct engine_opts *opts)
     struct sort_check c = {.opts = opts, .out.fd = -1};
     machine_share_heaps();
     if (open_all(&c) == 0) {
-        task_team(sort_limits_threads(opts, c.in.n_converted), in_team, &c);
+        task_team(limits_threads(opts, c.in.n_converted), in_team, &c);
         if (!latch_tripped(&c.latch))
             tell_checksum(&c);
     }

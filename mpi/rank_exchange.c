@@ -4,7 +4,7 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 
 /* Bytes for each record of a rank that keeps a log for the index, about. */
 enum { INDEX_MEMORY = 32 };
@@ -66,7 +66,7 @@ static bool has_room(const struct rank_parts *s)
     uint64_t written = shares->records[s->team.rank] + shares->records_come;
     uint64_t lists = written * (record_list_memory(1) + (s->opts->out.index ? INDEX_MEMORY : 0));
     return come + 2 * shares->largest + MARGIN <= 2 * (uint64_t)s->b.arenas.filled->size
-        && arenas_taken(&s->a.arenas) + come + lists <= sort_limits_memory(s->opts);
+        && arenas_taken(&s->a.arenas) + come + lists <= limits_memory(s->opts);
 }
 
 static int share_out(struct rank_parts *s, const struct records_read *how)

@@ -17,7 +17,7 @@
 #include "mpi/rank_parts.h"
 #include "mpi/rank_sort.h"
 #include "order/minhash.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 #include "plan/engine_memory.h"
 #include "write/record_sink.h"
 
@@ -116,7 +116,7 @@ static int sort_part(struct rank_parts *s)
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->a.latch) < 0)
         return -1;
-    s->n_threads = sort_limits_threads(s->opts, s->a.in.n_threads);
+    s->n_threads = limits_threads(s->opts, s->a.in.n_threads);
     rank_report_begin(&s->report, RANK_READ);
     rank_parts_run(s, read_part);
     rank_report_end(&s->report, RANK_READ);

@@ -4,7 +4,7 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 #include "plan/driver.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 #include "plan/engine_opts.h"
 #include "read/input.h"
 #include "write/record_sink.h"
@@ -48,7 +48,7 @@ int driver_run(struct driver *d, const struct engine_opts *opts, const struct in
                void *arg)
 {
     /* Each file that htslib reads or writes may start one more thread during the work. */
-    int n_threads = sort_limits_threads(opts, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
+    int n_threads = limits_threads(opts, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
     d->work = work;
     d->arg = arg;
     latch_hide_signals(true);

@@ -6,7 +6,7 @@
 #include "plan/engine_opts.h"
 #include "base/stats.h"
 #include "plan/memory_plan.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 #include "plan/engine_memory.h"
 #include "read/block_reader.h"
 #include "report/sort_report.h"
@@ -37,7 +37,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
                                       enum memory_reads reads, bool writes)
 {
     struct memory_job job = {
-        .all = sort_limits_memory(opts),
+        .all = limits_memory(opts),
         .n_threads = opts->n_threads,
         .form = record_sink_form(&opts->out),
         .level = writes ? opts->out.level : 0,
@@ -47,7 +47,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
         .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
         .program = (size_t)machine_program_memory(),
         .found = block_reader_slot_memory(),
-        .thread_space = sort_limits_thread_space(),
+        .thread_space = limits_thread_space(),
     };
     return memory_plan_rings(&job);
 }

@@ -9,7 +9,7 @@
 struct engine_opts;
 
 /* The first half, before any file is opened. writes: there will be an output; else no codecs are counted for it, but
- * blocks are, for who takes the records. Call it once: see sort_limits_memory(). */
+ * blocks are, for who takes the records. Call it once: see limits_memory(). */
 struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes);
 

@@ -29,7 +29,7 @@ struct marked {
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
 
-/* How memory is divided before any file is opened. Call it once: see sort_limits_memory(). */
+/* How memory is divided before any file is opened. Call it once: see limits_memory(). */
 struct memory_rings marked_rings(const struct engine_opts *opts);
 
 /* Bytes for records that wait, with this plan. */

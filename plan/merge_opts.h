@@ -7,7 +7,7 @@
 
 struct merge_opts {
     /* Of records that tie, those of an earlier input come first. A merge has no temporary files: n_temp_prefixes is 0.
-     * sort_limits_memory() says what it may take in all. */
+     * limits_memory() says what it may take in all. */
     struct engine_opts common;
     const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
                                   * none */

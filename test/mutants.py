@@ -348,7 +348,7 @@ MUTANTS = [
     ("plan/memory_plan.c", "all_of(job->all) / HTSLIB_SHARE / n_files", "all_of(job->all) / HTSLIB_SHARE", ["unit_memory_plan"], "inputs share what htslib may take"),
     ("plan/memory_plan.c", "        .rings = *rings,\n", "        .rings = {.job = rings->job, .source_slots = rings->source_slots / 2},\n", ["unit_memory_plan"],
      "rings stay as they are"),
-    ("plan/sort_limits.c", "return all < left ? all : left;", "return all;",
+    ("plan/limits.c", "return all < left ? all : left;", "return all;",
      ["test_limits.py::test_several_cram_inputs_are_each_given_all_memory"], "a limit on addresses"),
     ("bam_arena.c", "    if (gap <= keys)\n        return 0;", "", ["unit_bam_arena"], "records and keys never meet"),
 

@@ -2,13 +2,13 @@
 #include "base/machine.h"
 #include "base/memory_shares.h"
 #include "base/message.h"
-#include "plan/sort_limits.h"
+#include "plan/limits.h"
 #include "plan/engine_opts.h"
 
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
 static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB, and what is never touched */
 
-uint64_t sort_limits_memory(const struct engine_opts *opts)
+uint64_t limits_memory(const struct engine_opts *opts)
 {
     uint64_t space = machine_address_space();
     uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
@@ -17,12 +17,12 @@ uint64_t sort_limits_memory(const struct engine_opts *opts)
     return all < left ? all : left;
 }
 
-size_t sort_limits_thread_space(void)
+size_t limits_thread_space(void)
 {
     return machine_address_space() < UINT64_MAX ? THREAD_SPACE : 0;
 }
 
-int sort_limits_threads(const struct engine_opts *opts, int later)
+int limits_threads(const struct engine_opts *opts, int later)
 {
     const char *why;
     int n = machine_team(opts->n_threads, later, &why);
