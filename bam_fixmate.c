@@ -30,7 +30,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     struct driver d = {.latch = &latch};
     struct fixed f = {.d = &d};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
     uint64_t records = f.records ? chunk_reader_counts(fixed_records_chunks(f.records))->made.n : 0;
     fixed_finish(&f);

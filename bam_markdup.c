@@ -28,7 +28,7 @@ int bam_markdup(const struct markdup_opts *opts)
     struct driver d = {.latch = &latch};
     struct marked m = {.d = &d};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)
         driver_run(&d, &opts->common, &m.in, work, &m);
     uint64_t records = marking_count(&m.marking);
     marked_finish(&m);

@@ -76,7 +76,7 @@ int bam_merge(const struct merge_opts *opts)
     struct driver d = {.latch = &latch};
     struct merged m = {.d = &d};
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, &latch) == 0)
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0)
         run(&m, opts);
     return finish(&m);
 }

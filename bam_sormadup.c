@@ -161,12 +161,12 @@ int bam_sormadup(const struct sormadup_opts *opts)
     int n_threads = 1;
     c.d = &d;
     machine_share_heaps();
-    if (sort_report_open(&d.report, &opts->common.report, d.latch) == 0
+    if (command_report_open(&d.report, &opts->common.report, d.latch) == 0
         && (how.stats = driver_begin(&d, &opts->common)) && sorted_open(s, &how, &d.out) == 0
         && look_for_lone_mates(&c) == 0) {
         n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
         if (!latch_tripped(&s->latch))
-            sort_report_measure_memory(&d.report, s->arenas.each);
+            command_report_measure_memory(&d.report, s->arenas.each);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     collated_finish(&c.collated, n_threads);

@@ -278,7 +278,7 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
     if (!latch_tripped(&s->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
         if (!latch_tripped(&s->latch))
-            sort_report_measure_memory(&d->report, s->arenas.each);
+            command_report_measure_memory(&d->report, s->arenas.each);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     sorted_finish(s, n_threads);
@@ -290,7 +290,7 @@ int bam_sort(const struct engine_opts *opts)
     struct sorted s = {0};
     struct driver d = {.latch = &s.latch};
     machine_share_heaps();
-    bool opened = sort_report_open(&d.report, &opts->report, &s.latch) == 0;
+    bool opened = command_report_open(&d.report, &opts->report, &s.latch) == 0;
     int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
     return status >= 0 ? status : sort(opts, &d, &s);
 }

@@ -15,7 +15,7 @@
 #include "base/machine.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
-#include "report/sort_report.h"
+#include "report/command_report.h"
 
 /* A debt is carried on until it is worth a sleep: so many ns in the time that is simulated, less than a block takes.
  * With less, the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
@@ -228,8 +228,8 @@ void __wrap_stats_stop(struct stats *stats)
 }
 
 /* Only the report wants it, and it takes up to 14 ms per GiB. */
-void __wrap_sort_report_measure_memory(struct sort_report *report, const struct bam_arena arenas[2]);
-void __wrap_sort_report_measure_memory(struct sort_report *report, const struct bam_arena arenas[2])
+void __wrap_command_report_measure_memory(struct command_report *report, const struct bam_arena arenas[2]);
+void __wrap_command_report_measure_memory(struct command_report *report, const struct bam_arena arenas[2])
 {
     (void)report, (void)arenas;
 }

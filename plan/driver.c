@@ -20,13 +20,13 @@ static void in_team(void *driver)
         return;
     progress_end(&d->progress, false);
     written_abandon(&d->out);
-    sort_report_close(&d->report);
+    command_report_close(&d->report);
     latch_reraise();
 }
 
 struct stats *driver_begin(struct driver *d, const struct engine_opts *opts)
 {
-    d->stats = stats_new(opts->n_threads, sort_report_detail(&opts->report));
+    d->stats = stats_new(opts->n_threads, command_report_detail(&opts->report));
     stats_phase(d->stats, PHASE_OPEN);
     if (d->stats)
         progress_start(&d->progress, opts->progress, d->stats);
@@ -78,8 +78,8 @@ int driver_end(struct driver *d, uint64_t records)
     stats_stop(d->stats);
     progress_end(&d->progress, !latch_tripped(d->latch));
     if (!latch_tripped(d->latch))
-        sort_report_write(&d->report, d->stats, records, d->latch);
-    sort_report_close(&d->report);
+        command_report_write(&d->report, d->stats, records, d->latch);
+    command_report_close(&d->report);
     stats_free(d->stats);
     latch_reraise();
     if (!latch_tripped(d->latch))

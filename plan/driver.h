@@ -6,7 +6,7 @@
 
 #include "base/latch.h"
 #include "base/progress.h"
-#include "report/sort_report.h"
+#include "report/command_report.h"
 #include "write/written.h"
 
 struct inputs;
@@ -17,7 +17,7 @@ struct driver {
     struct stats *stats;
     struct progress progress;
     struct written out;
-    struct sort_report report;
+    struct command_report report;
     void (*work)(void *arg);     /* see driver_run() */
     void *arg;
     char why_sorted[1024];       /* why bam_merge_sorted() did not do it */

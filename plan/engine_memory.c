@@ -9,7 +9,7 @@
 #include "plan/limits.h"
 #include "plan/engine_memory.h"
 #include "read/block_reader.h"
-#include "report/sort_report.h"
+#include "report/command_report.h"
 #include "write/record_sink.h"
 
 static const unsigned long long MIB = 1 << 20;
@@ -102,7 +102,7 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct e
         .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
         .htslib = inputs->memory,
         .n_sam = inputs->n_sam,
-        .stats = stats_memory(opts->n_threads, sort_report_detail(&opts->report)),
+        .stats = stats_memory(opts->n_threads, command_report_detail(&opts->report)),
         .output = output,
     };
 }

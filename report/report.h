@@ -32,7 +32,7 @@ enum report_bound {
     REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
 };
 
-/* What is known beside the clocks; see sort_report.c. */
+/* What is known beside the clocks; see command_report.c. */
 struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */

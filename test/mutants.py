@@ -388,7 +388,7 @@ MUTANTS = [
      "the message is there when the latch trips"),
     ("base/latch.c", "    return latch_failed(latch) || latch_signalled();", "    return latch_failed(latch);", ["unit_latch"], "signals end a sort"),
     ("base/out_file.c", "    if (atomic_load(&names_are_dropped))\n        unlink(out->temp);\n", "", ["unit_out_file"], "no name after all were dropped"),
-    ("plan/driver.c", "    written_abandon(&d->out);\n    sort_report_close(&d->report);\n    latch_reraise();", "    latch_reraise();",
+    ("plan/driver.c", "    written_abandon(&d->out);\n    command_report_close(&d->report);\n    latch_reraise();", "    latch_reraise();",
      ["test_limits.py::test_signal_while_working_leaves_something"], "and leave no file"),
     ("write/output_block.c", "    if (n < block->n_entries)\n", "    if (0)\n",
      [GUARDS + "test_index_that_htslib_refuses_passes"], "records that the index does not take"),

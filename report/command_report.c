@@ -12,11 +12,11 @@
 #include "report/report.h"
 #include "report/report_file.h"
 #include "report/report_request.h"
-#include "report/sort_report.h"
+#include "report/command_report.h"
 #include "base/temp_prefix.h"
 #include "base/version.h"
 
-enum stats_detail sort_report_detail(const struct report_request *request)
+enum stats_detail command_report_detail(const struct report_request *request)
 {
     if (request->trace_file || request->format == REPORT_HTML || request->format == REPORT_FOLDER)
         return STATS_SPANS;
@@ -42,9 +42,9 @@ static bool is_dash(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-int sort_report_open(struct sort_report *s, const struct report_request *request, struct latch *latch)
+int command_report_open(struct command_report *s, const struct report_request *request, struct latch *latch)
 {
-    *s = (struct sort_report){.request = request, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
+    *s = (struct command_report){.request = request, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
     if (request->format) {
         cpu_counters_begin(&s->counters, cpu_counter_open);
         package_energy_begin(&s->energy, "");
@@ -55,7 +55,7 @@ int sort_report_open(struct sort_report *s, const struct report_request *request
         || (request->trace_file && out_file_open(&s->trace, request->trace_file, latch) < 0) ? -1 : 0;
 }
 
-void sort_report_close(struct sort_report *s)
+void command_report_close(struct command_report *s)
 {
     if (s->request) {
         out_file_abandon(&s->report);
@@ -66,7 +66,7 @@ void sort_report_close(struct sort_report *s)
 
 /* ------------------------------------------------------------------- facts */
 
-void sort_report_measure_memory(struct sort_report *s, const struct bam_arena *arenas)
+void command_report_measure_memory(struct command_report *s, const struct bam_arena *arenas)
 {
     struct memory_area held[4];                  /* of each arena the records and the keys */
     if (!s->request->format)
@@ -95,7 +95,7 @@ static enum report_file kind_of(const char *path, int dash)
 }
 
 /* Into standard output that is a file, other programs may have written before us. */
-static struct report_place place_of_output(const struct sort_report *s)
+static struct report_place place_of_output(const struct command_report *s)
 {
     struct report_place out = report_place_of("", s->request->output, STDOUT_FILENO);
     out.bytes -= out.bytes != REPORT_UNKNOWN && s->out_before != REPORT_UNKNOWN ? s->out_before : 0;
@@ -108,7 +108,7 @@ static struct report_place place_of_temp(const char *prefix)
     return report_place_of("", prefix ? temp_prefix_directory(prefix, folder) : "", -1);
 }
 
-static struct report_facts gather_facts(struct sort_report *s, const struct stats *stats, uint64_t records)
+static struct report_facts gather_facts(struct command_report *s, const struct stats *stats, uint64_t records)
 {
     const struct report_request *o = s->request;
     struct machine_usage usage = machine_usage();
@@ -152,7 +152,7 @@ static void put(FILE *to, enum report_format format, const void *arg)
         report_text(what->report, to);
 }
 
-int sort_report_write(struct sort_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
+int command_report_write(struct command_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
 {
     const struct report_request *request = s->request;
     struct what what = {.stats = stats};

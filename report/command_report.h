@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* --report and --trace. Their files are opened before anything is read,
  * and written when the sort is done. */
-#ifndef SORT_REPORT_H
-#define SORT_REPORT_H
+#ifndef COMMAND_REPORT_H
+#define COMMAND_REPORT_H
 
 #include <stdint.h>
 #include "base/cpu_counters.h"
@@ -17,7 +17,7 @@ struct bam_arena;
 struct latch;
 struct report_request;
 
-struct sort_report {
+struct command_report {
     const struct report_request *request;
     struct out_file report, trace;
     struct report_place in;      /* as it was before the sort, which may replace it */
@@ -31,20 +31,20 @@ struct sort_report {
 };
 
 /* What must be counted for these reports. */
-enum stats_detail sort_report_detail(const struct report_request *request);
+enum stats_detail command_report_detail(const struct report_request *request);
 
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
-int sort_report_open(struct sort_report *report, const struct report_request *request, struct latch *latch);
+int command_report_open(struct command_report *report, const struct report_request *request, struct latch *latch);
 
 /* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of the two arenas lie. Call it
  * before the memory is given back. */
-void sort_report_measure_memory(struct sort_report *report, const struct bam_arena *arenas);
+void command_report_measure_memory(struct command_report *report, const struct bam_arena *arenas);
 
 /* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
  * recorded in the latch. */
-int sort_report_write(struct sort_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
+int command_report_write(struct command_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
 
 /* Closes the files; a file that was not written disappears. */
-void sort_report_close(struct sort_report *report);
+void command_report_close(struct command_report *report);
 
 #endif
