@@ -19,7 +19,7 @@
 #include "cli/command_args.h"
 #include "cli/commands.h"
 #include "cli/sort_check.h"
-#include "cli/sort_paths.h"
+#include "cli/paths.h"
 #include "cli/sort_plan.h"
 #include "cli/upstream.h"
 #include "plan/fixmate_opts.h"
@@ -139,7 +139,7 @@ int commands_run(const struct command *command, int argc, char **argv)
         status = EXIT_SUCCESS;
     else if (parsed == ENGINE_ARGS_HAND_ON && words)
         status = hand_on(words);
-    else if (parsed == ENGINE_ARGS_RUN && sort_paths_check(&opts.common) == 0)
+    else if (parsed == ENGINE_ARGS_RUN && paths_check(&opts.common) == 0)
         status = run(command, &opts);
     engine_args_free(&opts.common);
     free(words);

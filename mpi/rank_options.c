@@ -10,7 +10,7 @@
 #include "base/runtime_env.h"
 #include "plan/engine_opts.h"
 #include "base/version.h"
-#include "cli/sort_paths.h"
+#include "cli/paths.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_options.h"
 #include "mpi/rank_sort.h"
@@ -50,7 +50,7 @@ static enum engine_args_result parse_sort(struct engine_opts *opts, int argc, ch
     const char *why = rank_sort_refuses(opts);
     if (why)
         message_error("over MPI, %s. Nothing was read.", why);
-    return why || sort_paths_check(opts) < 0 ? ENGINE_ARGS_ERROR : parsed;
+    return why || paths_check(opts) < 0 ? ENGINE_ARGS_ERROR : parsed;
 }
 
 static enum engine_args_result parse(struct engine_opts *opts, int argc, char **argv, bool is_first)

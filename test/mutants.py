@@ -353,11 +353,11 @@ MUTANTS = [
     ("bam_arena.c", "    if (gap <= keys)\n        return 0;", "", ["unit_bam_arena"], "records and keys never meet"),
 
     # ------------------------------------------------------------ files
-    ("cli/sort_paths.c", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
+    ("cli/paths.c", "        if (is_input(&o->in, file[i].path))\n            return refuse", "        if (0)\n            return refuse",
      ["test_streams.py::test_file_is_written_over_another_by_redirection_or_link"], "no index, checksum, ... over an input"),
-    ("cli/sort_paths.c", "file[i].path != o->out.index && check_own(", "!o && check_own(",
+    ("cli/paths.c", "file[i].path != o->out.index && check_own(", "!o && check_own(",
      [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "no checksum, ... over data"),
-    ("cli/sort_paths.c", "        if (value_names(o->values[i], file))", "        if (0)",
+    ("cli/paths.c", "        if (value_names(o->values[i], file))", "        if (0)",
      [OWN + "test_file_that_the_command_line_reads_is_replaced"], "nor over a file of another option"),
     ("cli/option_words.c", "== 0 && find(known->beyond, word, 2);", "== 0 && find_begun(known->beyond, word);",
      [OWN + "test_abbreviation_is_completed_to_an_option_that_samtools_has_not[merge]"], "options of ours are written in full"),

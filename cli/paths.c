@@ -9,7 +9,7 @@
 #include "base/message.h"
 #include "plan/engine_opts.h"
 #include "base/temp_prefix.h"
-#include "cli/sort_paths.h"
+#include "cli/paths.h"
 #include "read/held_data.h"
 
 static const char *base_of(const char *path)
@@ -196,7 +196,7 @@ static int check_folders(const struct input_request *in)
     return 0;
 }
 
-int sort_paths_check(const struct engine_opts *o)
+int paths_check(const struct engine_opts *o)
 {
     const struct {
         const char *path, *what;

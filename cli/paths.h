@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The files that a command line names. */
-#ifndef SORT_PATHS_H
-#define SORT_PATHS_H
+#ifndef PATHS_H
+#define PATHS_H
 
 struct engine_opts;
 
@@ -9,6 +9,6 @@ struct engine_opts;
  * is a file of its own, so that nothing that is read or written is overwritten. The output may be an input only if it
  * is replaced (see out_file_replaces()). Warns of places where no temporary file can be made. Returns 0, or -1 after a
  * message on stderr. */
-int sort_paths_check(const struct engine_opts *opts);
+int paths_check(const struct engine_opts *opts);
 
 #endif
