@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 
 enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
 
@@ -42,11 +42,11 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
     size_t name_size = (size_t)c->l_qname - c->l_extranul;
     size_t seq = ((size_t)c->l_qseq + 1) / 2 + (size_t)c->l_qseq;   /* QUAL included */
     size_t tags = (size_t)b->l_data - c->l_qname - 4 * (size_t)c->n_cigar - seq;
-    struct far_pos far = {c->pos, c->mpos, c->isize};
+    struct long_pos far = {c->pos, c->mpos, c->isize};
     int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
     size_t cigar = 4 * (size_t)(in_tag ? 2 : c->n_cigar), tag = in_tag ? 8 + 4 * (size_t)c->n_cigar : 0;
-    bool is_far = far_pos_needed(&far);
-    size_t size = BAM_FIXED + name_size + cigar + seq + (is_far ? FAR_POS_SIZE : 0) + tags + tag;
+    bool is_far = long_pos_needed(&far);
+    size_t size = BAM_FIXED + name_size + cigar + seq + (is_far ? LONG_POS_SIZE : 0) + tags + tag;
     if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
         errno = EOVERFLOW;
         return -1;
@@ -64,8 +64,8 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
     uint8_t *p = put_cigar(r->data + name_size, in_tag ? span : bam_get_cigar(b), in_tag ? 2 : c->n_cigar);
     p = append(p, bam_get_seq(b), bam_get_aux(b));
     if (is_far) {
-        far_pos_put(r, p, &far);
-        p += FAR_POS_SIZE;
+        long_pos_put(r, p, &far);
+        p += LONG_POS_SIZE;
     }
     p = append(p, bam_get_aux(b), bam_get_aux(b) + tags);
     if (in_tag) {
@@ -78,7 +78,7 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
 
 static void get_fixed(bam1_core_t *c, const struct bam_record *r, uint32_t n_cigar)
 {
-    struct far_pos far = far_pos_get(r);
+    struct long_pos far = long_pos_get(r);
     memset(c, 0, sizeof *c);
     c->tid = bam_record_ref_id(r);
     c->pos = far.pos;
@@ -125,7 +125,7 @@ int bam1_from_record(bam1_t *b, const struct bam_record *r)
     }
     p += 4 * (size_t)n;
     p = append(p, bam_record_seq(r), bam_record_aux(r));
-    p = append(p, far_pos_other_tags(r), tag ? tag : end);
+    p = append(p, long_pos_other_tags(r), tag ? tag : end);
     if (tag)
         p = append(p, tag + 8 + 4 * (size_t)n, end);
     b->l_data = (int)(p - b->data);

@@ -4,7 +4,7 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 #include "bam/base_mods.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/mod_chain.h"
 #include "bam/mods_fit.h"
 
@@ -293,7 +293,7 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
     struct bam_record *r = (struct bam_record *)record->p;
     struct mods m = {
         .record = record,
-        .tags = (size_t)(far_pos_other_tags(r) - record->p),
+        .tags = (size_t)(long_pos_other_tags(r) - record->p),
         .l_seq = load_le32(r->seq_len),
         .reverse = bam_record_flag(r) & BAM_FREVERSE,
     };

@@ -254,7 +254,7 @@ static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fix
 static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
-    if (!base_mods_any(far_pos_other_tags(r), bam_record_end(r)))
+    if (!base_mods_any(long_pos_other_tags(r), bam_record_end(r)))
         return 0;
     if ((const uint8_t *)r != b->mended.p) {
         b->mended.n = 0;
@@ -293,9 +293,9 @@ static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     b->span = bam_record_ref_span(r);
     b->ref_id = bam_record_ref_id(r);
     b->next_ref_id = (int32_t)load_le32(r->next_ref_id);
-    b->at = far_pos_get(r);
+    b->at = long_pos_get(r);
     b->flag = bam_record_flag(r);
-    mate_tags_begin(&b->tags, far_pos_other_tags(r), bam_record_end(r));
+    mate_tags_begin(&b->tags, long_pos_other_tags(r), bam_record_end(r));
     return lacks_length;
 }
 
@@ -377,15 +377,15 @@ static int put_record(const struct fixmate_rules *rules, const struct fixmate_re
     }
     const uint8_t *from = (const uint8_t *)b->record;
     size_t start = to->n, kept = (size_t)(bam_record_aux(b->record) - from);
-    if (byte_buffer_reserve(to, start + kept + FAR_POS_SIZE + mate_tags_most(&b->tags)) < 0)
+    if (byte_buffer_reserve(to, start + kept + LONG_POS_SIZE + mate_tags_most(&b->tags)) < 0)
         return -1;
     uint8_t *tags = to->p + start + kept;
     struct bam_record *made = (struct bam_record *)(to->p + start);
     memcpy(made, from, kept);
     put_fields(made, b);
-    if (far_pos_needed(&b->at)) {
-        far_pos_put(made, tags, &b->at);
-        tags += FAR_POS_SIZE;
+    if (long_pos_needed(&b->at)) {
+        long_pos_put(made, tags, &b->at);
+        tags += LONG_POS_SIZE;
     }
     size_t size = (size_t)(mate_tags_write(&b->tags, tags) - (to->p + start));
     if (size > INT32_MAX) {

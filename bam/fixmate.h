@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/mate_tags.h"
 #include "base/byte_buffer.h"
 
@@ -31,7 +31,7 @@ struct fixmate_read {
     uint32_t n_cigar;
     int64_t span;                /* bases of the reference, at least one */
     int32_t ref_id, next_ref_id;
-    struct far_pos at;
+    struct long_pos at;
     uint16_t flag;
     struct mate_tags tags;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/mod_chain.h"
 #include "bam/mods_fit.h"
 
@@ -93,7 +93,7 @@ static unsigned complement(unsigned base)
 static const uint8_t *first_tag(const struct bam_record *r, const char name[2], const char draft[2])
 {
     int bad;
-    const uint8_t *tags = far_pos_other_tags(r), *end = bam_record_end(r);
+    const uint8_t *tags = long_pos_other_tags(r), *end = bam_record_end(r);
     const uint8_t *found = bam_record_aux_find(tags, end, name, &bad);
     return found ? found : bam_record_aux_find(tags, end, draft, &bad);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
 #include "bam/sam_number.h"
@@ -39,7 +39,7 @@ const char *sam_line_note_text(enum sam_line_note note)
 struct parse {
     const char *p, *end;         /* what is still to be read; *end is '\0' */
     const struct ref_names *names;
-    struct far_pos far;
+    struct long_pos far;
     const char *name, *cigar;    /* where these fields begin */
     uint32_t n_cigar;
     uint32_t first_ops[FIRST_OPS];   /* of the CIGAR; few have more, which are read once more */
@@ -221,7 +221,7 @@ static bool take_fixed(struct parse *l)
     store_le32(l->fixed.next_ref_id, (uint32_t)next);
     store_le32(l->fixed.next_pos, (uint32_t)l->far.next_pos);
     store_le32(l->fixed.tlen, (uint32_t)l->far.tlen);
-    l->found.far = far_pos_needed(&l->far);
+    l->found.far = long_pos_needed(&l->far);
     return true;
 }
 
@@ -355,7 +355,7 @@ static uint8_t *put_cigar(uint8_t *to, const struct parse *l, size_t n_bases)
 static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases *b)
 {
     size_t ops = l->n_cigar > CIGAR_INLINE_MAX ? PLACEHOLDER : l->n_cigar, tags = (size_t)(l->end - l->p);
-    size_t size = BAM_FIXED + l->fixed.name_len + 4 * ops + (b->n + 1) / 2 + b->n + FAR_POS_SIZE;
+    size_t size = BAM_FIXED + l->fixed.name_len + 4 * ops + (b->n + 1) / 2 + b->n + LONG_POS_SIZE;
     if (b->n > INT32_MAX)
         return fail(l, SAM_LINE_LONG);
     if (byte_buffer_reserve(to, to->n + size + (tags < SHORT ? 2 * tags : tags) + SAM_TAGS_ROOM) < 0)
@@ -373,8 +373,8 @@ static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases
     else if (!(p = put_qual(p, b->qual, b->n)))
         return fail(l, SAM_LINE_QUAL_VALUE);
     if (l->found.far) {
-        far_pos_put(r, p, &l->far);
-        p += FAR_POS_SIZE;
+        long_pos_put(r, p, &l->far);
+        p += LONG_POS_SIZE;
     }
     to->n = (size_t)(p - to->p);
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A line of SAM (SAMv1 section 1.4) to the bytes of its BAM record (section 4.2). The rules are those of samtools 1.24,
  * whatever htslib the program is linked with: which lines are refused, how numbers are read, what is changed with a
- * warning. Positions beyond 32 bits are kept as far_pos.h describes. Serial. */
+ * warning. Positions beyond 32 bits are kept as long_pos.h describes. Serial. */
 #ifndef SAM_LINE_H
 #define SAM_LINE_H
 

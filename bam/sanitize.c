@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam_record.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/sanitize.h"
 
 enum { LONGEST = (1 << 28) - 1 };    /* operation of a CIGAR: lengths have 28 bits */
@@ -293,7 +293,7 @@ static bool is_split(const struct bam_record *r, bool to_match)
 
 static bool is_misplaced(const struct bam_record *r, unsigned what, const int64_t *lengths)
 {
-    int64_t pos = far_pos(r);
+    int64_t pos = long_pos(r);
     return (pos < 0 && (what & SANITIZE_UNMAP))
         || pos + bam_record_ref_span(r) > length_of(lengths, bam_record_ref_id(r));
 }
@@ -301,7 +301,7 @@ static bool is_misplaced(const struct bam_record *r, unsigned what, const int64_
 bool sanitize_changes(const struct bam_record *r, unsigned what, const int64_t *lengths)
 {
     bool is_mapped = !(bam_record_flag(r) & BAM_FUNMAP), has_no_reference = bam_record_ref_id(r) < 0;
-    if ((what & SANITIZE_POS) && has_no_reference && (far_pos(r) != -1 || ((what & SANITIZE_UNMAP) && is_mapped)))
+    if ((what & SANITIZE_POS) && has_no_reference && (long_pos(r) != -1 || ((what & SANITIZE_UNMAP) && is_mapped)))
         return true;
     if (!is_mapped)
         return ((what & SANITIZE_CIGAR) && load_le16(r->n_cigar)) || ((what & SANITIZE_MAPQ) && r->mapq)

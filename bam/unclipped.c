@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <htslib/sam.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/unclipped.h"
 
 int64_t unclipped_own(const struct bam_record *r, enum clips clips, bool last)
 {
     uint32_t n;
     const uint8_t *tag, *cigar = bam_record_cigar(r, &n, &tag);
-    uint64_t pos = (uint64_t)far_pos(r), span = 0, clip = 0;
+    uint64_t pos = (uint64_t)long_pos(r), span = 0, clip = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t op = load_le32(cigar + 4 * (size_t)i);
         bool hard = bam_cigar_op(op) == BAM_CHARD_CLIP;

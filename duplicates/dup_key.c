@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <htslib/sam.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/unclipped.h"
 #include "duplicates/dup_key.h"
 
@@ -106,7 +106,7 @@ static void key_by_template(const struct sides *s, struct dup_key *key)
 
 static void key_by_sequence(const struct sides *s, struct dup_key *key)
 {
-    int64_t pos = far_pos(s->r), mate_pos = far_next_pos(s->r);
+    int64_t pos = long_pos(s->r), mate_pos = far_next_pos(s->r);
     bool leftmost = key->ref != key->mate_ref ? key->ref < key->mate_ref
                   : s->own5 != s->mate5 ? s->own5 < s->mate5
                   : pos != mate_pos ? pos < mate_pos : s->read1;
@@ -152,7 +152,7 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
 {
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
     struct dup_tags tags = tags_find(rule, r);
-    *read = (struct dup_read){.kind = class_of(rule, r), .start = far_pos(r), .place = far_pos(r),
+    *read = (struct dup_read){.kind = class_of(rule, r), .start = long_pos(r), .place = long_pos(r),
                               .group = group_of(rule, tags.group), .elsewhere = tags.elsewhere};
     if (read->kind == DUP_EXCLUDED)
         return BAM_OK;

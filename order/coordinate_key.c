@@ -8,6 +8,6 @@ int coordinate_key_compare(const struct bam_record *a, const struct bam_record *
 {
     int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));
     if (!order)
-        order = key_compare((uint64_t)far_pos(a) + 1, (uint64_t)far_pos(b) + 1);
+        order = key_compare((uint64_t)long_pos(a) + 1, (uint64_t)long_pos(b) + 1);
     return order ? order : key_compare(bam_record_flag(a) & FLAG_REVERSE, bam_record_flag(b) & FLAG_REVERSE);
 }

@@ -3,7 +3,7 @@
 #ifndef COORDINATE_KEY_H
 #define COORDINATE_KEY_H
 
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 
 #define FLAG_REVERSE 0x10u
 
@@ -23,7 +23,7 @@ static inline uint64_t coordinate_key(const struct bam_record *r)
  * within 32 bits on the reverse strand; coordinate_key_compare() decides between them. */
 static inline uint64_t coordinate_key_far(const struct bam_record *r)
 {
-    return coordinate_key(r) | (far_pos(r) > INT32_MAX);
+    return coordinate_key(r) | (long_pos(r) > INT32_MAX);
 }
 
 /* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/plain_header.h"
 #include "order/collate_key.h"
 #include "order/coordinate_key.h"
@@ -31,7 +31,7 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
 {
     struct key_fill fill = {0, 64};
     int32_t ref = bam_record_ref_id(r);
-    uint64_t pos = (uint64_t)far_pos(r) + 1;
+    uint64_t pos = (uint64_t)long_pos(r) + 1;
     key_put(&fill, (uint64_t)(ref < 0 ? rule->n_ref : ref), rule->ref_bits);
     if (pos > rule->max_pos) {
         key_put_ones(&fill);
@@ -68,7 +68,7 @@ struct sort_rule *sort_rule_new(const struct sort_order *order, sam_hdr_t *sam)
     rule->order = *order;
     rule->names_by = names_by(order);
     rule->n_ref = sam_hdr_nref(sam);
-    rule->max_pos = (uint64_t)far_pos_longest(sam) + 1;
+    rule->max_pos = (uint64_t)long_pos_longest(sam) + 1;
     /* at least 1 bit: for 0 bits key_put() would shift by 64 */
     rule->ref_bits = key_bits((uint64_t)rule->n_ref | 1);
     rule->pos_bits = key_bits(rule->max_pos);

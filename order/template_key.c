@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <htslib/kstring.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/unclipped.h"
 #include "order/coordinate_key.h"
 #include "order/group_mark.h"
@@ -323,7 +323,7 @@ int template_key_init(struct template_key *rule, sam_hdr_t *sam, sam_hdr_t *line
     memset(rule, 0, sizeof *rule);
     rule->n_ref = sam_hdr_nref(sam);
     rule->ref_bits = key_bits((uint64_t)rule->n_ref + 1);
-    rule->max_pos = far_pos_longest(sam) + 2 * POS_MARGIN;
+    rule->max_pos = long_pos_longest(sam) + 2 * POS_MARGIN;
     rule->pos_bits = key_bits((uint64_t)rule->max_pos);
     text_code_init(&rule->name, false, UINT64_MAX);
     text_code_init(&rule->cell, false, UINT64_MAX);

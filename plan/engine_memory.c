@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "base/input_name.h"
 #include "base/latch.h"
 #include "base/machine.h"
@@ -62,7 +62,7 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
         .other_fasta = opts->order.index_fasta,
         .rings = *rings,
         .header_max = opts->memory_beside == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
-        .far = far_pos_fits(&opts->out.format),
+        .far = long_pos_fits(&opts->out.format),
         .latch = latch,
         .stats = stats,
     };

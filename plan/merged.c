@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "base/byte_window.h"
 #include "base/message.h"
 #include "base/out_file.h"
@@ -50,7 +50,7 @@ static int prepare_order(struct merged *m)
     const struct engine_opts *o = &m->opts->common;
     if (!(m->rule = sort_rule_new(&o->order, m->inputs.sam)))
         return latch_fail(m->d->latch, "out of memory");
-    if (m->inputs.in.n_converted && far_pos_fits(&o->out.format))
+    if (m->inputs.in.n_converted && long_pos_fits(&o->out.format))
         sort_rule_expect_far(m->rule);
     if (m->opts->groups_by_file)
         sort_rule_expect_marks(m->rule);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/hts_log.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "plan/engine_opts.h"
 #include "base/stats.h"
 #include "merge/merge_ring.h"
@@ -63,7 +63,7 @@ static int prepare_order(struct sorted *s)
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
         return latch_fail(&s->latch, "out of memory");
-    bool far = s->in.n_converted && far_pos_fits(&s->opts->out.format);
+    bool far = s->in.n_converted && long_pos_fits(&s->opts->out.format);
     if (far)
         sort_rule_expect_far(s->rule);
     bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);

@@ -31,7 +31,7 @@ struct input_options {
     bool waits;                  /* another input is read first: of a file, only the header is read now */
     bool shuts;                  /* while a file rests, and from then on, it has no descriptor (input_file_shut()) */
     bool by_region;              /* before its records are read, input_format_choose() says which ones are */
-    bool far;                    /* takes records with positions beyond 32 bits (far_pos.h); else they are refused */
+    bool far;                    /* takes records with positions beyond 32 bits (long_pos.h); else they are refused */
     struct known_headers *known; /* what was read before. The header of a BAM file that waits is read when it is opened,
                                   * if that is easy (known_headers_read()); then the file rests at once. NULL: no header
                                   * is read so */

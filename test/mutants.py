@@ -394,7 +394,7 @@ MUTANTS = [
      [GUARDS + "test_index_that_htslib_refuses_passes"], "records that the index does not take"),
     ("base/out_file.c", "        if (wrote < 0)\n            return latch_fail(latch, \"writing", "        if (wrote < 0)\n            return 0 * latch_fail(&(struct latch){0}, \"writing",
      ["unit_out_pipe"], "full disks, also behind htslib's back"),
-    ("bam/far_pos.c", "    return nearest(v) == field && v >= least ? v : field;", "    return v;", ["unit_far_pos"], "a tag of ours that a file brought along"),
+    ("bam/long_pos.c", "    return nearest(v) == field && v >= least ? v : field;", "    return v;", ["unit_long_pos"], "a tag of ours that a file brought along"),
 
     ("write/written.c", "request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;", "request->index_format < 0 ? \"\" : NULL;",
      ["test_index.py::test_csi_gets_the_name_of_bai"], "what BAI cannot hold"),

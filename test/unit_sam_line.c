@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <stdio.h>
 #include <htslib/sam.h>
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
 #include "bam/sam_number.h"
@@ -80,7 +80,7 @@ static struct sam_line parse_with(int field, const char *value)
 static int64_t field_of(int field)
 {
     const struct bam_record *r = record();
-    struct far_pos far = far_pos_get(r);
+    struct long_pos far = long_pos_get(r);
     return field == FLAG ? bam_record_flag(r) : field == MAPQ ? r->mapq : field == POS ? far.pos + 1
          : field == PNEXT ? far.next_pos + 1 : far.tlen;
 }

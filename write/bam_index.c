@@ -4,7 +4,7 @@
 #include <string.h>
 #include "write/bam_index.h"
 #include "bam/bam_record.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "base/byte_buffer.h"
 #include "base/latch.h"
 
@@ -24,7 +24,7 @@ struct bam_index {
 
 const char *bam_index_beyond_bai(sam_hdr_t *sam)
 {
-    return far_pos_reference(sam, (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
+    return long_pos_reference(sam, (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
 }
 
 /* Measured with htslib 1.16: one read in each of the smallest bins of
@@ -41,7 +41,7 @@ uint64_t bam_index_memory(sam_hdr_t *sam)
 static int levels(const struct bam_index *index)
 {
     int n = 0;
-    int64_t longest = far_pos_longest(index->sam);
+    int64_t longest = long_pos_longest(index->sam);
     if (index->format == HTS_FMT_BAI)
         return BAI_LEVELS;
     for (int64_t span = (int64_t)1 << MIN_SHIFT; span < longest + CSI_SLACK; span <<= 3)

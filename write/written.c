@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "write/bam_index.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "write/output_request.h"
@@ -70,7 +70,7 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
         .beside = request->verify ? sink_verify_memory(n) : 0,
-        .references = written_takes_reference(format) ? 2 * (uint64_t)far_pos_longest(sam)
+        .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
 }
@@ -98,7 +98,7 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
 /* As samtools, which looks no further than the header. */
 static int check_references(const struct written *f, sam_hdr_t *sam)
 {
-    const char *far = far_pos_fits(&f->request->format) ? NULL : far_pos_reference(sam, INT32_MAX);
+    const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, INT32_MAX);
     if (!far)
         return 0;
     return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "

@@ -4,7 +4,7 @@
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "bam/record_remap.h"
 #include "bam/tag_check.h"
 #include "fuzz.h"
@@ -18,7 +18,7 @@ static void look(const struct bam_record *r)
     const uint8_t *cigar = bam_record_cigar(r, &n, &tag);
     MUST(cigar >= begin && (uint64_t)n * 4 <= (uint64_t)(end - cigar));
     MUST(bam_record_ref_span(r) > 0);
-    far_pos_get(r);
+    long_pos_get(r);
     const uint8_t *nm = bam_record_aux_find(bam_record_aux(r), end, "NM", &bad);
     MUST(!nm || (nm > begin && nm < end));
 }
@@ -35,7 +35,7 @@ static void mend(uint8_t *record, size_t size, int32_t n_ref)
     MUST(!verdict.fault);
     look(r);
     MUST(b && bam1_from_record(b, r) == 0 && bam1_bytes_append(&again, b) >= 0);
-    if (!far_pos_tag(r))
+    if (!long_pos_tag(r))
         MUST(again.n == bam_record_size(r) && memcmp(again.p, record, again.n) == 0);
     free(again.p);
     bam_destroy1(b);

@@ -8,63 +8,63 @@
  * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields alone give the right
  * order, except for ties at the limit, and the tag is looked for only if a field is at its limit. Only BAM input can
  * bring such a tag along: BAM output keeps it, and no other format could hold it. */
-#ifndef FAR_POS_H
-#define FAR_POS_H
+#ifndef LONG_POS_H
+#define LONG_POS_H
 
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 
-enum { FAR_POS_SIZE = 32 };      /* bytes of the tag */
+enum { LONG_POS_SIZE = 32 };      /* bytes of the tag */
 
 /* The places that a record names: core fields of bam1_t. */
-struct far_pos {
+struct long_pos {
     int64_t pos, next_pos, tlen;
 };
 
 /* Whether one of them is beyond 32 bits. */
-static inline bool far_pos_needed(const struct far_pos *far)
+static inline bool long_pos_needed(const struct long_pos *far)
 {
     return (int32_t)far->pos != far->pos || (int32_t)far->next_pos != far->next_pos
         || (int32_t)far->tlen != far->tlen;
 }
 
 /* Sets the three fields of r, each to its value or to the limit next to it, and writes the
- * FAR_POS_SIZE bytes of the tag. */
-void far_pos_put(struct bam_record *r, uint8_t *tag, const struct far_pos *far);
+ * LONG_POS_SIZE bytes of the tag. */
+void long_pos_put(struct bam_record *r, uint8_t *tag, const struct long_pos *far);
 
 /* The tag of a checked record; NULL if it has none. */
-const uint8_t *far_pos_tag(const struct bam_record *r);
+const uint8_t *long_pos_tag(const struct bam_record *r);
 
 /* Where the other tags of a checked record begin. */
-static inline const uint8_t *far_pos_other_tags(const struct bam_record *r)
+static inline const uint8_t *long_pos_other_tags(const struct bam_record *r)
 {
-    return bam_record_aux(r) + (far_pos_tag(r) ? FAR_POS_SIZE : 0);
+    return bam_record_aux(r) + (long_pos_tag(r) ? LONG_POS_SIZE : 0);
 }
 
 /* The three values of a checked record. Where a field is at its limit and the record has the tag, the
  * value is that of the tag. */
-struct far_pos far_pos_get(const struct bam_record *r);
+struct long_pos long_pos_get(const struct bam_record *r);
 
 /* The first two of them, sooner. */
-static inline int64_t far_pos(const struct bam_record *r)
+static inline int64_t long_pos(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r);
-    return pos < INT32_MAX ? pos : far_pos_get(r).pos;
+    return pos < INT32_MAX ? pos : long_pos_get(r).pos;
 }
 
 static inline int64_t far_next_pos(const struct bam_record *r)
 {
     int32_t pos = (int32_t)load_le32(r->next_pos);
-    return pos < INT32_MAX ? pos : far_pos_get(r).next_pos;
+    return pos < INT32_MAX ? pos : long_pos_get(r).next_pos;
 }
 
 /* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA, FASTQ). */
-bool far_pos_fits(const htsFormat *format);
+bool long_pos_fits(const htsFormat *format);
 
 /* The length of the longest reference; 0 if there is none. */
-int64_t far_pos_longest(sam_hdr_t *sam);
+int64_t long_pos_longest(sam_hdr_t *sam);
 
 /* The name of the first reference longer than this; NULL if there is none. */
-const char *far_pos_reference(sam_hdr_t *sam, int64_t longest);
+const char *long_pos_reference(sam_hdr_t *sam, int64_t longest);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
-#include "bam/far_pos.h"
+#include "bam/long_pos.h"
 #include "order/coordinate_key.h"
 #include "order/minhash.h"
 #include "order/sort_key.h"
@@ -68,10 +68,10 @@ static void check_way_and_back(int64_t pos, int64_t next_pos, int64_t tlen, uint
     assert_int_equal(bam1_bytes_append(&bytes, b), far);
     struct bam_record *r = (struct bam_record *)bytes.p;
     accept(r);
-    assert_int_equal(far_pos_tag(r) != NULL, far);
-    assert_int_equal(far_pos(r), pos);
+    assert_int_equal(long_pos_tag(r) != NULL, far);
+    assert_int_equal(long_pos(r), pos);
     assert_int_equal(far_next_pos(r), next_pos);
-    assert_int_equal(far_pos_get(r).tlen, tlen);
+    assert_int_equal(long_pos_get(r).tlen, tlen);
     assert_int_equal(bam1_from_record(back, r), 0);
     assert_int_equal(back->core.pos, pos);
     assert_int_equal(back->core.mpos, next_pos);
@@ -121,12 +121,12 @@ static void test_positions_far_below_zero_are_believed_of_a_tag(void **state)
     (void)state;
     struct byte_buffer bytes = {.p = NULL};
     struct bam_record *r = record_of(&bytes, read_at(1, 2, -FAREST, 0, 4));
-    uint8_t *tag = (uint8_t *)(uintptr_t)far_pos_tag(r);
+    uint8_t *tag = (uint8_t *)(uintptr_t)long_pos_tag(r);
     store_le32(r->pos, (uint32_t)INT32_MIN);
     store_le32(r->next_pos, (uint32_t)INT32_MIN);
     store_le64(tag + 8, (uint64_t)((int64_t)INT32_MIN - 1));
     store_le64(tag + 16, (uint64_t)((int64_t)INT32_MIN - 1));
-    struct far_pos far = far_pos_get(r);
+    struct long_pos far = long_pos_get(r);
     assert_true(far.pos == INT32_MIN && far.next_pos == INT32_MIN && far.tlen == -FAREST);
     free(bytes.p);
 }
@@ -231,9 +231,9 @@ static void test_rank_is_taken_for_a_position(void **state)
     minhash_apply(r, &rank);
     assert_true(minhash_kept(r).hash == rank.hash && minhash_kept(r).offset == rank.offset);
     minhash_finish(r);
-    struct far_pos none = far_pos_get(r);
+    struct long_pos none = long_pos_get(r);
     assert_true(none.pos == -1 && none.next_pos == -1 && none.tlen == 0);
-    assert_true(far_pos(r) == -1 && far_next_pos(r) == -1);
+    assert_true(long_pos(r) == -1 && far_next_pos(r) == -1);
     free(bytes.p);
 }
 
@@ -244,11 +244,11 @@ static void test_far_references_are_missed(void **state)
     (void)state;
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
     MUST(sam);
-    assert_string_equal(far_pos_reference(sam, INT32_MAX), "b");
+    assert_string_equal(long_pos_reference(sam, INT32_MAX), "b");
     assert_int_equal(sam_hdr_remove_line_id(sam, "SQ", "SN", "b"), 0);
-    assert_string_equal(far_pos_reference(sam, INT32_MAX), "c");
+    assert_string_equal(long_pos_reference(sam, INT32_MAX), "c");
     assert_int_equal(sam_hdr_remove_line_id(sam, "SQ", "SN", "c"), 0);
-    assert_null(far_pos_reference(sam, INT32_MAX));
+    assert_null(long_pos_reference(sam, INT32_MAX));
     sam_hdr_destroy(sam);
 }
 
@@ -256,9 +256,9 @@ static void test_formats_that_cut_are_trusted(void **state)
 {
     (void)state;
     htsFormat bam_format = {.format = bam}, cram_format = {.format = cram}, sam_format = {.format = sam};
-    assert_false(far_pos_fits(&bam_format));
-    assert_false(far_pos_fits(&cram_format));
-    assert_true(far_pos_fits(&sam_format));
+    assert_false(long_pos_fits(&bam_format));
+    assert_false(long_pos_fits(&cram_format));
+    assert_true(long_pos_fits(&sam_format));
 }
 
 int main(void)
