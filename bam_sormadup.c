@@ -15,7 +15,7 @@
 #include "base/version.h"
 #include "plan/collated.h"
 #include "plan/driver.h"
-#include "plan/lone_mates.h"
+#include "plan/orphans.h"
 #include "plan/marking.h"
 #include "plan/sormadup.h"
 #include "plan/sormadup_opts.h"
@@ -31,7 +31,7 @@ struct sormadup {
     struct sorted sorted;
     struct sorted_source source;
     struct marking marking;
-    struct lone_mates *lone;
+    struct orphans *lone;
 };
 
 /* Each record of the input is in an arena, as it was fixed, or was left out. */
@@ -127,21 +127,21 @@ static int collate(struct sormadup *c)
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (collate(c) == 0 && bam_sort_read(&c->sorted) == 0 && lone_mates_end(c->lone) == 0)
+    if (collate(c) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->lone) == 0)
         mark_and_write(c);
 }
 
 /* It takes the memory that marking gets later. */
-static int look_for_lone_mates(struct sormadup *c)
+static int look_for_orphans(struct sormadup *c)
 {
     struct sorted *s = &c->sorted;
-    struct lone_mates_options how = {
+    struct orphans_options how = {
         .store = engine_opts_store(s->opts, &s->latch, s->stats),
         .memory = sormadup_marking(&s->rings),
         .path = engine_opts_input(s->opts),
     };
-    s->fixes.lone = lone_mates_put;
-    s->fixes.lone_arg = c->lone = lone_mates_open(&how);
+    s->fixes.lone = orphans_put;
+    s->fixes.lone_arg = c->lone = orphans_open(&how);
     return c->lone ? 0 : -1;
 }
 
@@ -163,7 +163,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, d.latch) == 0
         && (how.stats = driver_begin(&d, &opts->common)) && sorted_open(s, &how, &d.out) == 0
-        && look_for_lone_mates(&c) == 0) {
+        && look_for_orphans(&c) == 0) {
         n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
         if (!latch_tripped(&s->latch))
             command_report_measure_memory(&d.report, s->arenas.each);
@@ -174,6 +174,6 @@ int bam_sormadup(const struct sormadup_opts *opts)
     collated_close(&c.collated);
     marking_close(&c.marking);
     sorted_source_close(&c.source);
-    lone_mates_close(c.lone);
+    orphans_close(c.lone);
     return driver_end(&d, records);
 }

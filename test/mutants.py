@@ -588,9 +588,9 @@ MUTANTS = [
      "what was collated is what was read"),
     ("bam_sormadup.c", "if (compare_fixed(c) < 0)", "if (0)", [SORMADUP + "test_fault_passes[lent:flip]"],
      "what was fixed is what is sorted"),
-    ("plan/lone_mates.c", "return m->files && status == 0 ? compare_runs(m) : status;", "return status;", ["unit_lone_mates"],
+    ("plan/orphans.c", "return m->files && status == 0 ? compare_runs(m) : status;", "return status;", ["unit_orphans"],
      "mates that left memory are compared"),
-    ("plan/lone_mates.c", "if (byte_hash((const uint8_t *)mates, place.size, 0) != place.hash)", "if (0)", ["unit_lone_mates"],
+    ("plan/orphans.c", "if (byte_hash((const uint8_t *)mates, place.size, 0) != place.hash)", "if (0)", ["unit_orphans"],
      "mates come back as they were"),
 
     # ------------------------------------------------------------ markdup

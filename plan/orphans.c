@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/byte_hash.h"
 #include "base/latch.h"
-#include "plan/lone_mates.h"
+#include "plan/orphans.h"
 
 enum {
     BITS_LEAST = 12,             /* of a table, which has 2^BITS places ... */
@@ -20,8 +20,8 @@ struct mate_table {
     unsigned bits;
 };
 
-struct lone_mates {
-    struct lone_mates_options opt;
+struct orphans {
+    struct orphans_options opt;
     struct mate_table table;
     unsigned bits_most;          /* of the table, while records are read */
     struct spill_store *files;   /* NULL: nothing has left memory */
@@ -64,7 +64,7 @@ static enum entered enter(struct mate_table *t, uint64_t mate)
 
 /* Moves all into a table that is twice as large. There is room: homes are no nearer to each other, so no number is
  * farther from its home than before. */
-static int grow(struct lone_mates *m)
+static int grow(struct orphans *m)
 {
     struct mate_table larger;
     if (open_table(&larger, m->table.bits + 1) < 0)
@@ -79,7 +79,7 @@ static int grow(struct lone_mates *m)
 
 /* -------------------------------------------------------------------- runs */
 
-static int prepare_files(struct lone_mates *m)
+static int prepare_files(struct orphans *m)
 {
     uint64_t room;
     if (m->files)
@@ -87,7 +87,7 @@ static int prepare_files(struct lone_mates *m)
     return (m->files = spill_store_open(&m->opt.store)) ? spill_store_prepare(m->files, &room) : -1;
 }
 
-static struct spill_place *add_run(struct lone_mates *m)
+static struct spill_place *add_run(struct orphans *m)
 {
     struct spill_place (*runs)[RANGES] = realloc(m->runs, (m->n_runs + 1) * sizeof *runs);
     if (!runs) {
@@ -99,7 +99,7 @@ static struct spill_place *add_run(struct lone_mates *m)
 }
 
 /* Makes the table a run, and empties it. */
-static int write_run(struct lone_mates *m)
+static int write_run(struct orphans *m)
 {
     struct mate_table *t = &m->table;
     struct spill_place *run;
@@ -133,7 +133,7 @@ static uint64_t inner_mate(uint64_t mate)
 
 /* ------------------------------------------------------------------- mates */
 
-static int put(struct lone_mates *m, uint64_t mate)
+static int put(struct orphans *m, uint64_t mate)
 {
     enum entered entered;
     while ((entered = enter(&m->table, mate)) == NO_ROOM)
@@ -144,16 +144,16 @@ static int put(struct lone_mates *m, uint64_t mate)
                       "name. Nothing was written; use --collate", m->opt.path);
 }
 
-int lone_mates_put(void *lone_mates, const uint64_t *mates, size_t n)
+int orphans_put(void *orphans, const uint64_t *mates, size_t n)
 {
-    struct lone_mates *m = lone_mates;
+    struct orphans *m = orphans;
     for (size_t i = 0; i < n; i++)
         if (put(m, mates[i]) < 0)
             return -1;
     return 0;
 }
 
-static int put_again(struct lone_mates *m, struct spill_place place, uint64_t *mates)
+static int put_again(struct orphans *m, struct spill_place place, uint64_t *mates)
 {
     if (place.size == 0)
         return 0;
@@ -168,7 +168,7 @@ static int put_again(struct lone_mates *m, struct spill_place place, uint64_t *m
 }
 
 /* One range of all runs, in a table of its own, which grows as it must: no run is added any more. */
-static int compare_range(struct lone_mates *m, size_t range, uint64_t *mates)
+static int compare_range(struct orphans *m, size_t range, uint64_t *mates)
 {
     memset(m->table.places, 0, m->table.n_places * sizeof *m->table.places);
     m->table.n = 0;
@@ -179,7 +179,7 @@ static int compare_range(struct lone_mates *m, size_t range, uint64_t *mates)
 }
 
 /* The most bytes of a run's range. */
-static size_t largest_range(const struct lone_mates *m)
+static size_t largest_range(const struct orphans *m)
 {
     size_t most = 0;
     for (size_t i = 0; i < m->n_runs * RANGES; i++)
@@ -187,7 +187,7 @@ static size_t largest_range(const struct lone_mates *m)
     return most;
 }
 
-static int compare_runs(struct lone_mates *m)
+static int compare_runs(struct orphans *m)
 {
     uint64_t *mates = malloc(largest_range(m) + 1);
     int status = open_table(&m->table, BITS_LEAST) < 0 || !mates
@@ -200,7 +200,7 @@ static int compare_runs(struct lone_mates *m)
     return status;
 }
 
-int lone_mates_end(struct lone_mates *m)
+int orphans_end(struct orphans *m)
 {
     int status = m->files ? write_run(m) : 0;
     free_table(&m->table);                       /* it is large: clearing it for each range would take long */
@@ -219,9 +219,9 @@ static unsigned bits_within(size_t memory)
     return bits;
 }
 
-struct lone_mates *lone_mates_open(const struct lone_mates_options *options)
+struct orphans *orphans_open(const struct orphans_options *options)
 {
-    struct lone_mates *m = calloc(1, sizeof *m);
+    struct orphans *m = calloc(1, sizeof *m);
     if (m && open_table(&m->table, BITS_LEAST) == 0) {
         m->opt = *options;
         m->bits_most = bits_within(options->memory);
@@ -232,7 +232,7 @@ struct lone_mates *lone_mates_open(const struct lone_mates_options *options)
     return NULL;
 }
 
-void lone_mates_close(struct lone_mates *m)
+void orphans_close(struct orphans *m)
 {
     if (!m)
         return;

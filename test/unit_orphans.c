@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/syscall.h>
 #include "base/latch.h"
-#include "plan/lone_mates.h"
+#include "plan/orphans.h"
 #include "unit.h"
 
 enum { LONE = 100000, LEAST_MEMORY = 0, MUCH_MEMORY = 16 << 20 };
@@ -17,12 +17,12 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
     return done;
 }
 
-static struct lone_mates *open_lone(size_t memory)
+static struct orphans *open_lone(size_t memory)
 {
     static const char *const prefixes[] = {"/tmp/unit-lone"};
-    struct lone_mates_options how = {.store = {prefixes, 1, &latch, NULL}, .memory = memory, .path = "in"};
+    struct orphans_options how = {.store = {prefixes, 1, &latch, NULL}, .memory = memory, .path = "in"};
     memset(&latch, 0, sizeof latch);
-    struct lone_mates *m = lone_mates_open(&how);
+    struct orphans *m = orphans_open(&how);
     assert_non_null(m);
     return m;
 }
@@ -30,15 +30,15 @@ static struct lone_mates *open_lone(size_t memory)
 /* Puts them, some at a time, and ends. */
 static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *seed)
 {
-    struct lone_mates *m = open_lone(memory);
+    struct orphans *m = open_lone(memory);
     int status = 0;
     for (size_t at = 0, more; at < n && status == 0; at += more) {
         more = unit_below(seed, 3000);
         more = more < n - at ? more : n - at;
-        status = lone_mates_put(m, mates + at, more);
+        status = orphans_put(m, mates + at, more);
     }
-    status = status < 0 ? status : lone_mates_end(m);
-    lone_mates_close(m);
+    status = status < 0 ? status : orphans_end(m);
+    orphans_close(m);
     return status;
 }
 

@@ -6,30 +6,30 @@
  *   numbers --> ordered table --(when it is full)--> sorted runs on disk --(at the end, range by range)--> table
  *
  * The table grows with the numbers. Only the main thread calls these functions. */
-#ifndef LONE_MATES_H
-#define LONE_MATES_H
+#ifndef ORPHANS_H
+#define ORPHANS_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include "spill/spill_store.h"
 
-struct lone_mates;
+struct orphans;
 
-struct lone_mates_options {
+struct orphans_options {
     struct spill_store_options store;    /* of the runs */
     size_t memory;               /* bytes that it may take; it takes less while there are few numbers */
     const char *path;            /* for messages */
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */
-struct lone_mates *lone_mates_open(const struct lone_mates_options *options);
-void lone_mates_close(struct lone_mates *lone);
+struct orphans *orphans_open(const struct orphans_options *options);
+void orphans_close(struct orphans *lone);
 
-/* Takes n numbers, which are not 0: a fixed_lone_fn for struct lone_mates. -1: one of them is the other half of one
+/* Takes n numbers, which are not 0: a fixed_lone_fn for struct orphans. -1: one of them is the other half of one
  * that came before, or failed; the error is recorded in the latch. */
-int lone_mates_put(void *lone_mates, const uint64_t *mates, size_t n);
+int orphans_put(void *orphans, const uint64_t *mates, size_t n);
 
 /* There are no more: the same of numbers that left memory meanwhile. Gives back the memory of the others. */
-int lone_mates_end(struct lone_mates *lone);
+int orphans_end(struct orphans *lone);
 
 #endif
