@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 #include <stdlib.h>
-#include "duplicates/dup_away.h"
+#include "duplicates/spilled_links.h"
 #include "duplicates/dup_chains.h"
 #include "duplicates/dup_optical.h"
 #include "duplicates/dup_others.h"
@@ -11,7 +11,7 @@ struct dup_chains {
     struct dup_chains_opt opt;
     bool follow;                 /* trees wait for the chain pass */
     struct dup_links links;
-    struct dup_away away;        /* links that are in files */
+    struct spilled_links away;        /* links that are in files */
     struct dup_dots dots;        /* of a pass; all below the root are in memory */
     struct dup_tiles tiles;      /* of a pass; some are not */
     uint32_t group;              /* the read group that it counts for */
@@ -74,10 +74,10 @@ static void mark(void *chains, uint64_t member, const struct dup_dot *dot)
     struct dup_chains *c = chains;
     bool away = member & AWAY;
     struct dup_node *node = away ? NULL : node_at(c, (uint32_t)member);
-    if (!(away ? dup_away_is_optical(&c->away, member & ~AWAY) : node->optical))
+    if (!(away ? spilled_links_is_optical(&c->away, member & ~AWAY) : node->optical))
         found(c, dot);
     if (away)
-        dup_away_set_optical(&c->away, member & ~AWAY);
+        spilled_links_set_optical(&c->away, member & ~AWAY);
     else
         node->optical = true;
 }
@@ -133,14 +133,14 @@ static enum dup_fault list_dot(struct dup_chains *c, const struct origin *root, 
 
 static enum dup_fault list_run(struct dup_chains *c, const struct origin *root, uint32_t run)
 {
-    struct dup_away_dot away;
-    if (dup_away_read(&c->away, &c->links, run) < 0)
+    struct spilled_links_dot away;
+    if (spilled_links_read(&c->away, &c->links, run) < 0)
         return DUP_STOPPED;
     enum dup_fault fault = DUP_OK;
-    for (size_t at = 0; !fault && dup_away_next(&c->away, &at, &away);) {
+    for (size_t at = 0; !fault && spilled_links_next(&c->away, &at, &away);) {
         struct dup_dot dot = {.name = away.name, .score = away.score, .pair_end = away.pair_end,
                               .qc_fail = away.qc_fail, .elsewhere = away.elsewhere,
-                              .optical = dup_away_is_optical(&c->away, away.seq)};
+                              .optical = spilled_links_is_optical(&c->away, away.seq)};
         fault = list_dot(c, root, &dot, AWAY | away.seq,
                          away.pair_end && !away.has_mate_score ? away.number : ALL_SCORED);
     }
@@ -227,17 +227,17 @@ static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
 /* The first one in the log has left. */
 static enum dup_fault leave_away(struct dup_chains *c)
 {
-    struct dup_away_loss loss = *dup_away_first(&c->away);
+    struct spilled_links_loss loss = *spilled_links_first(&c->away);
     enum dup_fault fault = DUP_OK;
     if (!node_at(c, loss.run)->checked)
         fault = check(c, dup_links_root(&c->links, loss.run));
     struct dup_verdict verdict = {.number = loss.number, .duplicate = true,
-                                  .type = type_of(c, dup_away_is_optical(&c->away, dup_away_seq(&c->away)))};
+                                  .type = type_of(c, spilled_links_is_optical(&c->away, spilled_links_seq(&c->away)))};
     if (c->opt.names)
         verdict.original = name_of(c, node_at(c, loss.run)->original);
     if (!fault)
         fault = settle(c, &verdict);
-    return (!fault || fault == DUP_PAUSED) && dup_away_pop(&c->away, &c->links) < 0 ? DUP_STOPPED : fault;
+    return (!fault || fault == DUP_PAUSED) && spilled_links_pop(&c->away, &c->links) < 0 ? DUP_STOPPED : fault;
 }
 
 static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
@@ -256,7 +256,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
 /* Whether the first one is in the log. *at: the first one that is not; 0: none. */
 static bool is_away_first(struct dup_chains *c, uint32_t *at)
 {
-    const struct dup_away_loss *loss = dup_away_first(&c->away);
+    const struct spilled_links_loss *loss = spilled_links_first(&c->away);
     *at = dup_links_first(&c->links);
     return loss && (!*at || loss->number < link_at(c, *at)->number);
 }
@@ -264,7 +264,7 @@ static bool is_away_first(struct dup_chains *c, uint32_t *at)
 uint64_t dup_chains_decided(struct dup_chains *c)
 {
     uint32_t at;
-    return is_away_first(c, &at) ? dup_away_first(&c->away)->number : at ? link_at(c, at)->number : UINT64_MAX;
+    return is_away_first(c, &at) ? spilled_links_first(&c->away)->number : at ? link_at(c, at)->number : UINT64_MAX;
 }
 
 enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
@@ -275,7 +275,7 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
         bool away = is_away_first(c, &at);
         if (!away && !at)
             break;
-        if (before != INT64_MAX && (away ? dup_away_first(&c->away)->leaves_at : link_at(c, at)->leaves_at) > before)
+        if (before != INT64_MAX && (away ? spilled_links_first(&c->away)->leaves_at : link_at(c, at)->leaves_at) > before)
             break;
         fault = away ? leave_away(c) : leave_here(c, at);
     }
@@ -283,7 +283,7 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
            && (before == INT64_MAX || dup_tree_at(&c->links, c->links.oldest)->closed_at <= before))
         dup_links_forget_oldest(&c->links);
     if (!fault && dup_links_rest(&c->links))
-        dup_away_rest(&c->away);
+        spilled_links_rest(&c->away);
     return fault;
 }
 
@@ -357,7 +357,7 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
     if (node_at(c, winner)->is_root)
         dup_tree_at(&c->links, node_at(c, winner)->tree)->count += gain(c, loss, loser);
     dup_links_join(&c->links, winner, loser, loss->newcomer_won);
-    return dup_away_leave(&c->away, &c->links) < 0 ? DUP_STOPPED : DUP_OK;
+    return spilled_links_leave(&c->away, &c->links) < 0 ? DUP_STOPPED : DUP_OK;
 }
 
 /* ---- */
@@ -371,7 +371,7 @@ struct dup_chains *dup_chains_new(const struct dup_chains_opt *opt)
         c->follow = opt->pass && (opt->names || opt->distance > 0);
         c->tiles.store = opt->store;
         if (opt->store)
-            dup_away_open(&c->away, opt->store, opt->distance > 0);
+            spilled_links_open(&c->away, opt->store, opt->distance > 0);
     }
     if (c && dup_links_open(&c->links) < 0) {
         free(c);
@@ -385,7 +385,7 @@ void dup_chains_free(struct dup_chains *c)
     if (!c)
         return;
     dup_links_free(&c->links);
-    dup_away_free(&c->away);
+    spilled_links_free(&c->away);
     dup_dots_free(&c->dots);
     dup_tiles_clear(&c->tiles);
     free(c);
@@ -393,7 +393,7 @@ void dup_chains_free(struct dup_chains *c)
 
 size_t dup_chains_memory(const struct dup_chains *c)
 {
-    return dup_links_memory(&c->links) + dup_away_memory(&c->away);
+    return dup_links_memory(&c->links) + spilled_links_memory(&c->away);
 }
 
 uint64_t dup_chains_culprit(const struct dup_chains *c)

@@ -43,7 +43,7 @@ struct dup_link {
     char name[];
 };
 
-/* Plain records that are in a file (duplicates/dup_away.h), and where their dots are. */
+/* Plain records that are in a file (duplicates/spilled_links.h), and where their dots are. */
 struct dup_run {
     struct dup_node node;
     uint32_t n_left;             /* records that have not left */

@@ -11,14 +11,14 @@
  *
  * The log is read once, from its beginning, as its losers leave. Each run has one state: the chain pass sees all of it
  * or nothing. Dots are read by each pass. Serial. */
-#ifndef DUP_AWAY_H
-#define DUP_AWAY_H
+#ifndef SPILLED_LINKS_H
+#define SPILLED_LINKS_H
 
 #include "duplicates/dup_links.h"
 #include "duplicates/dup_store.h"
 
 /* A loser in the log. */
-struct dup_away_loss {
+struct spilled_links_loss {
     uint64_t number;
     int64_t leaves_at;
     uint32_t run;                /* its struct dup_run */
@@ -26,7 +26,7 @@ struct dup_away_loss {
 };
 
 /* A loser as the chain pass asks for it. */
-struct dup_away_dot {
+struct spilled_links_dot {
     uint64_t seq;                /* its place in the log */
     uint64_t number;
     int64_t score;
@@ -35,7 +35,7 @@ struct dup_away_dot {
 };
 
 /* One of all zeros has no store, and nothing leaves. */
-struct dup_away {
+struct spilled_links {
     const struct dup_store *store;   /* NULL: none */
     size_t enough;               /* bytes of links with which they leave */
     size_t piece;                /* losers of the log that are put at once */
@@ -52,49 +52,49 @@ struct dup_away {
 };
 
 /* keeps_dots: they are asked for. What `store` points to stays the caller's. */
-void dup_away_open(struct dup_away *away, const struct dup_store *store, bool keeps_dots);
-void dup_away_free(struct dup_away *away);
+void spilled_links_open(struct spilled_links *away, const struct dup_store *store, bool keeps_dots);
+void spilled_links_free(struct spilled_links *away);
 
 /* Lets all plain links leave, if links take enough, and the store is open. -1: it failed, or there is no memory. */
-int dup_away_leave(struct dup_away *away, struct dup_links *links);
+int spilled_links_leave(struct spilled_links *away, struct dup_links *links);
 
 /* The first one that has not left the queue; NULL: there is none. */
-static inline const struct dup_away_loss *dup_away_first(const struct dup_away *away)
+static inline const struct spilled_links_loss *spilled_links_first(const struct spilled_links *away)
 {
     return away->n_logged > away->n_told ? (const void *)(away->head.p + away->at) : NULL;
 }
 
 /* Its place in the log. */
-static inline uint64_t dup_away_seq(const struct dup_away *away)
+static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 {
     return away->n_told;
 }
 
 /* The first one has left. -1: as above. */
-int dup_away_pop(struct dup_away *away, struct dup_links *links);
+int spilled_links_pop(struct spilled_links *away, struct dup_links *links);
 
 /* Reads the dots of a run. -1: as above. */
-int dup_away_read(struct dup_away *away, const struct dup_links *links, uint32_t run);
+int spilled_links_read(struct spilled_links *away, const struct dup_links *links, uint32_t run);
 
 /* The next one that has not left, of those that were read: *at is its place among them, at first 0. False: there is
  * none. Its name lives until others are read. */
-bool dup_away_next(const struct dup_away *away, size_t *at, struct dup_away_dot *dot);
+bool spilled_links_next(const struct spilled_links *away, size_t *at, struct spilled_links_dot *dot);
 
 /* Whether a loser of the log is an optical duplicate. */
-static inline bool dup_away_is_optical(const struct dup_away *away, uint64_t seq)
+static inline bool spilled_links_is_optical(const struct spilled_links *away, uint64_t seq)
 {
     return away->optical.p[seq / 8] >> seq % 8 & 1;
 }
 
-static inline void dup_away_set_optical(struct dup_away *away, uint64_t seq)
+static inline void spilled_links_set_optical(struct spilled_links *away, uint64_t seq)
 {
     away->optical.p[seq / 8] |= (uint8_t)(1 << seq % 8);
 }
 
 /* Nothing waits. */
-void dup_away_rest(struct dup_away *away);
+void spilled_links_rest(struct spilled_links *away);
 
 /* Bytes of memory, without links. */
-size_t dup_away_memory(const struct dup_away *away);
+size_t spilled_links_memory(const struct spilled_links *away);
 
 #endif

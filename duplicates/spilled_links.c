@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_hash.h"
-#include "duplicates/dup_away.h"
+#include "duplicates/spilled_links.h"
 
 /* Dots that were put at once, in the pool. */
 struct chunk {
@@ -22,21 +22,21 @@ struct dot {
  * of such dots a run may have. */
 enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
 
-void dup_away_open(struct dup_away *a, const struct dup_store *store, bool keeps_dots)
+void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_dots)
 {
     a->store = store;
     a->keeps_dots = keeps_dots;
     a->enough = store->most;
-    a->piece = store->most / PART / sizeof(struct dup_away_loss);
+    a->piece = store->most / PART / sizeof(struct spilled_links_loss);
     a->piece = a->piece < PIECE ? a->piece + 1 : PIECE;
 }
 
-void dup_away_rest(struct dup_away *a)
+void spilled_links_rest(struct spilled_links *a)
 {
     a->enough = a->store ? a->store->most : 0;
 }
 
-void dup_away_free(struct dup_away *a)
+void spilled_links_free(struct spilled_links *a)
 {
     free(a->pieces.p);
     free(a->head.p);
@@ -46,7 +46,7 @@ void dup_away_free(struct dup_away *a)
     free(a->optical.p);
 }
 
-size_t dup_away_memory(const struct dup_away *a)
+size_t spilled_links_memory(const struct spilled_links *a)
 {
     return a->pieces.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
 }
@@ -58,7 +58,7 @@ static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
     return small_pool_at(&l->pool, handle);
 }
 
-static int put_chunk(struct dup_away *a, struct dup_links *l)
+static int put_chunk(struct spilled_links *a, struct dup_links *l)
 {
     if (a->chunk && a->store->put(a->store->context, a->bytes.p, a->bytes.n, &chunk_at(l, a->chunk)->place) < 0)
         return -1;
@@ -68,7 +68,7 @@ static int put_chunk(struct dup_away *a, struct dup_links *l)
 }
 
 /* The run that begins gets its dots in the chunk. */
-static int begin_part(struct dup_away *a, struct dup_links *l, uint32_t run)
+static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t run)
 {
     if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
         return -1;
@@ -80,20 +80,20 @@ static int begin_part(struct dup_away *a, struct dup_links *l, uint32_t run)
     return 0;
 }
 
-static size_t chunk_size(const struct dup_away *a)
+static size_t chunk_size(const struct spilled_links *a)
 {
     size_t size = a->store->most / PART;
     return size < CHUNK_LEAST ? CHUNK_LEAST : size < CHUNK ? size : CHUNK;
 }
 
 /* Bytes of dots that the run has in the chunk. */
-static size_t part_size(const struct dup_away *a, const struct dup_links *l, uint32_t run)
+static size_t part_size(const struct spilled_links *a, const struct dup_links *l, uint32_t run)
 {
     return a->bytes.n - dup_run_at(l, run)->offset;
 }
 
 /* The run is whole. */
-static int end_part(struct dup_away *a, struct dup_links *l, uint32_t at)
+static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
 {
     if (!at || !a->keeps_dots)
         return 0;
@@ -103,7 +103,7 @@ static int end_part(struct dup_away *a, struct dup_links *l, uint32_t at)
     return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
 }
 
-static int keep_dot(struct dup_away *a, const struct dup_link *link)
+static int keep_dot(struct spilled_links *a, const struct dup_link *link)
 {
     struct dot dot;
     memset(&dot, 0, sizeof dot);                 /* and what lies between its fields */
@@ -120,7 +120,7 @@ static int keep_dot(struct dup_away *a, const struct dup_link *link)
 }
 
 /* All of the run have left. */
-static void drop_part(struct dup_away *a, struct dup_links *l, const struct dup_run *run)
+static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_run *run)
 {
     struct chunk *chunk = run->chunk ? chunk_at(l, run->chunk) : NULL;
     if (!chunk || --chunk->n_runs > 0)
@@ -129,7 +129,7 @@ static void drop_part(struct dup_away *a, struct dup_links *l, const struct dup_
     small_pool_give(&l->pool, run->chunk, sizeof *chunk);
 }
 
-int dup_away_read(struct dup_away *a, const struct dup_links *l, uint32_t at)
+int spilled_links_read(struct spilled_links *a, const struct dup_links *l, uint32_t at)
 {
     const struct dup_run *run = dup_run_at(l, at);
     a->dots.n = run->size;
@@ -138,7 +138,7 @@ int dup_away_read(struct dup_away *a, const struct dup_links *l, uint32_t at)
                          a->dots.p);
 }
 
-bool dup_away_next(const struct dup_away *a, size_t *at, struct dup_away_dot *found)
+bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spilled_links_dot *found)
 {
     struct dot dot = {.seq = 0};
     const uint8_t *p;
@@ -149,7 +149,7 @@ bool dup_away_next(const struct dup_away *a, size_t *at, struct dup_away_dot *fo
         memcpy(&dot, p, sizeof dot);
         *at += sizeof dot + dot.name_len;
     } while (dot.seq < a->n_told);
-    *found = (struct dup_away_dot){
+    *found = (struct spilled_links_dot){
         .seq = dot.seq, .number = dot.number, .score = dot.score, .pair_end = dot.pair_end, .qc_fail = dot.qc_fail,
         .has_mate_score = dot.has_mate_score, .elsewhere = dot.elsewhere, .name = (const char *)p + sizeof dot};
     return true;
@@ -157,21 +157,21 @@ bool dup_away_next(const struct dup_away *a, size_t *at, struct dup_away_dot *fo
 
 /* ---- the log ---- */
 
-static int append(struct dup_away *a, const struct dup_away_loss *loss, bool optical)
+static int append(struct spilled_links *a, const struct spilled_links_loss *loss, bool optical)
 {
     static const uint8_t none = 0;
     uint64_t seq = a->n_logged++;
     if (seq / 8 == a->optical.n && byte_buffer_append(&a->optical, &none, 1) < 0)
         return -1;
     if (optical)
-        dup_away_set_optical(a, seq);
+        spilled_links_set_optical(a, seq);
     if (byte_buffer_append(&a->tail, loss, sizeof *loss) < 0)
         return -1;
     return a->tail.n < a->piece * sizeof *loss ? 0 : dup_store_put(a->store, &a->tail, &a->pieces);
 }
 
 /* The head has been read: the next piece becomes the head. */
-static int next_head(struct dup_away *a)
+static int next_head(struct spilled_links *a)
 {
     const struct dup_piece *pieces = (const struct dup_piece *)(const void *)a->pieces.p;
     a->at = a->head.n = 0;
@@ -185,13 +185,13 @@ static int next_head(struct dup_away *a)
     return dup_store_get(a->store, &pieces[a->n_gone++], true, &a->head);
 }
 
-int dup_away_pop(struct dup_away *a, struct dup_links *l)
+int spilled_links_pop(struct spilled_links *a, struct dup_links *l)
 {
-    struct dup_run *run = dup_run_at(l, dup_away_first(a)->run);
+    struct dup_run *run = dup_run_at(l, spilled_links_first(a)->run);
     run->node.gone = --run->n_left == 0;
     if (run->node.gone)
         drop_part(a, l, run);
-    a->at += sizeof(struct dup_away_loss);
+    a->at += sizeof(struct spilled_links_loss);
     if (++a->n_told == a->n_logged)
         a->n_told = a->n_logged = a->optical.n = 0;
     return a->at < a->head.n ? 0 : next_head(a);
@@ -225,7 +225,7 @@ static void count_line(struct dup_links *l)
 }
 
 /* The run for the link, which may be the last one: *run, behind which it is in the list. */
-static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
+static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
 {
     if (*run && is_like(dup_node_at(l, *run), link)
         && (!a->keeps_dots || part_size(a, l, *run) < chunk_size(a) / RUN))
@@ -236,7 +236,7 @@ static int run_for(struct dup_away *a, struct dup_links *l, const struct dup_nod
 }
 
 /* Takes plain links out of the list of a tree. Those that have not left go on in the line, with their run. */
-static int thin_out(struct dup_away *a, struct dup_links *l, struct dup_tree *tree)
+static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
 {
     uint32_t before = tree->root, run = 0;
     for (uint32_t at = dup_node_at(l, before)->next, next; at; at = next) {
@@ -268,7 +268,7 @@ static int thin_out(struct dup_away *a, struct dup_links *l, struct dup_tree *tr
 }
 
 /* Takes plain links out of the line, into the log. */
-static int leave_line(struct dup_away *a, struct dup_links *l)
+static int leave_line(struct spilled_links *a, struct dup_links *l)
 {
     uint32_t *to = &l->first, last = 0;
     for (uint32_t at = l->first, next; at; at = next) {
@@ -279,7 +279,7 @@ static int leave_line(struct dup_away *a, struct dup_links *l)
             to = &link->later;
             continue;
         }
-        struct dup_away_loss loss = {link->number, link->leaves_at, link->node.run, 0};
+        struct spilled_links_loss loss = {link->number, link->leaves_at, link->node.run, 0};
         bool optical = link->node.optical;
         dup_links_give(l, at);
         if (append(a, &loss, optical) < 0)
@@ -290,7 +290,7 @@ static int leave_line(struct dup_away *a, struct dup_links *l)
     return 0;
 }
 
-int dup_away_leave(struct dup_away *a, struct dup_links *l)
+int spilled_links_leave(struct spilled_links *a, struct dup_links *l)
 {
     if (!a->store || !a->store->is_open || l->pool.taken < a->enough)
         return 0;
