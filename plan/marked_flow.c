@@ -199,7 +199,7 @@ static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_s
 /* The record that is the first with a fault or out of order. */
 static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
-    bool is_fault = s->fault && i == s->fallen;
+    bool is_fault = s->fault && i == s->out_of_order;
     if (is_fault && (s->fault == BAM_NO_MC || s->fault == BAM_BAD_MC))
         return tell_of_mate_cigar(f, s, i);
     return tell_of_record(f, s, i, is_fault ? bam_fault_text(s->fault)
@@ -229,10 +229,10 @@ static void take_keyed(struct marked_flow *f)
             marked_slice_free(s);
         else if (push(f, &f->keyed, s) < 0)
             return;
-        else if (s->fallen == 0 || !marked_slice_join(s, &f->at))
+        else if (s->out_of_order == 0 || !marked_slice_join(s, &f->at))
             tell_of_fallen(f, s, 0);
-        else if (s->fallen < s->records.n)
-            tell_of_fallen(f, s, s->fallen);
+        else if (s->out_of_order < s->records.n)
+            tell_of_fallen(f, s, s->out_of_order);
         else
             warn_of_missed(f, s);
     }

@@ -200,11 +200,11 @@ int marked_slice_key(struct marked_slice *s, const struct dup_rule *rule, uint32
     if (reserve_entries(s->entries, n, n_shards) < 0 || reserve_lost(s) < 0)
         return -1;
     s->entries->n_breaks = 0;
-    for (s->fallen = 0; s->fallen < n && read_record(s, rule, s->fallen, &at); s->fallen++)
-        count(counts, &s->entries->reads[s->fallen].read);
+    for (s->out_of_order = 0; s->out_of_order < n && read_record(s, rule, s->out_of_order, &at); s->out_of_order++)
+        count(counts, &s->entries->reads[s->out_of_order].read);
     s->joined = s->entries->n_breaks ? s->entries->breaks[0] : n;
     s->to = at;
-    if (s->fallen == n)
+    if (s->out_of_order == n)
         divide(s, n_shards);
     return 0;
 }

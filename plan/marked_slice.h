@@ -68,7 +68,7 @@ struct marked_slice {
     struct marked_entries *entries;   /* NULL: the shards are done with it, or it is not keyed yet */
     struct marked_place from, to;     /* the place before it, and its own end: before that is joined with `from` */
     size_t joined;               /* records before its first break: they are in the reach of those before the slice */
-    size_t fallen;               /* the first record that is not in order, or cannot be read; n: there is none */
+    size_t out_of_order;               /* the first record that is not in order, or cannot be read; n: there is none */
     enum bam_fault fault;        /* why it cannot */
     _Atomic uint64_t *lost;      /* a bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words there is room for */

@@ -119,11 +119,11 @@ static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
     if (m->opts->sorts) {
         m->gave_up = true;
         latch_fail(m->d->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
-                   (unsigned long long)input->fallen);
+                   (unsigned long long)input->out_of_order);
     } else if (m->in_order)
         message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
                         "From here on, the merge takes what comes first in each input, as samtools does",
-                        input->in->name, (unsigned long long)input->fallen);
+                        input->in->name, (unsigned long long)input->out_of_order);
     m->in_order = false;
 }
 
@@ -140,7 +140,7 @@ static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
     sliced_input_free(input, record_sink_passed_of, m->d->out.sink);
-    if (sliced_input_advance(input) == 0 && input->fallen)
+    if (sliced_input_advance(input) == 0 && input->out_of_order)
         warn_of_fallen(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
         task_ring_submit(&m->ends, number);

@@ -76,7 +76,7 @@ int record_slice_list(struct record_slice *s, size_t start, bool mend, const str
         return 0;
     s->checksum += record_checksum(s->records.p + start, size);
     bool is_behind = s->n == 0 || record_slice_follows(s, s->n - 1, s, s->n, rule);
-    s->fallen += s->fallen == s->n && is_behind;
+    s->out_of_order += s->out_of_order == s->n && is_behind;
     s->n++;
     return 0;
 }
@@ -97,7 +97,7 @@ int record_slice_append(struct record_slice *s, const struct record_slice *more,
     s->n += more->n;
     s->bytes += more->bytes;
     s->checksum += more->checksum;
-    if (s->fallen == n && (n == 0 || more->n == 0 || record_slice_follows(s, n - 1, s, n, rule)))
-        s->fallen = n + more->fallen;
+    if (s->out_of_order == n && (n == 0 || more->n == 0 || record_slice_follows(s, n - 1, s, n, rule)))
+        s->out_of_order = n + more->out_of_order;
     return 0;
 }

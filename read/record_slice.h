@@ -13,7 +13,7 @@ struct record_slice {
     struct bam_key *keys;        /* of each record; places are relative to records.p */
     size_t n, max;               /* records; keys there is room for */
     size_t bytes;                /* of the records alone: kept blocks may lie between them (codec/kept_block.h) */
-    size_t fallen;               /* the first record that belongs before the one in front of it; n: there is none */
+    size_t out_of_order;               /* the first record that belongs before the one in front of it; n: there is none */
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint64_t number;             /* of its first record, in the input, from 1 up */
 };
@@ -21,7 +21,7 @@ struct record_slice {
 /* Empties the slice; its memory stays. */
 static inline void record_slice_clear(struct record_slice *slice)
 {
-    slice->records.n = slice->n = slice->fallen = slice->bytes = 0;
+    slice->records.n = slice->n = slice->out_of_order = slice->bytes = 0;
     slice->checksum = 0;
 }
 

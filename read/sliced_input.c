@@ -47,16 +47,16 @@ static bool has_room(const struct sliced_input *s)
 static void look_for_fallen(struct sliced_input *s, const struct record_slice *slice)
 {
     bool follows = s->made == 0;
-    if (s->fallen)
+    if (s->out_of_order)
         return;
     if (!follows) {
         const struct record_slice *before = sliced_input_at(s, s->made - 1);
         follows = record_slice_follows(before, before->n - 1, slice, 0, s->opt.rule);
     }
     if (!follows)
-        s->fallen = slice->number;
-    else if (slice->fallen < slice->n)
-        s->fallen = slice->number + slice->fallen;
+        s->out_of_order = slice->number;
+    else if (slice->out_of_order < slice->n)
+        s->out_of_order = slice->number + slice->out_of_order;
 }
 
 /* The slice that was collected is made. */

@@ -484,9 +484,9 @@ MUTANTS = [
      "return use->htslib + clamp(", ["unit_memory_plan"],
      "the plan counts --verify and what the order needs"),
     # ------------------------------------------------------------ merge
-    ("read/sliced_input.c", "    if (!follows)\n        s->fallen = slice->number;", "    if (0)\n        s->fallen = slice->number;",
+    ("read/sliced_input.c", "    if (!follows)\n        s->out_of_order = slice->number;", "    if (0)\n        s->out_of_order = slice->number;",
      [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),
-    ("read/sliced_input.c", "else if (slice->fallen < slice->n)", "else if (0)",
+    ("read/sliced_input.c", "else if (slice->out_of_order < slice->n)", "else if (0)",
      [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
     ("read/passed_records.c", "bool leaps = r->at == chain.begin;", "bool leaps = chain.begin < chain.end;",
      [MERGE + "test_what_looks_like_records_inside_a_record_is_merged"], "merge: no guess of where records begin is believed"),
