@@ -57,7 +57,7 @@ struct memory_use {
     size_t references;           /* @SQ lines in them */
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes to read formats other than BAM and SAM: as for the output */
-    size_t n_sam;                /* what goes through chunks (sam_use) at one time */
+    size_t n_sam;                /* what goes through chunks (chunk_memory) at one time */
     size_t stats;                /* see stats_memory() */
     struct output_use output;
 };
@@ -75,7 +75,7 @@ struct htslib_use {
 };
 
 /* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered, changed or merged. */
-struct sam_use {
+struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text under way */
     uint32_t n_chunks;           /* at least two */
@@ -95,7 +95,7 @@ struct memory_rings {
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct sam_use sam;          /* of an input, if it is SAM or is read as its records pass */
+    struct chunk_memory sam;          /* of an input, if it is SAM or is read as its records pass */
     uint32_t n_slices;           /* of an input that is read in chunks, see read/sliced_input.h */
     size_t n_shared;             /* chunks, and slices, of all inputs together that none has of its own ... */
     uint32_t borrows;            /* ... and how many of these one may have: see read/chunk_pool.h */

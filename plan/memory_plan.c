@@ -105,12 +105,12 @@ static size_t inputs_at_once(const struct memory_job *job)
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
-struct sam_use memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_threads)
+struct chunk_memory memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
     size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (1 + RECORDS_PER_TEXT);
-    struct sam_use use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
+    struct chunk_memory use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.tight = use.text_size < TEXT_MAX;
@@ -152,7 +152,7 @@ static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t t
 static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted)
 {
     enum { BOOKS_OF_CHUNK = 512, BOOKS_OF_BLOCK = 256 };
-    const struct sam_use *use = &rings->sam;
+    const struct chunk_memory *use = &rings->sam;
     size_t blocks = use->text_size / TEXT_MIN, most = books / (BOOKS_OF_CHUNK + blocks * BOOKS_OF_BLOCK);
     size_t share = use->n_chunks - MEMORY_CHUNKS_LEAST, shared = share * rings->job.n_inputs;
     size_t borrows = clamp(shared, 0, wanted < most ? wanted : most);
@@ -176,7 +176,7 @@ static void divide_for_merge(struct memory_rings *rings)
     rings->n_pieces = (uint32_t)clamp(ahead / read_ahead_memory(rings->piece_size, 1), READ_AHEAD_PIECES_LEAST,
                                       READ_AHEAD_PIECES);
     size_t threads = (size_t)job->n_threads, left = each - ahead;
-    struct sam_use *use = &rings->sam;
+    struct chunk_memory *use = &rings->sam;
     use->piece_size = rings->piece_size;
     use->text_size = TEXT_MAX;
     while (use->text_size > TEXT_MIN

@@ -473,7 +473,7 @@ void chunk_reader_go_on(struct chunk_reader *r, struct byte_buffer *unit, uint64
 
 static int alloc_chunks(struct chunk_reader *r)
 {
-    const struct sam_use *use = &r->opt.in.use;
+    const struct chunk_memory *use = &r->opt.in.use;
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;

@@ -43,7 +43,7 @@ struct chunk {
     uint64_t n, size;            /* units that were looked at, up to one that has a fault; their bytes, of BAM */
     uint64_t dropped;            /* of them: they are left out */
     atomic_int users;            /* of its records, see struct byte_window */
-    struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (sam_use) */
+    struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (chunk_memory) */
     uint8_t *kept;               /* compressed bytes of these blocks */
     size_t n_blocks, n_kept;
 };
@@ -74,7 +74,7 @@ static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk
 struct chunk_input {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader */
     const struct byte_window *file;  /* what that reads from: it tells the place in the file. NULL: nobody asks */
-    struct sam_use use;          /* memory, as the plan divides it */
+    struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */

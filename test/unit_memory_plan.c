@@ -345,7 +345,7 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct sam_use use = memory_plan_sam(budgets[b] + ALLOWANCE, inputs[i], threads[t]);
+                struct chunk_memory use = memory_plan_sam(budgets[b] + ALLOWANCE, inputs[i], threads[t]);
                 uint64_t chunks = (uint64_t)use.n_chunks * (use.text_size + use.records_size) * inputs[i];
                 assert_in_range(use.n_chunks, 2, 2 * threads[t] + 2);
                 assert_true(use.text_size >= BGZF_MAX_BLOCK && use.records_size >= use.text_size);
