@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that the memory plan (plan/memory_plan.h) hands to the stages, and what they hand to it. */
+/* The numbers that the memory plan (engine/memory_plan.h) hands to the stages, and what they hand to it. */
 #ifndef MEMORY_SHARES_H
 #define MEMORY_SHARES_H
 
@@ -30,7 +30,7 @@ struct memory_job {
     size_t program;              /* see machine_program_memory() */
     size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
     bool in_chunks;              /* see MEMORY_AT_ONCE; all but the first are waiting then */
-    bool holds;                  /* markdup's: records wait, in memory and in temporary files (plan/marked_flow.h) */
+    bool holds;                  /* markdup's: records wait, in memory and in temporary files (markdup/marked_flow.h) */
     bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
     bool within;                 /* of a sort in front of another one, in whose plan the program, its threads and what
                                   * reads and decodes the input are; it writes nothing */

@@ -23,7 +23,7 @@
 #include "codec/bgzf_block.h"
 #include "codec_bench.h"
 #include "base/endian_io.h"
-#include "spill/record_pack.h"
+#include "sort/record_pack.h"
 
 enum {
     UNIT_MAX = 512 << 10,

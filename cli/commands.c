@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts.h>
-#include "bam_fixmate.h"
-#include "bam_markdup.h"
-#include "bam_merge.h"
-#include "bam_sormadup.h"
+#include "fixmate/bam_fixmate.h"
+#include "markdup/bam_markdup.h"
+#include "merge/bam_merge.h"
+#include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
 #include "base/htslib_version.h"
@@ -20,12 +20,12 @@
 #include "cli/commands.h"
 #include "cli/sort_check.h"
 #include "cli/paths.h"
-#include "cli/sort_plan.h"
+#include "plan/sort_plan.h"
 #include "cli/upstream.h"
-#include "plan/fixmate_opts.h"
-#include "plan/markdup_opts.h"
-#include "plan/merge_opts.h"
-#include "plan/sormadup_opts.h"
+#include "fixmate/fixmate_opts.h"
+#include "markdup/markdup_opts.h"
+#include "merge/merge_opts.h"
+#include "sormadup/sormadup_opts.h"
 #include "write/cram_settings.h"
 
 /* ------------------------------------------------------------ the commands */

@@ -7,7 +7,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cli/option_words.h"
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 
 enum engine_args_result {
     ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */

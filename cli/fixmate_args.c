@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "bam/sanitize.h"
+#include "fixmate/sanitize.h"
 #include "base/message.h"
 #include "cli/command_args.h"
 #include "codec/bgzf_block.h"
-#include "plan/fixmate_opts.h"
+#include "fixmate/fixmate_opts.h"
 
 static const struct option long_options[] = {
     {"write-index", no_argument, NULL, OPT_WRITE_INDEX},

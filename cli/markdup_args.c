@@ -6,8 +6,8 @@
 #include "base/message.h"
 #include "cli/command_args.h"
 #include "codec/bgzf_block.h"
-#include "duplicates/dup_name.h"
-#include "plan/markdup_opts.h"
+#include "markdup/dup_name.h"
+#include "markdup/markdup_opts.h"
 
 enum { WINDOW = 300 };           /* of samtools, where -l names none */
 

@@ -9,7 +9,7 @@
 #include "cli/command_args.h"
 #include "cli/order_args.h"
 #include "codec/bgzf_block.h"
-#include "plan/merge_opts.h"
+#include "merge/merge_opts.h"
 
 /* samtools takes the time of day, so that no two runs give the same IDs. */
 enum { SEED = 1 };

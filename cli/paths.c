@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "base/out_file.h"
 #include "base/message.h"
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 #include "base/temp_prefix.h"
 #include "cli/paths.h"
 #include "read/held_data.h"

@@ -6,8 +6,8 @@
 #include "base/message.h"
 #include "cli/command_args.h"
 #include "codec/bgzf_block.h"
-#include "plan/fixmate_opts.h"
-#include "plan/sormadup_opts.h"
+#include "fixmate/fixmate_opts.h"
+#include "sormadup/sormadup_opts.h"
 
 enum { OPT_COLLATE = OPT_OWN, OPT_FIXMATE_ARGS, OPT_MARKDUP_ARGS };
 

@@ -13,9 +13,9 @@
 #include "read/record_pass.h"
 #include "read/input.h"
 #include "order/sort_key.h"
-#include "plan/limits.h"
-#include "plan/engine_memory.h"
-#include "plan/engine_opts.h"
+#include "engine/limits.h"
+#include "engine/engine_memory.h"
+#include "engine/engine_opts.h"
 #include "base/task_ring.h"
 
 static const char NO_MEMORY[] = "out of memory for --checksum";

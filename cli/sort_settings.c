@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/message.h"
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 #include "cli/memory_size.h"
 #include "cli/sort_settings.h"
 

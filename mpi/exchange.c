@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/latch.h"
-#include "merge/merge_ring.h"
+#include "sort/merge_ring.h"
 #include "mpi/exchange.h"
 #include "order/sort_key.h"
 #include "write/record_list.h"

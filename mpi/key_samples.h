@@ -4,7 +4,7 @@
 #define KEY_SAMPLES_H
 
 #include <stdint.h>
-#include "merge/merge_ring.h"
+#include "sort/merge_ring.h"
 #include "mpi/mpi_team.h"
 
 /* What a rank has read: its sorted records, of which those in memory are in lists and the others in runs. The driver

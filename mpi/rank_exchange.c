@@ -4,7 +4,7 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
-#include "plan/limits.h"
+#include "engine/limits.h"
 
 /* Bytes for each record of a rank that keeps a log for the index, about. */
 enum { INDEX_MEMORY = 32 };

@@ -8,7 +8,7 @@
 #ifndef RANK_LISTS_H
 #define RANK_LISTS_H
 
-#include "merge/merge_ring.h"
+#include "sort/merge_ring.h"
 #include "mpi/record_shares.h"
 #include "sort/arenas.h"
 

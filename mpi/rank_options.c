@@ -8,7 +8,7 @@
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/runtime_env.h"
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 #include "base/version.h"
 #include "cli/paths.h"
 #include "mpi/mpi_wait.h"

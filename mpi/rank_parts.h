@@ -10,8 +10,8 @@
 #include "mpi/input_split.h"
 #include "mpi/rank_lists.h"
 #include "mpi/rank_report.h"
-#include "plan/engine_opts.h"
-#include "plan/sorted.h"
+#include "engine/engine_opts.h"
+#include "sort/sorted.h"
 #include "write/written.h"
 
 /* Sums over all ranks, modulo 2^64. */

@@ -17,8 +17,8 @@
 #include "mpi/rank_parts.h"
 #include "mpi/rank_sort.h"
 #include "order/minhash.h"
-#include "plan/limits.h"
-#include "plan/engine_memory.h"
+#include "engine/limits.h"
+#include "engine/engine_memory.h"
 #include "write/record_sink.h"
 
 static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each of the two sorts */

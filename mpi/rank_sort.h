@@ -3,7 +3,7 @@
 #ifndef RANK_SORT_H
 #define RANK_SORT_H
 
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 #include "mpi/mpi_team.h"
 
 /* Why these options cannot be had over MPI; NULL: they can. */

@@ -3,7 +3,7 @@
 #ifndef SPLITTER_H
 #define SPLITTER_H
 
-#include "merge/merge_ring.h"
+#include "sort/merge_ring.h"
 
 /* Below it are those that come before its key and record and, of those that tie with it, those of the ranks before
  * `source` and the first ones of `source`, as many as begin within `bytes`. */

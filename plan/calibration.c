@@ -4,14 +4,14 @@
 #include <string.h>
 #include <time.h>
 #include "bam/record_checksum.h"
-#include "plan/engine_opts.h"
+#include "engine/engine_opts.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
 #include "order/sort_run.h"
 #include "plan/calibration.h"
 #include "read/input_sample.h"
-#include "spill/record_pack.h"
-#include "spill/spill_slice.h"
+#include "sort/record_pack.h"
+#include "sort/spill_slice.h"
 
 /* A level that is slow is not timed to the end of the sample. */
 static const double SECONDS_MOST = 0.6;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/bam_record.h"
-#include "bam/base_mods.h"
+#include "fixmate/base_mods.h"
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"

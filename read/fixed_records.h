@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has whole
- * templates (bam/fixmate.h):
+ * templates (fixmate/fixmate.h):
  *
  *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e
  *                         -> carry -> its head: c c c
@@ -12,7 +12,7 @@
 #define FIXED_RECORDS_H
 
 #include "bam/bam_header.h"
-#include "bam/fixmate.h"
+#include "fixmate/fixmate.h"
 #include "base/byte_buffer.h"
 #include "read/chunk_reader.h"
 

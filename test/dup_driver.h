@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_hash.h"
-#include "duplicates/dup_chains.h"
-#include "duplicates/dup_store.h"
+#include "markdup/dup_chains.h"
+#include "markdup/dup_store.h"
 #include "test/must.h"
 
 struct dup_record {

@@ -21,20 +21,20 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
-#include "bam/fixmate.h"
+#include "fixmate/fixmate.h"
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
-#include "duplicates/dup_mark.h"
-#include "duplicates/dup_store.h"
+#include "markdup/dup_mark.h"
+#include "markdup/dup_store.h"
 #include "write/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"
-#include "plan/marked_store.h"
-#include "plan/sorted_source.h"
+#include "markdup/marked_store.h"
+#include "sormadup/sorted_source.h"
 #include "read/chunk_reader.h"
 #include "read/fixed_records.h"
-#include "spill/spill_slice.h"
+#include "sort/spill_slice.h"
 
 struct fault {
     char place[16], kind[16];

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include "bam/bam1_bytes.h"
 #include "base/byte_buffer.h"
-#include "duplicates/dup_others.h"
+#include "markdup/dup_others.h"
 #include "test/dup_driver.h"
 
 enum { RECORDS = 8 };

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include "base/byte_hash.h"
-#include "duplicates/dup_tiles.h"
+#include "markdup/dup_tiles.h"
 #include "test/must.h"
 
 enum { DOTS = 2500, NAME = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "duplicates/dup_counts.h"
+#include "markdup/dup_counts.h"
 
 static const struct dup_counts some = {
     .read = 1000, .written = 999, .excluded = 10, .examined = 990, .paired = 800, .single = 190, .duplicate_pair = 200,

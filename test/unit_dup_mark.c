@@ -2,11 +2,11 @@
 /* What markdup writes: records, names of other records, warnings. */
 #include "unit.h"
 #include "base/message.h"
-#include "duplicates/dup_kept.h"
-#include "duplicates/dup_mark.h"
-#include "duplicates/dup_name.h"
-#include "duplicates/dup_others.h"
-#include "duplicates/dup_warnings.h"
+#include "markdup/dup_kept.h"
+#include "markdup/dup_mark.h"
+#include "markdup/dup_name.h"
+#include "markdup/dup_others.h"
+#include "markdup/dup_warnings.h"
 #include "unit_printed.h"
 
 enum { DUP = 1024, UNMAPPED = 4, SUPPLEMENTARY = 2048 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <limits.h>
-#include "duplicates/dup_name.h"
+#include "markdup/dup_name.h"
 
 static struct dup_spots opened(const char *regex, const char *order)
 {

@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include "base/latch.h"
-#include "duplicates/dup_links.h"
-#include "duplicates/dup_optical.h"
-#include "plan/marked_rounds.h"
+#include "markdup/dup_links.h"
+#include "markdup/dup_optical.h"
+#include "markdup/marked_rounds.h"
 #include "test/dup_driver.h"
 
 enum { MOST = 300, NAME = 40 };

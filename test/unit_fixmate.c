@@ -4,8 +4,8 @@
 #include "unit.h"
 #include "bam/bam1_bytes.h"
 #include "bam/bam_record.h"
-#include "bam/fixmate.h"
-#include "bam/sanitize.h"
+#include "fixmate/fixmate.h"
+#include "fixmate/sanitize.h"
 
 static const int64_t LENGTHS[] = {1000, 500};
 static const char HEADER[] = "@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:500\n";

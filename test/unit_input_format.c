@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "plan/memory_plan.h"
+#include "engine/memory_plan.h"
 #include "unit.h"
 #include <fcntl.h>
 #include "codec/bgzf_block.h"

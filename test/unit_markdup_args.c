@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "cli/command_args.h"
-#include "duplicates/dup_name.h"
-#include "plan/markdup_opts.h"
+#include "markdup/dup_name.h"
+#include "markdup/markdup_opts.h"
 #include "unit_args.h"
 #include "unit_printed.h"
 

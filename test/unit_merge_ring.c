@@ -3,10 +3,10 @@
 #include <omp.h>
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
-#include "plan/memory_plan.h"
-#include "merge/merge_ring.h"
+#include "engine/memory_plan.h"
+#include "sort/merge_ring.h"
 #include "write/record_sink.h"
-#include "spill/run_reader.h"
+#include "sort/run_reader.h"
 #include "write/output_request.h"
 #include "unit_spill.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/syscall.h>
 #include "base/latch.h"
-#include "plan/orphans.h"
+#include "sormadup/orphans.h"
 #include "unit.h"
 
 enum { LONE = 100000, LEAST_MEMORY = 0, MUCH_MEMORY = 16 << 20 };

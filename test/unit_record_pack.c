@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_arena.h"
-#include "spill/record_pack.h"
+#include "sort/record_pack.h"
 #include "unit.h"
 
 enum { MUTATIONS = 100000, GUARD = 0xa5, GUARDED = 64 };

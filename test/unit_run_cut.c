@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "merge/run_cut.h"
+#include "sort/run_cut.h"
 
 enum { N = 60, LISTS = 5 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "bam_arena.h"
-#include "merge/run_merge.h"
+#include "sort/run_merge.h"
 #include "order/sort_key.h"
 
 enum { MAX_LISTS = 40 };

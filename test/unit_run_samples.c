@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include "base/task_ring.h"
-#include "merge/run_cut.h"
-#include "merge/run_samples.h"
+#include "sort/run_cut.h"
+#include "sort/run_samples.h"
 
 enum { MOST = 300, LISTS = 70 };
 

@@ -2,10 +2,10 @@
 #include <omp.h>
 #include <stdatomic.h>
 #include "base/task_ring.h"
-#include "merge/run_merge.h"
+#include "sort/run_merge.h"
 #include "order/sort_key.h"
 #include "order/sort_run.h"
-#include "spill/spill.h"
+#include "sort/spill.h"
 #include "unit_spill.h"
 
 enum { KIB = 1 << 10, SLICE = 4 * KIB, MAX_CHUNKS = 100 };

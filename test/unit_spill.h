@@ -6,8 +6,8 @@
 #include "bam_arena.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
-#include "spill/record_pack.h"
-#include "spill/spill_run.h"
+#include "sort/record_pack.h"
+#include "sort/spill_run.h"
 #include "unit.h"
 
 struct unit_item {

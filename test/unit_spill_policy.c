@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
-#include "spill/spill_policy.h"
-#include "spill/spill_slice.h"
+#include "sort/spill_policy.h"
+#include "sort/spill_slice.h"
 #include "unit.h"
 
 #define MIB ((size_t)1 << 20)

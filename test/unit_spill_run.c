@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include "merge/run_merge.h"
+#include "sort/run_merge.h"
 #include "order/sort_key.h"
 #include "unit_spill.h"
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "base/latch.h"
-#include "spill/spill_store.h"
+#include "sort/spill_store.h"
 #include "unit.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, MAX_DIRS = 4, MAX_PUTS = 3000 };

@@ -3,7 +3,7 @@
  * its other tags are as they were, and what was mended needs no more.
  *
  *   role | primary record | the other one, as fuzz_record() has them */
-#include "bam/base_mods.h"
+#include "fixmate/base_mods.h"
 #include "fuzz.h"
 
 static void check(const struct byte_buffer *made, const struct bam_record *read)

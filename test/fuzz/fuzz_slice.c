@@ -7,8 +7,8 @@
 #include "bam_arena.h"
 #include "base/byte_hash.h"
 #include "fuzz.h"
-#include "spill/record_pack.h"
-#include "spill/spill_slice.h"
+#include "sort/record_pack.h"
+#include "sort/spill_slice.h"
 
 enum { SLICE = 16 << 10, HASH = 8, CHANGE = 3 };
 

@@ -4,7 +4,7 @@
  *   order 2 | length of the list | which record each is | records */
 #include "bam_arena.h"
 #include "fuzz.h"
-#include "merge/run_merge.h"
+#include "sort/run_merge.h"
 #include "order/sort_run.h"
 
 enum { RECORDS = 6, LIST = 255 };

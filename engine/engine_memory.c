@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "bam/long_pos.h"
+#include "base/input_name.h"
+#include "base/latch.h"
+#include "base/machine.h"
+#include "engine/engine_opts.h"
+#include "base/stats.h"
+#include "engine/memory_plan.h"
+#include "engine/limits.h"
+#include "engine/engine_memory.h"
+#include "read/block_reader.h"
+#include "report/command_report.h"
+#include "write/record_sink.h"
+
+static const unsigned long long MIB = 1 << 20;
+/* Of a header's bytes. With -m, as samtools, more than that where the header is long: 30 million references. */
+static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
+enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
+
+/* See input_begin(). */
+static size_t inputs_waiting(const struct input_request *in, enum memory_reads reads)
+{
+    size_t n = 0;
+    for (size_t i = 1; i < in->n; i++)
+        n += reads != MEMORY_IN_TURN || !input_name_is_file(in->paths[i]);
+    return n;
+}
+
+/* Blocks have no levels that could be asked for but none at all. Each record says which input it is from. */
+static bool may_copy(const struct engine_opts *opts, const struct input_request *in)
+{
+    const struct output_request *out = &opts->out;
+    return out->copies && record_sink_form(out) == SINK_BAM && out->level != 0 && in->n <= UINT16_MAX;
+}
+
+struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
+                                      enum memory_reads reads, bool writes)
+{
+    struct memory_job job = {
+        .all = limits_memory(opts),
+        .n_threads = opts->n_threads,
+        .form = record_sink_form(&opts->out),
+        .level = writes ? opts->out.level : 0,
+        .n_inputs = in->n,
+        .n_waiting = inputs_waiting(in, reads),
+        .in_chunks = reads == MEMORY_AT_ONCE,
+        .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
+        .program = (size_t)machine_program_memory(),
+        .found = block_reader_slot_memory(),
+        .thread_space = limits_thread_space(),
+    };
+    return memory_plan_rings(&job);
+}
+
+struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
+                                              const struct memory_rings *rings, struct latch *latch,
+                                              struct stats *stats)
+{
+    uint64_t all = rings->job.all;
+    return (struct inputs_options){
+        .request = in,
+        .other_fasta = opts->order.index_fasta,
+        .rings = *rings,
+        .header_max = opts->memory_beside == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
+        .far = long_pos_fits(&opts->out.format),
+        .latch = latch,
+        .stats = stats,
+    };
+}
+
+struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch)
+{
+    enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
+    rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
+    rings.piece_size = PIECE;
+    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, latch, NULL);
+    how.far = true;
+    return how;
+}
+
+static int too_little(const struct memory_rings *rings, const struct engine_opts *opts, const struct memory_use *use,
+                      struct latch *latch)
+{
+    /* What the program takes at its start differs by some pages from run to run. Parts grow by steps, so a page more
+     * can take some MiB more to be enough. */
+    struct memory_job next = rings->job;
+    next.program += MIB;
+    unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;
+    return latch_fail(latch, "%s: --total-memory of %llu MiB is too little: with %d thread%s and these inputs, "
+                      "%lluM is enough. Nothing was written", engine_opts_input(opts), asked / MIB, opts->n_threads,
+                      opts->n_threads > 1 ? "s" : "", enough / MIB);
+}
+
+static struct memory_use use_of(const struct memory_rings *rings, const struct engine_opts *opts,
+                                const struct inputs *inputs, struct output_use output)
+{
+    output.beside += inputs->beside;
+    return (struct memory_use){
+        .header = inputs->header_size,
+        .references = inputs->n_references,
+        .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
+        .htslib = inputs->memory,
+        .n_sam = inputs->n_sam,
+        .stats = stats_memory(opts->n_threads, command_report_detail(&opts->report)),
+        .output = output,
+    };
+}
+
+struct memory_plan engine_memory_plan_any(const struct memory_rings *rings, const struct engine_opts *opts,
+                                        const struct inputs *inputs, struct output_use output)
+{
+    struct memory_use use = use_of(rings, opts, inputs, output);
+    return memory_plan_make(rings, &use);
+}
+
+int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
+                     const struct inputs *inputs, struct output_use output, struct latch *latch)
+{
+    struct memory_use use = use_of(rings, opts, inputs, output);
+    *plan = memory_plan_make(rings, &use);
+    if (opts->memory_beside > 0 || memory_plan_takes(plan) <= opts->memory)
+        return 0;
+    return too_little(rings, opts, &use, latch);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/message.h"
+#include "engine/parted_mates.h"
+
+enum { BITS = 12 };              /* of the places: 32 KiB */
+
+int parted_mates_open(struct parted_mates *m, const char *path)
+{
+    *m = (struct parted_mates){.path = path, .last = calloc((size_t)1 << BITS, sizeof *m->last)};
+    return m->last ? 0 : -1;
+}
+
+void parted_mates_free(struct parted_mates *m)
+{
+    free(m->last);
+}
+
+int parted_mates_put(void *parted_mates, const uint64_t *mates, size_t n)
+{
+    struct parted_mates *m = parted_mates;
+    for (size_t i = 0; i < n && !m->found; i++) {
+        uint64_t *last = &m->last[mates[i] >> (64 - BITS)];
+        m->found = *last == (mates[i] ^ 1);
+        *last = mates[i];
+        if (m->found)
+            message_warning("%s: mates do not follow one another, so they are not fixed as pairs: it is not grouped by "
+                            "name. Use samtools collate or sort -n first", m->path);
+    }
+    return 0;
+}

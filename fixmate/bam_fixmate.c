@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `fixmate`: how records that are grouped by name are told of their mates.
+ *
+ *   in.bam --> blocks --> chunks ---> blocks --> out.bam
+ *              inflate    templates   deflate    renamed
+ *              tasks      fixed by    tasks      when whole
+ *                         tasks
+ *
+ * The main thread deals the work out, and takes it back in order (fixmate/fixed.h). Nothing is kept. */
+#include "fixmate/bam_fixmate.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "engine/driver.h"
+#include "fixmate/fixed.h"
+#include "fixmate/fixmate_opts.h"
+#include "write/written.h"
+
+static void work(void *fixed)
+{
+    struct fixed *f = fixed;
+    struct list_stream stream = fixed_stream(f);
+    stats_phase(f->d->stats, PHASE_WRITE);
+    if (written_header(&f->d->out, f->in.each->header.sam, NULL, false, false) == 0)
+        written_all(&f->d->out, &stream);
+}
+
+int bam_fixmate(const struct fixmate_opts *opts)
+{
+    struct latch latch = {0};
+    struct driver d = {.latch = &latch};
+    struct fixed f = {.d = &d};
+    machine_share_heaps();
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
+        driver_run(&d, &opts->common, &f.in, work, &f);
+    uint64_t records = f.records ? chunk_reader_counts(fixed_records_chunks(f.records))->made.n : 0;
+    fixed_finish(&f);
+    return driver_end(&d, records);
+}

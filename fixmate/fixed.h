@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of `fixmate`: an input whose templates are fixed by tasks (read/fixed_records.h), as a stream of
+ * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the other half. */
+#ifndef FIXED_H
+#define FIXED_H
+
+#include "base/memory_shares.h"
+#include "engine/driver.h"
+#include "engine/parted_mates.h"
+#include "read/fixed_records.h"
+#include "read/sliced_input.h"
+#include "read/input.h"
+#include "write/list_stream.h"
+
+struct fixmate_opts;
+
+struct fixed {
+    struct driver *d;            /* it has the other half */
+    const struct fixmate_opts *opts;
+    struct memory_rings rings;
+    struct inputs in;       /* one */
+    struct fix_wish wish;
+    struct parted_mates parted;
+    int64_t *lengths;            /* of the references */
+    struct fixed_records *records;
+    struct sliced_input slices;
+    bool is_out;                 /* the first one that is not left is being put to the sink */
+    struct record_list list;     /* of that slice */
+    size_t max;                  /* records the list has room for */
+};
+
+/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
+int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
+
+/* The records as they were fixed. */
+struct list_stream fixed_stream(struct fixed *fixed);
+
+/* Finishes the other half, and closes this one: see driver_finish(). */
+void fixed_finish(struct fixed *fixed);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `markdup`: how duplicates in a sorted file are marked.
+ *
+ *   in.bam --> blocks --> chunks --> keys --> sets ---> waiting --> blocks --> out.bam
+ *              inflate    records    tasks    tasks,    marked      deflate    renamed
+ *              tasks      by tasks            by key    by tasks    tasks      when whole
+ *
+ * The main thread deals the work out, and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
+#include "markdup/bam_markdup.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "engine/driver.h"
+#include "markdup/markdup_opts.h"
+#include "markdup/marked.h"
+
+static void work(void *marked)
+{
+    struct marked *m = marked;
+    struct list_stream stream = marking_stream(&m->marking);
+    stats_phase(m->d->stats, PHASE_WRITE);
+    if (marked_begin(m) == 0)
+        written_all(&m->d->out, &stream);
+}
+
+int bam_markdup(const struct markdup_opts *opts)
+{
+    struct latch latch = {0};
+    struct driver d = {.latch = &latch};
+    struct marked m = {.d = &d};
+    machine_share_heaps();
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)
+        driver_run(&d, &opts->common, &m.in, work, &m);
+    uint64_t records = marking_count(&m.marking);
+    marked_finish(&m);
+    return driver_end(&d, records);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdlib.h>
+#include "markdup/spilled_links.h"
+#include "markdup/dup_chains.h"
+#include "markdup/dup_optical.h"
+#include "markdup/dup_others.h"
+#include "markdup/dup_tiles.h"
+
+struct dup_chains {
+    struct dup_chains_opt opt;
+    bool follow;                 /* trees wait for the chain pass */
+    struct dup_links links;
+    struct spilled_links away;        /* links that are in files */
+    struct dup_dots dots;        /* of a pass; all below the root are in memory */
+    struct dup_tiles tiles;      /* of a pass; some are not */
+    uint32_t group;              /* the read group that it counts for */
+    uint64_t winner;             /* the number of a record whose coordinates were read last ... */
+    struct dup_spot spot;        /* ... and what they are */
+    enum dup_name_fault unread;
+    uint64_t culprit;
+};
+
+/* Numbers of members of a pass: the link's handle; or this, and the place in the log. */
+static const uint64_t AWAY = (uint64_t)1 << 63;
+
+static struct dup_node *node_at(const struct dup_chains *c, uint32_t handle)
+{
+    return dup_node_at(&c->links, handle);
+}
+
+static struct dup_link *link_at(const struct dup_chains *c, uint32_t handle)
+{
+    return dup_link_at(&c->links, handle);
+}
+
+/* ---- the pass ---- */
+
+static void count_optical(const struct dup_chains *c, uint32_t group, bool pair_end)
+{
+    struct dup_counts *totals = &c->opt.totals[group];
+    *(pair_end ? &totals->optical_pair : &totals->optical_single) += 1;
+}
+
+/* Reads the coordinates in the name, if they are there; else warns. */
+static enum dup_name_fault read_spot(const struct dup_chains *c, const char *name, struct dup_spot *spot)
+{
+    *spot = (struct dup_spot){.x = 0};
+    enum dup_name_fault unread = dup_spots_read(c->opt.spots, name, spot);
+    if (unread)
+        dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, name);
+    return unread;
+}
+
+/* The next one below that has not left; 0: none. */
+static uint32_t next_here(const struct dup_chains *c, uint32_t at)
+{
+    do
+        at = node_at(c, at)->next;
+    while (at && node_at(c, at)->gone);
+    return at;
+}
+
+/* An optical duplicate was found that was none before. */
+static void found(const struct dup_chains *c, const struct dup_dot *dot)
+{
+    count_optical(c, c->group, dot->pair_end);
+    if (c->opt.others && dot->elsewhere)
+        dup_others_retag(c->opt.others, dot->name);
+}
+
+static void mark(void *chains, uint64_t member, const struct dup_dot *dot)
+{
+    struct dup_chains *c = chains;
+    bool away = member & AWAY;
+    struct dup_node *node = away ? NULL : node_at(c, (uint32_t)member);
+    if (!(away ? spilled_links_is_optical(&c->away, member & ~AWAY) : node->optical))
+        found(c, dot);
+    if (away)
+        spilled_links_set_optical(&c->away, member & ~AWAY);
+    else
+        node->optical = true;
+}
+
+static struct dup_dot dot_of(const struct dup_link *link)
+{
+    const struct dup_node *node = &link->node;
+    return (struct dup_dot){.name = link->name, .score = link->score, .pair_end = node->pair_end,
+                            .qc_fail = node->qc_fail, .optical = node->optical, .elsewhere = node->elsewhere};
+}
+
+/* Links lie in the order of the input, not of the tile: fetches those that are needed soon. */
+static void read_dots(void *chains, const uint32_t *links, size_t n, struct dup_dot *dots)
+{
+    enum { AHEAD = 8 };
+    const struct dup_chains *c = chains;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(link_at(c, links[i + AHEAD]));
+        const struct dup_link *link = link_at(c, links[i]);
+        dots[i] = dot_of(link);
+        dup_spots_read(c->opt.spots, link->name, &dots[i].spot);
+    }
+}
+
+static const uint64_t ALL_SCORED = UINT64_MAX;
+
+/* The root of a pass. */
+struct origin {
+    const char *name;
+    struct dup_spot spot;
+    bool tiles;                  /* dots are listed by tile */
+};
+
+/* Lists a dot, and marks it if it is an optical duplicate of the root. unscored: its number, if it is a pair end and
+ * lacks its mate's score; else ALL_SCORED. */
+static enum dup_fault list_dot(struct dup_chains *c, const struct origin *root, struct dup_dot *dot, uint64_t member,
+                               uint64_t unscored)
+{
+    enum dup_name_fault unread = read_spot(c, dot->name, &dot->spot);
+    if (unscored != ALL_SCORED) {
+        c->culprit = unscored;
+        return DUP_NO_MATE_SCORE;
+    }
+    if (!unread && dup_spot_is_near(root->name, &root->spot, dot->name, &dot->spot, c->opt.distance)) {
+        mark(c, member, dot);
+        dot->optical = true;
+    }
+    int status = root->tiles ? dup_tiles_add(&c->tiles, dot, member)
+                             : dup_dots_add(&c->dots, (uint32_t)member, dot->name, &dot->spot);
+    return status < 0 ? DUP_STOPPED : DUP_OK;
+}
+
+static enum dup_fault list_run(struct dup_chains *c, const struct origin *root, uint32_t run)
+{
+    struct spilled_links_dot away;
+    if (spilled_links_read(&c->away, &c->links, run) < 0)
+        return DUP_STOPPED;
+    enum dup_fault fault = DUP_OK;
+    for (size_t at = 0; !fault && spilled_links_next(&c->away, &at, &away);) {
+        struct dup_dot dot = {.name = away.name, .score = away.score, .pair_end = away.pair_end,
+                              .qc_fail = away.qc_fail, .elsewhere = away.elsewhere,
+                              .optical = spilled_links_is_optical(&c->away, away.seq)};
+        fault = list_dot(c, root, &dot, AWAY | away.seq,
+                         away.pair_end && !away.has_mate_score ? away.number : ALL_SCORED);
+    }
+    return fault;
+}
+
+/* Lists all below the root that have not left. */
+static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint32_t from)
+{
+    enum dup_fault fault = DUP_OK;
+    for (uint32_t at = from; !root->tiles && (at = next_here(c, at));)
+        root->tiles = node_at(c, at)->away;
+    for (uint32_t at = from; !fault && (at = next_here(c, at));) {
+        if (node_at(c, at)->away) {
+            fault = list_run(c, root, at);
+            continue;
+        }
+        const struct dup_link *link = link_at(c, at);
+        struct dup_dot dot = dot_of(link);
+        fault = list_dot(c, root, &dot, at, dot.pair_end && !link->node.has_mate_score ? link->number : ALL_SCORED);
+    }
+    return fault;
+}
+
+/* Marks who is an optical duplicate of the root, or of a better one. Nobody is where the root's name has no
+ * coordinates. */
+static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
+{
+    struct dup_members members = {read_dots, {c->opt.distance, mark, c}};
+    struct origin root = {.name = link_at(c, at)->name};
+    enum dup_name_fault unread = read_spot(c, root.name, &root.spot);
+    c->culprit = link_at(c, at)->number;
+    c->group = dup_tree_at(&c->links, node_at(c, at)->tree)->group;
+    if (unread)
+        return unread == DUP_NAME_NO_MATCH ? DUP_BAD_NAME : DUP_OK;
+    enum dup_fault fault = list_dots(c, &root, at);
+    if (fault)
+        return fault;
+    int status = root.tiles ? dup_tiles_mark(&c->tiles, &members.to) : dup_dots_mark(&c->dots, &members);
+    return status < 0 ? DUP_STOPPED : DUP_OK;
+}
+
+static enum dup_type type_of(const struct dup_chains *c, bool optical)
+{
+    return c->opt.distance <= 0 ? DUP_TYPE_UNKNOWN : optical ? DUP_TYPE_SEQUENCING : DUP_TYPE_LIBRARY;
+}
+
+/* The chain pass over a tree, when the first one leaves that no pass has seen. */
+static enum dup_fault check(struct dup_chains *c, uint32_t root)
+{
+    node_at(c, root)->checked = true;
+    for (uint32_t at = root; (at = next_here(c, at));) {
+        node_at(c, at)->original = root;
+        node_at(c, at)->checked = true;
+    }
+    return c->opt.distance > 0 ? mark_optical(c, root) : DUP_OK;
+}
+
+static const char *name_of(const struct dup_chains *c, uint32_t at)
+{
+    assert(node_at(c, at)->name_len > 0);
+    return link_at(c, at)->name;
+}
+
+static enum dup_fault settle(const struct dup_chains *c, const struct dup_verdict *verdict)
+{
+    int told = c->opt.settled(c->opt.context, verdict);
+    return told < 0 ? DUP_STOPPED : told > 0 ? DUP_PAUSED : DUP_OK;
+}
+
+static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
+{
+    const struct dup_node *node = &link->node;
+    struct dup_verdict verdict = {.number = link->number, .duplicate = !node->is_root};
+    if (node->is_root)
+        verdict.count = dup_tree_at(&c->links, node->tree)->count;
+    else if (c->opt.names)
+        verdict.original = name_of(c, node->original);
+    if (verdict.duplicate)
+        verdict.type = type_of(c, node->optical);
+    return settle(c, &verdict);
+}
+
+/* The first one in the log has left. */
+static enum dup_fault leave_away(struct dup_chains *c)
+{
+    struct spilled_links_loss loss = *spilled_links_first(&c->away);
+    enum dup_fault fault = DUP_OK;
+    if (!node_at(c, loss.run)->checked)
+        fault = check(c, dup_links_root(&c->links, loss.run));
+    struct dup_verdict verdict = {.number = loss.number, .duplicate = true,
+                                  .type = type_of(c, spilled_links_is_optical(&c->away, spilled_links_seq(&c->away)))};
+    if (c->opt.names)
+        verdict.original = name_of(c, node_at(c, loss.run)->original);
+    if (!fault)
+        fault = settle(c, &verdict);
+    return (!fault || fault == DUP_PAUSED) && spilled_links_pop(&c->away, &c->links) < 0 ? DUP_STOPPED : fault;
+}
+
+static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
+{
+    struct dup_link *link = link_at(c, at);
+    enum dup_fault fault = DUP_OK;
+    dup_links_pop(&c->links);
+    if (c->follow && !link->node.checked)
+        fault = check(c, dup_links_root(&c->links, at));
+    if (!fault)
+        fault = tell(c, link);
+    link->node.gone = true;
+    return fault;
+}
+
+/* Whether the first one is in the log. *at: the first one that is not; 0: none. */
+static bool is_away_first(struct dup_chains *c, uint32_t *at)
+{
+    const struct spilled_links_loss *loss = spilled_links_first(&c->away);
+    *at = dup_links_first(&c->links);
+    return loss && (!*at || loss->number < link_at(c, *at)->number);
+}
+
+uint64_t dup_chains_decided(struct dup_chains *c)
+{
+    uint32_t at;
+    return is_away_first(c, &at) ? spilled_links_first(&c->away)->number : at ? link_at(c, at)->number : UINT64_MAX;
+}
+
+enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
+{
+    enum dup_fault fault = DUP_OK;
+    while (!fault) {
+        uint32_t at;
+        bool away = is_away_first(c, &at);
+        if (!away && !at)
+            break;
+        if (before != INT64_MAX && (away ? spilled_links_first(&c->away)->leaves_at : link_at(c, at)->leaves_at) > before)
+            break;
+        fault = away ? leave_away(c) : leave_here(c, at);
+    }
+    while (!fault && c->links.oldest
+           && (before == INT64_MAX || dup_tree_at(&c->links, c->links.oldest)->closed_at <= before))
+        dup_links_forget_oldest(&c->links);
+    if (!fault && dup_links_rest(&c->links))
+        spilled_links_rest(&c->away);
+    return fault;
+}
+
+/* ---- losses ---- */
+
+/* Whether the loser is an optical duplicate of the winner, who mostly won before. A name that cannot be read counts. */
+static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
+{
+    const struct dup_member *a = &loss->winner, *b = &loss->loser;
+    struct dup_spot spot;
+    if (a->number != c->winner)
+        c->unread = dup_spots_read(c->opt.spots, a->name, &c->spot);
+    c->winner = a->number;
+    if (c->unread || dup_spots_read(c->opt.spots, b->name, &spot)) {
+        dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, c->unread ? a->name : b->name);
+        return false;
+    }
+    return dup_spot_is_near(a->name, &c->spot, b->name, &spot, c->opt.distance);
+}
+
+/* What the winner counts more: as much as the loser, if it has just come; one, as an incumbent or against a single that
+ * a pair end displaces. loser: its link, if it has one. */
+static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, uint32_t loser)
+{
+    bool takes_over = loss->newcomer_won && loss->winner.pair_end == loss->loser.pair_end;
+    return takes_over && loser ? dup_tree_at(&c->links, node_at(c, loser)->tree)->count : 1;
+}
+
+/* Without the pass: the loss is told, and what the loser counted is needed no more. */
+static enum dup_fault tell_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
+{
+    struct dup_verdict verdict = {.number = loss->loser.number, .duplicate = true,
+                                  .original = c->opt.names ? loss->winner.name : NULL,
+                                  .type = type_of(c, optical)};
+    if (settle(c, &verdict) == DUP_STOPPED)
+        return DUP_STOPPED;
+    if (!c->opt.counts)
+        return DUP_OK;
+    uint32_t winner = dup_links_take(&c->links, &loss->winner, false);
+    uint32_t loser = dup_links_find(&c->links, loss->loser.number);
+    if (!winner)
+        return DUP_NO_MEMORY;
+    uint32_t tree = node_at(c, winner)->tree;
+    dup_tree_at(&c->links, tree)->count += gain(c, loss, loser);
+    dup_links_stay_open(&c->links, tree, loss->newcomer_won ? loss->winner.leaves_at : loss->loser.leaves_at);
+    if (loser)
+        dup_links_drop(&c->links, loser);
+    return DUP_OK;
+}
+
+enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss)
+{
+    bool optical = c->opt.distance > 0 && is_optical(c, loss);
+    if (optical)
+        count_optical(c, loss->loser.group, loss->loser.pair_end);
+    if (c->opt.others && loss->loser.elsewhere
+        && dup_others_add(c->opt.others, loss->loser.name, c->opt.names ? loss->winner.name : NULL,
+                          type_of(c, optical), loss->loser.group) < 0)
+        return DUP_NO_MEMORY;
+    if (!c->follow)
+        return tell_at_once(c, loss, optical);
+    /* Without -d, nobody asks for the name of a newcomer that lost: what loses to it later is a newcomer, too, and gets
+     * the root's for do before it is told of. */
+    bool named = loss->newcomer_won || c->opt.distance > 0;
+    uint32_t winner = dup_links_take(&c->links, &loss->winner, true);
+    uint32_t loser = winner ? dup_links_take(&c->links, &loss->loser, named) : 0;
+    if (!loser)
+        return DUP_NO_MEMORY;
+    node_at(c, loser)->optical = optical;
+    node_at(c, loser)->plain = !loss->newcomer_won && !loss->loser.leads;
+    if (node_at(c, winner)->is_root)
+        dup_tree_at(&c->links, node_at(c, winner)->tree)->count += gain(c, loss, loser);
+    dup_links_join(&c->links, winner, loser, loss->newcomer_won);
+    return spilled_links_leave(&c->away, &c->links) < 0 ? DUP_STOPPED : DUP_OK;
+}
+
+/* ---- */
+
+struct dup_chains *dup_chains_new(const struct dup_chains_opt *opt)
+{
+    struct dup_chains *c = calloc(1, sizeof *c);
+    if (c) {
+        c->opt = *opt;
+        c->winner = UINT64_MAX;
+        c->follow = opt->pass && (opt->names || opt->distance > 0);
+        c->tiles.store = opt->store;
+        if (opt->store)
+            spilled_links_open(&c->away, opt->store, opt->distance > 0);
+    }
+    if (c && dup_links_open(&c->links) < 0) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void dup_chains_free(struct dup_chains *c)
+{
+    if (!c)
+        return;
+    dup_links_free(&c->links);
+    spilled_links_free(&c->away);
+    dup_dots_free(&c->dots);
+    dup_tiles_clear(&c->tiles);
+    free(c);
+}
+
+size_t dup_chains_memory(const struct dup_chains *c)
+{
+    return dup_links_memory(&c->links) + spilled_links_memory(&c->away);
+}
+
+uint64_t dup_chains_culprit(const struct dup_chains *c)
+{
+    return c->culprit;
+}
+

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "markdup/dup_name.h"
+
+enum { GROUPS = 4, NAME_MAX_BYTES = 254 };
+
+const char *dup_spots_open(struct dup_spots *spots, const char *regex, const char *order)
+{
+    static const char *const orders[] = {"txy", "tyx", "xyt", "yxt", "xty", "ytx", "xy", "yx"};
+    bool known = !order;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders && !known; i++)
+        known = strcmp(order, orders[i]) == 0;
+    if (!known)
+        return "the order of coordinates is none of txy, tyx, xyt, yxt, xty, ytx, xy, yx";
+    *spots = (struct dup_spots){.by_regex = regex};
+    for (const char *c = order ? order : "txy", *begin = c; *c; c++) {
+        unsigned char group = (unsigned char)(c - begin + 1);
+        *(*c == 't' ? &spots->tile : !spots->x ? &spots->x : &spots->y) = group;
+    }
+    if (regex && regcomp(&spots->regex, regex, REG_EXTENDED) != 0)
+        return "the expression for coordinates cannot be compiled";
+    return NULL;
+}
+
+void dup_spots_close(struct dup_spots *spots)
+{
+    if (spots->by_regex)
+        regfree(&spots->regex);
+    spots->by_regex = false;
+}
+
+/* The number at the beginning of text, which may have something else behind it. */
+static bool read_number(const char *text, long *value)
+{
+    char *end;
+    *value = strtol(text, &end, 10);
+    return end != text;
+}
+
+static enum dup_name_fault read_by_colons(const char *name, struct dup_spot *spot)
+{
+    /* Which field is x, for each number of colons; the next one is y. */
+    static const unsigned char x_field[] = {[3] = 2, [4] = 3, [6] = 5, [7] = 5};
+    const char *field[8] = {name};
+    unsigned n = 0;
+    for (const char *c = name; (c = strchr(c, ':')); c++)
+        if (++n < 8)
+            field[n] = c + 1;
+    if (n >= sizeof x_field || !x_field[n])
+        return DUP_NAME_UNLIKE;
+    const char *x = field[x_field[n]];
+    if (!read_number(x, &spot->x))
+        return DUP_NAME_NO_X;
+    if (!read_number(field[x_field[n] + 1], &spot->y))
+        return DUP_NAME_NO_Y;
+    spot->tile = 0;
+    spot->n_tile = (uint8_t)(x - name);
+    return DUP_NAME_OK;
+}
+
+/* The number in the part of the name that a group matched; what stands behind it does not count. */
+static bool read_group(const char *name, regmatch_t part, long *value)
+{
+    char text[NAME_MAX_BYTES + 1];
+    size_t n = (size_t)(part.rm_eo - part.rm_so);
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, name + part.rm_so, n);
+    text[n] = 0;
+    return read_number(text, value);
+}
+
+static enum dup_name_fault read_by_regex(const struct dup_spots *spots, const char *name, struct dup_spot *spot)
+{
+    regmatch_t part[GROUPS];
+    if (regexec(&spots->regex, name, GROUPS, part, 0) != 0 || part[spots->x].rm_so < 0 || part[spots->y].rm_so < 0
+        || (spots->tile && part[spots->tile].rm_so < 0))
+        return DUP_NAME_NO_MATCH;
+    if (!read_group(name, part[spots->x], &spot->x))
+        return DUP_NAME_NO_X;
+    if (!read_group(name, part[spots->y], &spot->y))
+        return DUP_NAME_NO_Y;
+    const regmatch_t *tile = &part[spots->tile];
+    spot->tile = (uint8_t)(spots->tile ? tile->rm_so : 0);
+    spot->n_tile = (uint8_t)(spots->tile ? tile->rm_eo - tile->rm_so : 0);
+    return DUP_NAME_OK;
+}
+
+enum dup_name_fault dup_spots_read(const struct dup_spots *spots, const char *name, struct dup_spot *spot)
+{
+    return spots->by_regex ? read_by_regex(spots, name, spot) : read_by_colons(name, spot);
+}
+
+static bool is_near(long a, long b, long distance)
+{
+    return (a > b ? (unsigned long)a - (unsigned long)b : (unsigned long)b - (unsigned long)a)
+        <= (unsigned long)distance;
+}
+
+bool dup_spot_is_near(const char *name, const struct dup_spot *spot, const char *other, const struct dup_spot *there,
+                      long distance)
+{
+    return spot->n_tile == there->n_tile && memcmp(name + spot->tile, other + there->tile, spot->n_tile) == 0
+        && is_near(spot->x, there->x, distance) && is_near(spot->y, there->y, distance);
+}
+
+const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n)
+{
+    regmatch_t part[GROUPS];
+    if (regexec(regex, name, GROUPS, part, 0) != 0 || part[group].rm_so < 0)
+        return NULL;
+    *n = (int)(part[group].rm_eo - part[group].rm_so);
+    return name + part[group].rm_so;
+}
+
+uint32_t dup_barcode_hash(const char *text, int n)
+{
+    uint32_t h = 0;
+    for (int i = 0; i < n; i++) {
+        h += (unsigned char)text[i];
+        h += h << 10;
+        h ^= h >> 6;
+    }
+    h += h << 3;
+    h ^= h >> 11;
+    return h + (h << 15);
+}

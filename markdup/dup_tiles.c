@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "markdup/dup_tiles.h"
+
+/* A dot in a list: this, and its name. */
+struct listed {
+    uint64_t member;
+    int64_t score;
+    long x, y;
+    uint8_t name_len;            /* with its NUL */
+    bool pair_end, qc_fail, elsewhere, optical;
+};
+
+/* Of a tile. */
+struct tile_list {
+    struct byte_buffer pieces;   /* struct dup_piece */
+    struct byte_buffer tail;     /* what follows them */
+    size_t n, bytes;             /* dots; bytes of all of them */
+};
+
+/* Dots of a group, in memory. */
+struct group {
+    struct byte_buffer bytes;    /* of the lists, and names */
+    struct dup_dot *dots;
+    struct dup_placed *order;
+    uint64_t *members;
+    size_t n, n_open;            /* the scan from those that order[] has first goes on behind them */
+};
+
+/* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
+enum { SHORT = 1 << 12, PART = 1 << 8 };
+
+static struct tile_list *list_at(const struct dup_tiles *t, size_t i)
+{
+    return (struct tile_list *)(void *)t->lists.p + i;
+}
+
+void dup_tiles_clear(struct dup_tiles *t)
+{
+    for (size_t i = 0; i < t->lists.n / sizeof(struct tile_list); i++) {
+        free(list_at(t, i)->pieces.p);
+        free(list_at(t, i)->tail.p);
+    }
+    free(t->lists.p);
+    name_table_free(&t->names);
+    *t = (struct dup_tiles){.store = t->store};
+}
+
+static int put_list(struct dup_tiles *t, struct tile_list *list)
+{
+    if (dup_store_put(t->store, &list->tail, &list->pieces) < 0)
+        return -1;
+    t->memory -= list->tail.max;
+    free(list->tail.p);
+    list->tail = (struct byte_buffer){.p = NULL};
+    return 0;
+}
+
+/* All lists but short ones leave. */
+static int leave(struct dup_tiles *t)
+{
+    size_t most = t->store->most, least = most / PART < SHORT ? most / PART : SHORT;
+    for (size_t i = 0; i < t->lists.n / sizeof(struct tile_list); i++)
+        if (list_at(t, i)->tail.n > least && put_list(t, list_at(t, i)) < 0)
+            return -1;
+    t->enough = 2 * t->memory > most ? 2 * t->memory : most;
+    return 0;
+}
+
+static struct tile_list *list_of(struct dup_tiles *t, const struct dup_dot *dot)
+{
+    const char *text = dot->name + dot->spot.tile;
+    int32_t number = name_table_find(&t->names, text, dot->spot.n_tile);
+    struct tile_list none = {.n = 0};
+    if (number < 0 && ((number = name_table_add(&t->names, text, dot->spot.n_tile)) < 0
+                       || byte_buffer_append(&t->lists, &none, sizeof none) < 0))
+        return NULL;
+    return list_at(t, (size_t)number);
+}
+
+int dup_tiles_add(struct dup_tiles *t, const struct dup_dot *dot, uint64_t member)
+{
+    struct listed listed;
+    struct tile_list *list = list_of(t, dot);
+    memset(&listed, 0, sizeof listed);           /* and what lies between its fields */
+    listed.member = member;
+    listed.score = dot->score;
+    listed.x = dot->spot.x;
+    listed.y = dot->spot.y;
+    listed.name_len = (uint8_t)(strlen(dot->name) + 1);
+    listed.pair_end = dot->pair_end;
+    listed.qc_fail = dot->qc_fail;
+    listed.elsewhere = dot->elsewhere;
+    listed.optical = dot->optical;
+    if (!list)
+        return -1;
+    size_t before = list->tail.max;
+    if (byte_buffer_append(&list->tail, &listed, sizeof listed) < 0
+        || byte_buffer_append(&list->tail, dot->name, listed.name_len) < 0)
+        return -1;
+    list->n++;
+    list->bytes += sizeof listed + listed.name_len;
+    t->memory += list->tail.max - before;
+    return t->memory > (t->enough ? t->enough : t->store->most) ? leave(t) : 0;
+}
+
+/* ---- groups ---- */
+
+static int read_list(const struct dup_tiles *t, const struct tile_list *list, struct byte_buffer *to)
+{
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)list->pieces.p;
+    for (size_t i = 0; i < list->pieces.n / sizeof *pieces; i++)
+        if (dup_store_get(t->store, &pieces[i], true, to) < 0)
+            return -1;
+    return byte_buffer_append(to, list->tail.p, list->tail.n);
+}
+
+/* Reads the dot of a list that begins at *at, and moves *at behind it. */
+static struct dup_dot read_dot(const uint8_t *bytes, size_t *at, uint64_t *member)
+{
+    struct listed l;
+    memcpy(&l, bytes + *at, sizeof l);
+    const char *name = (const char *)bytes + *at + sizeof l;
+    *at += sizeof l + l.name_len;
+    *member = l.member;
+    return (struct dup_dot){.name = name, .spot = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
+                            .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
+}
+
+/* Reads the dots of a tile, whose rank it is. There is room for all. */
+static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
+{
+    size_t at = g->bytes.n;
+    if (read_list(t, list, &g->bytes) < 0)
+        return -1;
+    for (; at < g->bytes.n; g->n++) {
+        g->dots[g->n] = read_dot(g->bytes.p, &at, &g->members[g->n]);
+        g->order[g->n] = (struct dup_placed){g->dots[g->n].spot.x, rank, (uint32_t)g->n};
+    }
+    return 0;
+}
+
+static void group_free(const struct group *g)
+{
+    free(g->bytes.p);
+    free(g->dots);
+    free(g->order);
+    free(g->members);
+}
+
+/* Copies the open ones. There is room for all. */
+static int take_open(const struct group *from, struct group *g)
+{
+    for (; g->n < from->n_open; g->n++) {
+        size_t i = from->order[g->n].dot;
+        g->dots[g->n] = from->dots[i];
+        g->members[g->n] = from->members[i];
+        g->order[g->n] = from->order[g->n];
+        g->order[g->n].dot = (uint32_t)g->n;
+        g->dots[g->n].name = (const char *)g->bytes.p + g->bytes.n;
+        if (byte_buffer_append(&g->bytes, from->dots[i].name, strlen(from->dots[i].name) + 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Takes the open ones of `before`, and reads tiles of [*from, to), which are one group, until they take as much memory
+ * as they may, and are not fewer than those. *from: the first one that was not read. */
+static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
+                      const struct group *before, struct group *g)
+{
+    size_t begin = *from, n = before->n_open, bytes = n * UINT8_MAX;
+    for (size_t i = begin; i < to; i++) {
+        if (i > begin && n >= 2 * before->n_open && dup_group_memory(n) + bytes >= t->store->most)
+            break;
+        n += list_at(t, tiles[i].number)->n;
+        bytes += list_at(t, tiles[i].number)->bytes;
+        *from = i + 1;
+    }
+    g->dots = malloc(n * sizeof *g->dots);
+    g->order = malloc(n * sizeof *g->order);
+    g->members = malloc(n * sizeof *g->members);
+    if (!g->dots || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0
+        || take_open(before, g) < 0)
+        return -1;
+    for (size_t i = begin; i < *from; i++)
+        if (read_tile(t, list_at(t, tiles[i].number), (uint32_t)i, g) < 0)
+            return -1;
+    return 0;
+}
+
+/* Marks the tiles [from, to), which are one group, some at a time. */
+static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
+                      const struct dup_marker *how)
+{
+    struct group before, g = {.n = 0};
+    int status = 0;
+    while (from < to && status == 0) {
+        before = g;
+        g = (struct group){.n = 0};
+        status = read_group(t, tiles, &from, to, &before, &g);
+        group_free(&before);
+        if (status == 0)
+            status = dup_group_mark(g.dots, g.order, g.n, how->distance, &g.n_open);
+        for (size_t i = 0; i < g.n && status == 0; i++)
+            if (g.dots[i].optical)
+                how->mark(how->context, g.members[i], &g.dots[i]);
+    }
+    group_free(&g);
+    return status;
+}
+
+/* ---- tiles that are alone in their groups ---- */
+
+/* 1: the round has too many cells; -1: no memory. */
+static int give_dots(struct dup_cells *cells, const struct byte_buffer *bytes, bool again, const struct dup_marker *how)
+{
+    int status = 0;
+    for (size_t at = 0; at < bytes->n && status == 0;) {
+        uint64_t member;
+        struct dup_dot dot = read_dot(bytes->p, &at, &member);
+        if (again)
+            dup_cells_compare(cells, how, &dot, member);
+        else
+            status = dup_cells_add(cells, how, &dot, member);
+    }
+    return status;
+}
+
+/* A round, with the dots from where they are, in the last one for good. bytes: what of them is in memory. */
+static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                     struct byte_buffer *bytes, const struct dup_marker *how)
+{
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)list->pieces.p;
+    int status = 0;
+    for (int again = 0; again < 2 && status == 0; again++) {
+        bool last = again && cells->round == cells->more_rounds;
+        for (size_t i = 0; i < list->pieces.n / sizeof *pieces && status == 0; i++) {
+            bytes->n = 0;
+            status = dup_store_get(t->store, &pieces[i], last, bytes) < 0 ? -1 : give_dots(cells, bytes, again, how);
+        }
+        if (status == 0)
+            status = give_dots(cells, &list->tail, again, how);
+    }
+    return status;
+}
+
+/* Rounds become twice as many when the cells of one take too much memory. */
+static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                          struct byte_buffer *bytes, const struct dup_marker *how)
+{
+    int status = 0;
+    cells->most = t->store->most + 1;            /* 0 would be any number */
+    for (cells->round = cells->more_rounds = 0; cells->round <= cells->more_rounds && status >= 0;) {
+        status = give_list(t, list, cells, bytes, how);
+        if (status == 0) {
+            dup_cells_end(cells, how);
+            cells->round++;
+            continue;
+        }
+        dup_cells_free(cells);
+        cells->more_rounds = 2 * cells->more_rounds + 1;
+        cells->round = 0;
+    }
+    cells->round = cells->more_rounds = 0;
+    cells->most = 0;
+    return status;
+}
+
+/* Marks a tile that is alone in its group. */
+static int mark_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
+                     const struct dup_marker *how)
+{
+    struct byte_buffer bytes = {.p = NULL};
+    int status = 0;
+    if (list->bytes > t->store->most)
+        status = mark_in_rounds(t, list, cells, &bytes, how);
+    else if (read_list(t, list, &bytes) < 0 || give_dots(cells, &bytes, false, how) < 0
+             || give_dots(cells, &bytes, true, how) < 0)
+        status = -1;
+    else
+        dup_cells_end(cells, how);
+    free(bytes.p);
+    return status;
+}
+
+int dup_tiles_mark(struct dup_tiles *t, const struct dup_marker *how)
+{
+    struct dup_cells cells = {.slots = NULL};
+    size_t n = name_table_count(&t->names);
+    struct dup_tile *tiles = malloc((n + 1) * sizeof *tiles);
+    int status = tiles ? 0 : -1;
+    if (tiles)
+        dup_tiles_rank(&t->names, tiles);
+    for (size_t from = 0, to; from < n && status == 0; from = to) {
+        to = dup_tiles_group(tiles, n, from);
+        status = to > from + 1 ? mark_group(t, tiles, from, to, how)
+               : mark_list(t, list_at(t, tiles[from].number), &cells, how);
+    }
+    dup_cells_free(&cells);
+    free(tiles);
+    dup_tiles_clear(t);
+    return status;
+}

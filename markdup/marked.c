@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "bam/bam_header.h"
+#include "base/stats.h"
+#include "markdup/markdup_opts.h"
+#include "markdup/marked.h"
+#include "engine/memory_plan.h"
+#include "engine/engine_memory.h"
+#include "write/record_sink.h"
+#include "write/written.h"
+
+/* -------------------------------------------------------------------- open */
+
+static const struct engine_opts *common(const struct marked *m)
+{
+    return &m->opts->common;
+}
+
+static int out_of_memory(struct marked *m)
+{
+    return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
+}
+
+/* As samtools, which looks no further than the header. */
+static int check_order(struct marked *m)
+{
+    int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
+    if (by_name <= 0)
+        return by_name < 0 ? out_of_memory(m) : 0;
+    return latch_fail(m->d->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
+                      "use samtools sort first", engine_opts_input(common(m)));
+}
+
+/* Its records are taken in chunks, as a merge takes them. */
+static int take_header(void *marked, struct input *in)
+{
+    (void)marked;
+    (void)in;
+    return 0;
+}
+
+static int open_input(struct marked *m)
+{
+    const struct engine_opts *o = common(m);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
+    how.join = take_header;
+    how.keeps_broken = true;
+    if (inputs_open(&m->in, &how) < 0)
+        return -1;
+    m->sam = m->in.each->header.sam;
+    if (check_order(m) < 0)
+        return -1;
+    if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
+        return out_of_memory(m);
+    m->wish.lengths = m->lengths;
+    m->in.each->merge = &m->wish;
+    return 0;
+}
+
+struct memory_rings marked_rings(const struct engine_opts *opts)
+{
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, true);
+    rings.job.holds = true;
+    return rings;
+}
+
+int marked_look(struct marked *m, const struct markdup_opts *opts)
+{
+    m->opts = opts;
+    m->rings = marked_rings(&opts->common);
+    return open_input(m);
+}
+
+/* What the plan leaves of all is for records that wait, too. */
+static size_t left_by(const struct memory_plan *plan)
+{
+    uint64_t all = plan->rings.job.all;
+    return all > plan->fixed ? (size_t)(all - plan->fixed) : 0;
+}
+
+size_t marked_room(const struct memory_plan *plan)
+{
+    return marking_room(plan->rings.job.n_threads, plan->rings.sam.records_size, left_by(plan));
+}
+
+static enum chunk_state advance(void *marked)
+{
+    struct marked *m = marked;
+    enum chunk_state state = chunk_reader_advance(passed_records_chunks(m->in.each->passed));
+    if (state == CHUNK_NONE)
+        input_end(m->in.each);
+    return state;
+}
+
+static int take(void *marked, struct record_slice *slice)
+{
+    struct marked *m = marked;
+    return chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
+}
+
+static bool help(void *marked)
+{
+    struct marked *m = marked;
+    return chunk_reader_help(passed_records_chunks(m->in.each->passed));
+}
+
+static int end(void *marked, struct tally *given)
+{
+    struct marked *m = marked;
+    const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
+    *given = chunk_reader_counts(chunks)->made;
+    return chunk_reader_compare(chunks);
+}
+
+static int open_marking(struct marked *m)
+{
+    const struct engine_opts *o = common(m);
+    struct memory_plan plan;
+    if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
+        || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
+        || written_prepare(&m->d->out, m->sam, NULL) < 0)
+        return -1;
+    struct marking_options how = {
+        .opts = m->opts,
+        .source = {advance, take, help, end, m},
+        .sam = m->sam,
+        .is_broken = m->in.each->header.is_broken,
+        .n_threads = m->rings.job.n_threads,
+        .slice_size = m->rings.sam.records_size,
+        .left = left_by(&plan),
+        .d = m->d,
+    };
+    return marking_open(&m->marking, &how);
+}
+
+int marked_open(struct marked *m, const struct markdup_opts *opts)
+{
+    m->opts = opts;
+    m->rings = marked_rings(&opts->common);
+    return driver_open(m->d, &opts->common, &m->rings) < 0 || open_input(m) < 0 ? -1 : open_marking(m);
+}
+
+int marked_begin(struct marked *m)
+{
+    return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : input_begin(m->in.each);
+}
+
+void marked_look_end(struct marked *m)
+{
+    inputs_close(&m->in);
+    free(m->lengths);
+}
+
+void marked_finish(struct marked *m)
+{
+    driver_finish(m->d);
+    marking_close(&m->marking);
+    marked_look_end(m);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Records in coordinate order, slice by slice, on their way through `markdup`. The main thread deals the work out and
+ * takes it back in order; it looks at no record.
+ *
+ *   source --> keys -----> keyed --> rounds --------> waiting --------> finish --> sink
+ *              a task for            a task for each  until no set is   a task for
+ *              each slice            shard of keys    open before it    each slice
+ *
+ * A round enters what is keyed into the sets (markdup/marked_rounds.h). All shards are done with it before the next one
+ * begins, so a record that lost is marked when the slice that it is in becomes final. What outgrows memory waits in
+ * temporary files (markdup/marked_store.h), the youngest slices first: they are needed last. */
+#ifndef MARKED_FLOW_H
+#define MARKED_FLOW_H
+
+#include "markdup/dup_chains.h"
+#include "markdup/marked_slice.h"
+#include "read/record_stream.h"
+
+struct dup_counts;
+struct latch;
+struct marked_flow;
+struct marked_store;
+struct record_sink;
+struct stats;
+
+struct marked_flow_options {
+    struct record_stream source; /* in coordinate order */
+    struct marked_rule rule;     /* with -S, rule.others is tell.others */
+    struct dup_chains_opt tell;  /* but for totals, settled and context */
+    bool follows;                /* losses matter, and not flags alone */
+    int64_t window;              /* -l */
+    int n_threads;
+    size_t room;                 /* bytes of slices, about, that are under way before it goes on reading */
+    struct marked_store *store;  /* where records wait that outgrow the room */
+    size_t n_counts;             /* of struct dup_counts: read groups and none */
+    const char *path;            /* of the input, for messages */
+    struct record_sink *sink;
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* The least room that lets all threads work, where slices mostly have so many bytes of records; and bytes of memory for
+ * that and for the store of such slices. */
+size_t marked_flow_room(int n_threads, size_t records_size);
+size_t marked_flow_memory(int n_threads, size_t records_size);
+
+/* NULL: failed, and the error is recorded in the latch. */
+struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
+
+/* Call it behind the parallel region: tasks that come too late still look at their slots. */
+void marked_flow_close(struct marked_flow *flow);
+
+/* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
+ * -1: failed. Call it on the main thread of the team. */
+int marked_flow_next(struct marked_flow *flow, struct record_list *list);
+
+/* What was taken so far, and of that: what was given, and how many records were left out. */
+struct marked_totals {
+    struct tally taken, given;
+    uint64_t dropped;
+};
+
+const struct marked_totals *marked_flow_totals(const struct marked_flow *flow);
+
+/* Adds what was counted to sum[n_counts], which is all zeros. */
+void marked_flow_counts(const struct marked_flow *flow, struct dup_counts *sum);
+
+#endif

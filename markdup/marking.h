@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What `markdup` does to a stream of sorted records, wherever they come from (markdup/marked_flow.h), with the statistics
+ * of it: of a file (markdup/marked.h), or in the middle of `sormadup`. */
+#ifndef MARKING_H
+#define MARKING_H
+
+#include <htslib/sam.h>
+#include "base/byte_buffer.h"
+#include "base/name_table.h"
+#include "markdup/dup_key.h"
+#include "markdup/dup_others.h"
+#include "markdup/dup_warnings.h"
+#include "markdup/marked_flow.h"
+#include "write/list_stream.h"
+
+struct driver;
+struct markdup_opts;
+
+struct marking_options {
+    const struct markdup_opts *opts;
+    struct record_stream source;
+    sam_hdr_t *sam;              /* with the read groups */
+    bool is_broken;              /* as in bam_header */
+    int n_threads;
+    size_t slice_size;           /* bytes of records of a slice, mostly */
+    size_t left;                 /* bytes for records that wait, beside the least that works */
+    struct driver *d;            /* its second half is open: the records go there */
+};
+
+/* One of all zeros is not open. */
+struct marking {
+    const struct markdup_opts *opts;
+    struct driver *d;
+    struct dup_rule rule;
+    struct name_table groups;    /* read groups, if they are to be told apart */
+    regex_t barcode;             /* rule.barcode_name, if it is not NULL */
+    struct dup_spots spots;      /* how coordinates are read, if they are (opts->distance) */
+    bool reads_spots;            /* they are open */
+    struct dup_others others;
+    struct dup_warnings warnings;
+    struct marked_store *store;
+    struct record_stream source;
+    struct marked_flow *flow;
+    struct byte_buffer statistics;   /* their text, if they are wanted; from the end of the stream on */
+};
+
+/* Bytes for records that wait, in all. */
+size_t marking_room(int n_threads, size_t slice_size, size_t left);
+
+/* `options` may go. -1: the error is recorded in the latch; close it all the same. */
+int marking_open(struct marking *marking, const struct marking_options *options);
+
+/* The marked records. The end compares what the source gave, what was taken, looked at, left out and given, and makes
+ * the statistics, which are written when the output is in place. */
+struct list_stream marking_stream(struct marking *marking);
+
+/* How many records were read. */
+uint64_t marking_count(const struct marking *marking);
+
+/* Call it behind the parallel region, when the output is in place: it writes the statistics, unless the latch holds an
+ * error; it may get one here. */
+void marking_close(struct marking *marking);
+
+#endif

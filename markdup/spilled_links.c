@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_hash.h"
+#include "markdup/spilled_links.h"
+
+/* Dots that were put at once, in the pool. */
+struct chunk {
+    struct dup_place place;
+    uint32_t n_runs;             /* that have not left */
+};
+
+/* A dot of a run: this, and its name. */
+struct dot {
+    uint64_t seq, number;
+    int64_t score;
+    uint8_t name_len;            /* with its NUL */
+    bool pair_end, qc_fail, has_mate_score, elsewhere;
+};
+
+/* Losers of the log, or bytes of dots, that are put at once, at most; what part of all memory they take; and what part
+ * of such dots a run may have. */
+enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
+
+void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_dots)
+{
+    a->store = store;
+    a->keeps_dots = keeps_dots;
+    a->enough = store->most;
+    a->piece = store->most / PART / sizeof(struct spilled_links_loss);
+    a->piece = a->piece < PIECE ? a->piece + 1 : PIECE;
+}
+
+void spilled_links_rest(struct spilled_links *a)
+{
+    a->enough = a->store ? a->store->most : 0;
+}
+
+void spilled_links_free(struct spilled_links *a)
+{
+    free(a->pieces.p);
+    free(a->head.p);
+    free(a->tail.p);
+    free(a->bytes.p);
+    free(a->dots.p);
+    free(a->optical.p);
+}
+
+size_t spilled_links_memory(const struct spilled_links *a)
+{
+    return a->pieces.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
+}
+
+/* ---- dots ---- */
+
+static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
+{
+    return small_pool_at(&l->pool, handle);
+}
+
+static int put_chunk(struct spilled_links *a, struct dup_links *l)
+{
+    if (a->chunk && a->store->put(a->store->context, a->bytes.p, a->bytes.n, &chunk_at(l, a->chunk)->place) < 0)
+        return -1;
+    a->chunk = 0;
+    a->bytes.n = 0;
+    return 0;
+}
+
+/* The run that begins gets its dots in the chunk. */
+static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t run)
+{
+    if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
+        return -1;
+    if (a->bytes.n == 0)
+        *chunk_at(l, a->chunk) = (struct chunk){.n_runs = 0};
+    chunk_at(l, a->chunk)->n_runs++;
+    dup_run_at(l, run)->chunk = a->chunk;
+    dup_run_at(l, run)->offset = (uint32_t)a->bytes.n;
+    return 0;
+}
+
+static size_t chunk_size(const struct spilled_links *a)
+{
+    size_t size = a->store->most / PART;
+    return size < CHUNK_LEAST ? CHUNK_LEAST : size < CHUNK ? size : CHUNK;
+}
+
+/* Bytes of dots that the run has in the chunk. */
+static size_t part_size(const struct spilled_links *a, const struct dup_links *l, uint32_t run)
+{
+    return a->bytes.n - dup_run_at(l, run)->offset;
+}
+
+/* The run is whole. */
+static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
+{
+    if (!at || !a->keeps_dots)
+        return 0;
+    struct dup_run *run = dup_run_at(l, at);
+    run->size = (uint32_t)(a->bytes.n - run->offset);
+    run->hash = byte_hash(a->bytes.p + run->offset, run->size, 0);
+    return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
+}
+
+static int keep_dot(struct spilled_links *a, const struct dup_link *link)
+{
+    struct dot dot;
+    memset(&dot, 0, sizeof dot);                 /* and what lies between its fields */
+    dot.seq = a->n_logged + link->in_log;
+    dot.number = link->number;
+    dot.score = link->score;
+    dot.name_len = link->node.name_len;
+    dot.pair_end = link->node.pair_end;
+    dot.qc_fail = link->node.qc_fail;
+    dot.has_mate_score = link->node.has_mate_score;
+    dot.elsewhere = link->node.elsewhere;
+    return byte_buffer_append(&a->bytes, &dot, sizeof dot) < 0 ? -1
+         : byte_buffer_append(&a->bytes, link->name, dot.name_len);
+}
+
+/* All of the run have left. */
+static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_run *run)
+{
+    struct chunk *chunk = run->chunk ? chunk_at(l, run->chunk) : NULL;
+    if (!chunk || --chunk->n_runs > 0)
+        return;
+    a->store->drop(a->store->context, &chunk->place);
+    small_pool_give(&l->pool, run->chunk, sizeof *chunk);
+}
+
+int spilled_links_read(struct spilled_links *a, const struct dup_links *l, uint32_t at)
+{
+    const struct dup_run *run = dup_run_at(l, at);
+    a->dots.n = run->size;
+    return byte_buffer_reserve(&a->dots, run->size) < 0 ? -1
+         : a->store->get(a->store->context, &chunk_at(l, run->chunk)->place, run->offset, run->size, run->hash,
+                         a->dots.p);
+}
+
+bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spilled_links_dot *found)
+{
+    struct dot dot = {.seq = 0};
+    const uint8_t *p;
+    do {
+        if (*at == a->dots.n)
+            return false;
+        p = a->dots.p + *at;
+        memcpy(&dot, p, sizeof dot);
+        *at += sizeof dot + dot.name_len;
+    } while (dot.seq < a->n_told);
+    *found = (struct spilled_links_dot){
+        .seq = dot.seq, .number = dot.number, .score = dot.score, .pair_end = dot.pair_end, .qc_fail = dot.qc_fail,
+        .has_mate_score = dot.has_mate_score, .elsewhere = dot.elsewhere, .name = (const char *)p + sizeof dot};
+    return true;
+}
+
+/* ---- the log ---- */
+
+static int append(struct spilled_links *a, const struct spilled_links_loss *loss, bool optical)
+{
+    static const uint8_t none = 0;
+    uint64_t seq = a->n_logged++;
+    if (seq / 8 == a->optical.n && byte_buffer_append(&a->optical, &none, 1) < 0)
+        return -1;
+    if (optical)
+        spilled_links_set_optical(a, seq);
+    if (byte_buffer_append(&a->tail, loss, sizeof *loss) < 0)
+        return -1;
+    return a->tail.n < a->piece * sizeof *loss ? 0 : dup_store_put(a->store, &a->tail, &a->pieces);
+}
+
+/* The head has been read: the next piece becomes the head. */
+static int next_head(struct spilled_links *a)
+{
+    const struct dup_piece *pieces = (const struct dup_piece *)(const void *)a->pieces.p;
+    a->at = a->head.n = 0;
+    if (a->n_gone * sizeof *pieces == a->pieces.n) {
+        struct byte_buffer head = a->head;
+        a->head = a->tail;
+        a->tail = head;
+        a->pieces.n = a->n_gone = 0;
+        return 0;
+    }
+    return dup_store_get(a->store, &pieces[a->n_gone++], true, &a->head);
+}
+
+int spilled_links_pop(struct spilled_links *a, struct dup_links *l)
+{
+    struct dup_run *run = dup_run_at(l, spilled_links_first(a)->run);
+    run->node.gone = --run->n_left == 0;
+    if (run->node.gone)
+        drop_part(a, l, run);
+    a->at += sizeof(struct spilled_links_loss);
+    if (++a->n_told == a->n_logged)
+        a->n_told = a->n_logged = a->optical.n = 0;
+    return a->at < a->head.n ? 0 : next_head(a);
+}
+
+/* ---- runs ---- */
+
+static bool is_like(const struct dup_node *run, const struct dup_node *link)
+{
+    return run->checked == link->checked && (!run->checked || run->original == link->original);
+}
+
+static uint32_t begin_run(struct dup_links *l, const struct dup_node *like)
+{
+    uint32_t at = small_pool_take(&l->pool, sizeof(struct dup_run));
+    if (at)
+        *dup_run_at(l, at) = (struct dup_run){.node = {.above = like->above, .original = like->original,
+                                                       .checked = like->checked, .away = true}};
+    return at;
+}
+
+/* Plain links of the line get their places in the log. Nobody finds them by their numbers any more. */
+static void count_line(struct dup_links *l)
+{
+    uint32_t n = 0;
+    for (uint32_t at = l->first; at; at = dup_link_at(l, at)->later)
+        if (dup_node_at(l, at)->plain) {
+            dup_links_bucket_remove(l, at);
+            dup_link_at(l, at)->in_log = n++;
+        }
+}
+
+/* The run for the link, which may be the last one: *run, behind which it is in the list. */
+static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
+{
+    if (*run && is_like(dup_node_at(l, *run), link)
+        && (!a->keeps_dots || part_size(a, l, *run) < chunk_size(a) / RUN))
+        return 0;
+    if (end_part(a, l, *run) < 0 || !(*run = begin_run(l, link)))
+        return -1;
+    return a->keeps_dots ? begin_part(a, l, *run) : 0;
+}
+
+/* Takes plain links out of the list of a tree. Those that have not left go on in the line, with their run. */
+static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
+{
+    uint32_t before = tree->root, run = 0;
+    for (uint32_t at = dup_node_at(l, before)->next, next; at; at = next) {
+        struct dup_node *link = dup_node_at(l, at);
+        next = link->next;
+        if (!link->plain) {
+            if (end_part(a, l, run) < 0)
+                return -1;
+            run = 0;
+            before = at;
+            continue;
+        }
+        if (link->gone) {
+            dup_links_bucket_remove(l, at);
+            dup_links_give(l, at);
+        } else {
+            if (run_for(a, l, link, &run) < 0 || (a->keeps_dots && keep_dot(a, dup_link_at(l, at)) < 0))
+                return -1;
+            if (before != run)
+                dup_node_at(l, before)->next = run;
+            before = run;
+            dup_run_at(l, run)->n_left++;
+            link->run = run;
+        }
+        dup_node_at(l, before)->next = next;
+    }
+    tree->last = before;
+    return end_part(a, l, run);
+}
+
+/* Takes plain links out of the line, into the log. */
+static int leave_line(struct spilled_links *a, struct dup_links *l)
+{
+    uint32_t *to = &l->first, last = 0;
+    for (uint32_t at = l->first, next; at; at = next) {
+        struct dup_link *link = dup_link_at(l, at);
+        next = link->later;
+        if (!link->node.plain) {
+            *to = last = at;
+            to = &link->later;
+            continue;
+        }
+        struct spilled_links_loss loss = {link->number, link->leaves_at, link->node.run, 0};
+        bool optical = link->node.optical;
+        dup_links_give(l, at);
+        if (append(a, &loss, optical) < 0)
+            return -1;
+    }
+    *to = 0;
+    l->last = last;
+    return 0;
+}
+
+int spilled_links_leave(struct spilled_links *a, struct dup_links *l)
+{
+    if (!a->store || !a->store->is_open || l->pool.taken < a->enough)
+        return 0;
+    bool was_empty = a->n_logged == 0;
+    count_line(l);
+    for (uint32_t at = l->oldest; at; at = dup_tree_at(l, at)->newer)
+        if (thin_out(a, l, dup_tree_at(l, at)) < 0)
+            return -1;
+    if (put_chunk(a, l) < 0 || leave_line(a, l) < 0 || (was_empty && next_head(a) < 0))
+        return -1;
+    a->enough = 2 * l->pool.taken > a->store->most ? 2 * l->pool.taken : a->store->most;
+    return 0;
+}

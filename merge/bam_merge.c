@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `merge`: how sorted files become one.
+ *
+ *   in1.bam --> blocks --> chunks --> slices --\
+ *   in2.bam --> blocks --> chunks --> slices ---> ranges --> blocks --> out.bam
+ *   ...         inflate    records    sorted      merge      deflate    renamed
+ *               tasks      remapped,  already     tasks      tasks      when whole
+ *                          with keys
+ *
+ * The main thread deals the work out, and takes it back in order (merge/merged.h). Nothing is kept but the slices that
+ * the merge is in. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "merge/bam_merge.h"
+#include "base/machine.h"
+#include "base/stats.h"
+#include "engine/driver.h"
+#include "merge/merge_opts.h"
+#include "merge/merged.h"
+#include "write/record_sink.h"
+#include "write/written.h"
+
+static int merge_and_write(struct merged *m)
+{
+    const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
+    struct list_stream stream = merged_stream(m);
+    stats_phase(m->d->stats, PHASE_WRITE);
+    if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0
+        || written_all(&m->d->out, &stream) < 0)
+        return -1;
+    merged_end(m);
+    return 0;
+}
+
+static void work(void *merged)
+{
+    merge_and_write(merged);
+}
+
+static void run(struct merged *m, const struct merge_opts *opts)
+{
+    if (merged_open(m, opts) == 0)
+        driver_run(m->d, &opts->common, &m->inputs.in, work, m);
+}
+
+/* What the report tells of --copy-blocks. */
+static struct report_copied copied(const struct merged *m)
+{
+    struct copied_count count = record_sink_copied(m->d->out.sink);
+    const char *none = merged_copies_none(m->opts);
+    return (struct report_copied){
+        .asked = m->opts->common.out.copies,
+        .blocks = count.blocks,
+        .bytes = count.bytes,
+        .why = none ? none : merged_inputs_copy_none(&m->inputs.in, false),
+    };
+}
+
+static int finish(struct merged *m)
+{
+    struct driver *d = m->d;
+    uint64_t records = merged_counts(m).made.n;
+    bool is_whole = !latch_tripped(d->latch);
+    struct report_input *inputs = is_whole ? merged_report(m) : NULL;
+    d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};
+    d->report.copied = is_whole ? copied(m) : (struct report_copied){.asked = false};
+    merged_finish(m);
+    int status = driver_end(d, records);
+    free(inputs);
+    return status;
+}
+
+int bam_merge(const struct merge_opts *opts)
+{
+    struct latch latch = {0};
+    struct driver d = {.latch = &latch};
+    struct merged m = {.d = &d};
+    machine_share_heaps();
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0)
+        run(&m, opts);
+    return finish(&m);
+}
+
+int bam_merge_sorted(const struct engine_opts *opts, struct driver *d)
+{
+    struct merged m = {.d = d};
+    struct merge_opts merge = {.common = *opts, .sorts = true};
+    const char *why = merged_copies_none(&merge);
+    merge.common.n_temp_prefixes = 0;
+    if (!why) {
+        run(&m, &merge);
+        if (!m.gave_up || out_file_take_back(&d->out.data) < 0)
+            return finish(&m);
+        merged_finish(&m);
+    }
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : d->latch->message);
+    d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
+    driver_forget(d);
+    return -1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line of `samtools merge` asks for. cli/merge_args.c makes it; nothing changes it afterwards. */
+#ifndef MERGE_OPTS_H
+#define MERGE_OPTS_H
+
+#include "engine/engine_opts.h"
+
+struct merge_opts {
+    /* Of records that tie, those of an earlier input come first. A merge has no temporary files: n_temp_prefixes is 0.
+     * limits_memory() says what it may take in all. */
+    struct engine_opts common;
+    const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
+                                  * none */
+    const char *region, *bed;    /* -R, -L: records in these regions only; one of them at most. NULL: not given */
+    bool join_groups;            /* -c: @RG lines of one ID are one line */
+    bool join_programs;          /* -p: likewise @PG lines */
+    bool groups_by_file;         /* -r: an input's name is the read group of its records */
+    uint32_t seed;               /* -s: of what follows an ID that another input has */
+    bool sorts;                  /* `sort --copy-blocks`: the header is the one that the sort would write, and where the
+                                  * merge cannot stand for the sort it gives up (merged.h) */
+};
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of a merge: inputs that are sorted, each read as slices (read/sliced_input.h), become the runs of a
+ * merge_ring, whose result is an ordered stream of records. write/written.h is the other half. */
+#ifndef MERGED_H
+#define MERGED_H
+
+#include "base/memory_shares.h"
+#include "base/task_ring.h"
+#include "engine/driver.h"
+#include "merge/merge_inputs.h"
+#include "read/sliced_input.h"
+#include "write/list_stream.h"
+
+struct merge_opts;
+struct merge_ring;
+struct report_input;
+
+struct merged {
+    struct driver *d;            /* it has the other half */
+    const struct merge_opts *opts;
+    struct memory_rings rings;
+    struct merge_inputs inputs;
+    struct sliced_input *each;   /* of the inputs; NULL: not yet */
+    size_t n;
+    struct chunk_pool pool;      /* of their chunks; zeros: each has all that it gets */
+    struct task_ring begins, ends;   /* of the inputs: opening and freeing buffers is their work */
+    struct sort_rule *rule;      /* of the output's header ... */
+    const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
+    int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
+    bool in_order;               /* no record was found that belongs before the one in front of it */
+    bool gave_up;                /* main thread: the error in the latch says why the inputs are to be sorted instead */
+    struct task_bundle tasks;    /* of all inputs, in a large team */
+    size_t helped;               /* the input that was helped last */
+    size_t refilled;             /* the input that was looked at last */
+    struct merge_ring *ring;
+};
+
+/* Opens inputs and output, and joins the headers. All but `d` is zero. -1: the error is recorded in the latch; finish
+ * it all the same. */
+int merged_open(struct merged *merged, const struct merge_opts *opts);
+
+/* Why --copy-blocks copies none, as far as that is known before the inputs are opened; NULL: it may copy some. A
+ * constant string. */
+const char *merged_copies_none(const struct merge_opts *opts);
+
+/* The same once their headers are read. sorts: the merge is to stand for a sort, of BAM only. */
+const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
+
+/* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
+int merged_begin(struct merged *merged);
+
+/* The merged records. */
+struct list_stream merged_stream(struct merged *merged);
+
+/* All records are written: tasks begin to give back what is left of the inputs. */
+void merged_end(struct merged *merged);
+
+/* What all inputs have seen and made: the records as they are to be written. */
+struct chunk_counts merged_counts(const struct merged *merged);
+
+/* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no
+ * memory, or no report is wanted. */
+struct report_input *merged_report(const struct merged *merged);
+
+/* Finishes the other half, and closes this one: see driver_finish(). */
+void merged_finish(struct merged *merged);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/stats.h"
+#include "sort/merge_ring.h"
+#include "engine/engine_opts.h"
+#include "sormadup/sorted_source.h"
+#include "read/record_slice.h"
+
+/* In the task of a range. What it could not copy is not there, which is seen at the end, too. */
+static void copy(void *source, uint32_t index, const struct record_list *list)
+{
+    enum { AHEAD = 4 };          /* records that are being fetched: they lie anywhere in the arena */
+    const struct sorted_source *s = source;
+    struct record_slice *to = &s->slices[index];
+    enum bam_fault fault = BAM_OK;
+    size_t bytes = 0;
+    enum stage before = stats_enter(s->sorted->stats, STAGE_GATHER);
+    for (size_t i = 0; i < list->n; i++)
+        bytes += list->records[i].size;
+    bool done = byte_buffer_reserve(&to->records, bytes) == 0;
+    for (size_t i = 0; i < list->n && done && !fault; i++) {
+        size_t start = to->records.n;
+        if (i + AHEAD < list->n)
+            record_list_prefetch(&list->records[i + AHEAD]);
+        done = byte_buffer_append(&to->records, list->records[i].data, list->records[i].size) == 0
+            && record_slice_list(to, start, false, NULL, &fault) == 0;
+    }
+    stats_leave(s->sorted->stats, before, to->records.n);
+    if (!done)
+        latch_fail(&s->sorted->latch, "out of memory for what is merged");
+}
+
+enum chunk_state sorted_source_advance(void *source)
+{
+    const struct sorted_source *s = source;
+    int ready = merge_ring_advance(s->sorted->merge);
+    return ready > 0 ? CHUNK_MADE : ready == 0 ? CHUNK_AWAITED
+         : latch_tripped(&s->sorted->latch) ? CHUNK_FAILED : CHUNK_NONE;
+}
+
+int sorted_source_take(void *source, struct record_slice *slice)
+{
+    struct sorted_source *s = source;
+    struct record_list list;
+    if (merge_ring_next(s->sorted->merge, &list) <= 0)
+        return latch_tripped(&s->sorted->latch) ? -1 : 0;
+    struct record_slice *made = &s->slices[merge_ring_given(s->sorted->merge)], spare = *slice;
+    record_slice_clear(&spare);
+    *slice = *made;
+    *made = spare;
+    slice->number = s->taken.n + 1;
+    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
+    return 0;
+}
+
+static bool help(void *source)
+{
+    const struct sorted_source *s = source;
+    return merge_ring_help(s->sorted->merge);
+}
+
+/* Copies that are made or wait to be taken. */
+static uint32_t count_slices(int n_threads)
+{
+    enum { SLICES_MORE = 6 };    /* than threads, which wait for the oldest to be taken */
+    return (uint32_t)n_threads + SLICES_MORE;
+}
+
+size_t sorted_source_memory(int n_threads)
+{
+    enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
+    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
+}
+
+/* Records of a slice, judged by all of them. */
+static size_t records_of_slice(const struct sorted *s)
+{
+    const struct bam_arena *all = s->arenas.filled;
+    return (size_t)(SORTED_SLICE / ((all->origin + all->walked) / (all->n_records + 1) + 1));
+}
+
+/* A range that needs another pass keeps all others waiting for it: one of runs has as much as one of their slices. */
+static int open_copies(struct sorted_source *s, struct sorted *sorted, struct merge_ring_options *how)
+{
+    uint32_t most = count_slices(how->n_threads);
+    how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
+    *s = (struct sorted_source){.sorted = sorted, .n_slices = how->n_ranges};
+    how->copy = copy;
+    how->arg = s;
+    how->n_bytes = 2 * (sorted->plan.slice_size > SORTED_SLICE ? sorted->plan.slice_size : (size_t)SORTED_SLICE);
+    how->n_wanted = records_of_slice(sorted);
+    how->n_spare = 0;
+    s->slices = calloc(s->n_slices, sizeof *s->slices);
+    return s->slices ? 0 : latch_fail(&sorted->latch, "out of memory");
+}
+
+int sorted_source_begin(struct sorted_source *s, struct sorted *sorted)
+{
+    struct merge_ring_options how;
+    if (sorted_prepare_merge(sorted, &how) < 0 || open_copies(s, sorted, &how) < 0
+        || sorted_begin_merge(sorted, &how) < 0)
+        return -1;
+    sorted_tell_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);
+    return 0;
+}
+
+void sorted_source_close(struct sorted_source *s)
+{
+    for (uint32_t i = 0; s->slices && i < s->n_slices; i++)
+        record_slice_free(&s->slices[i]);
+    free(s->slices);
+    *s = (struct sorted_source){.taken = s->taken};
+}
+
+int sorted_source_end(const struct sorted_source *s, struct latch *latch)
+{
+    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
+                         engine_opts_input(s->sorted->opts), latch);
+}
+
+static int end(void *source, struct tally *given)
+{
+    struct sorted_source *s = source;
+    *given = s->taken;
+    return sorted_source_end(s, &s->sorted->latch);
+}
+
+struct record_stream sorted_source_stream(struct sorted_source *s)
+{
+    return (struct record_stream){sorted_source_advance, sorted_source_take, help, end, s};
+}

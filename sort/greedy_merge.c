@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/latch.h"
+#include "base/stats.h"
+#include "sort/greedy_merge.h"
+
+/* A run whose next slice is waited for. */
+struct awaited {
+    struct greedy_merge *greedy;
+    size_t run;
+};
+
+static bool is_ready(void *awaited)
+{
+    const struct awaited *a = awaited;
+    const struct merge_runs *runs = a->greedy->runs;
+    return latch_tripped(a->greedy->latch) || runs->ready(runs->reader, a->run, a->greedy->next[a->run], true);
+}
+
+static bool help(void *awaited)
+{
+    const struct awaited *a = awaited;
+    return a->greedy->help(a->greedy->help_arg);
+}
+
+/* The next slice of a run. Of the first ones, records may be merged already. A list ends where a run goes on in another
+ * slice: else all buffers of the run could be waiting for the list to be put. */
+static int next_slice(void *greedy, size_t run, struct merge_source *source)
+{
+    struct greedy_merge *g = greedy;
+    struct awaited awaited = {g, run};
+    const struct merge_runs *runs = g->runs;
+    uint64_t key;
+    if (!runs->first_key(runs->reader, run, g->next[run], &key))
+        return 0;
+    task_wait(is_ready, help, &awaited, g->stats);
+    if (latch_tripped(g->latch))
+        return -1;
+    size_t slice = g->next[run]++;
+    *source = runs->slice(runs->reader, run, slice);
+    g->has_crossed = true;
+    if (g->from && slice < g->taken[run] && run != g->from->source)
+        source->next = run_cut_find(g->from, g->rule, *source, run);
+    return 1;
+}
+
+int greedy_merge_open(struct greedy_merge *g, const size_t *first)
+{
+    size_t n = g->runs->n;
+    if (!(g->next = malloc((n + 1) * sizeof *g->next)) || record_list_alloc(&g->list, g->max) < 0
+        || run_merge_init(&g->merge, g->rule, n, n) < 0)
+        return latch_fail(g->latch, "out of memory for merging");
+    memcpy(g->next, first, n * sizeof *first);
+    int result = run_merge_start(&g->merge, next_slice, g);
+    g->from = NULL;
+    return result;
+}
+
+void greedy_merge_close(struct greedy_merge *g)
+{
+    free(g->next);
+    record_list_free(&g->list);
+    run_merge_free(&g->merge);
+}
+
+/* The records of the list are in the sink. What is in front of the slice that is being merged is done with. */
+static int put_back(struct greedy_merge *g)
+{
+    for (size_t i = 0; i < g->runs->n; i++)
+        if (g->next[i] > 0 && g->runs->leave(g->runs->reader, i, g->next[i] - 1) < 0)
+            return -1;
+    return 0;
+}
+
+int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
+{
+    struct merge_item item;
+    int found = 1;
+    if (g->is_out && put_back(g) < 0)
+        return -1;
+    record_list_empty(&g->list);
+    g->has_crossed = false;
+    enum stage before = stats_enter(g->stats, STAGE_MERGE);
+    while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
+        record_list_add(&g->list, bam_key_record(item.base, item.key),
+                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
+    stats_records(g->stats, g->list.n);
+    stats_leave(g->stats, before, 0);
+    *list = g->list;
+    list->fit = NULL;            /* the list is used again */
+    g->is_out = true;
+    return found < 0 ? -1 : g->list.n > 0;
+}

@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "sort/greedy_merge.h"
+#include "sort/merge_ring.h"
+#include "write/record_sink.h"
+#include "sort/run_cut.h"
+#include "sort/run_samples.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+
+enum {
+    /* The sublists may be cut once per RECORDS_PER_SAMPLE records. With n sublists, the records of a range differ from
+     * what is wanted by 0.4 sqrt(n) times as many: 700 if n is 100. If they outgrow the list, all threads wait for the
+     * second pass: with 512, 64 threads wrote 0.94 GB with 75 % efficiency, not 90 (slow motion). SAMPLES_MAX bounds
+     * the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
+    RECORDS_PER_SAMPLE = 128, SAMPLES_MAX = 1 << 16,
+    RECORDS_PER_SOURCE = 8,      /* in a range at least, because each source is searched for both cuts */
+    RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get some */
+};
+
+/* The slices of one run that a range needs. */
+struct span {
+    size_t next;                 /* the next to merge; set by the main thread before READY, advanced by the claimer */
+    size_t end;                  /* one past the last; set by the main thread before READY */
+    size_t needed;               /* the first that later ranges need; main thread only */
+};
+
+/* A range with more records than its list takes is handed out again once those of the list are put. */
+struct range {
+    struct run_cut from, to;     /* this and all down to spans: set by the main thread before
+                                  * READY for the first time */
+    bool is_first, is_last;      /* the first range has no `from`, the last has no `to` */
+    struct span *spans;          /* one per run */
+    bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
+    struct run_merge merge;      /* used by the claimer; has memory for all sources */
+    struct record_list list;     /* merged, in order; written by the claimer before DONE */
+    bool whole;                  /* its records are the range's last ones; set by the claimer before DONE */
+    const struct merge_ring *ring;
+};
+
+/* A list that no range has. */
+struct spare_list {
+    struct record_list list;
+    uint64_t mark;               /* of the sink, behind its records */
+};
+
+/* Tells how many records of a run are before a key: keys are taken to be evenly spread between the first keys of two
+ * slices. */
+struct run_flow {
+    uint64_t first, next;        /* keys: of the slice taken last, and of the one behind it, or its own last key ... */
+    bool ends;                   /* ... if there is none */
+    uint64_t last;               /* the last key of the slice taken last */
+    double before, n;            /* records: in all slices before that slice, and in it */
+};
+
+struct merge_ring {
+    struct merge_ring_options opt;
+    const struct sort_rule *rule;   /* see struct run_merge */
+    size_t n_sources;            /* runs, then the arenas' sublists; for cuts, those of an arena are one source */
+    size_t sample_records;       /* of a sublist, between two samples */
+    size_t range_records;        /* wanted in a range */
+    size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
+    struct range *ranges;
+    struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
+    struct spare_list *spare;    /* main thread only, as all below; used in turn */
+    size_t next_spare;
+    struct run_samples samples[MERGE_ARENAS_MAX];   /* of each arena: where the order may be cut */
+    struct greedy_merge greedy;  /* of runs that are not in order; main thread only */
+    bool is_greedy;              /* it is open */
+    /* The range that is being planned: */
+    struct run_cut from;         /* where it begins, ... */
+    bool is_first;               /* ... unless it begins with the first record of all */
+    bool is_begun;               /* the slice or sample that begins at `from` is in it */
+    size_t *first, *taken;       /* its slices of each run: [first, taken) */
+    struct run_flow *flows;      /* of each run */
+    size_t steps;                /* slices that begin in it */
+    double before;               /* records before it, about */
+    bool has_last;               /* what begins at `last`, inside it, was taken into it after all else, ... */
+    struct run_cut last;
+    struct run_flow last_flow;   /* ... when this held of that run, ... */
+    double last_records;         /* ... and so many records are before it */
+    bool planned_all;
+    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range, ... */
+    bool is_lent;                /* ... which the sink may use until it has passed it */
+};
+
+/* ------------------------------------------------------------------- memory */
+
+static size_t n_records_of(const struct bam_arena *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_sublists; i++)
+        n += a->sublists[i].n;
+    return n;
+}
+
+static int open_samples(struct merge_ring *m)
+{
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
+        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.stats) < 0)
+            return -1;
+    return 0;
+}
+
+static void run_range(void *ring, uint32_t index);
+
+static void begin_flows(struct merge_ring *m)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    for (size_t i = 0; i < runs->n; i++)
+        m->flows[i].ends = !runs->first_key(runs->reader, i, 0, &m->flows[i].next);
+}
+
+static int ring_alloc(struct merge_ring *m)
+{
+    const struct merge_ring_options *o = &m->opt;
+    struct task_ring_options ring = {
+        .n_slots = o->n_ranges,
+        .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two, ranges would go in pairs */
+        .bunches = true,
+        .run = run_range,
+        .arg = m,
+    };
+    if (task_ring_open(&m->ring, &ring) < 0)
+        return -1;
+    m->first = calloc(o->runs.n + 1, sizeof *m->first);
+    m->taken = calloc(o->runs.n + 1, sizeof *m->taken);
+    m->flows = calloc(o->runs.n + 1, sizeof *m->flows);
+    m->ranges = calloc(o->n_ranges, sizeof *m->ranges);
+    m->spare = calloc(o->n_spare + 1, sizeof *m->spare);
+    if (!m->first || !m->taken || !m->flows || !m->ranges || !m->spare || open_samples(m) < 0)
+        return -1;
+    begin_flows(m);
+    for (struct range *range = m->ranges; range < m->ranges + o->n_ranges; range++) {
+        range->ring = m;
+        range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
+        if (record_list_alloc(&range->list, o->n_records) < 0 || !range->spans
+            || run_merge_init(&range->merge, m->rule, m->n_sources, 0) < 0)
+            return -1;
+    }
+    for (uint32_t i = 0; i < o->n_spare; i++)
+        if (record_list_alloc(&m->spare[i].list, o->n_records) < 0)
+            return -1;
+    return 0;
+}
+
+/* Chooses how finely the order is cut. */
+static void choose_sizes(struct merge_ring *m)
+{
+    const struct merge_ring_options *o = &m->opt;
+    size_t threads = (size_t)o->n_threads, in_memory = 0;
+    for (size_t i = 0; i < o->n_arenas; i++)
+        in_memory += n_records_of(o->arenas[i]);
+    size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
+    m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
+    if (o->runs.n == 0 && share < m->range_records)
+        m->range_records = share;
+    if (o->copy && o->n_wanted < m->range_records)
+        m->range_records = o->n_wanted;
+    if (m->range_records < least)
+        m->range_records = least;
+    m->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
+    if (m->sample_records > m->range_records / 2 + 1)
+        m->sample_records = m->range_records / 2 + 1;
+    m->steps_max = 1;
+    if (o->runs.n)                               /* ranges for half of the threads may take what is read ahead */
+        m->steps_max += (o->runs.n * (o->runs.n_buffers - 1) + o->runs.n_shared / 2) / (threads / 2 + 1);
+}
+
+struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
+{
+    struct merge_ring *m = calloc(1, sizeof *m);
+    if (m) {
+        m->opt = *options;
+        m->rule = bam_arena_order(options->arenas[0]).rule;
+        m->n_sources = options->runs.n;
+        for (size_t i = 0; i < options->n_arenas; i++)
+            m->n_sources += options->arenas[i]->n_sublists;
+        m->is_first = m->is_begun = true;
+        choose_sizes(m);
+        enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+        int result = ring_alloc(m);
+        for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
+            run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail behind it */
+        stats_leave(m->opt.stats, before, 0);
+        if (result == 0)
+            return m;
+    }
+    latch_fail(options->latch, "out of memory for merging");
+    merge_ring_close(m);
+    return NULL;
+}
+
+void merge_ring_close(struct merge_ring *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; m->ranges && i < m->opt.n_ranges; i++) {
+        free(m->ranges[i].spans);
+        record_list_free(&m->ranges[i].list);
+        run_merge_free(&m->ranges[i].merge);
+    }
+    for (uint32_t i = 0; m->spare && i < m->opt.n_spare; i++)
+        record_list_free(&m->spare[i].list);
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
+        run_samples_free(&m->samples[i]);
+    if (m->is_greedy)
+        greedy_merge_close(&m->greedy);
+    free(m->spare);
+    task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
+    free(m->ranges);
+    free(m->first);
+    free(m->taken);
+    free(m->flows);
+    free(m);
+}
+
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources)
+{
+    size_t source = sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head);
+    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_sources * source)
+         + n_spare * sizeof(struct spare_list) + (n_ranges + n_spare) * record_list_memory(n_records);
+}
+
+/* ------------------------------------------------------- tasks: one range */
+
+/* The keys of a source that belong to the range. If the cut is the beginning of a slice of the same
+ * run no search is needed, because the range has whole slices of that run. */
+static struct merge_source keys_in_range(const struct range *range, size_t source, struct merge_source keys)
+{
+    const struct merge_ring *m = range->ring;
+    bool is_run = source < m->opt.runs.n;
+    if (!range->is_last && !(is_run && source == range->to.source))
+        keys.end = run_cut_find(&range->to, m->rule, keys, source);
+    if (!range->is_first && !(is_run && source == range->from.source))
+        keys.next = run_cut_find(&range->from, m->rule, keys, source);
+    return keys;
+}
+
+static int next_slice(void *arg, size_t number, struct merge_source *source)
+{
+    struct range *range = arg;
+    const struct merge_runs *runs = &range->ring->opt.runs;
+    if (number >= runs->n || range->spans[number].next == range->spans[number].end)
+        return 0;
+    *source = keys_in_range(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
+    return 1;
+}
+
+static void begin_range(struct range *range)
+{
+    const struct merge_ring *m = range->ring;
+    run_merge_reset(&range->merge, m->opt.runs.n);
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
+        for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
+            const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];
+            struct merge_source whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
+            run_merge_add(&range->merge, keys_in_range(range, m->opt.runs.n + i, whole));
+        }
+    run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
+    range->begun = true;
+}
+
+static void merge_range(struct range *range)
+{
+    struct stats *stats = range->ring->opt.stats;
+    struct merge_item item;
+    enum stage before = stats_enter(stats, STAGE_MERGE);
+    if (!range->begun)
+        begin_range(range);
+    size_t bytes = 0, most = range->ring->opt.copy ? range->ring->opt.n_bytes : SIZE_MAX;
+    while (range->list.n < range->ring->opt.n_records && bytes < most
+           && !(range->whole = run_merge_next(&range->merge, &item) == 0)) {
+        uint32_t size = (uint32_t)bam_key_record_size(item.base, item.key);
+        record_list_add(&range->list, bam_key_record(item.base, item.key), size, (uint16_t)item.source);
+        bytes += size;
+    }
+    stats_records(stats, range->list.n);
+    stats_leave(stats, before, 0);
+}
+
+/* Merges as many records as the range's list holds. */
+static void run_range(void *ring, uint32_t index)
+{
+    struct merge_ring *m = ring;
+    struct range *range = &m->ranges[index];
+    record_list_empty(&range->list);
+    if (latch_tripped(m->opt.latch))
+        return;
+    merge_range(range);
+    if (m->opt.copy && !m->opt.runs.is_partial)
+        m->opt.copy(m->opt.arg, index, &range->list);
+}
+
+/* -------------------------------------------- main thread: planning ranges */
+
+/* An example. Two runs have slices of 100 records each. Their first keys are known:
+ *
+ *   run A:  A0 10   A1 50   A2 90, and its last key 130       a list takes 200 records (n_records)
+ *   run B:  B0 30   B1 70, and its last key 110               a range should have 150 (range_records)
+ *
+ * Each step finds the first slice that is not taken yet, and estimates how many records are before it: of a slice that
+ * the key lies in, so many as the key's share of the way to the next slice (run_flow). Those before the range are taken
+ * off.
+ *
+ *   found    before it:  of A   of B   in range   what is done
+ *   A0 10                   0      0          0   range 0 begins; A0 is taken into it
+ *   B0 30                  50      0         50   B0 is taken
+ *   A1 50                 100     50        150   enough (ends_at): range 0 ends there, range 1 begins with A1
+ *   B1 70                 150    100        100   B1 is taken
+ *   A2 90                 200    150        200   too much for a list (ends_before): B1 is taken back, and range 1 ends
+ *                                                 there, with 100 records; range 2 begins with B1
+ *   A2 90                 200    150        100   A2 is taken
+ *   none                                          range 2 ends with the last record; its 250 records take two passes
+ *
+ * Range 0 needs A0 and B0, range 1 A1 and B0 once more (first_slice), range 2 A1, A2 and B1. A sample of sublists is
+ * taken as a slice is, but need not be loaded. A range that is not large enough ends all the same when it has steps_max
+ * slices, or when another one would fill the run's last buffer. */
+
+/* Where the next slice of a run begins. If keys decide, the slice need not be ready. */
+static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t first_key)
+{
+    if (!m->rule)
+        return (struct run_cut){{first_key, 0}, NULL, run};
+    struct merge_source slice = m->opt.runs.slice(m->opt.runs.reader, run, m->taken[run]);
+    return (struct run_cut){slice.next[0], slice.base, run};
+}
+
+/* Finds where the first of the slices begins that are not yet taken. 1: in *cut; 0: there is none;
+ * -1: not known yet, because records must be compared that are not ready. */
+static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    uint64_t least = UINT64_MAX;
+    bool any = false, found = false;
+    for (size_t i = 0; i < runs->n; i++)
+        if (!m->flows[i].ends) {
+            any = true;
+            least = m->flows[i].next < least ? m->flows[i].next : least;
+        }
+    for (size_t i = 0; i < runs->n && any; i++) {
+        if (m->flows[i].ends || m->flows[i].next != least)
+            continue;
+        if (m->rule && !runs->ready(runs->reader, i, m->taken[i], idle))
+            return -1;
+        struct run_cut other = slice_cut(m, i, least);
+        if (!found || run_cut_before(&other, cut, m->rule))
+            *cut = other;
+        found = true;
+    }
+    return found;
+}
+
+/* Makes the next sample of a sublist the cut if it is before *cut, or if none was found yet. Whether there is a cut. */
+static bool next_sample_cut(const struct merge_ring *m, bool found, struct run_cut *cut)
+{
+    for (size_t i = 0; i < m->opt.n_arenas; i++) {
+        const struct run_samples *s = &m->samples[i];
+        if (s->next == s->n)
+            continue;
+        struct run_cut other = {s->keys[s->next], m->opt.arenas[i]->base, m->opt.runs.n + i};
+        if (!found || run_cut_before(&other, cut, m->rule)) {
+            *cut = other;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void note_flow(struct merge_ring *m, size_t run, struct merge_source slice)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    struct run_flow *flow = &m->flows[run];
+    flow->before += flow->n;
+    flow->n = (double)(slice.end - slice.next);
+    flow->first = slice.next->sort;
+    flow->ends = !runs->first_key(runs->reader, run, m->taken[run], &flow->next);
+    flow->last = slice.end[-1].sort;
+    if (flow->ends)
+        flow->next = flow->last;
+}
+
+/* Records of all sources before the cut, about. No slice that begins before the cut is yet to be taken. */
+static double records_before(const struct merge_ring *m, const struct run_cut *cut)
+{
+    uint64_t key = cut->key.sort;
+    double records = 0;
+    for (size_t i = 0; i < m->opt.n_arenas; i++)
+        records += (double)(m->samples[i].next * m->sample_records);
+    for (const struct run_flow *flow = m->flows; flow < m->flows + m->opt.runs.n; flow++) {
+        double share = key <= flow->first ? 0 : key >= flow->next ? 1
+                     : (double)(key - flow->first) / (double)(flow->next - flow->first);
+        records += flow->before + flow->n * share;
+    }
+    return records;
+}
+
+/* Takes what was taken last out of the range. */
+static void take_back(struct merge_ring *m)
+{
+    size_t run = m->last.source;
+    if (run >= m->opt.runs.n) {
+        m->samples[run - m->opt.runs.n].next--;
+        return;
+    }
+    m->taken[run]--;
+    m->flows[run] = m->last_flow;
+}
+
+/* Takes into the range what begins at the cut. 0: it is not ready. */
+static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    size_t run = cut->source;
+    if (run >= runs->n) {
+        m->samples[run - runs->n].next++;
+        return 1;
+    }
+    if (!runs->ready(runs->reader, run, m->taken[run], idle))
+        return 0;
+    note_flow(m, run, runs->slice(runs->reader, run, m->taken[run]++));
+    bool partial = runs->is_partial && runs->is_partial(runs->reader, run, m->taken[run] - 1);
+    m->steps += partial ? m->steps_max : 1;      /* a range has one of these */
+    return 1;
+}
+
+/* Takes into the range what begins at the cut inside it. records: about how many of the range precede the cut. 0: it
+ * is not ready. */
+static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cut, double records)
+{
+    struct run_flow flow = m->flows[cut->source < m->opt.runs.n ? cut->source : m->opt.runs.n];
+    if (!take(m, idle, cut))
+        return 0;
+    m->has_last = true;
+    m->last = *cut;
+    m->last_flow = flow;
+    m->last_records = records;
+    return 1;
+}
+
+/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
+ * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. Shared buffers
+ * may all be full of this range's slices until the next range is put. So the next range must have the slice that it
+ * begins with, and what is needed to find its end. */
+static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
+{
+    if (records >= (double)m->range_records || m->steps >= m->steps_max)
+        return true;
+    if (cut->source >= m->opt.runs.n)
+        return false;
+    const struct merge_runs *runs = &m->opt.runs;
+    size_t taken = m->taken[cut->source], slices = taken + 1 - m->first[cut->source], to_find_cut = m->rule != NULL;
+    return slices + to_find_cut > runs->n_buffers
+        && !(runs->n_shared && runs->ready(runs->reader, cut->source, taken + 1 + to_find_cut, false));
+}
+
+/* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs
+ * and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 % do. */
+static bool ends_before(const struct merge_ring *m, double records)
+{
+    double most = (double)m->opt.n_records * 15 / 16, least = (double)m->range_records / 4;
+    return m->has_last && records > most && m->last_records >= least && (double)m->range_records < most;
+}
+
+/* The first slice of a run that can have keys of a range which begins at the cut, where the planned range ends. */
+static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut, size_t run)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    size_t taken = m->taken[run];
+    if (m->planned_all || run == cut->source || m->first[run] == taken)
+        return taken;
+    if (m->flows[run].last != cut->key.sort)
+        return m->flows[run].last < cut->key.sort ? taken : taken - 1;
+    struct merge_source last = runs->slice(runs->reader, run, taken - 1);
+    struct run_cut end = {last.end[-1], last.base, run};
+    return run_cut_before(&end, cut, m->rule) ? taken : taken - 1;
+}
+
+/* Hands out the planned range, which ends at the cut, and begins the next range there. */
+static void end_range(struct merge_ring *m, const struct run_cut *to)
+{
+    struct range *range = &m->ranges[task_ring_next(&m->ring)];
+    range->from = m->from;
+    range->to = *to;
+    range->is_first = m->is_first;
+    range->is_last = m->planned_all;
+    range->begun = range->whole = false;
+    for (size_t i = 0; i < m->opt.runs.n; i++) {
+        size_t needed = first_slice(m, to, i);
+        range->spans[i] = (struct span){m->first[i], m->taken[i], needed};
+        m->first[i] = needed;
+    }
+    m->before = records_before(m, to);
+    m->from = *to;
+    m->is_first = m->is_begun = m->has_last = false;
+    m->steps = 0;
+    task_ring_hand_out(&m->ring);
+}
+
+/* Whether a run was found to be out of order. Then no range can be planned any more, as the next slice may begin before
+ * the end of the one that was taken last. */
+static bool is_out_of_order(const struct merge_ring *m)
+{
+    const struct merge_runs *runs = &m->opt.runs;
+    return runs->n && runs->in_order && !runs->in_order(runs->reader);
+}
+
+/* Plans a range. 1: done; 0: not yet, because slices must come first. If one slice is enough, no second one is waited
+ * for. */
+static int plan_range(struct merge_ring *m, bool idle)
+{
+    struct run_cut cut = {0};
+    for (;;) {
+        bool must = idle && (!m->opt.runs.one_is_enough || (m->is_first && m->steps == 0));
+        if (!m->is_begun && !(m->is_begun = take(m, idle, &m->from)))
+            return 0;
+        if (is_out_of_order(m))
+            return 0;
+        int found = next_slice_cut(m, idle, &cut);
+        if (found < 0)
+            return 0;
+        found = next_sample_cut(m, found, &cut);
+        m->planned_all = !found;
+        double records = found ? records_before(m, &cut) - m->before : 0;
+        if (ends_before(m, records)) {
+            take_back(m);
+            end_range(m, &m->last);
+            return 1;
+        }
+        if (!found || ends_at(m, &cut, records)) {
+            end_range(m, &cut);
+            return 1;
+        }
+        if (take_inside(m, must, &cut, records))
+            continue;
+        if (idle && !must)
+            end_range(m, &cut);
+        return idle && !must;
+    }
+}
+
+/* ---------------------------------------------------------------- the merge */
+
+/* Does a task that others wait for, or may soon wait for. The sink's blocks come before ranges, which take long. */
+bool merge_ring_help(void *ring)
+{
+    struct merge_ring *m = ring;
+    record_sink_make_task(m->opt.sink);
+    task_ring_make_task(&m->ring);
+    if (!task_ring_empty(&m->ring) && task_ring_run(&m->ring, task_ring_oldest(&m->ring)))
+        return true;
+    const struct merge_runs *runs = &m->opt.runs;
+    return record_sink_help(m->opt.sink) || (runs->n && runs->help(runs->reader)) || task_ring_help(&m->ring);
+}
+
+/* Leaves the slices that later ranges do not need. */
+static int leave_slices(struct merge_ring *m, const struct range *range)
+{
+    for (size_t i = 0; i < m->opt.runs.n; i++)
+        if (m->opt.runs.leave(m->opt.runs.reader, i, range->spans[i].needed) < 0)
+            return -1;
+    return 0;
+}
+
+static bool oldest_is_merged(void *ring)
+{
+    const struct merge_ring *m = ring;
+    return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
+}
+
+/* Whether all that the oldest range needs of its slices is there, or there is an error. */
+static bool oldest_is_filled(void *ring)
+{
+    const struct merge_ring *m = ring;
+    const struct merge_runs *runs = &m->opt.runs;
+    const struct range *range = &m->ranges[task_ring_oldest(&m->ring)];
+    int filled = 1;
+    for (size_t i = 0; i < runs->n && filled > 0; i++)
+        filled = runs->fill(runs->reader, i, range->spans[i].end);
+    return filled != 0;
+}
+
+/* The sink keeps the range's list, until it has passed it, and the range gets the next one to spare. */
+static void swap_list(struct merge_ring *m, struct range *range)
+{
+    struct spare_list *spare = &m->spare[m->next_spare];
+    struct record_list list = range->list;
+    range->list = spare->list;
+    *spare = (struct spare_list){list, record_sink_mark(m->opt.sink)};
+    m->next_spare = (m->next_spare + 1) % m->opt.n_spare;
+}
+
+/* The records of the oldest range's list are in the sink. Its task goes on with the range, or the slot is free. */
+static int put_back(struct merge_ring *m)
+{
+    uint32_t index = task_ring_oldest(&m->ring);
+    struct range *range = &m->ranges[index];
+    m->is_out = false;
+    if (m->is_lent)
+        swap_list(m, range);
+    if (!range->whole) {
+        task_ring_submit(&m->ring, index);
+        return 0;
+    }
+    if (leave_slices(m, range) < 0)
+        return -1;
+    task_ring_take(&m->ring);
+    return 0;
+}
+
+/* A range is out, all are planned, one could be planned now, none can be, or there is an error. */
+static bool can_go_on(void *ring)
+{
+    struct merge_ring *m = ring;
+    return !task_ring_empty(&m->ring) || m->planned_all || is_out_of_order(m) || latch_tripped(m->opt.latch)
+        || plan_range(m, true);
+}
+
+static void plan_all(struct merge_ring *m)
+{
+    enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+    if (m->opt.runs.n)
+        m->opt.runs.refill(m->opt.runs.reader);
+    while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
+        ;
+    stats_leave(m->opt.stats, before, 0);
+}
+
+/* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
+static int plan_ahead(struct merge_ring *m)
+{
+    plan_all(m);
+    task_wait(can_go_on, merge_ring_help, m, m->opt.stats);
+    return latch_tripped(m->opt.latch) ? -1 : 0;
+}
+
+/* Merges what follows the last range, which is not in order, and fills the list as merge_ring_next() does. */
+static int go_on_greedily(struct merge_ring *m, struct record_list *list)
+{
+    if (m->is_greedy)
+        return greedy_merge_next(&m->greedy, list);
+    m->is_greedy = true;
+    m->greedy = (struct greedy_merge){
+        .runs = &m->opt.runs,
+        .rule = m->rule,
+        .from = m->is_first ? NULL : &m->from,
+        .taken = m->taken,
+        .max = m->opt.n_records,
+        .latch = m->opt.latch,
+        .stats = m->opt.stats,
+        .help = merge_ring_help,
+        .help_arg = m,
+    };
+    return greedy_merge_open(&m->greedy, m->first) < 0 ? -1 : greedy_merge_next(&m->greedy, list);
+}
+
+uint32_t merge_ring_given(const struct merge_ring *m)
+{
+    return task_ring_oldest(&m->ring);
+}
+
+int merge_ring_next(struct merge_ring *m, struct record_list *list)
+{
+    if (m->is_out && put_back(m) < 0)
+        return -1;
+    if (m->is_greedy || (task_ring_empty(&m->ring) && !m->planned_all && is_out_of_order(m)))
+        return go_on_greedily(m, list);
+    if (m->planned_all && task_ring_empty(&m->ring))
+        return 0;
+    if (plan_ahead(m) < 0)
+        return -1;
+    if (task_ring_empty(&m->ring))
+        return m->planned_all ? 0 : go_on_greedily(m, list);
+    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.stats);
+    if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
+        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.stats);
+    if (latch_tripped(m->opt.latch))
+        return -1;
+    if (m->opt.copy && m->opt.runs.is_partial)
+        m->opt.copy(m->opt.arg, merge_ring_given(m), &m->ranges[merge_ring_given(m)].list);
+    *list = m->ranges[task_ring_oldest(&m->ring)].list;
+    m->is_out = true;
+    m->is_lent = m->opt.n_spare > 0 && record_sink_passed(m->opt.sink, m->spare[m->next_spare].mark);
+    if (!m->is_lent)
+        list->fit = NULL;
+    return 1;
+}
+
+int merge_ring_advance(struct merge_ring *m)
+{
+    if (m->is_out && put_back(m) < 0)
+        return -1;
+    plan_all(m);
+    return !can_go_on(m) ? 0 : latch_tripped(m->opt.latch) || task_ring_empty(&m->ring) ? -1 : oldest_is_merged(m);
+}

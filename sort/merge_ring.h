@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The last merge. The main thread cuts sublists and runs into ranges, tasks merge ranges side by side, and the main
+ * thread takes their records back in order. So the output does not show where the cuts are.
+ *
+ *   sublists and    cut 0   cut 1   cut 2   cut 3
+ *   slices of runs  |-------|-------|-------|---> planned by the main thread, ahead
+ *                       |       |       |
+ *   ring of ranges  [ DONE ][ TAKEN][ READY][ FREE ] ...     a heap and a list of
+ *                       |                                    records each
+ *                       +--> merge_ring_next(), in order
+ *
+ * In runs, the first record of every slice is a cut. So a range needs few slices of each run, and the first keys, which
+ * are in memory, tell which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as many
+ * records as its list holds; one with more is merged in several passes, and keeps its heap between them. */
+#ifndef MERGE_RING_H
+#define MERGE_RING_H
+
+#include "bam_arena.h"
+#include "sort/merge_runs.h"
+#include "write/record_list.h"
+
+/* The two of a sort; over MPI also two that lie between parts of them. */
+enum { MERGE_ARENAS_MAX = 6 };
+
+struct merge_ring_options {
+    const struct bam_arena *arenas[MERGE_ARENAS_MAX];   /* sublists sorted; in the order of the input */
+    size_t n_arenas;
+    struct merge_runs runs;      /* older than the arenas' records */
+    struct record_sink *sink;    /* whose blocks the main thread deflates while it waits */
+    uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */
+    uint32_t n_spare;            /* lists more, so that the sink may use lists while tasks go on */
+    uint32_t n_records;          /* records that a range's list holds: merged in one pass */
+    /* The list of a range is made: what it names is copied, to go elsewhere than to a sink, which is NULL then. In the
+     * range's task, or on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
+    void (*copy)(void *arg, uint32_t index, const struct record_list *list);
+    void *arg;                   /* of copy() */
+    size_t n_bytes;              /* about how many of them go into one list then at most, and ... */
+    size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
+    int n_threads;
+    struct latch *latch;
+    struct stats *stats;
+};
+
+/* NULL: no memory, and the error is recorded in the latch. */
+struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
+
+/* Call it only when all tasks are done. */
+void merge_ring_close(struct merge_ring *ring);
+
+/* Gives the next merged records, in order: a range, or as much of one as its list holds. Put them to the sink before
+ * the next call. If no list is to spare, that call gives this one to a task again; then it has no `fit`. Plans ranges
+ * and works while it waits. Call it on the main thread. 1: *list is set; 0: that was all; -1: stop. */
+int merge_ring_next(struct merge_ring *ring, struct record_list *list);
+
+/* ---- for who takes copies, and must not wait ---- */
+
+/* Plans what can be planned. 1: merge_ring_next() can give records at once; 0: not yet; -1: there are none left, or
+ * something has failed. */
+int merge_ring_advance(struct merge_ring *ring);
+
+/* Does a little of the work that is handed out. False: there is none. A task_help_fn. */
+bool merge_ring_help(void *ring);
+
+/* The index of the range whose list merge_ring_next() gave. */
+uint32_t merge_ring_given(const struct merge_ring *ring);
+
+/* Bytes of memory that a ring takes. */
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources);
+
+#endif

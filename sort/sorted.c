@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <htslib/hts_log.h>
+#include "bam/long_pos.h"
+#include "engine/engine_opts.h"
+#include "base/stats.h"
+#include "sort/merge_ring.h"
+#include "order/minhash.h"
+#include "order/sort_key.h"
+#include "engine/engine_memory.h"
+#include "sort/sorted.h"
+#include "read/input_part.h"
+#include "write/record_sink.h"
+#include "write/written.h"
+
+static bool is_prepared(const struct sorted *s)
+{
+    return s->part && s->part->prepared;
+}
+
+static int build_index(struct sorted *s)
+{
+    bool silent = s->part && s->part->silent;
+    const char *cause = minhash_build_index(s->minhash, !silent);
+    if (!cause)
+        return 0;
+    if (!silent)
+        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
+    return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s", s->opts->order.index_fasta,
+                      cause);
+}
+
+static int prepare_minhash(struct sorted *s)
+{
+    if (s->opts->order.by != SORT_MINHASH)
+        return 0;
+    if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
+        return latch_fail(&s->latch, "%s: too many references for -M", engine_opts_input(s->opts));
+    if (!(s->minhash = minhash_new(&s->opts->order)))
+        return latch_fail(&s->latch, "out of memory");
+    return is_prepared(s) ? 0 : build_index(s);
+}
+
+/* Whether a read's rank is needed once it has its key: the merge compares ranks, or another sort makes keys of them. */
+static bool keep_ranks(const struct sorted *s)
+{
+    return s->minhash && (s->part || !minhash_decides(s->minhash));
+}
+
+/* CRAM must know of records that begin behind the end of their reference (write/cram_settings.h). */
+static int prepare_lengths(struct sorted *s)
+{
+    if (s->opts->out.format.format != cram)
+        return 0;
+    if (!(s->lengths = bam_header_lengths(s->sam)))
+        return latch_fail(&s->latch, "out of memory");
+    return 0;
+}
+
+static int prepare_order(struct sorted *s)
+{
+    s->rule = sort_rule_new(&s->opts->order, s->sam);
+    if (!s->rule)
+        return latch_fail(&s->latch, "out of memory");
+    bool far = s->in.n_converted && long_pos_fits(&s->opts->out.format);
+    if (far)
+        sort_rule_expect_far(s->rule);
+    bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
+    arenas_expect(&s->arenas, sam_hdr_nref(s->sam), s->lengths, keys_do ? NULL : s->rule, is_prepared(s));
+    if (s->sink && keep_ranks(s))
+        record_sink_how(s->sink)->finish = sort_tasks_finish_record;
+    return 0;
+}
+
+struct output_use sorted_output(const struct sorted *s)
+{
+    struct output_use output = {0};
+    if (s->to)
+        output = written_use(&s->opts->out, s->sam, &s->rings);
+    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
+    return output;
+}
+
+/* The second half of the plan: the headers are read, and the index of -I is made. */
+static int plan_memory(struct sorted *s, const struct sorted_between *between)
+{
+    struct output_use output = sorted_output(s);
+    output.more = between ? between->beside : NULL;
+    output.arg = between ? between->arg : NULL;
+    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
+}
+
+/* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
+static int fix_input(struct sorted *s, const struct sorted_between *between)
+{
+    bool drops = between->fixes->drops;
+    if (between->group(between->arg, s) < 0)
+        return -1;
+    s->fixes.rules = *between->fixes;
+    s->fixes.rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
+    if (!s->reference_lengths)
+        return latch_fail(&s->latch, "out of memory for the header");
+    for (size_t i = 0; i < s->in.n; i++)
+        s->in.each[i].fixes = &s->fixes;
+    s->in.each[s->in.n - 1].is_last = true;
+    s->in.n_sam++;                               /* its records go through chunks once more */
+    s->in.size = drops ? 0 : s->in.size;
+    s->in.size_known = s->in.size_known && !drops;
+    return 0;
+}
+
+static int open_inputs(struct sorted *s, const struct sorted_options *options)
+{
+    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
+    how.part = s->part;
+    if (inputs_open(&s->in, &how) < 0)
+        return -1;
+    s->sam = s->in.each->header.sam;
+    return options->between ? fix_input(s, options->between) : 0;
+}
+
+static int open_spill(struct sorted *s)
+{
+    struct spill_policy_options how = {
+        .store = engine_opts_store(s->opts, &s->latch, s->stats),
+        .spill = {
+            .merge_memory = s->plan.merge_memory,
+            .n_threads = s->opts->n_threads,
+            .latch = &s->latch,
+            .stats = s->stats,
+        },
+        .at_least = block_reader_least(&s->reader),
+        .arena_size = s->arenas.filled->size,
+        .slice_size = s->plan.slice_size,
+        .help = sort_tasks_help,
+        .arg = &s->sorts,
+    };
+    return spill_policy_open(&s->spill, &how);
+}
+
+/* The arenas come after what has a fixed size: they take what a limit on addresses leaves. */
+static int reserve_memory(struct sorted *s, uint64_t size_hint)
+{
+    struct block_reader_options reader = {
+        .inputs = &s->in,
+        .n_slots = s->rings.source_slots,
+        .size_hint = size_hint,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    struct sort_tasks_options sorts = {
+        .arenas = &s->arenas,
+        .n_threads = s->opts->n_threads,
+        .minhash = s->minhash,
+        .are_ranked = is_prepared(s),
+        .keep_ranks = keep_ranks(s),
+        .arena_is_sorted = spill_policy_arena_is_sorted,
+        .arg = &s->spill,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
+        || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
+}
+
+static int open_output(struct sorted *s)
+{
+    if (!s->to)
+        return 0;
+    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), &s->latch, s->stats) < 0)
+        return -1;
+    s->sink = s->to->sink;
+    if (s->progress)
+        record_sink_set_progress(s->sink, s->progress);
+    return 0;
+}
+
+int sorted_open(struct sorted *s, const struct sorted_options *how, struct written *to)
+{
+    s->opts = how->opts;
+    s->part = how->part;
+    s->to = to;
+    s->progress = how->progress;
+    if (!(s->stats = how->stats))
+        return latch_fail(&s->latch, "out of memory");
+    s->rings = how->rings ? *how->rings
+             : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
+    if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
+        || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0
+        || prepare_order(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
+        return -1;
+    if (how->between)
+        s->sink = NULL;
+    if (s->progress) {
+        s->progress->file_bytes = (double)s->in.length;
+        s->progress->data_bytes = (double)how->size_hint;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------- merge */
+
+void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
+{
+    bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
+    if (n_runs > 0 && is_told)
+        fprintf(stderr, "[bam_sort_core] merging from %llu files and %llu in-memory blocks...\n",
+                (unsigned long long)n_runs, (unsigned long long)n_sublists);
+}
+
+struct tally sorted_tally(const struct sorted *s)
+{
+    struct tally read = bam_arena_tally(s->arenas.filled);
+    read.checksum += s->sorts.turned;
+    return read;
+}
+
+/* Runs come back, a slice at a time, into the arena that is free by now. */
+int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
+{
+    struct bam_arena *spare = arenas_other(&s->arenas);
+    *how = (struct merge_ring_options){
+        .arenas = {spare, s->arenas.filled},
+        .n_arenas = 2,
+        .sink = s->sink,
+        .n_ranges = s->rings.merge_ranges,
+        .n_spare = s->rings.merge_spare,
+        .n_records = s->rings.merge_records,
+        .n_threads = s->opts->n_threads,
+        .latch = &s->latch,
+        .stats = s->stats,
+    };
+    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
+}
+
+int sorted_begin_merge(struct sorted *s, const struct merge_ring_options *how)
+{
+    return (s->merge = merge_ring_open(how)) ? 0 : -1;
+}
+
+/* ----------------------------------------------------------------- closing */
+
+enum { N_CLOSED = 5 };           /* that are slow to close */
+
+/* None of them needs another one while it is closed, so tasks close them side by side. The slowest come first. */
+static void close_one(struct sorted *s, uint32_t number)
+{
+    switch (number) {
+    case 0:
+        spill_policy_close_store(&s->spill);
+        break;
+    case 1:
+        inputs_close(&s->in);
+        break;
+    case 2:
+        spill_policy_close(&s->spill);
+        break;
+    case 3:
+        block_reader_close(&s->reader);
+        break;
+    case 4:
+        merge_ring_close(s->merge);
+    }
+}
+
+/* Closes one of them, or gives back a share of the arenas. */
+static void close_slot(void *sorted, uint32_t slot)
+{
+    struct sorted *s = sorted;
+    enum stage before = stats_enter(s->stats, STAGE_FREE);
+    if (slot < N_CLOSED)
+        close_one(s, slot);
+    else
+        arenas_give_back(&s->arenas, slot - N_CLOSED, s->closing.opt.n_slots - N_CLOSED);
+    stats_leave(s->stats, before, 0);
+}
+
+/* Gives all files their names at once, if all went well, and removes what has none. */
+static void finish_files(struct sorted *s)
+{
+    if (!s->to)
+        return;
+    enum stage before = stats_enter(s->stats, STAGE_WRITE);
+    if (!latch_tripped(&s->latch))
+        written_commit(s->to);
+    stats_enter(s->stats, STAGE_FREE);
+    written_close(s->to);
+    stats_leave(s->stats, before, 0);
+}
+
+/* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
+ * an output has its name. */
+static void close_in_team(void *sorted)
+{
+    struct sorted *s = sorted;
+    task_ring_hand_out_all(&s->closing);
+    finish_files(s);
+    task_ring_take_all(&s->closing, s->stats);
+}
+
+static void close_alone(struct sorted *s)
+{
+    finish_files(s);
+    for (uint32_t i = 0; i < N_CLOSED; i++)
+        close_one(s, i);
+}
+
+void sorted_finish(struct sorted *s, int n_threads)
+{
+    static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
+    struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
+    stats_phase(s->stats, PHASE_FINISH);
+    bool much = !latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
+    if (much && task_ring_open(&s->closing, &ring) == 0)
+        task_team(n_threads, close_in_team, s);
+    else
+        close_alone(s);
+    task_ring_close(&s->closing, true);
+    sort_tasks_close(&s->sorts);
+    arenas_close(&s->arenas);
+    free(s->lengths);
+    free(s->reference_lengths);
+    free(s->fixes.open.p);
+    sort_rule_free(s->rule);
+    minhash_free(s->minhash);
+}

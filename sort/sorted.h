@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The first half of a sort: inputs become sorted sublists and runs, whose merge is an ordered stream of records. All of
+ * it is opened here, each with its share of memory and threads. write/written.h is the other half. */
+#ifndef SORTED_H
+#define SORTED_H
+
+#include "base/latch.h"
+#include "base/memory_shares.h"
+#include "base/memory_watch.h"
+#include "base/task_ring.h"
+#include "read/block_reader.h"
+#include "read/fixed_records.h"
+#include "read/input.h"
+#include "sort/arenas.h"
+#include "sort/sort_tasks.h"
+#include "sort/spill_policy.h"
+
+struct input_part;
+struct input_request;
+struct merge_ring_options;
+struct progress;
+struct record_sink;
+struct engine_opts;
+struct sort_order;
+struct sorted;
+struct written;
+
+/* Of a sort whose records are fixed where they are read, and whose merged ones are copied, and go through somebody's
+ * hands before they are put to the sink. */
+struct sorted_between {
+    const struct fixmate_rules *fixes;   /* as fixmate writes them, but for the lengths, which the header tells */
+    /* The inputs are open and their headers are read. It may put another input in their place, which is grouped by
+     * name. -1: the error is recorded in the latch. */
+    int (*group)(void *arg, struct sorted *sorted);
+    memory_beside_fn *beside;    /* of all that is around the sort, once they are grouped */
+    void *arg;                   /* of both */
+};
+
+struct sorted_options {
+    const struct engine_opts *opts;    /* but for ... */
+    const struct input_request *in;
+    const struct input_part *part;   /* what is read of each input; NULL: all */
+    uint64_t size_hint;
+    const struct sorted_between *between;    /* NULL: records are sorted as they are, and put to the sink */
+    const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
+    struct stats *stats;         /* the caller's; NULL: there was no memory for them */
+    struct progress *progress;   /* the caller's, too; NULL: nobody looks */
+};
+
+struct sorted {
+    const struct engine_opts *opts;
+    const struct input_part *part;
+    struct latch latch;          /* this and the next two serve both halves */
+    struct stats *stats;
+    struct progress *progress;
+    struct memory_watch watch;   /* the driver starts it */
+    struct inputs in;
+    struct fix_wish fixes;       /* of between->fixes */
+    int64_t *reference_lengths;  /* its rules have these */
+    struct written *to;          /* the other half; NULL: there is none ... */
+    struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
+    struct memory_rings rings;   /* memory, before anything is opened ... */
+    struct memory_plan plan;     /* ... and once the headers are known */
+    struct arenas arenas;        /* the memory for records */
+    int64_t *lengths;            /* of references; NULL: the output need not know what lies beyond them */
+    struct block_reader reader;  /* blocks of the input, into an arena */
+    struct sort_tasks sorts;
+    struct spill_policy spill;
+    struct merge_ring *merge;    /* the driver opens it when all is read */
+    sam_hdr_t *sam;              /* header of the first input, then of the output */
+    struct sort_rule *rule;
+    struct minhash *minhash;     /* of -M; else NULL */
+    struct task_ring closing;    /* of sorted_finish() */
+};
+
+/* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
+ * mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with the
+ * options' output; NULL: there is none. Both halves are zero; only the latch may be in use. -1: the error is recorded
+ * in the latch; finish it all the same. */
+int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
+
+/* What the other half takes, and what the order needs: for the plan. */
+struct output_use sorted_output(const struct sorted *sorted);
+
+/* The records that were read, as they will be written (-M turns reads). */
+struct tally sorted_tally(const struct sorted *sorted);
+
+/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
+int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
+
+/* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
+int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
+
+/* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
+void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
+
+/* Ends a sort: gives the outputs of the other half their names, unless the latch holds an error, and closes both
+ * halves. An error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it
+ * behind the parallel region in which the halves were used: tasks that came too late still look at their slots. */
+void sorted_finish(struct sorted *sorted, int n_threads);
+
+#endif
