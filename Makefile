@@ -18,6 +18,7 @@
 #   make install-strip  the same, without what debuggers read
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
+#   make debian       the link that dpkg-buildpackage wants, to packaging/debian
 #   make dist         the release: tarball with ./configure, and its SHA-256
 #   make help         this list
 
@@ -398,6 +399,10 @@ uninstall:
 DISTDIR = .
 dist:
 	sh test/make_dist.sh samtools-omp-$(VERSION) "$(DISTDIR)"
+
+# dpkg-buildpackage wants the folder at the top.
+debian:
+	$(quiet)ln -sfn packaging/debian $@
 
 # ---- housekeeping ----
 

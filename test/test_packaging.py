@@ -13,13 +13,13 @@ RELEASE = VERSION.replace("-dev", "")            # that these recipes are for: t
 
 
 @pytest.mark.parametrize("name,pattern", [
-    ("debian/changelog", r"samtools-omp \((.*)-\d+\)"), ("packaging/conda/meta.yaml", r'set version = "(.*)"'),
+    ("packaging/debian/changelog", r"samtools-omp \((.*)-\d+\)"), ("packaging/conda/meta.yaml", r'set version = "(.*)"'),
     ("packaging/spack/package.py", r'version\("([^"]*)"'), ("packaging/Containerfile", r"ARG VERSION=(.*)"),
     ("CITATION.cff", r"\nversion: (.*)"), ("packaging/Containerfile", r"-t samtools-omp:(\S*)"),
     *((str(page.relative_to(REPO)), r'\.TH .*"samtools-omp (.*)" "') for page in (REPO / "doc").glob("*.1"))])
 def test_package_has_another_version_than_the_program(name, pattern):
     """Debian's mark of what comes before a release is ~, which sorts before it."""
-    version = {"debian/changelog": VERSION.replace("-dev", "~dev"), "packaging/conda/meta.yaml": RELEASE, "packaging/spack/package.py": RELEASE}
+    version = {"packaging/debian/changelog": VERSION.replace("-dev", "~dev"), "packaging/conda/meta.yaml": RELEASE, "packaging/spack/package.py": RELEASE}
     assert re.search(pattern, (REPO / name).read_text()).group(1) == version.get(name, VERSION)
 
 
@@ -35,16 +35,16 @@ def test_recipe_of_conda_does_not_render():
 
 def test_manual_that_is_installed_is_not_in_a_debian_package():
     installed = set(re.findall(r"doc/([a-z-]+\.1) ", (REPO / "Makefile").read_text()))
-    packed = "".join(p.read_text() for p in (REPO / "debian").glob("*.install"))
+    packed = "".join(p.read_text() for p in (REPO / "packaging/debian").glob("*.install"))
     assert len(installed) > 3
     assert {name for name in installed if "usr/share/man/man1/%s\n" % name not in packed} == set()
 
 
 def test_page_that_the_readme_links_is_not_in_the_debian_package():
     """NEWS.md is there as changelog.gz."""
-    patterns = [line.split()[0] for line in (REPO / "debian/samtools-omp.install").read_text().splitlines()]
+    patterns = [line.split()[0] for line in (REPO / "packaging/debian/samtools-omp.install").read_text().splitlines()]
     there = {path for pattern in patterns for path in REPO.glob(pattern)} | {REPO / "NEWS.md"}
-    assert all((REPO / name).exists() for package in ("", "-mpi") for name in (REPO / ("debian/samtools-omp%s.docs" % package)).read_text().split())
+    assert all((REPO / name).exists() for package in ("", "-mpi") for name in (REPO / ("packaging/debian/samtools-omp%s.docs" % package)).read_text().split())
     linked = re.findall(r"\]\(([^)#:]+)\)", (REPO / "README.md").read_text())
     assert len(linked) > 5
     assert [name for name in linked if REPO / name not in there and not any(REPO / name in path.parents for path in there)] == []
@@ -56,7 +56,7 @@ FIELDS = [
     ("packaging/spack/package.py", r"\A# Copyright Spack Project Developers\..*\n#\n# SPDX-License-Identifier: \(Apache-2.0 OR MIT\)\n"),
     ("packaging/spack/package.py", r'\n    homepage = "https://'), ("packaging/spack/package.py", r'\n    url = "https://.*\.tar\.gz"'),
     ("packaging/spack/package.py", r"\n    maintainers\("), ("packaging/spack/package.py", r'version\("[0-9.]+", sha256="[0-9a-f]{64}"\)'),
-    ("debian/control", r"\nHomepage: https://"), ("debian/control", r"\nPackage: samtools-omp-mpi\n"),
+    ("packaging/debian/control", r"\nHomepage: https://"), ("packaging/debian/control", r"\nPackage: samtools-omp-mpi\n"),
     ("packaging/Containerfile", r"\nARG BASE=\S+/debian:\d+\.\d+-slim\n"), ("packaging/Containerfile", r"\nUSER (?!root)\S+\n"),
     ("packaging/Containerfile", r"image\.source="), ("packaging/Containerfile", r"image\.description="),
 ]
@@ -72,4 +72,4 @@ def test_place_that_only_a_release_fills_is_not_found():
     command, = re.findall(r"`(grep [^`]*invalid[^`]*)`", (REPO / "packaging/README.md").read_text())
     p = subprocess.run(["sh", "-c", command], cwd=REPO, capture_output=True, text=True, check=True)
     assert {line.split(":")[0] for line in p.stdout.splitlines()} >= {
-        "packaging/conda/meta.yaml", "packaging/spack/package.py", "packaging/Containerfile", "debian/control", "debian/changelog"}
+        "packaging/conda/meta.yaml", "packaging/spack/package.py", "packaging/Containerfile", "packaging/debian/control", "packaging/debian/changelog"}
