@@ -275,7 +275,8 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
         bool away = is_away_first(c, &at);
         if (!away && !at)
             break;
-        if (before != INT64_MAX && (away ? spilled_links_first(&c->away)->leaves_at : link_at(c, at)->leaves_at) > before)
+        if (before != INT64_MAX
+            && (away ? spilled_links_first(&c->away)->leaves_at : link_at(c, at)->leaves_at) > before)
             break;
         fault = away ? leave_away(c) : leave_here(c, at);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `markdup` does to a stream of sorted records, wherever they come from (markdup/marked_flow.h), with the statistics
+/* What `markdup` does to a stream of sorted records, wherever they come from (markdup/marked_flow.h), with the
+ * statistics
  * of it: of a file (markdup/marked.h), or in the middle of `sormadup`. */
 #ifndef MARKING_H
 #define MARKING_H

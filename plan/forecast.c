@@ -281,7 +281,8 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
 }
 
 /* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
-static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o, const struct sormadup_opts *opts)
+static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o,
+                                        const struct sormadup_opts *opts)
 {
     struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct inputs in;

@@ -13,7 +13,8 @@ struct record_slice {
     struct bam_key *keys;        /* of each record; places are relative to records.p */
     size_t n, max;               /* records; keys there is room for */
     size_t bytes;                /* of the records alone: kept blocks may lie between them (codec/kept_block.h) */
-    size_t out_of_order;               /* the first record that belongs before the one in front of it; n: there is none */
+    size_t out_of_order;               /* the first record that belongs before the one in front of it; n: there is
+                                          none */
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint64_t number;             /* of its first record, in the input, from 1 up */
 };

@@ -54,7 +54,8 @@ struct sliced_input {
     struct record_slice next;    /* being collected */
     struct record_slice spare;   /* buffers for the records of a chunk that go to `next` */
     bool ended;                  /* there are no slices but those that are made */
-    uint64_t out_of_order;             /* number of the first record that belongs before the one in front of it; 0: none so
+    uint64_t out_of_order;             /* number of the first record that belongs before the one in front of it; 0:
+                                          none so
                                   * far */
     bool is_awaited;             /* sliced_input_await() said so last */
     uint64_t waits, waited;      /* how often that began, and nanoseconds until the slice was ready */

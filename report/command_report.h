@@ -42,7 +42,8 @@ void command_report_measure_memory(struct command_report *report, const struct b
 
 /* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
  * recorded in the latch. */
-int command_report_write(struct command_report *report, const struct stats *stats, uint64_t records, struct latch *latch);
+int command_report_write(struct command_report *report, const struct stats *stats, uint64_t records,
+                         struct latch *latch);
 
 /* Closes the files; a file that was not written disappears. */
 void command_report_close(struct command_report *report);

@@ -6,7 +6,8 @@
  *              are fixed                                   copied                  when whole
  *
  * A sort (bam_sort.c) whose input is fixed where it is read (read/fixed_records.h), and whose merge goes through
- * markdup's hands (sormadup/sorted_source.h, markdup/marking.h). Where records of a name are apart, a sort in front of it
+ * markdup's hands (sormadup/sorted_source.h, markdup/marking.h). Where records of a name are apart, a sort in
+ * front of it
  * collates them (sormadup/collated.h). */
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"

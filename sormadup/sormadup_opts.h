@@ -8,7 +8,8 @@
 #include "markdup/markdup_opts.h"
 
 struct sormadup_opts {
-    struct engine_opts common;     /* of the sort, and of all: by coordinate. The command line is that of the last step */
+    struct engine_opts common;     /* of the sort, and of all: by coordinate. The command line is that of the last
+                                      step */
     struct fixmate_rules fixmate;    /* but the lengths, which the header tells */
     struct markdup_opts markdup; /* its `common` is a copy of this one */
     bool collate;                /* in any case; else where the header says that the order is another one */
