@@ -23,6 +23,7 @@ or if BEFORE fails at what should succeed (then nothing would be compared).
 import argparse
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -385,6 +386,14 @@ def compare(programs, folder, setting, only_records):
     return difference(*found) + (f" ({trouble.decode(errors='replace').strip()})" if trouble else "")
 
 
+def without_version(program, copy):
+    """A copy of the program whose version is 0.0.0: @PG has the version, with the commit of the build."""
+    version = re.compile(rb"\d+\.\d+\.\d+-dev\.[0-9a-f]{8}(?:-dirty)?\0")
+    copy.write_bytes(version.sub(lambda m: b"0.0.0".ljust(len(m[0]), b"\0"), program.read_bytes()))
+    copy.chmod(0o755)
+    return copy
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
     parser.add_argument("--records", action="store_true")
@@ -392,7 +401,6 @@ def main():
     parser.add_argument("programs", nargs=2, type=pathlib.Path)
     parser.add_argument("words", nargs="*")
     args = parser.parse_args()
-    programs = [p.resolve(strict=True) for p in args.programs]
     differ, chosen = 0, settings(args.words)
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         folder = pathlib.Path(folder)
@@ -400,6 +408,7 @@ def main():
         for name in ("before", "after"):
             (folder / name).mkdir()
             (folder / name / "in").symlink_to("../in")
+        programs = [without_version(p, folder / f"program{i}") for i, p in enumerate(args.programs)]
         inputs(programs[0], folder / "in")
         for setting in chosen:
             what = compare(programs, folder, setting, args.records)
