@@ -120,7 +120,10 @@ static enum bgzip_args_result parse_one(struct bgzip_opts *o, int c)
 {
     switch (c) {
     case 'c': o->to_stdout = true; break;
-    case 'd': o->mode = BGZIP_DECOMPRESS; break;
+    case 'd':                                    /* beside -t or -r it says nothing more, wherever it stands */
+        if (o->mode == BGZIP_COMPRESS)
+            o->mode = BGZIP_DECOMPRESS;
+        break;
     case 'f': o->force++; break;
     case 'g': o->rebgzip = true; break;
     case 'i': o->index = true; break;

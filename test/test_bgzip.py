@@ -519,6 +519,18 @@ def test_a_file_that_fails_takes_others_along(tmp_path):
     assert not (tmp_path / "none yet").exists()
 
 
+@pytest.mark.parametrize("words, made", [("-td", ""), ("-dt", ""), ("-t -d", ""), ("-d -t -k", ""), ("-rt", ""), ("-rtd", ""),
+                                         ("-rd", "x.gz.gzi"), ("-dr", "x.gz.gzi"), ("-r -d", "x.gz.gzi"), ("-tr", "x.gz.gzi"),
+                                         ("-dtr", "x.gz.gzi"), ("-trd", "x.gz.gzi")])
+def test_file_that_is_tested_or_indexed_is_decompressed_and_removed(tmp_path, words, made):
+    """As htslib's bgzip: of -t and -r the last one counts, and -d changes neither."""
+    (tmp_path / "x").write_bytes(TEXT)
+    ours(["x"], tmp_path)
+    before = (tmp_path / "x.gz").read_bytes()
+    ours([*words.split(), "x.gz"], tmp_path)
+    assert files(tmp_path) == sorted(["x.gz", *made.split()]) and (tmp_path / "x.gz").read_bytes() == before
+
+
 def test_a_file_is_written_over_by_its_own_work(tmp_path):
     (tmp_path / "a").write_bytes(TEXT)
     ours(["-k", "a"], tmp_path)
