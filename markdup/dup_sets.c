@@ -39,8 +39,7 @@ const char *dup_fault_text(enum dup_fault fault)
     static const char *const texts[] = {
         [DUP_OK] = "no fault",
         [DUP_NO_MEMORY] = "no memory",
-        [DUP_NO_MATE_SCORE] = "a paired read has no ms tag. Nothing was written; run samtools fixmate -m on the file "
-                              "first",
+        [DUP_NO_MATE_SCORE] = "a paired read has no ms tag. Nothing was written; run samtools fixmate -m first",
         [DUP_BAD_NAME] = "the name of an original does not match the expression for coordinates",
         [DUP_STOPPED] = "stopped",
         [DUP_PAUSED] = "paused",
