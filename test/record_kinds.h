@@ -126,7 +126,7 @@ static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32
         } else if (record_rnd(m, stay) == 0) {
             q = levels > 8 ? record_rnd(m, 1 + record_rnd(m, levels)) : record_rnd(m, 3) ? 0 : record_rnd(m, levels);
         }
-        to[i] = levels == 0 ? 0xff : levels <= 4 ? four[q] : levels <= 8 ? (uint8_t)(40 - 5 * q) : (uint8_t)(41 - q);
+        to[i] = levels == 0 ? 0xff : levels <= 4 ? four[q % 4] : levels <= 8 ? (uint8_t)(40 - 5 * q) : (uint8_t)(41 - q);
     }
 }
 
