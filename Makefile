@@ -120,8 +120,8 @@ help:
 
 # A compiler that does not find a library says so at the end, below a hundred lines of others. So it is asked first.
 NEEDED = htslib/sam.h libdeflate.h lz4.h jansson.h zlib.h xxhash.h omp.h
-$(LIB_OBJS) $(BUILD)/cli/samtools.o: | $(BUILD)/found
-$(BUILD)/found:
+$(LIB_OBJS) $(BUILD)/cli/samtools.o: | $(BUILD)/libraries.found
+$(BUILD)/libraries.found:
 	@mkdir -p $(@D)
 	@for header in $(NEEDED); do \
 	    echo "#include <$$header>" | $(CC) $(ALL_CPPFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \

@@ -71,8 +71,8 @@ static void make_prices(struct lanes *l)
     matches = log2_of(matches);
     for (uint32_t k = 0; k < 16; k++) {            /* the mean of 16 literals, by how often each comes */
         uint32_t n = 0, sum = 0;
-        for (uint32_t i = 16 * k; i < 16 * k + 16; i++) {
-            uint32_t count = OF_COUNT * l->literals[i] + 1;
+        for (uint32_t i = 0; i < 16; i++) {
+            uint32_t count = OF_COUNT * l->literals[16 * k + i] + 1;
             n += count;
             sum += count * price_of(count, all);
         }
