@@ -478,7 +478,7 @@ NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *ind
     __m128i x = _mm_setzero_si128(), y = x;
 #define LANE(k)                                                                                                        \
     x = _mm_insert_epi8(x, base[index[k]], k);                                                                         \
-    y = _mm_insert_epi8(y, base[index[k + 8]], k + 8)
+    y = _mm_insert_epi8(y, base[index[(k) + 8]], (k) + 8)
     LANE(0); LANE(1); LANE(2); LANE(3); LANE(4); LANE(5); LANE(6); LANE(7);
 #undef LANE
     return _mm_or_si128(x, y);
