@@ -53,6 +53,21 @@ def test_name_without_nul_is_refused(tmp_path, command, layout):
         same_bam(read_bam(ours), expected)
 
 
+def test_template_goes_on_with_a_name_that_only_begins_like_its_own(tmp_path):
+    """Over many chunks: each name is that of the template before and one letter more, without a NUL."""
+    recs = []
+    for i in range(9000):
+        for half, place in ((99, 100), (147, 300)):
+            recs.append(opened(bamgen.record("n" * (1 + i % 200), half, 0, place, 60, [(4, "M")], 0, 400 - place,
+                                             204 if half == 99 else -204, "ACGT", bytes([30] * 4), b"")))
+    path = tmp_path / "in.bam"
+    path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
+    assert oracle_call("fixmate", ["-m", "--no-PG", path, tmp_path / "theirs.bam"])[0] == 0
+    p = run(["fixmate", "-m", "--no-PG", "-@", 2, "--total-memory", "64M", path, tmp_path / "ours.bam"])
+    assert p.returncode == 0, p.stderr
+    same_bam(read_bam(tmp_path / "ours.bam"), read_bam(tmp_path / "theirs.bam"))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_name_of_255_bytes_has_no_room_for_a_nul(tmp_path, command):
     by_place, words = COMMANDS[command]
