@@ -182,7 +182,7 @@ static enum bgzf_fault fault_of_deflate(const uint8_t *p, const struct bgzf_fram
     bool whole = inflate && out
         && libdeflate_deflate_decompress(inflate, p + frame->data_offset, (size_t)(footer - p) - frame->data_offset,
                                          out, BGZF_MAX_BLOCK, &n) == LIBDEFLATE_SUCCESS
-        && n != frame->inflated_size && block_crc(out, n) == load_le32(footer);
+        && n != frame->inflated_size && block_crc(out, (uint32_t)n) == load_le32(footer);
     free(out);
     if (inflate)
         libdeflate_free_decompressor(inflate);
