@@ -311,10 +311,13 @@ $(STATIC_COMPILER): static-compiler/%:
 static-cppcheck:
 	$(call run,CHECK,cppcheck,$(CPPCHECK) $(ALL_CPPFLAGS) $(STATIC_SRCS))
 
-# Its standard error counts warnings that are not shown.
+# Its standard error counts warnings that are not shown. TIDY_NODES bounds how far the analyzer follows the paths of one
+# function: clang's own bound, or less where time is short. 60000 takes a third of the time.
+TIDY_NODES = 225000
 static-tidy: $(STATIC_TIDY)
 $(STATIC_TIDY): static-tidy/%:
-	$(call run,TIDY,$*,clang-tidy -quiet $* -- $(ALL_CPPFLAGS) $(if $(filter mpi/%,$*),$(MPI_HEADERS)) -std=c11 -fopenmp 2>/dev/null)
+	$(call run,TIDY,$*,clang-tidy -quiet -extra-arg=-Xclang -extra-arg=-analyzer-config \
+	    -extra-arg=-Xclang -extra-arg=max-nodes=$(TIDY_NODES) $* -- $(ALL_CPPFLAGS) $(if $(filter mpi/%,$*),$(MPI_HEADERS)) -std=c11 -fopenmp 2>/dev/null)
 
 bench: samtools $(TOOLS)
 	bench/bench.sh
