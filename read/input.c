@@ -401,6 +401,17 @@ void input_close(struct input *in)
     bam_header_free(&in->header);
 }
 
+int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts)
+{
+    int n = 0, all = sam_hdr_nref(sam);
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct bam_header *header = &inputs->each[i].header;
+        int held = header->size == 0 ? all : sorts ? all - header->n_unlisted : 0;
+        n = held > n ? held : n;
+    }
+    return n;
+}
+
 void inputs_end(struct inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++)

@@ -125,6 +125,10 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 /* Counts a header more. */
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
 
+/* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records
+ * may lie behind 2^31-1. Of BAM none, but for a sort, which as in samtools refuses such a one in the list of BAM. */
+int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts);
+
 /* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
  * parallel region, because late tasks still look at the sources. */
 void inputs_end(struct inputs *inputs);
