@@ -143,7 +143,7 @@ def far(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("words", ["sort", "sort -n", "sort --total-memory 28M", "collate", "sormadup",
-                                   "sort -@ 3 -m 2M -M"])
+                                   "sort -@ 3 -m 2M -M"], ids=["sort", "n", "little", "collate", "sormadup", "M"])
 def test_name_without_nul_far_behind(far, tmp_path, words):
     """In memory and with temporary files, and behind another input: bytes are as if the NUL had been there."""
     got = []
