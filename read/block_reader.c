@@ -179,24 +179,48 @@ static int accept(struct block_reader *r, const struct bgzf_source_block *block,
     return 0;
 }
 
+/* Takes the oldest block back. If no block is out, no task uses a slot: all keys can be put in their places. */
+static int take(struct block_reader *r, bool wait, struct bgzf_source_block *block)
+{
+    int taken = bgzf_source_take(r->in->source, wait, block);
+    for (uint32_t i = 0; taken == 0 && wait && i < r->opt.n_slots; i++)
+        settle_keys(&r->found[i]);
+    return taken;
+}
+
+/* The name of the next record lacks its NUL: from there on records go through a buffer, in which it is added. */
+static int pass_rest(struct block_reader *r)
+{
+    struct bam_arena *a = r->arena;
+    struct bgzf_source_block block;
+    int taken;
+    while ((taken = take(r, true, &block)) > 0)
+        ;
+    if (taken < 0 || bgzf_source_put_back(r->in->source, a->base + a->walked, a->bottom - a->walked) < 0)
+        return -1;
+    a->bottom = a->walked;
+    if (input_pass_rest(r->in, a->n_records - a->n_before, a->origin + a->walked) < 0)
+        return -1;
+    bgzf_source_on_inflated(r->in->source, find_records, r);
+    return 1;
+}
+
 int block_reader_take(struct block_reader *r, bool wait)
 {
     struct bgzf_source_block block;
-    int taken = bgzf_source_take(r->in->source, wait, &block);
-    /* If no block is out, no task uses a slot: all keys can be put in their places. */
-    for (uint32_t i = 0; taken == 0 && wait && i < r->opt.n_slots; i++)
-        settle_keys(&r->found[i]);
+    int taken = take(r, wait, &block);
     if (taken <= 0)
         return taken;
     struct found *found = &r->found[block.slot];
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
     uint64_t n_before = r->arena->n_records;
     r->last_block = block.file_offset;
-    if (accept(r, &block, found) < 0)
+    int status = accept(r, &block, found);
+    if (status < 0)
         return -1;
     if (!r->in->part || !r->in->part->collated)
         stats_records(r->opt.stats, r->known ? found->walk.n : r->arena->n_records - n_before);
-    return 1;
+    return status ? pass_rest(r) : 1;
 }
 
 static int record_is_cut(const struct block_reader *r)
@@ -211,11 +235,11 @@ int block_reader_end(struct block_reader *r)
     struct bam_arena *a = r->arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {r->in->name, r->last_block};
-    if (bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin) < 0)
-        return -1;
+    int status = bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin);
+    if (status)
+        return status < 0 ? -1 : pass_rest(r);
     if (a->walked != a->bottom)
         return record_is_cut(r);
-    if (!r->in->part || r->in->part->is_last)
-        bgzf_source_warn_of_end(r->in->source);
+    bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

@@ -488,6 +488,7 @@ static int alloc_chunks(struct chunk_reader *r)
 static void begin(struct chunk_reader *r)
 {
     struct bam_header *header = r->opt.header;
+    r->counts.n = r->opt.in.n_before;
     if (header) {
         r->counts.bytes = header->size;
         chunk_reader_put(r, header->rest, header->rest_size);

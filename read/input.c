@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,9 @@ static int open_source(struct input *in)
         .latch = in->format->opt.latch,
         .stats = rests ? NULL : in->format->opt.stats,
         .text_size = part && part->collated ? BGZF_FILL : 0,
+        .tail = part ? part->tail : NULL,
+        .tail_size = part ? part->tail_size : 0,
+        .goes_on = part && !part->is_last,
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
@@ -101,11 +105,11 @@ static int read_chunks(struct input *in, struct chunk_reader *chunks, struct bgz
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats};
+    return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats, 0};
 }
 
 /* From now on its records come as they pass. */
-static int open_passed(struct input *in)
+static int open_passed(struct input *in, uint64_t n_before)
 {
     struct passed_records_options records = {
         .in = input_chunks(in),
@@ -113,6 +117,7 @@ static int open_passed(struct input *in)
         .merge = in->merge,
         .regions = in->by_region ? &in->regions : NULL,
     };
+    records.in.n_before = n_before;
     in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed || in->merge)
         return in->passed ? 0 : -1;
@@ -176,7 +181,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         return take_part(in, part, how->latch);
     if (take_header(in, how) < 0)
         return -1;
-    return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
+    return how->waits || !passes(in) ? 0 : open_passed(in, 0);       /* before other headers are joined to its own */
 }
 
 /* Gives back, until its turn, what can be read again. */
@@ -346,9 +351,17 @@ int input_begin(struct input *in)
         || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
         return -1;
-    if (!in->passed && passes(in) && open_passed(in) < 0)
+    if (!in->passed && passes(in) && open_passed(in, 0) < 0)
         return -1;
     return in->fixes ? open_fixed(in) : 0;
+}
+
+int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
+{
+    assert(!in->passed && !in->fixed);           /* they mend names */
+    bam_header_drop_rest(&in->header);
+    in->header.size = bytes;
+    return open_passed(in, n_before);
 }
 
 void input_end(struct input *in)
@@ -386,6 +399,17 @@ void input_close(struct input *in)
     record_remap_free(&in->remap);
     free(in->regions.each);
     bam_header_free(&in->header);
+}
+
+int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts)
+{
+    int n = 0, all = sam_hdr_nref(sam);
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct bam_header *header = &inputs->each[i].header;
+        int held = header->size == 0 ? all : sorts ? all - header->n_unlisted : 0;
+        n = held > n ? held : n;
+    }
+    return n;
 }
 
 void inputs_end(struct inputs *inputs)
