@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include "base/stats.h"
 
-enum { REPORT_COMPARE_NUMBERS = 21, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
+enum { REPORT_COMPARE_NUMBERS = 18, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
 
 /* What is compared of one report. Numbers that it does not have are not a number (NAN). */
 struct report_compare_side {
