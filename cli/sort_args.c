@@ -63,7 +63,7 @@ const char sort_args_usage[] =
     "                          write what `samtools checksum` (1.24) prints of the output\n"
     "      --copy-blocks       BAM that is in the order already is not deflated again\n"
     "      --picard            by read name, in Picard's order\n"
-    "      --plan[=json]       only tell memory, temporary space, time and threads that the sort would take\n"
+    "      --plan[=json]       only tell the memory and temporary space that the sort would take\n"
     "      --progress, --no-progress\n"
     "                          tell how far it is [on a terminal only]\n"
     "      --report[=FILE]     where the time went, and advice; FILE.json and FILE.html too\n"

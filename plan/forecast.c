@@ -2,7 +2,6 @@
 #include <math.h>
 #include "bam/bam_header.h"
 #include "base/latch.h"
-#include "base/machine.h"
 #include "order/bam_key.h"
 #include "plan/forecast.h"
 #include "markdup/markdup_opts.h"
@@ -69,7 +68,7 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
 static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 {
     if (f->of == FORECAST_MARKDUP) {
-        f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->cost.packed;
+        f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->ratios.packed;
         return;
     }
     struct spill_sizes sizes = spill_policy_sizes(plan->arena_size, plan->slice_size, f->record_bytes, false);
@@ -78,7 +77,7 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     more = more > 0 ? more : 0;
     f->runs = 1 + more;
     f->merged_at_once = sizes.fan_in;
-    f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->cost.packed;
+    f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->ratios.packed;
     f->temporary = fmax(f->packed - (double)sizes.store, 0);
     int sorts = f->collates ? 2 : 1;
     f->runs *= sorts;
@@ -165,61 +164,6 @@ static uint64_t memory_to_fit(const struct planned *p, double with_keys)
     return high;
 }
 
-/* -------------------------------------------------------------------- time */
-
-/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back.
- * bench/SCALING.md has the seconds per GB; as a part they depend less on the machine. */
-static const double SERIAL = 1.0 / 38;
-
-/* What is sorted is merged only, which is half of it. And a merge copies all records once more. */
-static const double MERGED = 0.5;
-
-static double serial_s(const struct forecast *f)
-{
-    return SERIAL * f->cost.inflate * f->record_bytes;
-}
-
-static double wall(const struct forecast *f, double cpu_s, int n_threads)
-{
-    int n = f->cpus > 0 && n_threads > f->cpus ? f->cpus : n_threads;
-    return serial_s(f) + (cpu_s - serial_s(f)) / n;
-}
-
-/* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
- * for it at the ends of reading and writing, takes milliseconds: one pays that has more to do. */
-static int threads_that_pay(const struct forecast *f)
-{
-    static const double LEAST_EACH = 0.05;
-    double most = f->cpus > 0 ? f->cpus : f->n_threads;
-    return (int)fmax(fmin(most, fmin(ceil(f->cpu_s / LEAST_EACH), f->cpu_s / serial_s(f) + 1)), 1);
-}
-
-static void forecast_time(struct forecast *f, const struct engine_opts *opts)
-{
-    const struct calibration *c = &f->cost;
-    bool is_bam = opts->out.format.format == bam;
-    if (!is_bam)
-        return;
-    double merged = MERGED * c->sort + c->find;
-    double marked = c->inflate + c->find;        /* keys, sets and a copy of all take about as long as reading them */
-    double ordered = f->of == FORECAST_MERGE ? merged : f->of == FORECAST_MARKDUP ? marked : c->sort;
-    double before = f->of == FORECAST_SORMADUP ? 2 * marked : 0;   /* fixing them takes about as long, too */
-    before += f->collates ? c->sort + c->find : 0;
-    double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
-    double each = before + copied + ordered + c->deflate;
-    double runs = c->packed > 0 ? f->packed / c->packed : 0;
-    f->output = c->deflated * f->record_bytes;
-    f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
-    f->threads_that_pay = threads_that_pay(f);
-    f->wall_s = wall(f, f->cpu_s, f->n_threads);
-    f->wall_now_s = c->waited * f->wall_s;
-    f->wall_that_pay_s = wall(f, f->cpu_s, f->threads_that_pay);
-    if (!f->copies || f->copies_none)
-        return;
-    f->copied_cpu_s = (copied + merged) * f->record_bytes;
-    f->copied_wall_s = wall(f, f->copied_cpu_s, f->n_threads);
-}
-
 /* ------------------------------------------------------------ all together */
 
 /* sam: the header of the output. */
@@ -241,7 +185,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
     forecast_memory(f, &plan, &sample);
     if (f->of == FORECAST_SORMADUP)
         forecast_beside(f, &planned, rings);
-    if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
+    if (f->sampled && sample_ratios_measure(&f->ratios, &sample, opts, sam, f->spills) < 0) {
         latch_fail(&f->latch, "out of memory");
         goto out;
     }
@@ -249,8 +193,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
         forecast_runs(f, &plan);
         f->memory_to_fit = f->of == FORECAST_MARKDUP ? 0 : memory_to_fit(&planned, f->with_keys);
     }
-    if (f->sampled)
-        forecast_time(f, opts);
+    f->output = f->ratios.deflated * f->record_bytes;
 out:
     input_sample_close(&sample);
 }
@@ -268,7 +211,7 @@ static void foresee(struct forecast *f, const struct engine_opts *opts, const st
 
 static struct forecast begin(enum forecast_of of, const struct engine_opts *opts)
 {
-    return (struct forecast){.of = of, .n_threads = opts->n_threads, .cpus = machine_cpus()};
+    return (struct forecast){.of = of, .n_threads = opts->n_threads};
 }
 
 /* What is known of copied blocks before the inputs are opened. */
