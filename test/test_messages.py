@@ -14,7 +14,6 @@ EXEMPT = [
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
     ("progress.c", ""),                              # unit_progress.c has its lines
     ("samtools_mpi.c", "usage: "),
-    ("markdup_args.c", ""), ("collate_args.c", ""),  # their usages, where samtools prints them, too
     ("report_command.c", ""),                        # its usage; test_report.py has its messages
 ]
 
