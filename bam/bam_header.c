@@ -148,7 +148,7 @@ void bam_header_warn_of_renamed(const char *file, int n)
                         "ID-XXXXXXXX. Over MPI, PG tags of records are not changed", file, n);
 }
 
-/* The same of the lines but those of @SQ, which need not be parsed for it. */
+/* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed for it. */
 static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {

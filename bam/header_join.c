@@ -36,7 +36,7 @@ struct header_join {
     } last;
 };
 
-/* What is at work while a header is added. A function that fails returns -1: no memory. */
+/* State while one header is added. Functions that fail return -1, for lack of memory. */
 struct adding {
     struct header_join *join;
     sam_hdr_t *lines;            /* as in last_header */

@@ -259,8 +259,8 @@ void commands_print(FILE *to)
     free(path);
 }
 
-/* Who runs all other commands, and of which version. Its own name has the word that may be in the first line only, so
- * the folder stands for it; where the folder has the word as well, --help names the program. */
+/* Prints the program that runs all other commands, and its version. The word "samtools" may be in the first line
+ * only, so the folder stands for the name; if the folder has the word as well, --help names the program. */
 static void print_other(FILE *to)
 {
     static const char name[] = "/samtools";

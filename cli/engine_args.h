@@ -32,7 +32,8 @@ int engine_args_settle_output(struct engine_args *args);
 int engine_args_settle_index(const struct engine_args *args);
 /* --total-memory, else -m for each thread, else what the environment says, else what is usual for each thread. */
 int engine_args_settle_memory(struct engine_args *args);
-/* The same for who keeps nothing (MEMORY_AT_ONCE): what is usual are the blocks and chunks that are under way. */
+/* Settles the memory of a command that keeps no records (MEMORY_AT_ONCE). The default is enough for the blocks and
+ * chunks in flight. */
 int engine_args_settle_memory_at_once(struct engine_args *args);
 /* Adds a place for temporary files, if -T names none: TMPDIR with --tmpdir-env; else that of the environment, if it
  * names some; else beside the output; or, where no file can be made beside it, and where it is standard output or what

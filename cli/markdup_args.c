@@ -130,7 +130,7 @@ const struct engine_command markdup_command = {
     .level = BGZF_LEVEL_DEFAULT,
 };
 
-/* What is read in names. */
+/* Checks the expressions that are matched against read names. */
 static int settle_names(struct markdup_opts *opts)
 {
     struct dup_spots spots;

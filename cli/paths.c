@@ -77,7 +77,7 @@ static bool leads_to(const char *name, const struct stat *file)
     return stat(input_name_local(name), &st) == 0 && out_file_is_same(&st, file);
 }
 
-/* The same for a part of a word: its first n characters. */
+/* Returns whether the first n characters of `part` lead to that file. */
 static bool part_leads_to(const char *part, size_t n, const struct stat *file)
 {
     char name[PATH_MAX];

@@ -249,7 +249,8 @@ static bool find_shell(const char *name, enum shell *shell)
     return *name == 0;
 }
 
-/* Who evaluates what is printed gets status 1: else a script would go on with the other samtools. */
+/* Prints a command that fails, so that a script which evaluates the output stops instead of using the other
+ * samtools. */
 static int print_failure(void)
 {
     puts("false");

@@ -108,8 +108,8 @@ static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int6
     return 0;
 }
 
-/* The same as samtools does it, which takes deletions and skips for clipped bases, too, and makes a hard clip that
- * others follow a soft one with these. */
+/* Appends the clips as samtools does: it also counts deletions and skips as clipped bases, and turns a hard clip that
+ * is followed by others into a soft clip with these. */
 static int add_clips_as_samtools(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
 {
     unsigned op = BAM_CSOFT_CLIP;

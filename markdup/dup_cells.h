@@ -35,7 +35,7 @@ struct dup_dot {
  * call. */
 typedef void dup_mark_fn(void *context, uint64_t member, const struct dup_dot *dot);
 
-/* Who is told of them. */
+/* The receiver of optical duplicates. */
 struct dup_marker {
     long distance;               /* of two that are close: at least 1, and the same in all calls for a tile */
     dup_mark_fn *mark;

@@ -3,10 +3,11 @@
  * the order of the later record of each, that in the table of singles before that in the table of pairs, from all
  * shards together.
  *
- * Who loses hangs below who won, so losses make trees. Sets of singles and of pairs that have a record in common are in
- * one tree, which has one original, its root. A record is told of when it would leave upstream's queue. The chain pass
- * over a tree is made when the first of its records leaves; records that join it later get another one. Without the
- * pass, a loss is told at once, and only what originals count waits. Serial; no I/O. */
+ * A record that loses hangs below the winner, so losses make trees. Sets of singles and of pairs that have a
+ * record in common are in one tree, which has one original, its root. A record is told of when it would leave
+ * upstream's queue. The chain pass over a tree is made when the first of its records leaves; records that join it
+ * later get another one. Without the pass, a loss is told at once, and only what originals count waits. Serial; no
+ * I/O. */
 #ifndef DUP_CHAINS_H
 #define DUP_CHAINS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lost to whom: records as links of trees, which are found by number, and leave in the order of their numbers. What
- * is told of them: markdup/dup_chains.h. Serial. */
+/* The forest of losses: records as links of trees, found by number and removed in the order of their numbers.
+ * markdup/dup_chains.h decides what is reported of them. Serial. */
 #ifndef DUP_LINKS_H
 #define DUP_LINKS_H
 
@@ -52,7 +52,7 @@ struct dup_run {
     uint64_t hash;               /* of the dots */
 };
 
-/* What is known of a tree. */
+/* A tree of losses. */
 struct dup_tree {
     int64_t closed_at;           /* when the last one of the tree leaves. Nobody joins then */
     uint64_t count;              /* dc of the root */

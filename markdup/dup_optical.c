@@ -5,7 +5,8 @@
 #include "base/prefetch.h"
 #include "markdup/dup_optical.h"
 
-/* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
+/* The arrays that are sorted are small and contiguous: a comparison that follows pointers to the coordinates and
+ * their names would wait for memory. */
 
 /* A dot of a group, by y. */
 struct high {

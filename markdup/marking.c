@@ -253,7 +253,7 @@ static int write_statistics(struct marking *m)
     return 0;
 }
 
-/* What is to be said of records that are in place. */
+/* Prints what there is to say once all records are in place. */
 static void say_all(struct marking *m)
 {
     if (latch_tripped(m->d->latch))

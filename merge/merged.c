@@ -127,7 +127,7 @@ static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
     m->in_order = false;
 }
 
-/* Nobody looks at the input's records any more. Giving memory back takes long, so tasks do it. */
+/* Closes an input whose records are no longer used. Freeing its memory takes long, so a task does it. */
 static void end_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;

@@ -214,7 +214,7 @@ static struct forecast begin(enum forecast_of of, const struct engine_opts *opts
     return (struct forecast){.of = of, .n_threads = opts->n_threads};
 }
 
-/* What is known of copied blocks before the inputs are opened. */
+/* Begins a forecast with what is known of copied blocks before the inputs are opened. */
 static struct forecast begin_merge(enum forecast_of of, const struct merge_opts *opts)
 {
     struct forecast f = begin(of, &opts->common);

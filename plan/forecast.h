@@ -14,8 +14,8 @@ struct merge_opts;
 struct sormadup_opts;
 struct engine_opts;
 
-/* What is foretold. A merge keeps and spills nothing: what is told of that is 0. markdup keeps records, nobody knows
- * how long. sormadup is a sort with fixmate and markdup at its ends. */
+/* The command that the forecast is for. A merge keeps and spills nothing: those fields are 0. markdup keeps records
+ * for an unknown time. sormadup is a sort with fixmate and markdup at its ends. */
 enum forecast_of { FORECAST_SORT, FORECAST_MERGE, FORECAST_MARKDUP, FORECAST_SORMADUP };
 
 /* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */

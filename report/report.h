@@ -31,7 +31,7 @@ enum report_bound {
     REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
 };
 
-/* What is known beside the clocks; see command_report.c. */
+/* Facts that the clocks do not give; see command_report.c. */
 struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */
@@ -112,7 +112,7 @@ static inline double report_worked(const struct report_stage *stage)
     return stage->busy - stage->blocked;
 }
 
-/* The same of all stages but those of rest. */
+/* CPU seconds of all stages that work, about. */
 double report_work(const struct report *report);
 
 /* Whether the stage reads or writes files. */

@@ -85,7 +85,8 @@ struct output_use sorted_output(const struct sorted *sorted);
 /* The records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
+/* Lists what is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1:
+ * stop. */
 int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 
 /* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */

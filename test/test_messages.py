@@ -7,7 +7,7 @@ import pytest
 
 from conftest import HTSLIB_LEAKS, SOURCES, run_sort
 
-# What is no message of the sort: another command's, samtools' own words, a line that is painted over.
+# Text that is no message of the sort: another command's, samtools' own words, a line that is painted over.
 EXEMPT = [
     ("upstream.c", "samtools: "), ("samtools.c", "samtools: "),     # of all commands but sort
     ("sorted.c", "[bam_sort_core] merging from "),   # samtools' one normal line, to the letter

@@ -390,7 +390,7 @@ static void losses_in_files_take_memory(void **state)
     }
 }
 
-/* What is told of the record with number 2. */
+/* The verdict on record 2. */
 static int keep_type(void *type, const struct dup_verdict *verdict)
 {
     if (verdict->number == 2)

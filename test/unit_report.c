@@ -27,7 +27,7 @@ static struct report with_threads(int n, double busy)
     return r;
 }
 
-/* What is said, all of it. */
+/* Checks all advice. */
 static void check_advice(struct report r, const char *first, const char *second)
 {
     report_advise(&r);

@@ -223,7 +223,7 @@ void written_abandon(struct written *f)
     out_file_abandon(&f->checksum);
 }
 
-/* What is in place, though the data cannot be. */
+/* Removes a file that already has its name when the output cannot be put in place. */
 static void take_back(const struct out_file *file)
 {
     if (file->target[0] && !file->temp[0] && file->fd < 0)
