@@ -133,14 +133,14 @@ const struct engine_command markdup_command = {
 /* Checks the expressions that are matched against read names. */
 static int settle_names(struct markdup_opts *opts)
 {
-    struct dup_spots spots;
+    struct dup_coords_rule rule;
     regex_t barcode;
     if (!opts->read_coords)
         opts->coords_order = NULL;               /* without meaning, and samtools does not look at it */
-    const char *wrong = dup_spots_open(&spots, opts->read_coords, opts->coords_order);
+    const char *wrong = dup_coords_open(&rule, opts->read_coords, opts->coords_order);
     if (wrong)
         return message_mistake("--read-coords or --coords-order: %s", wrong);
-    dup_spots_close(&spots);
+    dup_coords_close(&rule);
     if (!opts->barcode_regex)
         return opts->move_umi ? message_mistake("--move-umi-to-tag needs --barcode-name or --barcode-rgx") : 0;
     if (opts->barcode_tag[0])

@@ -43,13 +43,13 @@ struct dup_link {
     char name[];
 };
 
-/* Plain records that are in a file (markdup/spilled_links.h), and where their dots are. */
+/* Plain records that are in a file (markdup/spilled_links.h), and where their clusters are. */
 struct dup_run {
     struct dup_node node;
     uint32_t n_left;             /* records that have not left */
-    uint32_t chunk;              /* the dots were put with others: what of them; 0: none are kept */
+    uint32_t chunk;              /* the clusters were put with others: what of them; 0: none are kept */
     uint32_t offset, size;       /* where they are in the chunk */
-    uint64_t hash;               /* of the dots */
+    uint64_t hash;               /* of the clusters */
 };
 
 /* A tree of losses. */
