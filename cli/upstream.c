@@ -267,8 +267,8 @@ static void print_line(const char *folder, enum shell shell)
     fputs(behind[shell], stdout);
 }
 
-/* Somebody looks at the line, so no shell reads it. */
-static void tell_how(enum shell shell)
+/* Prints how to use --env: its output is a terminal, so no shell reads it. */
+static void print_advice(enum shell shell)
 {
     static const char *const how[] = {"eval \"$(samtools-omp --env)\"", "eval \"`samtools-omp --env=csh`\"",
                                       "samtools-omp --env=fish | source"};
@@ -308,7 +308,7 @@ int upstream_print_env(const char *name, const char *shell_name)
         if (status == EXIT_SUCCESS)
             warn_of_version();
         if (status == EXIT_SUCCESS && isatty(STDOUT_FILENO))
-            tell_how(shell);
+            print_advice(shell);
     }
     free(folder);
     return status == EXIT_SUCCESS ? status : print_failure();

@@ -86,7 +86,7 @@ int record_shares_make(struct record_shares *shares, const struct splitters *spl
     return 0;
 }
 
-void record_shares_tell(struct record_shares *shares, const struct mpi_team *team)
+void record_shares_report(struct record_shares *shares, const struct mpi_team *team)
 {
     uint64_t *bytes = shares->from, *records = shares->from + team->size;
     mpi_wait_alltoall(shares->bytes, 1, MPI_UINT64_T, bytes);
