@@ -202,7 +202,7 @@ struct listing {
     const char *path;            /* of the program that lists its commands */
 };
 
-/* Of a line of the list: whether it tells of a command of ours. */
+/* Returns whether a line of the list describes a command of ours. */
 static bool is_ours(const char *line)
 {
     char name[32];

@@ -22,7 +22,7 @@
 
 enum { MEMORY_PER_THREAD_MIB = 768 };
 
-/* Of those of the command line, or of OMP_NUM_THREADS. */
+/* Settles the number of threads, from the command line or from OMP_NUM_THREADS. */
 static int settle_threads(struct engine_args *args)
 {
     const char *wrong = thread_count_settle(&args->o->n_threads);

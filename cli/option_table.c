@@ -110,7 +110,7 @@ static int check_dash(const struct option_table *known, int n, char *const *word
                            (int)name_size(word, 1) + 1, word);
 }
 
-/* Of a long option that there is not, or that may be several. */
+/* Reports a long option that does not exist or may be one of several. Returns -1. */
 static int refuse_long(const struct option_table *known, const char *word)
 {
     const struct option *begun = find_begun(known->beyond, word);

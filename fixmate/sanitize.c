@@ -188,7 +188,7 @@ static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
 
 /* ---------------------------------------------------------------- record */
 
-/* Of a tag that describes an alignment. */
+/* Returns whether the tag describes an alignment. */
 static bool is_of_alignment(const uint8_t *tag)
 {
     static const char tags[][2] = {{'N', 'M'}, {'M', 'D'}, {'C', 'G'}, {'S', 'M'}};
@@ -246,8 +246,8 @@ static int64_t length_of(const int64_t *lengths, int32_t reference)
     return reference < 0 ? 0 : lengths[reference];
 }
 
-/* Of a mapped read. As samtools, it leaves one that begins beyond its reference and has no base on it, without
- * SANITIZE_UNMAP. */
+/* Corrects the place of a mapped read. As in samtools, a read that begins beyond its reference and has no base on it
+ * stays without SANITIZE_UNMAP. */
 static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
 {
     bam1_core_t *c = &b->core;

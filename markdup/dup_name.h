@@ -49,7 +49,7 @@ const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *n
 #define DUP_BARCODE_NAME "([0-9A-Za-z]+:){7}([!-?A-~]+)"
 enum { DUP_BARCODE_NAME_GROUP = 2 };
 
-/* Of barcodes only this goes into the keys: Bob Jenkins' one-at-a-time hash. */
+/* Returns the hash of a barcode, which alone goes into the keys: Bob Jenkins' one-at-a-time hash. */
 uint32_t dup_barcode_hash(const char *text, int n);
 
 #endif

@@ -12,7 +12,7 @@ struct listed {
     bool pair_end, qc_fail, elsewhere, optical;
 };
 
-/* Of a tile. */
+/* The clusters of one tile. */
 struct tile_list {
     struct byte_buffer pieces;   /* struct dup_piece */
     struct byte_buffer tail;     /* what follows them */

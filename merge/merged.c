@@ -62,7 +62,7 @@ static int prepare_order(struct merged *m)
     return 0;
 }
 
-/* Of a merge that stands for a sort. */
+/* Gives up a merge that stands for a sort. */
 static int give_up(struct merged *m, const char *why)
 {
     m->gave_up = true;

@@ -110,7 +110,7 @@ static size_t find(const struct exchange *x, const struct splitter *s, bool ties
     return low;
 }
 
-/* Of this rank's records that tie with the splitter, the first ones are below it. */
+/* Returns the first of the records from..to, which tie with the splitter, that is not below it. */
 static size_t part_ties(struct exchange *x, const struct splitter *s, size_t from, size_t to)
 {
     for (; from < to && x->tied < s->bytes; from++)

@@ -38,7 +38,7 @@ static bool reads_stdin(const struct engine_opts *o)
     return reads;
 }
 
-/* Of --total-memory, what a program takes beside -m is left out. */
+/* Returns the memory for records: --total-memory without what a program takes beside -m. */
 static uint64_t memory_for_records(const struct engine_opts *o)
 {
     uint64_t beside = MEMORY_BESIDE - o->memory_beside;

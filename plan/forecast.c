@@ -19,7 +19,8 @@
 #include "sort/spill_policy.h"
 #include "write/written.h"
 
-/* Of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in bam_sort.c). */
+/* The filled part of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in
+ * bam_sort.c). */
 static const double FILLED = 31.0 / 32;
 
 /* Whether the path may be looked at: reading a pipe would take data from the sort, and a URL would take time. A path
@@ -48,7 +49,7 @@ struct planned {
     struct sormadup_use use;     /* what `output` counts of a sormadup */
 };
 
-/* Of the opened inputs; output: of the files. */
+/* Notes what the memory plan of the opened inputs depends on. output: what the files take. */
 static void plan_for(struct planned *p, const struct forecast *f, const struct engine_opts *opts,
                      const struct inputs *in, struct output_use output, const struct memory_rings *rings)
 {
@@ -85,7 +86,8 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     f->temporary *= sorts;
 }
 
-/* Of a markdup, whose slices have records and what is known of them. Those that all wait are spilled. */
+/* Estimates the memory of a markdup, whose slices hold records with their verdicts. They are spilled if all records
+ * wait. */
 static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
 {
     size_t slice = plan->rings.sam.records_size;
@@ -95,7 +97,8 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
         f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
 }
 
-/* Of a sormadup that spills nothing, few records wait for their marks, and the other sort has what there is, too. */
+/* Adds what a sormadup takes beside its sort. If it spills nothing, few records wait for their marks, and the other
+ * sort has the records as well. */
 static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
     size_t reserved = sormadup_beside(&p->use, rings) - sormadup_marking_least(f->n_threads);
@@ -223,7 +226,7 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
     return f;
 }
 
-/* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
+/* Makes the forecast of a command that reads its inputs in turn. opts: those of sormadup; NULL: it is a sort. */
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o,
                                         const struct sormadup_opts *opts)
 {

@@ -236,7 +236,7 @@ static void put_slot(const struct stats *stats, int slot, FILE *to)
     fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
-/* Of a merge. */
+/* Prints the inputs of a merge. */
 static void put_inputs(const struct report_inputs *inputs, FILE *to)
 {
     if (inputs->n == 0)

@@ -25,8 +25,8 @@ struct sort_order;
 struct sorted;
 struct written;
 
-/* Of a sort whose records are fixed where they are read, and whose merged ones are copied, and go through somebody's
- * hands before they are put to the sink. */
+/* Stages around a sort: its records are fixed where they are read, and its merged records are copied and changed
+ * before they are put to the sink. */
 struct sorted_between {
     const struct fixmate_rules *fixes;   /* as fixmate writes them, but for the lengths, which the header tells */
     /* The inputs are open and their headers are read. It may put another input in their place, which is grouped by
