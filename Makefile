@@ -78,7 +78,7 @@ ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
 LIBS     = $(HTS_LIBS) $(DEFLATE_LIBS) $(LZ4_LIBS) $(JANSSON_LIBS) $(Z_LIBS) $(EXTRA_LIBS) -lm
 
-# What is made goes to the screen in a short line, the command of it with V=1 or if it fails to.
+# Each target prints one short line, or its command with V=1 or if it fails.
 #   $(call run,WORD,FILE,COMMAND); quiet is for what no line is needed for.
 # Options of one letter are the first word of MAKEFLAGS, unless that is a long one or, with make 3.81, a variable:
 # -s, and -n, which shows commands anyhow.

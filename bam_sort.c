@@ -269,7 +269,6 @@ static void read_merge_and_write(void *sorted)
         merge_and_write(sorted);
 }
 
-/* The report is open; it counts the cycles of later threads. */
 static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
 {
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
@@ -278,7 +277,7 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
     if (!latch_tripped(&s->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
         if (!latch_tripped(&s->latch))
-            command_report_measure_memory(&d->report, s->arenas.each);
+            command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     sorted_finish(s, n_threads);

@@ -19,7 +19,8 @@ int bam_sort(const struct engine_opts *opts);
  * -1: stop. */
 int bam_sort_read(struct sorted *sorted);
 
-/* The same one after the other: begins, reads an input, and ends. Before the end, sublists need not be sorted. */
+/* Read in steps what bam_sort_read() reads at once: begin, read each input, end. Until the end, sublists may be
+ * unsorted. */
 void bam_sort_begin_reading(struct sorted *sorted);
 int bam_sort_read_input(struct sorted *sorted, size_t number);
 int bam_sort_end_reading(struct sorted *sorted);

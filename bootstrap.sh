@@ -285,7 +285,7 @@ cannot_install() {
     exit 1
 }
 
-# Who may not install here can do so with conda.
+# A user who may not install packages can use conda.
 by_hand() {
     case $manager/$1 in
     "/$1"|"$1/$1") ;;

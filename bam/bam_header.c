@@ -121,7 +121,7 @@ static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
     return status;
 }
 
-/* Of headers that have the same references. */
+/* Merges the lines of two headers that have the same references. */
 static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {
@@ -148,7 +148,7 @@ void bam_header_warn_of_renamed(const char *file, int n)
                         "ID-XXXXXXXX. Over MPI, PG tags of records are not changed", file, n);
 }
 
-/* The same of the lines but those of @SQ, which need not be parsed for it. */
+/* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed for it. */
 static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {
@@ -227,7 +227,7 @@ static int set_field(sam_hdr_t *sam, const char *tag, const char *value)
     return value && *value ? sam_hdr_update_hd(sam, tag, value) : sam_hdr_remove_tag_hd(sam, tag);
 }
 
-/* Of a @PG line. */
+/* The links of a @PG line. */
 struct program_links {
     bool has_previous;           /* its PP is the ID of another line */
     bool is_previous;            /* its ID is the PP of another line */

@@ -86,8 +86,8 @@ static inline size_t bam_record_size(const struct bam_record *r)
     return 4 + (size_t)load_le32(r->block_size);
 }
 
-/* The same of the record that begins with head[4], which nobody has checked. A size that none can have becomes one that
- * is enough for bam_record_check() to tell. */
+/* Returns the size of the record that begins with head[4] and was not checked. An impossible size is returned as
+ * BAM_FIXED, which is enough bytes for bam_record_check() to find the fault. */
 static inline uint64_t bam_record_said_size(const uint8_t *head)
 {
     uint64_t size = 4 + (uint64_t)load_le32(head);

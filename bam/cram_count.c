@@ -164,7 +164,7 @@ static void end_header(struct cram_count *c)
         c->container = c->header;
         c->inside = c->at;
         c->in_slices = 0;
-        c->untold = false;
+        c->uncounted = false;
         c->blocks = c->checks && c->major > 2 ? c->blocks : 0;
     }
     skip(c, 0);
@@ -181,7 +181,7 @@ static void end_block_header(struct cram_count *c)
     if (c->inside == 0 || !is_header || c->at + size > c->end)
         skip(c, size);
     else if (c->type == BLOCK_COMPRESSION_HEADER || !c->is_raw || c->compressed < SLICE_LEAST) {
-        c->untold = c->untold || c->type != BLOCK_COMPRESSION_HEADER;
+        c->uncounted = c->uncounted || c->type != BLOCK_COMPRESSION_HEADER;
         c->field = c->compressed > 0 ? BLOCK_DATA : BLOCK_CRC;
     }
 }
@@ -304,7 +304,7 @@ int cram_count_next(struct cram_count *c, int fd, off_t begin, uint64_t end)
     uint64_t before = c->inside;
     if (walk(c, fd, begin, end, true) < 0)
         return -1;
-    if (!between(c) || c->untold)
+    if (!between(c) || c->uncounted)
         c->in_slices = c->n;
     return c->inside != before;
 }

@@ -41,7 +41,7 @@ struct cram_count {
     uint32_t length, n, blocks, landmarks, compressed;
     uint32_t headers;            /* blocks of the container that are still to be checked */
     bool is_raw;                 /* the block is not compressed */
-    bool untold;                 /* a slice of the container does not tell how many records it has */
+    bool uncounted;              /* a slice of the container does not give its number of records */
     /* the latest container: whether its slices may have several references each, and the first bytes of its maps */
     bool is_mixed;
     uint32_t n_maps;

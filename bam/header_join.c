@@ -36,7 +36,7 @@ struct header_join {
     } last;
 };
 
-/* What is at work while a header is added. A function that fails returns -1: no memory. */
+/* State while one header is added. Functions that fail return -1, for lack of memory. */
 struct adding {
     struct header_join *join;
     sam_hdr_t *lines;            /* as in last_header */
@@ -224,7 +224,7 @@ static void forget_last(struct header_join *join)
 }
 
 /* Warns of the first reference of another length or checksum: the first line of its name stays. */
-static void tell_of_clash(const struct ref_union *all, const char *file)
+static void report_clash(const struct ref_union *all, const char *file)
 {
     message_warning("%s: %s in an input before it. The line of that one stays, and all records with it; check that all "
                     "reads were aligned to the same genome", file, all->clash.s);
@@ -233,7 +233,7 @@ static void tell_of_clash(const struct ref_union *all, const char *file)
 /* Makes the header the last one, and adds its references, unless it is that. */
 static int begin_header(struct header_join *join, sam_hdr_t *sam, const char *file)
 {
-    bool was_told = join->references.clash.l > 0;
+    bool was_reported = join->references.clash.l > 0;
     struct last_header *last = &join->last;
     if (sam == last->sam)
         return 0;
@@ -244,8 +244,8 @@ static int begin_header(struct header_join *join, sam_hdr_t *sam, const char *fi
         sam_hdr_incr_ref(last->lines = sam);
     if (!last->lines || ref_union_add(&join->references, sam, &last->ref_ids, &last->rises) < 0)
         return -1;
-    if (!was_told && join->references.clash.l > 0)
-        tell_of_clash(&join->references, file);
+    if (!was_reported && join->references.clash.l > 0)
+        report_clash(&join->references, file);
     sam_hdr_incr_ref(last->sam = sam);
     return 0;
 }

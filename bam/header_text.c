@@ -39,8 +39,8 @@ static int64_t length_of(const char *p, size_t n)
     return negative ? -(int64_t)v : (int64_t)v;
 }
 
-/* What is wrong with the lengths of an @SQ line. That there is none, htslib tells. Counts in *n_repeated those that
- * stand there a second time. */
+/* Returns the fault in the lengths (LN) of an @SQ line, or NULL. htslib reports a line without LN. Adds the repeated
+ * ones to *n_repeated. */
 static const char *lengths_fault(const char *line, size_t n, size_t *n_repeated)
 {
     const char *end = line + n, *tab = memchr(line, '\t', n);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is found in a text. */
+/* The result of reading a header text. */
 struct header_text {
     const char *fault;           /* of the line, in words that follow its number in a message; NULL: none */
     size_t number;               /* of that line, from 1 on */

@@ -19,8 +19,8 @@
  * no memory; htslib then may read it, or say what is wrong. */
 sam_hdr_t *plain_header_of_text(const uint8_t *text, size_t n);
 
-/* The same for a header as it stands in BAM. n_text: bytes of its text; dictionary: the n bytes behind the number of
- * references, of which there are n_ref. */
+/* Makes a header from its form in BAM, with the same results. n_text: bytes of its text; dictionary: the n bytes that
+ * follow the number of references, of which there are n_ref. */
 sam_hdr_t *plain_header_of_bam(const uint8_t *text, size_t n_text, uint32_t n_ref, const uint8_t *dictionary, size_t n);
 
 /* Whether the header is one of these two's, and nothing has parsed it since. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of a record of BAM that cannot be read. */
+/* Error messages about records of BAM that cannot be read. */
 #ifndef RECORD_FAULT_H
 #define RECORD_FAULT_H
 
@@ -21,8 +21,8 @@ struct record_place {
 int record_fault_tell(struct latch *latch, const struct record_place *place, enum bam_fault fault,
                       const uint8_t *record);
 
-/* The same of the beginning of a record, which is what comes last. Several processes guess where records begin, and
- * that may be wrong: then the file does not end there. */
+/* Records in the latch that the input ends inside a record. Several processes guess where records begin, and a guess
+ * may be wrong: then file_ends is false. Returns -1. */
 int record_fault_tell_cut(struct latch *latch, const struct record_place *place, bool file_ends);
 
 #endif

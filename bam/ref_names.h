@@ -11,7 +11,8 @@
 
 struct ref_names;
 
-/* Of a header whose text htslib has parsed; NULL: of none. NULL: no memory. ref_names_free() frees it. */
+/* Makes the table of a header whose text htslib has parsed; sam NULL: an empty one. Returns NULL if there is no
+ * memory. Free it with ref_names_free(). */
 struct ref_names *ref_names_new(sam_hdr_t *sam);
 void ref_names_free(struct ref_names *names);
 

@@ -13,7 +13,7 @@
 struct byte_buffer;
 struct ref_names;
 
-/* What is changed in a line that is taken, as samtools changes it. Each is a bit. */
+/* Corrections that are made to a line as samtools makes them. Each is one bit. */
 #define SAM_LINE_NOTES(X) \
     X(SAM_LINE_NO_NAME, "has no name") \
     X(SAM_LINE_UNKNOWN_REF, "names a reference that is not in the header; it became unmapped") \
@@ -25,7 +25,7 @@ struct ref_names;
 #define SAM_LINE_NOTE_NUMBER(note, text) note,
 enum sam_line_note { SAM_LINE_NOTES(SAM_LINE_NOTE_NUMBER) SAM_LINE_N_NOTES };
 
-/* What is found in a line. */
+/* The result of parsing a line. */
 struct sam_line {
     enum sam_line_fault fault;
     uint32_t notes;              /* 1 << sam_line_note */

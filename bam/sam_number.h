@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the digits; beyond the limit, which is below 2^63, *over becomes true and the value is the limit. */
+/* Reads digits. Beyond the limit, which is below 2^63, *over becomes true and the value is the limit. */
 static inline uint64_t sam_number_digits(const char **p, uint64_t limit, bool *over)
 {
     uint64_t n = 0;

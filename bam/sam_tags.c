@@ -8,7 +8,7 @@
 
 enum { HEAD = 3, VALUE_AT = 5 };     /* bytes of "XY:i:" and of "XYi" */
 
-/* What is being read and written. */
+/* The line that is read and the buffer that is written. */
 struct tags {
     const char *p, *end;         /* *end is '\0' */
     struct byte_buffer *to;

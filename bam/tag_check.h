@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <htslib/hts.h>
 
-/* Of the tags [p, end). In BAM and SAM, up to three bytes behind the last tag are ignored by readers. */
+/* Check the tags [p, end). In BAM and SAM, readers ignore up to three bytes behind the last tag. */
 bool tag_check_bam(const uint8_t *p, const uint8_t *end);
 bool tag_check_sam(const uint8_t *p, const uint8_t *end);
 bool tag_check_cram(const uint8_t *p, const uint8_t *end);

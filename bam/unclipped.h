@@ -14,9 +14,9 @@ enum clips { CLIPS_SOFT, CLIPS_SOFT_AND_HARD };
  * reference ends where it begins. */
 int64_t unclipped_own(const struct bam_record *r, enum clips clips, bool last);
 
-/* The same for its mate, which begins at pos and has the text `cigar` (MC). Accepts much that is wrong, as samtools
- * does: '*' ends the text, a missing number is 1, and unknown operations are skipped. A mate that covers no base ends
- * before pos, and none of its clips counts there. */
+/* Returns the same end of the record's mate, which begins at pos and has the text `cigar` (MC). Accepts much that is
+ * wrong, as samtools does: '*' ends the text, a missing number is 1, and unknown operations are skipped. A mate that
+ * covers no base ends before pos, and none of its clips counts there. */
 int64_t unclipped_mate(int64_t pos, const char *cigar, enum clips clips, bool last);
 
 #endif

@@ -48,7 +48,7 @@ static void add_place(struct affinity *mask, int place)
     free(ids);
 }
 
-/* Of all places; not known if threads are not bound to any. */
+/* Returns the CPUs of all OpenMP places. The mask is unknown if threads are not bound to places. */
 static struct affinity all_places(void)
 {
     struct affinity mask = {0};

@@ -20,7 +20,7 @@ void machine_share_heaps(void);
  * each thread. CRAM gets slower by a tenth or more by that, so this is for jobs with little memory. */
 void machine_keep_heaps_small(void);
 
-/* What is free in the heaps goes back to the system, where the C library can do that. */
+/* Returns the free memory of the heaps to the system, if the C library can do that. */
 void machine_give_back_heaps(void);
 
 /* How many more threads, `wanted` at most, can be had at once now: RLIMIT_NPROC, a cgroup's

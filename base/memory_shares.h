@@ -18,7 +18,7 @@ enum memory_reads {
     MEMORY_AT_ONCE,              /* in chunks, by who keeps nothing: there are no arenas, and nothing is spilled */
 };
 
-/* What is known before any file is opened. */
+/* What the memory plan knows before any file is opened. */
 struct memory_job {
     uint64_t all;                /* bytes that the program may take in all */
     int n_threads;
@@ -51,7 +51,7 @@ struct output_use {
     const void *arg;
 };
 
-/* What is known once the headers are read. */
+/* What it knows once the headers are read. */
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */

@@ -53,8 +53,8 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch);
  * far. From then on out_file_abandon() empties it. -1: failed, and the error is recorded in the latch. */
 int out_file_begin(struct out_file *out, struct latch *latch);
 
-/* Of an open file by a path for which out_file_can_take_back() holds: takes what was written to standard output away
- * again. Nothing else must write to it. What is invisible stays as it is. -1: failed, with errno. */
+/* Removes what was written to standard output again. The file is open by a path for which out_file_can_take_back()
+ * holds, and nothing else may write to it. An invisible file stays as it is. -1: failed, with errno. */
 int out_file_take_back(const struct out_file *out);
 
 /* For a file that is never committed: takes its temporary name away, if it has one, so that nothing is left of it

@@ -88,7 +88,7 @@ static double seconds_of(const struct stats *stats, enum phase phase)
     return stats_phase_times(stats, phase, &start, &end) ? (double)(end - start) / 1e9 : 0;
 }
 
-/* Of the whole sort; *now tells of the phase. */
+/* Returns the work of the whole sort; *now describes the phase. */
 static struct progress_work work_of(const struct progress *p, struct progress_now *now)
 {
     uint64_t start, end;

@@ -33,7 +33,7 @@ void progress_tick(struct progress *progress);
 /* Removes a painted line. Otherwise a last plain line says that the sort succeeded. */
 void progress_end(struct progress *progress, bool succeeded);
 
-/* What is known of the whole sort at some moment. */
+/* How far the whole sort is at some moment. */
 struct progress_work {
     double read_seconds;         /* so far */
     double read_share;           /* of the input; below 0: nobody knows */

@@ -145,7 +145,8 @@ static int copy_others(char **to, size_t *n, char *const *env, const char *const
     return out;
 }
 
-/* What is to be told of variables that do not suit; usable: of the CPUs, NULL: all. To be freed; NULL: nothing. */
+/* Makes the warning about unsuitable variables; NULL if there is none. usable: the CPUs that may be used; NULL: all.
+ * The caller frees it. */
 static char *warning_of(const char *cpus, const char *usable, const char *threads)
 {
     char *text = NULL, *more = NULL;

@@ -22,8 +22,8 @@
  * readlink() and execv() and are not ready yet; hence system calls. */
 void runtime_env_settle(char **argv, char **env);
 
-/* The same from main(), for C libraries that do not call what is in .preinit_array (musl). The first thread may be
- * bound already, and would start the program bound. */
+/* Does the same from main(), for C libraries that do not call .preinit_array (musl). The first thread may already be
+ * bound, and would start the program bound. */
 void runtime_env_settle_late(char **argv);
 
 /* What the user is to be told of variables that this start was spared, without an end of line. NULL: nothing. */

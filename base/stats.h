@@ -103,7 +103,7 @@ void stats_records(struct stats *stats, uint64_t n);
  * stay valid. Returns -1 if no slot is left: then that thread is not counted. */
 int stats_join(struct stats *stats, const char *name);
 
-/* The same as stats_enter() and stats_leave(), for the slot of a thread that has joined. */
+/* Equivalents of stats_enter() and stats_leave() for the slot of a thread that has joined. */
 enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
 void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 

@@ -5,7 +5,7 @@
  *    ^                                    |
  *    +---- released by who runs it -------+   (task_ring_options.run_releases)
  *
- * Who changes a state, and what that says to others:
+ * Each state change has one writer and publishes something:
  *
  *   hand out   the main thread stores READY with release, after the slot's inputs are written. Slots out of turn
  *              (task_ring_submit) may be handed out by another thread, one at a time

@@ -5,7 +5,7 @@
 
 /* Our own: that of a release, or of the one to come with "-dev". Scripts read this line. */
 #define SAMTOOLS_OMP_VERSION "0.2.0-dev"
-/* Of the samtools whose records, order, header and options we give. Pipelines compare this number, so nothing
+/* The version of samtools whose records, order, header and options we give. Pipelines compare this number, so nothing
  * is added to it: `[ ${v#*.} -ge 10 ]`, R's numeric_version() and others take digits and dots only. */
 #define SAMTOOLS_VERSION "1.24"
 

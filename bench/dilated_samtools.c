@@ -228,10 +228,10 @@ void __wrap_stats_stop(struct stats *stats)
 }
 
 /* Only the report wants it, and it takes up to 14 ms per GiB. */
-void __wrap_command_report_measure_memory(struct command_report *report, const struct bam_arena arenas[2]);
-void __wrap_command_report_measure_memory(struct command_report *report, const struct bam_arena arenas[2])
+void __wrap_command_report_measure_memory(struct command_report *report);
+void __wrap_command_report_measure_memory(struct command_report *report)
 {
-    (void)report, (void)arenas;
+    (void)report;
 }
 
 /* A thread that waited for a CPU sleeps so much less (pay_before): the report need not take that off what it worked. */

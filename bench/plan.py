@@ -4,9 +4,8 @@
 
 usage: bench/plan.py [FOLDER]      FOLDER for inputs and outputs, some 700 MB (default: bench/work)
 
-Prints a table in Markdown: forecast / real, and their quotient, of peak memory, packed temporary data, output and wall
-CPU and wall time; then what is further off than 30 % (memory, temporary data) or 2 times (CPU, time; the latter
-better without other load). SAMTOOLS_OMP and GEN_BAM name other
+Prints a table in Markdown: forecast / real, and their quotient, of peak memory, packed temporary data, records and
+output; then the rows whose memory or temporary data are off by more than 30 %. SAMTOOLS_OMP and GEN_BAM name other
 programs than ./samtools and build/gen_bam."""
 import json
 import os
@@ -26,7 +25,7 @@ INPUTS = {  # name: arguments of gen_bam; of sort
     "long reads, sorted, spilled": (["--size", "350M", "--long", "--sorted", "--level", "1", "-@", "2"], ["-@", "2", "-m", "56M"]),
     "many ties, one thread, -l 1": (["--size", "250M", "--ties", "--level", "1", "-@", "2"], ["-@", "1", "-l", "1"]),
 }
-BOUNDS = {"memory": 1.3, "temporary": 1.3, "CPU": 2, "time": 2}
+BOUND, BOUNDED = 1.3, ("memory", "temporary")
 
 
 def sort(args):
@@ -47,14 +46,11 @@ def compare(folder, generator, args):
         "temporary": (plan["packed_bytes"], spilled),
         "records": (plan["records"], real["records"]),
         "output": (plan["output_bytes"], out.stat().st_size),
-        "CPU": (plan["cpu_s"], real["user_s"] + real["system_s"]),
-        "time": (plan["wall_now_s"], real["wall_s"]),
     }
 
 
 def shown(name, forecast, real):
-    text = "%.1f / %.1f s" % (forecast, real) if name in ("CPU", "time") else \
-        "%.2f / %.2f M" % (forecast / 1e6, real / 1e6) if name == "records" else "%.0f / %.0f MB" % (forecast / 1e6, real / 1e6)
+    text = ("%.2f / %.2f M" if name == "records" else "%.0f / %.0f MB") % (forecast / 1e6, real / 1e6)
     return text + (" = %.2f" % (forecast / real) if real else "")
 
 
@@ -64,14 +60,14 @@ def main():
         return 0
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else REPO / "bench" / "work")
     folder.mkdir(parents=True, exist_ok=True)
-    off, columns = [], ("memory", "temporary", "records", "output", "CPU", "time")
+    off, columns = [], ("memory", "temporary", "records", "output")
     print("| input | %s |\n|---|%s" % (" | ".join(columns), "---|" * len(columns)))
     for name, (generator, args) in INPUTS.items():
         row = compare(folder, generator, args)
         print("| %s, `%s` | %s |" % (name, " ".join(args), " | ".join(shown(c, *row[c]) for c in columns)), flush=True)
-        for what, bound in BOUNDS.items():
+        for what in BOUNDED:
             forecast, real = row[what]
-            if bool(forecast) != bool(real) or (real and not 1 / bound <= forecast / real <= bound):
+            if bool(forecast) != bool(real) or (real and not 1 / BOUND <= forecast / real <= BOUND):
                 off.append("%s: %s" % (name, what))
     for name in ("in.bam", "out.bam", "report.json"):
         (folder / name).unlink()

@@ -24,7 +24,7 @@
 
 enum { PIECE = 1 << 20 };        /* bytes that are read at once */
 
-/* What is written: of one input, or of all that go to the file of -o. */
+/* The output of one input, or of all inputs with -o. */
 struct output {
     struct out_file out;
     const char *index_name;      /* NULL: no index is made */
@@ -267,7 +267,7 @@ static int commit(struct bgzip *b)
     return 0;
 }
 
-/* What is worth a warning: the output is what the input gives. */
+/* Prints warnings. The output is complete all the same. */
 static void tell(const struct bgzip *b)
 {
     if (b->result.lacks_eof_block)

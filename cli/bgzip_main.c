@@ -189,7 +189,7 @@ static int settle(struct bgzip_opts *o)
     return 0;
 }
 
-/* Nobody types BGZF, or wants to see it. */
+/* Returns whether BGZF would be read from a terminal, or written to one. */
 static bool is_for_nobody(const struct bgzip_opts *o)
 {
     bool writes = o->mode == BGZIP_COMPRESS && !o->output;

@@ -7,18 +7,10 @@
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/command_args.h"
-#include "cli/sort_settings.h"
 #include "codec/bgzf_block.h"
 #include "order/collate_key.h"
 
 enum { LEVEL = 1 };              /* of samtools, where the command line names none that there is */
-
-static const struct option long_options[] = {
-    {"write-index", no_argument, NULL, OPT_WRITE_INDEX},
-    ENGINE_ARGS_LONG_OPTIONS
-};
-
-static const struct option beyond[] = { ENGINE_ARGS_BEYOND };
 
 /* What collate alone can be told, as far as it was read. */
 struct collate_words {
@@ -28,53 +20,56 @@ struct collate_words {
     const char *prefix;          /* -T, or the second operand; NULL: none */
 };
 
-const char collate_args_usage[] =
-    "Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
-    "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
-    "threads as -@ gives.\n"
-    "\n"
-    "  -o FILE                 write to FILE\n"
-    "  -O                      write to standard output\n"
-    "  -T PREFIX               place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]\n"
-    "  -n INT                  number of bins that names are put into [64]; another one gives another order\n"
-    "  -l INT                  compression level, 0 (none) to 9 (smallest) [1]\n"
-    HELP_AS_LEVEL_0
-    "      --output-fmt FMT[,OPT[=VAL]...]\n"
-    "                          sam, sam.gz, bam, cram, fastq, fasta [by the name of FILE, else sam; bam of -O]\n"
-    HELP_OUTPUT_OPTION HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_MORE_THREADS HELP_VERBOSITY HELP_HELP
-    "\n"
-    "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
-    "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
-    "\n"
-    "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-    "--verify. See samtools sort --help.\n";
-
-static int parse_bins(struct sort_order *order, const char *text)
+static int take_bins(struct engine_args *args, const char *text)
 {
     int n;
     if (engine_args_count("-n", text, INT_MIN, INT_MAX, &n) < 0)
         return -1;
     if (n < 1)
         return message_mistake("-n needs a number of bins, at least 1, not '%s'", text);
-    order->n_bins = (uint32_t)n;
+    args->o->order.n_bins = (uint32_t)n;
     return 0;
 }
 
-static enum engine_option take_collate_option(struct engine_args *args, int c)
+static int take_output(struct engine_args *args, const char *name)
 {
     struct collate_words *own = args->own;
-    switch (c) {
-    case 'O': own->to_stdout = true; return ENGINE_OPTION_TAKEN;
-    case 'o': own->to_file = true; return ENGINE_OPTION_COMMON;
-    case 'u': own->uncompressed = true; return ENGINE_OPTION_TAKEN;
-    case 'T': own->prefix = optarg; return ENGINE_OPTION_TAKEN;
-    case 'n': return parse_bins(&args->o->order, optarg) < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
-    case OPT_WRITE_INDEX: return engine_args_no_index(args);
-    case 'f':
-    case 'r': return ENGINE_OPTION_HANDED_ON;
-    default:  return ENGINE_OPTION_COMMON;
-    }
+    own->to_file = true;
+    return engine_args_output(args, name);
 }
+
+#define OWN(member) OPTION_IN(OPTION_OWN, struct collate_words, member)
+
+static const struct option_row options[] = {
+    OPTION('o', NULL, "FILE", WRITES(take_output), "write to FILE"),
+    OPTION('O', NULL, NULL, SETS(OWN(to_stdout)), "write to standard output"),
+    OPTION('T', NULL, "PREFIX", OUTPUT_FILE(OWN(prefix)),
+           "place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]"),
+    OPTION('n', NULL, "INT", TAKES(take_bins),
+           "number of bins that names are put into [64]; another one gives another order"),
+    OPTION('f', NULL, NULL, HANDED_ON, "primary reads only; left to the other samtools on PATH"),
+    OPTION('r', NULL, "INT", HANDED_ON, "reads to keep in memory with -f; likewise"),
+    ENGINE_SAYS(LEVEL, "compression level, 0 (none) to 9 (smallest) [1]"),
+    OPTION('u', NULL, NULL, SETS(OWN(uncompressed)), "no compression, as -l 0"),
+    ENGINE(LONG_FORMAT), ENGINE(FORMAT_OPTION), ENGINE(NO_INDEX), ENGINE_READING_ROWS, ENGINE(NO_PG),
+    ENGINE(MORE_THREADS), ENGINE(VERBOSITY), ENGINE(HELP),
+    OPTION_LIST("Beyond samtools (see samtools sort --help):"),
+    ENGINE(CHECKSUM), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
+    OPTION_END,
+};
+
+const struct engine_command collate_command = {
+    .name = "collate",
+    .options = options,
+    .usage = "Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
+             "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
+             "threads as -@ gives.\n\n",
+    .more = "\nWithout -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells\n"
+            "apart keep their order.\n",
+    .more_threads = 1,
+    .level = LEVEL,
+    .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
+};
 
 /* The name that a prefix gives the output: PREFIX.bam, or with the extension of the format asked for. */
 static int name_output(struct engine_args *args, const char *prefix)
@@ -123,18 +118,6 @@ static int settle_temp(struct engine_args *args, const struct collate_words *own
     return result;
 }
 
-static const struct engine_command collate = {
-    .name = "collate",
-    .short_options = ":l:uo:OT:n:fr:@:h",
-    .long_options = long_options,
-    .beyond = beyond,
-    .take = take_collate_option,
-    .usage = collate_args_usage,
-    .more_threads = 1,
-    .level = LEVEL,
-    .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
-};
-
 static int settle(struct engine_args *args, const struct collate_words *own)
 {
     struct engine_opts *o = args->o;
@@ -152,13 +135,13 @@ enum engine_args_result collate_args_parse(struct engine_opts *o, int argc, char
 {
     struct collate_words own = {0};
     struct engine_args args = {.own = &own};
-    enum engine_args_result result = engine_args_read(&args, &collate, o, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &collate_command, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
     int n = argc - optind;
     if (n < 1) {
         message_error("no input filename specified.");
-        fputs(collate_args_usage, stderr);
+        engine_args_help(&collate_command, stderr);
         return ENGINE_ARGS_ERROR;
     }
     if (n > 1)

@@ -19,8 +19,7 @@ enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_st
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv);
 
-/* What their help prints. */
-extern const char sort_args_usage[], collate_args_usage[], merge_args_usage[], fixmate_args_usage[],
-    markdup_args_usage[], sormadup_args_usage[];
+extern const struct engine_command sort_command, collate_command, merge_command, fixmate_command, markdup_command,
+    sormadup_command;
 
 #endif

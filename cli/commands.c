@@ -61,13 +61,14 @@ union command_opts {
 COMMANDS(FUNCTIONS)
 
 struct command {
-    const char *name, *summary, *usage;
+    const char *name, *summary;
+    const struct engine_command *args;
     enum engine_args_result (*parse)(union command_opts *opts, int argc, char **argv);
     struct forecast (*foretell)(const union command_opts *opts);
     int (*run)(const union command_opts *opts);  /* returns the exit status */
 };
 
-#define ROW(name, summary, ...) {#name, summary, name##_args_usage, name##_parse, name##_foretell, name##_run},
+#define ROW(name, summary, ...) {#name, summary, &name##_command, name##_parse, name##_foretell, name##_run},
 static const struct command commands[] = {COMMANDS(ROW)};
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -107,7 +108,7 @@ const char *commands_meant(const char *word)
 
 void commands_usage(const struct command *command, FILE *to)
 {
-    fputs(command->usage, to);
+    engine_args_help(command->args, to);
 }
 
 static int run(const struct command *command, const union command_opts *opts)
@@ -201,7 +202,7 @@ struct listing {
     const char *path;            /* of the program that lists its commands */
 };
 
-/* Of a line of the list: whether it tells of a command of ours. */
+/* Returns whether a line of the list describes a command of ours. */
 static bool is_ours(const char *line)
 {
     char name[32];
@@ -258,8 +259,8 @@ void commands_print(FILE *to)
     free(path);
 }
 
-/* Who runs all other commands, and of which version. Its own name has the word that may be in the first line only, so
- * the folder stands for it; where the folder has the word as well, --help names the program. */
+/* Prints the program that runs all other commands, and its version. The word "samtools" may be in the first line
+ * only, so the folder stands for the name; if the folder has the word as well, --help names the program. */
 static void print_other(FILE *to)
 {
     static const char name[] = "/samtools";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <htslib/hts.h>
-#include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "base/input_name.h"
 #include "base/memory_shares.h"
@@ -14,8 +14,6 @@
 #include "base/runtime_env.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
-#include "cli/option_words.h"
-#include "cli/sort_settings.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -24,185 +22,12 @@
 
 enum { MEMORY_PER_THREAD_MIB = 768 };
 
-int engine_args_no_memory(void)
-{
-    return message_error("out of memory");
-}
-
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && strcasecmp(text + n - m, suffix) == 0;
-}
-
-static int parse_int(const char *text, int *value)
-{
-    char *end;
-    errno = 0;
-    long v = strtol(text, &end, 10);
-    if (end == text || *end || errno || v < INT_MIN || v > INT_MAX)
-        return -1;
-    *value = (int)v;
-    return 0;
-}
-
-int engine_args_count(const char *name, const char *text, int low, int high, int *value)
-{
-    if (parse_int(text, value) < 0)
-        return message_mistake("%s needs a number, not '%s'", name, text);
-    if (*value > high)
-        message_warning("%s: %d is too much, %d is taken", name, *value, high);
-    *value = *value < low ? low : *value > high ? high : *value;
-    return 0;
-}
-
-/* ------------------------------------------------------- options, one by one */
-
-/* htslib before 1.17 does not know these by name. Returns the format's name without ".gz". */
-static const char *zipped_reads(const char *text)
-{
-    static const char *const name[] = {"fastq", "fasta", "fq", "fa"};
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        size_t n = strlen(name[i]);
-        if (strncasecmp(text, name[i], n) == 0 && strncasecmp(text + n, ".gz", 3) == 0
-            && (!text[n + 3] || text[n + 3] == ','))
-            return name[i];
-    }
-    return NULL;
-}
-
-static int parse_format(struct engine_args *args, const char *text)
-{
-    htsFormat *format = &args->o->out.format;
-    const char *zipped = zipped_reads(text), *options = strchr(text, ',');
-    int parsed = hts_parse_format(format, zipped ? zipped : text);
-    if (parsed == 0 && zipped && options)
-        parsed = hts_parse_opt_list(format, options + 1);
-    if (parsed == 0 && zipped)
-        format->compression = bgzf;
-    bool can_write = format->format == bam || format->format == cram || format->format == sam
-                  || format->format == fastq_format || format->format == fasta_format;
-    if (parsed < 0 || !can_write)
-        return message_mistake("unknown output format: '%s'. Known are bam, cram, sam, sam.gz, fastq and fasta", text);
-    args->format_given = true;
-    return 0;
-}
-
-int engine_args_output(struct engine_args *args, const char *name)
-{
-    char **path = &args->o->out.path;
-    free(*path);
-    return (*path = strdup(input_name_local(name))) ? 0 : engine_args_no_memory();
-}
-
-static int parse_checksum(struct engine_args *args, const char *text)
-{
-    static const char samtools[] = "samtools:";
-    struct output_request *out = &args->o->out;
-    if (strcmp(text, "samtools") == 0)
-        return message_mistake("--checksum=samtools needs a file: --checksum=samtools:FILE");
-    out->checksum_samtools = strncmp(text, samtools, sizeof samtools - 1) == 0;
-    out->checksum = out->checksum_samtools ? text + sizeof samtools - 1 : text;
-    return option_words_check_file("--checksum", out->checksum, args->apart);
-}
-
-static int parse_trace(struct engine_args *args, const char *file)
-{
-    args->o->report.trace_file = file;
-    return option_words_check_file("--trace", file, args->apart);
-}
-
-static int parse_report(struct engine_args *args, const char *file)
-{
-    struct report_request *report = &args->o->report;
-    report->file = file;
-    report->format = file && has_suffix(file, ".json") ? REPORT_JSON
-                   : file && has_suffix(file, ".html") ? REPORT_HTML : REPORT_TEXT;
-    return file ? 0 : option_words_check_next("--report", args->next);
-}
-
-static int parse_plan(struct engine_args *args, const char *text)
-{
-    args->o->plan = text ? PLAN_JSON : PLAN_TEXT;
-    if (!text)
-        return option_words_check_next("--plan", args->next);
-    return strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
-}
-
-static int add_input(struct engine_opts *o, const char *name)
-{
-    char *path = o->in.paths[o->in.n++] = input_name_file(name);
-    if (!path)
-        return engine_args_no_memory();
-    return strcmp(path, "-") == 0 ? message_mistake("--add-input needs a file, not standard input") : 0;
-}
-
-enum engine_option engine_args_no_index(const struct engine_args *args)
-{
-    if (!args->is_step)
-        message_warning("--write-index makes no index, as in samtools: the output is not sorted by coordinate");
-    return args->is_step ? ENGINE_OPTION_COMMON : ENGINE_OPTION_TAKEN;
-}
-
-static int parse_threads(struct engine_args *args, const char *text)
-{
-    enum thread_count_result result = thread_count_parse(text, args->command->more_threads, &args->o->n_threads);
-    if (result == THREAD_COUNT_TOO_MANY)
-        message_warning("-@ (--threads): %s is too much, %d is taken", text, RUNTIME_ENV_THREADS_MAX);
-    return result < 0 ? message_mistake("-@ (--threads) needs a number, or auto, not '%s'", text) : 0;
-}
-
-/* Of those of the command line, or of OMP_NUM_THREADS. */
+/* Settles the number of threads, from the command line or from OMP_NUM_THREADS. */
 static int settle_threads(struct engine_args *args)
 {
     const char *wrong = thread_count_settle(&args->o->n_threads);
     args->o->report.more_threads = args->command->more_threads;
     return wrong ? message_mistake(THREAD_COUNT_WRONG, wrong) : 0;
-}
-
-static int take_common(struct engine_args *args, int c)
-{
-    struct engine_opts *o = args->o;
-    switch (c) {
-    case 'o': return engine_args_output(args, optarg);
-    case 'u': args->level = 0; return 0;
-    case 'l':
-        if (parse_int(optarg, &args->level) < 0)
-            return message_mistake("Invalid compression level: %s", optarg);
-        return 0;
-    case 'T': o->temp_prefixes[o->n_temp_prefixes++] = optarg; return 0;
-    case 'm': return memory_size_per_thread(optarg, &args->per_thread);
-    case '@': return parse_threads(args, optarg);
-    case OPT_TOTAL_MEMORY: return memory_size_total("--total-memory", optarg, &args->total);
-    case OPT_SIZE_HINT:
-        return memory_size_parse(optarg, &o->size_hint) < 0
-             ? message_mistake("--size-hint needs a size such as 300G, not '%s'", optarg) : 0;
-    case OPT_ADD_INPUT: return add_input(o, optarg);
-    case OPT_TMPDIR_ENV: args->tmpdir_env = true; return 0;
-    case OPT_NO_PG: o->out.no_pg = true; return 0;
-    case OPT_WRITE_INDEX:
-        args->write_index = true;
-        args->index_format = optarg;
-        return optarg ? 0 : option_words_check_next("--write-index", args->next);
-    case OPT_VERIFY: o->out.verify = true; return 0;
-    case OPT_CHECKSUM: return parse_checksum(args, optarg);
-    case OPT_PLAN: return parse_plan(args, optarg);
-    case OPT_REPORT: return parse_report(args, optarg);
-    case OPT_TRACE: return parse_trace(args, optarg);
-    case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
-    case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
-    case OPT_REFERENCE: o->in.reference = o->out.reference = input_name_local(optarg); return 0;
-    case OPT_INPUT_OPTION:
-        return hts_opt_add(&o->in.format_options, optarg) < 0
-             ? message_mistake("unknown --input-fmt-option: '%s'", optarg) : 0;
-    case 'O':
-    case OPT_OUTPUT_FMT: return parse_format(args, optarg);
-    case OPT_OUTPUT_OPTION:
-        return hts_opt_add((hts_opt **)&o->out.format.specific, optarg) < 0
-             ? message_mistake("unknown --output-fmt-option: '%s'", optarg) : 0;
-    default:                     /* OPT_VERBOSITY */
-        return engine_args_count("--verbosity", optarg, 0, INT_MAX, &hts_verbose);
-    }
 }
 
 /* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
@@ -216,45 +41,69 @@ static char *join(int argc, char **argv)
 
 /* ----------------------------------------------------------- the whole line */
 
-enum { OPTION_MISTAKE = -2 };
-
-/* Options whose value is a file that is written, or a place for files. */
-static bool writes(int c)
+/* Reads the value of an option into its target. */
+static int apply(struct engine_args *args, const struct option_row *row)
 {
-    return c == 'o' || c == 'T' || c == 'f' || c == OPT_CHECKSUM || c == OPT_REPORT || c == OPT_TRACE;
-}
-
-static struct option_words words_of(const struct engine_command *command)
-{
-    return (struct option_words){command->name, command->short_options, command->long_options, command->beyond};
-}
-
-/* As getopt_long(), of the whole line. OPTION_MISTAKE: told. */
-static int next_option(struct engine_args *args, int argc, char **argv)
-{
-    const struct option_words known = words_of(args->command);
-    struct engine_opts *o = args->o;
-    if (option_words_check_dash(&known, argc - optind, argv + optind) < 0)
-        return OPTION_MISTAKE;
-    int c = getopt_long(argc, argv, known.short_options,
-                        option_words_list(&known, argc - optind, argv + optind), NULL);
-    if (c < 0)
-        return c;
-    if (c == '?' || c == ':') {
-        option_words_refuse(&known, c, argv[optind - 1]);
-        return OPTION_MISTAKE;
+    switch (row->kind) {
+    case OPTION_SETS: *(bool *)args->target = true; return 0;
+    case OPTION_CLEARS: *(bool *)args->target = false; return 0;
+    case OPTION_TEXT: *(const char **)args->target = optarg; return 0;
+    case OPTION_FILE: *(const char **)args->target = input_name_local(optarg); return 0;
+    case OPTION_NUMBER: return engine_args_count(args->option, optarg, row->least, row->most, args->target);
+    case OPTION_STORES: *(int *)args->target = row->least; return 0;
+    default: return row->take(args, optarg);
     }
-    args->apart = optarg && optarg == argv[optind - 1];
-    args->next = optind < argc ? argv[optind] : NULL;
-    if (optarg && !writes(c))
-        o->values[o->n_values++] = optarg;
-    return c;
 }
 
-static enum engine_args_result refuse_in_step(const struct engine_command *command, int c)
+/* RUN: there may be more options. */
+static enum engine_args_result take(struct engine_args *args, const struct option_row *of_table, bool by_name)
 {
-    const struct option_words known = words_of(command);
-    return option_words_refuse_in_step(&known, c);
+    const struct option_row *row = option_resolved(of_table);
+    struct engine_opts *o = args->o;
+    char *bases[] = {[OPTION_OPTS] = (char *)o, [OPTION_ARGS] = (char *)args, [OPTION_OWN] = args->own};
+    snprintf(args->option, sizeof args->option, "%s%.*s", by_name ? "--" : "-", by_name ? 40 : 1,
+             by_name ? row->name : &row->letter);
+    args->target = bases[row->base] ? bases[row->base] + row->offset : NULL;
+    if (args->is_step && of_table->as)
+        return message_mistake("%s is no option of this step: give it to sormadup itself", args->option);
+    if (row->kind == OPTION_HELP) {
+        engine_args_help(args->command, stdout);
+        return ENGINE_ARGS_DONE;
+    }
+    if (row->kind == OPTION_HANDED_ON)
+        return ENGINE_ARGS_HAND_ON;
+    if (optarg && !row->writes)
+        o->values[o->n_values++] = optarg;
+    return apply(args, row) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+}
+
+/* HAND_ON if one of the options is not ours. */
+static enum engine_args_result read_options(struct engine_args *args, int argc, char **argv)
+{
+    enum engine_args_result result = ENGINE_ARGS_RUN;
+    struct option_table table;
+    const struct option_row *row;
+    bool by_name;
+    int next;
+    option_table_open(&table, args->command->name, args->command->options);
+    optind = 2;
+    opterr = 0;
+    while ((next = option_table_next(&table, argc, argv, &row, &by_name)) > 0) {
+        args->apart = optarg && optarg == argv[optind - 1];
+        args->next = optind < argc ? argv[optind] : NULL;
+        enum engine_args_result taken = take(args, row, by_name);
+        if (taken == ENGINE_ARGS_ERROR || taken == ENGINE_ARGS_DONE)
+            return taken;
+        result = taken == ENGINE_ARGS_HAND_ON ? taken : result;
+    }
+    return next < 0 ? ENGINE_ARGS_ERROR : result;
+}
+
+void engine_args_help(const struct engine_command *command, FILE *to)
+{
+    fputs(command->usage, to);
+    option_table_print(command->options, to);
+    fputs(command->more ? command->more : "", to);
 }
 
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
@@ -273,28 +122,32 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes || !o->values)
         return engine_args_no_memory();
     o->in.n = 1;                                 /* the operand, which comes last */
-    bool hand_on = false;
-    optind = 2;
-    opterr = 0;
-    for (int c; (c = next_option(args, argc, argv)) != -1;) {
-        if (c == OPTION_MISTAKE)
-            return ENGINE_ARGS_ERROR;
-        enum engine_option taken = command->take(args, c);
-        if (taken == ENGINE_OPTION_COMMON && args->is_step)
-            return refuse_in_step(command, c);
-        if (taken == ENGINE_OPTION_COMMON && (c == 'h' || c == OPT_HELP)) {
-            fputs(command->usage, stdout);
-            return ENGINE_ARGS_DONE;
-        }
-        if (taken == ENGINE_OPTION_MISTAKE || (taken == ENGINE_OPTION_COMMON && take_common(args, c) < 0))
-            return ENGINE_ARGS_ERROR;
-        hand_on = hand_on || taken == ENGINE_OPTION_HANDED_ON;
-    }
+    enum engine_args_result result = read_options(args, argc, argv);
+    if (result == ENGINE_ARGS_ERROR || result == ENGINE_ARGS_DONE)
+        return result;
     if (args->is_step && optind < argc)
         return message_mistake("a step of sormadup takes options only, no files");
-    if (hand_on)
-        return ENGINE_ARGS_HAND_ON;
-    return !args->is_step && settle_threads(args) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+    if (result == ENGINE_ARGS_RUN && !args->is_step && settle_threads(args) < 0)
+        return ENGINE_ARGS_ERROR;
+    return result;
+}
+
+void engine_args_settle_order(struct engine_args *args)
+{
+    struct sort_order *order = &args->o->order;
+    if (order->by == SORT_NAME_NATURAL && args->ascii)
+        order->by = SORT_NAME_ASCII;
+    if (!args->by_tag)
+        return;
+    if (args->many_tags)                         /* as in samtools; of sort(1), -k -k means more */
+        message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
+    /* samtools takes it, too. */
+    if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
+        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",
+                        order->tag);
+    bool named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
+    order->then = named ? order->by : SORT_COORDINATE;
+    order->by = SORT_TAG;
 }
 
 /* Text is compressed if the name says so, whatever the format. */
@@ -378,7 +231,7 @@ int engine_args_settle_index(const struct engine_args *args)
     if (format != bam && format != cram && !(format == sam && out->format.compression == bgzf))
         return message_mistake("--write-index needs BAM, CRAM or SAM.gz output: other files cannot be indexed");
     const char *wanted = args->index_format ? args->index_format
-                       : name && has_suffix(name, ".bai") ? "bai" : "csi";
+                       : name && option_ends_with(name, ".bai") ? "bai" : "csi";
     if (strcmp(wanted, "bai") != 0 && strcmp(wanted, "csi") != 0)
         return message_mistake("--write-index can be bai or csi, not '%s'", wanted);
     out->index_format = format == cram ? HTS_FMT_CRAI : wanted[0] == 'b' ? HTS_FMT_BAI : HTS_FMT_CSI;
@@ -389,11 +242,87 @@ int engine_args_settle_index(const struct engine_args *args)
     return 0;
 }
 
+/* ------------------------------------- what the environment says of all this, so that scripts need no change */
+
+/* Scripts clear a variable by setting it to nothing. */
+static const char *setting(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text ? text : NULL;
+}
+
+/* The reason why no file can be made in the directory; 0: one can. */
+static int fault_of(const char *directory)
+{
+    struct stat st;
+    if (stat(directory, &st) < 0)
+        return errno;
+    if (!S_ISDIR(st.st_mode))
+        return ENOTDIR;
+    return access(directory, W_OK | X_OK) < 0 ? errno : 0;
+}
+
+/* SAMTOOLS_OMP_TOTAL_MEMORY, as --total-memory; *total stays as it is without. -1: a mistake, reported. */
+static int memory_setting(uint64_t *total)
+{
+    static const char name[] = "SAMTOOLS_OMP_TOTAL_MEMORY";
+    const char *text = setting(name);
+    return text ? memory_size_total(name, text, total) : 0;
+}
+
+static size_t count_colons(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == ':';
+    return n;
+}
+
+/* SAMTOOLS_OMP_TMPDIR: directories with colons between them, each as one -T. opts has no places yet. -1: one of them is
+ * no directory in which files can be made; reported. */
+static int temp_setting(struct engine_opts *o)
+{
+    static const char name[] = "SAMTOOLS_OMP_TMPDIR";
+    const char *text = setting(name);
+    if (!text)
+        return 0;
+    const char **places = realloc(o->temp_prefixes, (count_colons(text) + 1) * sizeof *places);
+    if (places)
+        o->temp_prefixes = places;
+    if (!places || !(o->default_prefix = strdup(text)))
+        return engine_args_no_memory();
+    for (char *rest = o->default_prefix, *place; (place = strsep(&rest, ":"));) {
+        int fault = *place ? fault_of(place) : ENOENT;
+        if (fault)
+            return message_mistake("%s names '%s' as a directory for temporary files: %s. Several have ':' between "
+                                   "them", name, place, strerror(fault));
+        o->temp_prefixes[o->n_temp_prefixes++] = place;
+    }
+    return 0;
+}
+
+/* SAMTOOLS_OMP_REPORT: the folder for reports. No sort is lost for a report, so a folder that cannot be written is a
+ * warning, and there is no report. */
+static void report_setting(struct report_request *report)
+{
+    static const char name[] = "SAMTOOLS_OMP_REPORT";
+    const char *folder = setting(name);
+    int fault = folder ? fault_of(folder) : 0;
+    if (fault)
+        message_warning("%s=%s: %s. There will be no report", name, folder, strerror(fault));
+    else if (folder) {
+        report->format = REPORT_FOLDER;
+        report->folder = folder;
+    }
+}
+
+/* -------------------------------------------------------- memory, places, reports */
+
 /* n times `each` bytes, if nothing else is said. */
 static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
     struct engine_opts *o = args->o;
-    if (!args->total && !args->per_thread && sort_settings_memory(&args->total) < 0)
+    if (!args->total && !args->per_thread && memory_setting(&args->total) < 0)
         return -1;
     o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
     o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
@@ -435,7 +364,7 @@ int engine_args_settle_temp(struct engine_args *args, const char *elsewhere)
     if (args->tmpdir_env)
         return !tmpdir || !*tmpdir ? message_mistake("--tmpdir-env: TMPDIR is not set")
              : add_temp(o, tmpdir, "/samtools-", args->command->name);
-    if (sort_settings_temp(o) < 0)
+    if (temp_setting(o) < 0)
         return -1;
     if (o->n_temp_prefixes)
         return 0;
@@ -448,7 +377,7 @@ void engine_args_settle_report(struct engine_opts *o)
 {
     struct report_request *report = &o->report;
     if (!o->check && !o->plan && !report->format)
-        sort_settings_report(report);
+        report_setting(report);
     report->inputs = o->in.paths;
     report->n_inputs = o->in.n;
     report->output = o->out.path;

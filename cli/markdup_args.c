@@ -11,94 +11,31 @@
 
 enum { WINDOW = 300 };           /* of samtools, where -l names none */
 
-enum {
-    OPT_INCLUDE_FAILS = OPT_OWN, OPT_NO_MULTI_DUP, OPT_READ_COORDS, OPT_COORDS_ORDER, OPT_BARCODE_TAG, OPT_BARCODE_NAME,
-    OPT_BARCODE_RGX, OPT_MOVE_UMI, OPT_UMI_SEPARATOR, OPT_USE_READ_GROUPS, OPT_JSON, OPT_DUPLICATE_COUNT,
-};
+static struct markdup_opts *opts_of(struct engine_args *args)
+{
+    return args->own;
+}
 
-static const struct option long_options[] = {
-    {"include-fails", no_argument, NULL, OPT_INCLUDE_FAILS},
-    {"no-multi-dup", no_argument, NULL, OPT_NO_MULTI_DUP},
-    {"read-coords", required_argument, NULL, OPT_READ_COORDS},
-    {"coords-order", required_argument, NULL, OPT_COORDS_ORDER},
-    {"barcode-tag", required_argument, NULL, OPT_BARCODE_TAG},
-    {"barcode-name", no_argument, NULL, OPT_BARCODE_NAME},
-    {"barcode-rgx", required_argument, NULL, OPT_BARCODE_RGX},
-    {"move-umi-to-tag", no_argument, NULL, OPT_MOVE_UMI},
-    {"umi-separator", required_argument, NULL, OPT_UMI_SEPARATOR},
-    {"use-read-groups", no_argument, NULL, OPT_USE_READ_GROUPS},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"duplicate-count", no_argument, NULL, OPT_DUPLICATE_COUNT},
-    {"mode", required_argument, NULL, 'm'},
-    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
-    ENGINE_ARGS_LONG_OPTIONS
-};
-
-static const struct option beyond[] = {
-    {"plan", optional_argument, NULL, OPT_PLAN},
-    ENGINE_ARGS_BEYOND
-};
-
-const char markdup_args_usage[] =
-    "Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
-    "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives. Mates\n"
-    "must know of each other: run samtools fixmate -m before the sort. - is standard input or output.\n"
-    "\n"
-    "Which records are duplicates\n"
-    "  -l INT                  length of the window: longest read that is expected [300]\n"
-    "  -m, --mode t|s          pairs are compared by the ends of the template, or by those of each read [t]\n"
-    "  -S                      unmapped, secondary and supplementary records of a duplicate are duplicates, too\n"
-    "      --include-fails     records that failed quality control take part\n"
-    "      --use-read-groups   only records of one read group are duplicates of each other\n"
-    "      --barcode-tag TAG   only records of one barcode, which is in TAG\n"
-    "      --barcode-name      likewise; the barcode is the eighth field of the name\n"
-    "      --barcode-rgx RE    likewise; the barcode is the first group of RE in the name\n"
-    "What becomes of them\n"
-    "  -r                      leave duplicates out\n"
-    "  -c                      clear the flags and tags of an earlier run\n"
-    "  -t                      tag do: the name of the original\n"
-    "      --duplicate-count   tag dc of an original: how many records it stands for\n"
-    "  -d INT                  tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB\n"
-    "      --read-coords RE    the groups of RE in the name are tile, x and y [fields between colons]\n"
-    "      --coords-order ORDER\n"
-    "                          of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]\n"
-    "      --no-multi-dup      do not follow chains of duplicates for do and dt\n"
-    "      --move-umi-to-tag   the barcode of the name goes to tag RX\n"
-    "      --umi-separator C   what parts it from the name [:]\n"
-    "Statistics\n"
-    "  -s                      to standard error\n"
-    "  -f FILE                 to FILE\n"
-    "      --json              as JSON\n"
-    "Output\n"
-    "  -u                      no compression\n"
-    HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_WRITE_INDEX HELP_NO_PG
-    "Resources\n"
-    HELP_MORE_THREADS
-    "  -T PREFIX               place for temporary files [beside the output]\n"
-    HELP_VERBOSITY HELP_LONG_HELP
-    "\n"
-    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-    "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n";
-
-static int parse_window(struct markdup_opts *opts, const char *text)
+static int take_window(struct engine_args *args, const char *text)
 {
     int window;
     if (engine_args_count("-l", text, -1, INT_MAX, &window) < 0)
         return -1;
-    opts->window = window < 0 ? WINDOW : window;
+    opts_of(args)->window = window < 0 ? WINDOW : window;
     return 0;
 }
 
-static int parse_mode(struct markdup_opts *opts, const char *text)
+static int take_mode(struct engine_args *args, const char *text)
 {
     if (strcmp(text, "t") != 0 && strcmp(text, "s") != 0)
         return message_mistake("-m (--mode) can be t or s, not '%s'", text);
-    opts->mode = *text == 's' ? DUP_BY_SEQUENCE : DUP_BY_TEMPLATE;
+    opts_of(args)->mode = *text == 's' ? DUP_BY_SEQUENCE : DUP_BY_TEMPLATE;
     return 0;
 }
 
-static int parse_barcode_tag(struct markdup_opts *opts, const char *text)
+static int take_barcode_tag(struct engine_args *args, const char *text)
 {
+    struct markdup_opts *opts = opts_of(args);
     if (strlen(text) != sizeof opts->barcode_tag)
         return message_mistake("--barcode-tag needs a tag of two characters, not '%s'", text);
     memcpy(opts->barcode_tag, text, sizeof opts->barcode_tag);
@@ -106,8 +43,10 @@ static int parse_barcode_tag(struct markdup_opts *opts, const char *text)
 }
 
 /* An expression of the user counts, whether --barcode-name stands before or behind it. */
-static int set_barcode_name(struct markdup_opts *opts)
+static int take_barcode_name(struct engine_args *args, const char *none)
 {
+    struct markdup_opts *opts = opts_of(args);
+    (void)none;
     if (!opts->barcode_regex) {
         opts->barcode_regex = DUP_BARCODE_NAME;
         opts->barcode_group = DUP_BARCODE_NAME_GROUP;
@@ -115,66 +54,93 @@ static int set_barcode_name(struct markdup_opts *opts)
     return 0;
 }
 
-static int set_barcode_regex(struct markdup_opts *opts, const char *regex)
+static int take_barcode_regex(struct engine_args *args, const char *regex)
 {
-    opts->barcode_regex = regex;
-    opts->barcode_group = 1;
+    opts_of(args)->barcode_regex = regex;
+    opts_of(args)->barcode_group = 1;
     return 0;
 }
 
-static enum engine_option take_markdup_option(struct engine_args *args, int c)
+static int take_separator(struct engine_args *args, const char *text)
 {
-    struct markdup_opts *opts = args->own;
-    int result = 0;
-    switch (c) {
-    case 'S': opts->others = true; break;
-    case 'c': opts->clear = true; break;
-    case 'd': result = engine_args_count("-d", optarg, 0, INT_MAX, &opts->distance); break;
-    case 'f': args->o->statistics = strcmp(optarg, "-") == 0 ? "./-" : optarg; break;     /* as in samtools */
-    case 'l': result = parse_window(opts, optarg); break;
-    case 'm': result = parse_mode(opts, optarg); break;
-    case 'r': opts->remove = true; break;
-    case 's': opts->stats = true; break;
-    case 't': opts->originals = true; break;
-    case OPT_INCLUDE_FAILS: opts->include_fails = true; break;
-    case OPT_NO_MULTI_DUP: opts->pass = false; break;
-    case OPT_READ_COORDS: opts->read_coords = optarg; break;
-    case OPT_COORDS_ORDER: opts->coords_order = optarg; break;
-    case OPT_BARCODE_TAG: result = parse_barcode_tag(opts, optarg); break;
-    case OPT_BARCODE_NAME: result = set_barcode_name(opts); break;
-    case OPT_BARCODE_RGX: result = set_barcode_regex(opts, optarg); break;
-    case OPT_MOVE_UMI: opts->move_umi = true; break;
-    case OPT_UMI_SEPARATOR: opts->umi_separator = *optarg; break;
-    case OPT_USE_READ_GROUPS: opts->use_read_groups = true; break;
-    case OPT_JSON: opts->json = true; break;
-    case OPT_DUPLICATE_COUNT: opts->counts = true; break;
-    default: return ENGINE_OPTION_COMMON;
-    }
-    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+    opts_of(args)->umi_separator = *text;
+    return 0;
 }
 
-static const struct engine_command markdup = {
+static int take_statistics(struct engine_args *args, const char *file)
+{
+    args->o->statistics = strcmp(file, "-") == 0 ? "./-" : file;     /* as in samtools */
+    return 0;
+}
+
+#define OWN(member) OPTION_IN(OPTION_OWN, struct markdup_opts, member)
+
+static const struct option_row options[] = {
+    OPTION_HEADING("Which records are duplicates"),
+    OPTION('l', NULL, "INT", TAKES(take_window), "length of the window: longest read that is expected [300]"),
+    OPTION('m', "mode", "t|s", TAKES(take_mode),
+           "pairs are compared by the ends of the template, or by those of each read [t]"),
+    OPTION('S', NULL, NULL, SETS(OWN(others)),
+           "unmapped, secondary and supplementary records of a duplicate are duplicates, too"),
+    OPTION(0, "include-fails", NULL, SETS(OWN(include_fails)), "records that failed quality control take part"),
+    OPTION(0, "use-read-groups", NULL, SETS(OWN(use_read_groups)),
+           "only records of one read group are duplicates of each other"),
+    OPTION(0, "barcode-tag", "TAG", TAKES(take_barcode_tag), "only records of one barcode, which is in TAG"),
+    OPTION(0, "barcode-name", NULL, TAKES(take_barcode_name), "likewise; the barcode is the eighth field of the name"),
+    OPTION(0, "barcode-rgx", "RE", TAKES(take_barcode_regex),
+           "likewise; the barcode is the first group of RE in the name"),
+    OPTION_HEADING("What becomes of them"),
+    OPTION('r', NULL, NULL, SETS(OWN(remove)), "leave duplicates out"),
+    OPTION('c', NULL, NULL, SETS(OWN(clear)), "clear the flags and tags of an earlier run"),
+    OPTION('t', NULL, NULL, SETS(OWN(originals)), "tag do: the name of the original"),
+    OPTION(0, "duplicate-count", NULL, SETS(OWN(counts)), "tag dc of an original: how many records it stands for"),
+    OPTION('d', NULL, "INT", NUMBER(OWN(distance), 0, INT_MAX),
+           "tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB"),
+    OPTION(0, "read-coords", "RE", TEXT(OWN(read_coords)),
+           "the groups of RE in the name are tile, x and y [fields between colons]"),
+    OPTION(0, "coords-order", "ORDER", TEXT(OWN(coords_order)),
+           "of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]"),
+    OPTION(0, "no-multi-dup", NULL, CLEARS(OWN(pass)), "do not follow chains of duplicates for do and dt"),
+    OPTION(0, "move-umi-to-tag", NULL, SETS(OWN(move_umi)), "the barcode of the name goes to tag RX"),
+    OPTION(0, "umi-separator", "C", TAKES(take_separator), "what parts it from the name [:]"),
+    OPTION_HEADING("Statistics"),
+    OPTION('s', NULL, NULL, SETS(OWN(stats)), "to standard error"),
+    OPTION('f', NULL, "FILE", WRITES(take_statistics), "to FILE"),
+    OPTION(0, "json", NULL, SETS(OWN(json)), "as JSON"),
+    OPTION_HEADING("Output"),
+    ENGINE_SAYS(UNCOMPRESSED, "no compression"),
+    ENGINE_SAYS(FORMAT, "sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]"),
+    ENGINE(FORMAT_OPTION), ENGINE_READING_ROWS, ENGINE(WRITE_INDEX), ENGINE(NO_PG),
+    OPTION_HEADING("Resources"),
+    ENGINE(MORE_THREADS), ENGINE_SAYS(TEMP, "place for temporary files [beside the output]"), ENGINE(VERBOSITY),
+    ENGINE(LONG_HELP),
+    OPTION_LIST("Beyond samtools (see samtools sort --help):"),
+    ENGINE(CHECKSUM), ENGINE(PLAN), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
+    OPTION_END,
+};
+
+const struct engine_command markdup_command = {
     .name = "markdup",
-    .short_options = ":rl:StT:O:@:f:d:cm:us",
-    .long_options = long_options,
-    .beyond = beyond,
-    .take = take_markdup_option,
-    .usage = markdup_args_usage,
+    .options = options,
+    .usage = "Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
+             "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives.\n"
+             "Mates must know of each other: run samtools fixmate -m before the sort. - is standard input or\n"
+             "output.\n\n",
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
 };
 
-/* What is read in names. */
+/* Checks the expressions that are matched against read names. */
 static int settle_names(struct markdup_opts *opts)
 {
-    struct dup_spots spots;
+    struct dup_coords_rule rule;
     regex_t barcode;
     if (!opts->read_coords)
         opts->coords_order = NULL;               /* without meaning, and samtools does not look at it */
-    const char *wrong = dup_spots_open(&spots, opts->read_coords, opts->coords_order);
+    const char *wrong = dup_coords_open(&rule, opts->read_coords, opts->coords_order);
     if (wrong)
         return message_mistake("--read-coords or --coords-order: %s", wrong);
-    dup_spots_close(&spots);
+    dup_coords_close(&rule);
     if (!opts->barcode_regex)
         return opts->move_umi ? message_mistake("--move-umi-to-tag needs --barcode-name or --barcode-rgx") : 0;
     if (opts->barcode_tag[0])
@@ -198,7 +164,7 @@ enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_st
 {
     struct engine_args args = {.own = opts, .is_step = is_step};
     *opts = (struct markdup_opts){.window = WINDOW, .pass = true, .umi_separator = ':'};
-    enum engine_args_result result = engine_args_read(&args, &markdup, &opts->common, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &markdup_command, &opts->common, argc, argv);
     opts->stats |= opts->json || opts->common.statistics;
     if (result != ENGINE_ARGS_RUN)
         return result;
@@ -207,7 +173,7 @@ enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_st
     if (is_step)
         return ENGINE_ARGS_RUN;
     if (argc == 2) {
-        fputs(markdup_args_usage, stderr);
+        engine_args_help(&markdup_command, stderr);
         return ENGINE_ARGS_ERROR;
     }
     return settle(&args, argc - optind, argv + optind) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;

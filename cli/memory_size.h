@@ -9,7 +9,7 @@
  * decimals. -1: it is none; nothing is printed. */
 int memory_size_parse(const char *text, uint64_t *size);
 
-/* Of -m: at least 1M. -1 after a message on stderr. */
+/* Reads the value of -m, which is at least 1M. -1 after a message on stderr. */
 int memory_size_per_thread(const char *text, uint64_t *size);
 
 /* What the program may take in all: a size, or with % a share of what the machine or its cgroup has. name: the option

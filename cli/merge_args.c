@@ -7,29 +7,15 @@
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/command_args.h"
-#include "cli/order_args.h"
 #include "codec/bgzf_block.h"
 #include "merge/merge_opts.h"
 
 /* samtools takes the time of day, so that no two runs give the same IDs. */
 enum { SEED = 1 };
 
-static const struct option long_options[] = {
-    {"template-coordinate", no_argument, NULL, OPT_TEMPLATE},
-    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
-    ENGINE_ARGS_LONG_OPTIONS
-};
-
-static const struct option beyond[] = {
-    {"copy-blocks", no_argument, NULL, OPT_COPY_BLOCKS},
-    {"plan", optional_argument, NULL, OPT_PLAN},
-    ENGINE_ARGS_BEYOND
-};
-
 /* What merge alone can be told, as far as it was read. */
 struct merge_words {
     struct merge_opts *opts;
-    struct order_args order;
     const char *output;          /* -o, else the first operand */
     bool overwrite;              /* -f */
     bool has_indexes;            /* -X: the second half of the operands */
@@ -39,74 +25,70 @@ struct merge_words {
     bool has_stdin;              /* "-" was among the inputs */
 };
 
-const char merge_args_usage[] =
-    "Usage: samtools merge [options...] -o <out.bam> <in1.bam> ... <inN.bam>\n"
-    "   or: samtools merge [options...] <out.bam> <in1.bam> ... <inN.bam>\n"
-    "Merges sorted alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n"
-    "\n"
-    "Order of the inputs (default: by coordinate)\n"
-    HELP_ORDERS HELP_TEMPLATE
-    "Input\n"
-    "  -b FILE                 list of inputs, one on each line, which come first; may be repeated\n"
-    "  -R REGION               only records in the region, such as chr1:1000-2000, by the indexes of the inputs\n"
-    "  -L BED                  only records in the regions of a BED file, likewise\n"
-    "  -X                      the index files are operands, too, behind all inputs and in their order\n"
-    HELP_REFERENCE HELP_INPUT_OPTION
-    "Header\n"
-    "  -h FILE                 begin with the header of FILE\n"
-    "  -c                      read groups (@RG) of one ID are one group\n"
-    "  -p                      programs (@PG) of one ID are one program\n"
-    "  -r                      the read group of each record is the name of its file\n"
-    "  -s INT                  seed of what makes equal IDs different [1]\n"
-    "      --no-PG             add no @PG line\n"
-    "Output\n"
-    "  -o FILE                 write to FILE; - is standard output\n"
-    "  -f                      overwrite FILE if it is there\n"
-    HELP_OUTPUT_FMT("FILE") HELP_LEVEL
-    "  -u, -1                  no compression, as -l 0; fast, as -l 1\n"
-    "      --copy-blocks       compressed blocks of BAM whose records stay as they are go out as they came in\n"
-    HELP_WRITE_INDEX
-    "Resources\n"
-    HELP_MORE_THREADS HELP_VERBOSITY HELP_LONG_HELP
-    "\n"
-    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-    "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
-    "inputs, with -f.\n";
-
-static int parse_seed(struct merge_opts *opts, const char *text)
+static int take_seed(struct engine_args *args, const char *text)
 {
+    struct merge_words *own = args->own;
     char *end;
     errno = 0;
     long long seed = strtoll(text, &end, 10);
     if (end == text || *end || errno)
         return message_mistake("Invalid random seed: %s", text);
-    opts->seed = (uint32_t)seed;                 /* the generator takes 32 bits of it */
+    own->opts->seed = (uint32_t)seed;                 /* the generator takes 32 bits of it */
     return 0;
 }
 
-static enum engine_option take_merge_option(struct engine_args *args, int c)
+static int take_list(struct engine_args *args, const char *list)
 {
     struct merge_words *own = args->own;
-    struct merge_opts *opts = own->opts;
-    int result = 0;
-    switch (c) {
-    case '1': args->level = 1; break;
-    case 'b': own->lists[own->n_lists++] = optarg; break;
-    case 'c': opts->join_groups = true; break;
-    case 'f': own->overwrite = true; break;
-    case 'h': opts->header = input_name_local(optarg); break;
-    case 'o': own->output = optarg; break;
-    case 'p': opts->join_programs = true; break;
-    case 'r': opts->groups_by_file = true; break;
-    case 's': result = parse_seed(opts, optarg); break;
-    case 'L': opts->bed = optarg; break;
-    case 'R': opts->region = optarg; break;
-    case 'X': own->has_indexes = true; break;
-    case OPT_COPY_BLOCKS: args->o->out.copies = true; break;
-    default:  return order_args_take(&own->order, &args->o->order, c);
-    }
-    return result < 0 ? ENGINE_OPTION_MISTAKE : ENGINE_OPTION_TAKEN;
+    own->lists[own->n_lists++] = list;
+    return 0;
 }
+
+#define OPTS(member) OPTION_IN(OPTION_OPTS, struct merge_opts, member)
+#define OWN(member) OPTION_IN(OPTION_OWN, struct merge_words, member)
+
+static const struct option_row options[] = {
+    OPTION_HEADING("Order of the inputs (default: by coordinate)"),
+    ENGINE_ORDER_ROWS, ENGINE(BY_TEMPLATE),
+    OPTION_HEADING("Input"),
+    OPTION('b', NULL, "FILE", TAKES(take_list), "list of inputs, one on each line, which come first; may be repeated"),
+    OPTION('R', NULL, "REGION", TEXT(OPTS(region)),
+           "only records in the region, such as chr1:1000-2000, by the indexes of the inputs"),
+    OPTION('L', NULL, "BED", TEXT(OPTS(bed)), "only records in the regions of a BED file, likewise"),
+    OPTION('X', NULL, NULL, SETS(OWN(has_indexes)),
+           "the index files are operands, too, behind all inputs and in their order"),
+    ENGINE_READING_ROWS,
+    OPTION_HEADING("Header"),
+    OPTION('h', NULL, "FILE", INPUT_FILE(OPTS(header)), "begin with the header of FILE"),
+    OPTION('c', NULL, NULL, SETS(OPTS(join_groups)), "read groups (@RG) of one ID are one group"),
+    OPTION('p', NULL, NULL, SETS(OPTS(join_programs)), "programs (@PG) of one ID are one program"),
+    OPTION('r', NULL, NULL, SETS(OPTS(groups_by_file)), "the read group of each record is the name of its file"),
+    OPTION('s', NULL, "INT", TAKES(take_seed), "seed of what makes equal IDs different [1]"),
+    ENGINE(NO_PG),
+    OPTION_HEADING("Output"),
+    OPTION('o', NULL, "FILE", OUTPUT_FILE(OWN(output)), "write to FILE; - is standard output"),
+    OPTION('f', NULL, NULL, SETS(OWN(overwrite)), "overwrite FILE if it is there"),
+    ENGINE(FORMAT), ENGINE(FORMAT_OPTION), ENGINE(LEVEL), ENGINE(UNCOMPRESSED),
+    OPTION('1', NULL, NULL, STORES(1, OPTION_IN(OPTION_ARGS, struct engine_args, level)), "fast, as -l 1"),
+    ENGINE_SAYS(COPY_BLOCKS, "compressed blocks of BAM whose records stay as they are go out as they came in"),
+    ENGINE(WRITE_INDEX),
+    OPTION_HEADING("Resources"),
+    ENGINE(MORE_THREADS), ENGINE(VERBOSITY), ENGINE(LONG_HELP),
+    OPTION_LIST("Beyond samtools (see samtools sort --help):"),
+    ENGINE(CHECKSUM), ENGINE(PLAN), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
+    OPTION_END,
+};
+
+const struct engine_command merge_command = {
+    .name = "merge",
+    .options = options,
+    .usage = "Usage: samtools merge [options...] -o <out.bam> <in1.bam> ... <inN.bam>\n"
+             "   or: samtools merge [options...] <out.bam> <in1.bam> ... <inN.bam>\n"
+             "Merges sorted alignments (SAM, BAM, CRAM) on as many threads as -@ gives.\n\n",
+    .more = "\nThe output may be one of the inputs, with -f.\n",
+    .more_threads = 1,
+    .level = BGZF_LEVEL_DEFAULT,
+};
 
 /* ------------------------------------------------------------------ inputs */
 
@@ -212,17 +194,6 @@ static int settle_index(const struct engine_args *args)
          : engine_args_settle_index(args);
 }
 
-static const struct engine_command merge = {
-    .name = "merge",
-    .short_options = ":h:nNru1R:o:f@:l:cps:b:O:t:XL:",
-    .long_options = long_options,
-    .beyond = beyond,
-    .take = take_merge_option,
-    .usage = merge_args_usage,
-    .more_threads = 1,
-    .level = BGZF_LEVEL_DEFAULT,
-};
-
 static int settle(struct engine_args *args, struct merge_words *own, int n, char **operands)
 {
     if (!own->output && n == 0)
@@ -244,12 +215,12 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
     struct merge_words own = {.opts = opts, .room = (size_t)argc, .lists = calloc((size_t)argc, sizeof *own.lists)};
     struct engine_args args = {.own = &own};
     *opts = (struct merge_opts){.seed = SEED};
-    enum engine_args_result result = own.lists ? engine_args_read(&args, &merge, &opts->common, argc, argv)
+    enum engine_args_result result = own.lists ? engine_args_read(&args, &merge_command, &opts->common, argc, argv)
                                                : engine_args_no_memory();
     if (result == ENGINE_ARGS_RUN) {
-        order_args_settle(&own.order, &opts->common.order);
+        engine_args_settle_order(&args);
         if (argc == 2) {
-            fputs(merge_args_usage, stdout);
+            engine_args_help(&merge_command, stdout);
             result = ENGINE_ARGS_DONE;
         } else if (settle(&args, &own, argc - optind, argv + optind) < 0) {
             result = ENGINE_ARGS_ERROR;

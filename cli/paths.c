@@ -77,7 +77,7 @@ static bool leads_to(const char *name, const struct stat *file)
     return stat(input_name_local(name), &st) == 0 && out_file_is_same(&st, file);
 }
 
-/* The same for a part of a word: its first n characters. */
+/* Returns whether the first n characters of `part` lead to that file. */
 static bool part_leads_to(const char *part, size_t n, const struct stat *file)
 {
     char name[PATH_MAX];
@@ -137,7 +137,7 @@ static const char *read_as(const struct engine_opts *o, const struct stat *file)
     return NULL;
 }
 
-/* Of a file that only we write, and not in the place of the output: -1, told, if that would cost the user data. */
+/* Checks a file that we write beside the output, such as a report. -1, reported, if that would cost the user data. */
 static int check_own(const struct engine_opts *o, const char *path, const char *what)
 {
     struct stat file;
@@ -174,9 +174,9 @@ static bool has_pipe(const struct input_request *in)
     return false;
 }
 
-/* Of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a pipe might
- * be read for hours. They are no mistake, for samtools sorts what fits into memory. The place that is taken if the user
- * names none counts only where nobody knows whether it is needed. */
+/* Warns of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a
+ * pipe might be read for hours. They are no mistake, for samtools sorts what fits into memory. The default place
+ * counts only where it is unknown whether it is needed. */
 static void warn_of_places(const struct engine_opts *o)
 {
     char dir[PATH_MAX];

@@ -9,84 +9,52 @@
 #include "fixmate/fixmate_opts.h"
 #include "sormadup/sormadup_opts.h"
 
-enum { OPT_COLLATE = OPT_OWN, OPT_FIXMATE_ARGS, OPT_MARKDUP_ARGS };
-
-/* As those of the commands that it stands for. */
-static const struct option long_options[] = {
-    {"write-index", optional_argument, NULL, OPT_WRITE_INDEX},
-    ENGINE_ARGS_LONG_OPTIONS
-};
-
-static const struct option beyond[] = {
-    {"add-input", required_argument, NULL, OPT_ADD_INPUT},
-    {"collate", no_argument, NULL, OPT_COLLATE},
-    {"fixmate-args", required_argument, NULL, OPT_FIXMATE_ARGS},
-    {"markdup-args", required_argument, NULL, OPT_MARKDUP_ARGS},
-    {"plan", optional_argument, NULL, OPT_PLAN},
-    {"size-hint", required_argument, NULL, OPT_SIZE_HINT},
-    {"tmpdir-env", no_argument, NULL, OPT_TMPDIR_ENV},
-    ENGINE_ARGS_BEYOND
-};
-
-const char sormadup_args_usage[] =
-    "Usage: samtools sormadup [options...] [in.bam]\n"
-    "Does what these do, in one process and in the memory of one sort:\n"
-    "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
-    "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes first,\n"
-    "in the same process: where the header says SO:coordinate, and with --collate.\n"
-    "\n"
-    "Steps\n"
-    "      --collate               records of one name may be anywhere\n"
-    "      --fixmate-args WORDS    options of samtools fixmate: -r, -p, -c, -M, -z\n"
-    "      --markdup-args WORDS    options of samtools markdup: '-r -s -f stats.txt'; quotes group words\n"
-    "Output\n"
-    "  -o FILE                 write to FILE instead of standard output\n"
-    HELP_OUTPUT_FMT("FILE") HELP_LEVEL HELP_AS_LEVEL_0
-    "      --write-index[=bai|csi]\n"
-    "                          write an index too (CSI; CRAI for CRAM; FILE##idx##NAME.bai for BAI)\n"
-    "      --no-PG             add no @PG lines to the header: else one for each step\n"
-    "Input\n"
-    "      --add-input FILE    the records of FILE come behind those of in.bam; may be repeated\n"
-    HELP_REFERENCE HELP_INPUT_OPTION
-    "Resources\n"
-    HELP_THREADS HELP_MEMORY HELP_TOTAL_MEMORY
-    "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
-    HELP_VERBOSITY HELP_HELP
-    "\n"
-    "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
-    "--tmpdir-env, --trace, --verify. See samtools sort --help.\n";
-
 /* What the command line says of the steps. */
 struct steps {
     const char *fixmate, *markdup;
     bool collate;
 };
 
-static void take_words(const char **words, const char *option, const char *given)
+static int take_words(struct engine_args *args, const char *given)
 {
+    const char **words = args->target;
     if (**words && strcmp(*words, given) != 0)
-        message_warning("%s was given twice: only the last one counts, '%s'. Put all words into one", option, given);
+        message_warning("%s was given twice: only the last one counts, '%s'. Put all words into one", args->option,
+                        given);
     *words = given;
+    return 0;
 }
 
-static enum engine_option take_sormadup_option(struct engine_args *args, int c)
-{
-    struct steps *steps = args->own;
-    switch (c) {
-    case OPT_COLLATE: steps->collate = true; return ENGINE_OPTION_TAKEN;
-    case OPT_FIXMATE_ARGS: take_words(&steps->fixmate, "--fixmate-args", optarg); return ENGINE_OPTION_TAKEN;
-    case OPT_MARKDUP_ARGS: take_words(&steps->markdup, "--markdup-args", optarg); return ENGINE_OPTION_TAKEN;
-    default: return ENGINE_OPTION_COMMON;
-    }
-}
+#define OWN(member) OPTION_IN(OPTION_OWN, struct steps, member)
 
-static const struct engine_command sormadup = {
+static const struct option_row options[] = {
+    OPTION_HEADING("Steps"),
+    OPTION_BEYOND(0, "collate", NULL, SETS(OWN(collate)), "records of one name may be anywhere"),
+    OPTION_BEYOND(0, "fixmate-args", "WORDS", TAKES_INTO(take_words, OWN(fixmate)),
+                  "options of samtools fixmate: -r, -p, -c, -M, -z"),
+    OPTION_BEYOND(0, "markdup-args", "WORDS", TAKES_INTO(take_words, OWN(markdup)),
+                  "options of samtools markdup: '-r -s -f stats.txt'; quotes group words"),
+    OPTION_HEADING("Output"),
+    ENGINE(OUTPUT), ENGINE(FORMAT), ENGINE(FORMAT_OPTION), ENGINE(LEVEL), ENGINE(UNCOMPRESSED), ENGINE(WRITE_INDEX),
+    ENGINE_SAYS(NO_PG, "add no @PG lines to the header: else one for each step"),
+    OPTION_HEADING("Input"),
+    ENGINE_SAYS(ADD_INPUT, "the records of FILE come behind those of in.bam; may be repeated"),
+    ENGINE_READING_ROWS,
+    OPTION_HEADING("Resources"),
+    ENGINE(THREADS), ENGINE(MEMORY), ENGINE(TOTAL_MEMORY), ENGINE(TEMP), ENGINE(VERBOSITY), ENGINE(HELP),
+    OPTION_LIST("As in sort (see samtools sort --help):"),
+    ENGINE(CHECKSUM), ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV), ENGINE_REPORT_ROWS,
+    OPTION_END,
+};
+
+const struct engine_command sormadup_command = {
     .name = "sormadup",
-    .short_options = ":l:um:@:o:O:T:h",
-    .long_options = long_options,
-    .beyond = beyond,
-    .take = take_sormadup_option,
-    .usage = sormadup_args_usage,
+    .options = options,
+    .usage = "Usage: samtools sormadup [options...] [in.bam]\n"
+             "Does what these do, in one process and in the memory of one sort:\n"
+             "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
+             "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes\n"
+             "first, in the same process: where the header says SO:coordinate, and with --collate.\n\n",
     .level = BGZF_LEVEL_DEFAULT,
 };
 
@@ -195,7 +163,7 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
         opts->common.statistics = opts->markdup.common.statistics;
         engine_args_free(&opts->markdup.common);
     }
-    message_set_command(sormadup.name);
+    message_set_command(sormadup_command.name);
     opts->markdup.common = opts->common;
     return result;
 }
@@ -226,14 +194,14 @@ enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc
     struct engine_args args = {.own = &steps};
     *opts = (struct sormadup_opts){.fixmate_line = NULL};
     struct engine_opts *o = &opts->common;
-    enum engine_args_result result = engine_args_read(&args, &sormadup, o, argc, argv);
+    enum engine_args_result result = engine_args_read(&args, &sormadup_command, o, argc, argv);
     if (result != ENGINE_ARGS_RUN)
         return result;
     int n = argc - optind;
     if (n > 1)
         return message_mistake("only one input is taken (--add-input names more); -o FILE names the output");
     if (n == 0 && isatty(STDIN_FILENO)) {
-        fputs(sormadup_args_usage, stdout);
+        engine_args_help(&sormadup_command, stdout);
         return ENGINE_ARGS_DONE;
     }
     if (!(o->in.paths[0] = input_name_file(n ? argv[optind] : "-")))

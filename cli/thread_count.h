@@ -5,7 +5,7 @@
 
 /* The variable of the environment. */
 #define THREAD_COUNT_SETTING "SAMTOOLS_OMP_THREADS"
-/* What is wrong with its value, for a message; the value is put in. */
+/* The message about a bad value; %s is the value. */
 #define THREAD_COUNT_WRONG THREAD_COUNT_SETTING "=%s: it can be a number of threads in all (8), auto for all CPUs of " \
                            "the job, or +1 for one more than -@ says"
 

@@ -249,7 +249,8 @@ static bool find_shell(const char *name, enum shell *shell)
     return *name == 0;
 }
 
-/* Who evaluates what is printed gets status 1: else a script would go on with the other samtools. */
+/* Prints a command that fails, so that a script which evaluates the output stops instead of using the other
+ * samtools. */
 static int print_failure(void)
 {
     puts("false");
@@ -266,8 +267,8 @@ static void print_line(const char *folder, enum shell shell)
     fputs(behind[shell], stdout);
 }
 
-/* Somebody looks at the line, so no shell reads it. */
-static void tell_how(enum shell shell)
+/* Prints how to use --env: its output is a terminal, so no shell reads it. */
+static void print_advice(enum shell shell)
 {
     static const char *const how[] = {"eval \"$(samtools-omp --env)\"", "eval \"`samtools-omp --env=csh`\"",
                                       "samtools-omp --env=fish | source"};
@@ -307,7 +308,7 @@ int upstream_print_env(const char *name, const char *shell_name)
         if (status == EXIT_SUCCESS)
             warn_of_version();
         if (status == EXIT_SUCCESS && isatty(STDOUT_FILENO))
-            tell_how(shell);
+            print_advice(shell);
     }
     free(folder);
     return status == EXIT_SUCCESS ? status : print_failure();

@@ -27,7 +27,7 @@ struct driver {
  * the same. */
 struct stats *driver_begin(struct driver *driver, const struct engine_opts *opts);
 
-/* Of a command other than a sort: begins, and opens the second half. -1: the error is recorded in the latch; finish and
+/* Begins a command other than a sort, and opens the second half. -1: the error is recorded in the latch; finish and
  * end it all the same. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 

@@ -13,7 +13,7 @@
 #include "write/record_sink.h"
 
 static const unsigned long long MIB = 1 << 20;
-/* Of a header's bytes. With -m, as samtools, more than that where the header is long: 30 million references. */
+/* With -m, the limit of a header's bytes is at least this, since samtools reads headers of 30 million references. */
 static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
 enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
 

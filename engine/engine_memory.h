@@ -18,8 +18,8 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats);
 
-/* The same of a pass over the records that keeps none (read/record_pass.h): few blocks are under way. SAM and CRAM get
- * what a sort would give them. */
+/* Returns how the inputs are opened for a pass that keeps no records (read/record_pass.h): few blocks are in flight.
+ * SAM and CRAM get as much as in a sort. */
 struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch);
 
 /* The second half: the headers are read. output: of the output, and of what the order needs.

@@ -268,7 +268,7 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
     return m->l_seq ? put_length(m) : BASE_MODS_MENDED;
 }
 
-/* Of a primary record, or of one that has one. block_size stays as it was. */
+/* Corrects a primary record, or one that has a primary record. block_size stays as it was. */
 static enum base_mods fix(struct mods *m, const struct bam_record *r, const struct bam_record *primary)
 {
     find_tags(m);

@@ -12,7 +12,7 @@
 #include "fixmate/mate_tags.h"
 #include "base/byte_buffer.h"
 
-/* What is wanted. Nothing changes it while records are fixed. */
+/* The options of fixmate. They are constant while records are fixed. */
 struct fixmate_rules {
     bool drops;                  /* -r: unmapped and secondary records are left out */
     bool keeps_proper;           /* -p: PROPER_PAIR is not looked at */

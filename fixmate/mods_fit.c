@@ -5,7 +5,7 @@
 #include "fixmate/mod_chain.h"
 #include "fixmate/mods_fit.h"
 
-/* What is found while all chains are looked at. */
+/* The result of looking at all chains. */
 struct look {
     int64_t n_of[16];            /* bases of SEQ, along the read; MOD_CHAIN_ANY: all */
     bool reverse;

@@ -108,8 +108,8 @@ static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int6
     return 0;
 }
 
-/* The same as samtools does it, which takes deletions and skips for clipped bases, too, and makes a hard clip that
- * others follow a soft one with these. */
+/* Appends the clips as samtools does: it also counts deletions and skips as clipped bases, and turns a hard clip that
+ * is followed by others into a soft clip with these. */
 static int add_clips_as_samtools(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
 {
     unsigned op = BAM_CSOFT_CLIP;
@@ -188,7 +188,7 @@ static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
 
 /* ---------------------------------------------------------------- record */
 
-/* Of a tag that describes an alignment. */
+/* Returns whether the tag describes an alignment. */
 static bool is_of_alignment(const uint8_t *tag)
 {
     static const char tags[][2] = {{'N', 'M'}, {'M', 'D'}, {'C', 'G'}, {'S', 'M'}};
@@ -246,8 +246,8 @@ static int64_t length_of(const int64_t *lengths, int32_t reference)
     return reference < 0 ? 0 : lengths[reference];
 }
 
-/* Of a mapped read. As samtools, it leaves one that begins beyond its reference and has no base on it, without
- * SANITIZE_UNMAP. */
+/* Corrects the place of a mapped read. As in samtools, a read that begins beyond its reference and has no base on it
+ * stays without SANITIZE_UNMAP. */
 static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
 {
     bam1_core_t *c = &b->core;

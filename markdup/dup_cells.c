@@ -3,9 +3,9 @@
 #include <string.h>
 #include "markdup/dup_cells.h"
 
-/* The best dot of a cell. */
+/* The best cluster of a cell. */
 struct cell {
-    struct dup_dot dot;          /* its name is in the pool ... */
+    struct dup_cluster cluster;          /* its name is in the pool ... */
     uint64_t member;
     uint32_t name;               /* ... and has this handle */
     bool is_worse;               /* than one close to it */
@@ -50,7 +50,7 @@ static bool is_close(long a, long b, uint64_t side)
     return (a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a) < side;
 }
 
-static bool is_better(const struct dup_dot *a, const struct dup_dot *b)
+static bool is_better(const struct dup_cluster *a, const struct dup_cluster *b)
 {
     struct dup_worth x = dup_worth_of(a), y = dup_worth_of(b);
     return dup_worth_compare(&x, &y) < 0;
@@ -64,8 +64,8 @@ static uint32_t *slot_of(const struct dup_cells *c, uint64_t side, uint64_t colu
         return NULL;
     for (size_t at = hash ^ hash >> 32;; at++) {
         uint32_t *slot = &c->slots[at & (c->n_slots - 1)];
-        const struct dup_spot *spot = *slot ? &cells_of(c)[*slot - 1].dot.spot : NULL;
-        if (!spot || (upwards(spot->x) - column * side < side && upwards(spot->y) - row * side < side))
+        const struct dup_coords *coords = *slot ? &cells_of(c)[*slot - 1].cluster.coords : NULL;
+        if (!coords || (upwards(coords->x) - column * side < side && upwards(coords->y) - row * side < side))
             return slot;
     }
 }
@@ -80,31 +80,31 @@ static int slots_grow(struct dup_cells *c, uint64_t side)
     c->slots = slots;
     c->n_slots = n;
     for (uint32_t i = 0; i < count(c); i++) {
-        const struct dup_spot *spot = &cells_of(c)[i].dot.spot;
-        *slot_of(c, side, upwards(spot->x) / side, upwards(spot->y) / side) = i + 1;
+        const struct dup_coords *coords = &cells_of(c)[i].cluster.coords;
+        *slot_of(c, side, upwards(coords->x) / side, upwards(coords->y) / side) = i + 1;
     }
     return 0;
 }
 
-int dup_cells_add(struct dup_cells *c, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member)
+int dup_cells_add(struct dup_cells *c, const struct dup_marker *to, const struct dup_cluster *cluster, uint64_t member)
 {
     uint64_t side = (uint64_t)to->distance + 1;
     if (2 * count(c) >= c->n_slots && slots_grow(c, side) < 0)
         return -1;
-    uint32_t *slot = slot_of(c, side, upwards(dot->spot.x) / side, upwards(dot->spot.y) / side);
+    uint32_t *slot = slot_of(c, side, upwards(cluster->coords.x) / side, upwards(cluster->coords.y) / side);
     if (!slot)
         return 0;
-    struct cell best = {.dot = *dot, .member = member}, *cell = *slot ? &cells_of(c)[*slot - 1] : NULL;
-    if (cell && !is_better(dot, &cell->dot))
+    struct cell best = {.cluster = *cluster, .member = member}, *cell = *slot ? &cells_of(c)[*slot - 1] : NULL;
+    if (cell && !is_better(cluster, &cell->cluster))
         return 0;
     if (!cell && is_full(c))
         return 1;
-    size_t n = strlen(dot->name) + 1;
+    size_t n = strlen(cluster->name) + 1;
     if (!(best.name = small_pool_take(&c->names, n)))
         return -1;
-    best.dot.name = memcpy(small_pool_at(&c->names, best.name), dot->name, n);
+    best.cluster.name = memcpy(small_pool_at(&c->names, best.name), cluster->name, n);
     if (cell) {
-        small_pool_give(&c->names, cell->name, strlen(cell->dot.name) + 1);
+        small_pool_give(&c->names, cell->name, strlen(cell->cluster.name) + 1);
         *cell = best;
         return 0;
     }
@@ -112,17 +112,19 @@ int dup_cells_add(struct dup_cells *c, const struct dup_marker *to, const struct
     return byte_buffer_append(&c->list, &best, sizeof best);
 }
 
-void dup_cells_compare(struct dup_cells *c, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member)
+void dup_cells_compare(struct dup_cells *c, const struct dup_marker *to, const struct dup_cluster *cluster,
+                       uint64_t member)
 {
-    uint64_t side = (uint64_t)to->distance + 1, column = upwards(dot->spot.x) / side, row = upwards(dot->spot.y) / side;
+    uint64_t side = (uint64_t)to->distance + 1;
+    uint64_t column = upwards(cluster->coords.x) / side, row = upwards(cluster->coords.y) / side;
     const uint32_t *slot = slot_of(c, side, column, row);
     if (slot && cells_of(c)[*slot - 1].member != member)
-        to->mark(to->context, member, dot);
+        to->mark(to->context, member, cluster);
     for (int i = 0; i < 9; i++) {
         slot = slot_of(c, side, column + (uint64_t)(i % 3) - 1, row + (uint64_t)(i / 3) - 1);
         struct cell *cell = slot && *slot ? &cells_of(c)[*slot - 1] : NULL;
-        if (cell && !cell->is_worse && is_close(dot->spot.x, cell->dot.spot.x, side)
-            && is_close(dot->spot.y, cell->dot.spot.y, side) && is_better(dot, &cell->dot))
+        if (cell && !cell->is_worse && is_close(cluster->coords.x, cell->cluster.coords.x, side)
+            && is_close(cluster->coords.y, cell->cluster.coords.y, side) && is_better(cluster, &cell->cluster))
             cell->is_worse = true;
     }
 }
@@ -131,9 +133,9 @@ void dup_cells_end(struct dup_cells *c, const struct dup_marker *to)
 {
     for (size_t i = 0; i < count(c); i++) {
         const struct cell *cell = &cells_of(c)[i];
-        if (cell->is_worse || cell->dot.optical)
-            to->mark(to->context, cell->member, &cell->dot);
-        small_pool_give(&c->names, cell->name, strlen(cell->dot.name) + 1);
+        if (cell->is_worse || cell->cluster.optical)
+            to->mark(to->context, cell->member, &cell->cluster);
+        small_pool_give(&c->names, cell->name, strlen(cell->cluster.name) + 1);
     }
     if (c->n_slots > SLOTS_KEPT) {
         dup_cells_free(c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The dots of one tile, of which those are marked that have a better one close to them: dx and dy are at most the
- * distance. Each dot is given twice, in the same order, and only the best one of each cell is kept. A cell is a square
- * so small that any two dots in it are close to each other: so all but the best one are to be marked. A dot can only
- * be close to those of its cell and of the eight cells around:
+/* The clusters of one tile, of which those are marked that have a better one close to them: dx and dy are at most the
+ * distance. Each cluster is given twice, in the same order, and only the best one of each cell is kept. A cell is a
+ * square so small that any two clusters in it are close to each other: so all but the best one are to be marked. A
+ * cluster can only be close to those of its cell and of the eight cells around:
  *
- *   add       a dot that is better than the best one of its cell takes its place
- *   compare   a dot that is not the best one of its cell is marked; best ones around that are close and worse: noted
+ *   add       a cluster that is better than the best one of its cell takes its place
+ *   compare   a cluster that is not the best one of its cell is marked; close and worse best ones around it: noted
  *   end       those that were noted are marked
  *
- * So n dots take n steps, and some 110 bytes for each cell that has any. Where that is too much, all are given in
+ * So n clusters take n steps, and some 110 bytes for each cell that has any. Where that is too much, all are given in
  * several rounds, each of which has some of the cells. Serial. */
 #ifndef DUP_CELLS_H
 #define DUP_CELLS_H
@@ -22,9 +22,9 @@
 #include "markdup/small_pool.h"
 
 /* A duplicate on the flow cell. */
-struct dup_dot {
+struct dup_cluster {
     const char *name;
-    struct dup_spot spot;
+    struct dup_coords coords;
     int64_t score;               /* of a pair end with its mate's */
     bool pair_end, qc_fail;
     bool optical;                /* it is known already */
@@ -33,29 +33,29 @@ struct dup_dot {
 
 /* An optical duplicate, which may be told again. member: the caller's number for it. The name lives as long as the
  * call. */
-typedef void dup_mark_fn(void *context, uint64_t member, const struct dup_dot *dot);
+typedef void dup_mark_fn(void *context, uint64_t member, const struct dup_cluster *cluster);
 
-/* Who is told of them. */
+/* The receiver of optical duplicates. */
 struct dup_marker {
     long distance;               /* of two that are close: at least 1, and the same in all calls for a tile */
     dup_mark_fn *mark;
     void *context;
 };
 
-/* What makes a dot the better one of two, as upstream has it. */
+/* What makes a cluster the better one of two, as upstream has it. */
 struct dup_worth {
     int64_t score;
     const char *name;
     uint64_t begin;              /* 8 bytes of the name, behind what all of a group have in common; or 0 in all */
-    uint32_t dot;                /* its place, if names may be equal; or 0 in all */
+    uint32_t cluster;                /* its place, if names may be equal; or 0 in all */
     uint32_t fault;              /* 2: no pair end; 1: failed quality control */
 };
 
-/* Without begin and dot. */
-static inline struct dup_worth dup_worth_of(const struct dup_dot *dot)
+/* Without begin and cluster. */
+static inline struct dup_worth dup_worth_of(const struct dup_cluster *cluster)
 {
-    return (struct dup_worth){.score = dot->score, .name = dot->name,
-                              .fault = (dot->pair_end ? 0 : 2) + (uint32_t)dot->qc_fail};
+    return (struct dup_worth){.score = cluster->score, .name = cluster->name,
+                              .fault = (cluster->pair_end ? 0 : 2) + (uint32_t)cluster->qc_fail};
 }
 
 /* Below 0: a is the better one; 0: neither is. */
@@ -68,7 +68,7 @@ static inline int dup_worth_compare(const struct dup_worth *a, const struct dup_
     if (a->begin != b->begin)
         return a->begin < b->begin ? -1 : 1;
     int order = strcmp(a->name, b->name);
-    return order ? order : (a->dot > b->dot) - (a->dot < b->dot);
+    return order ? order : (a->cluster > b->cluster) - (a->cluster < b->cluster);
 }
 
 /* One of all zeros is empty, and has one round, all cells, and no limit. */
@@ -85,8 +85,9 @@ struct dup_cells {
 void dup_cells_free(struct dup_cells *cells);
 
 /* After dup_cells_end() there are no cells. 1: the round has too many cells; -1: no memory. */
-int dup_cells_add(struct dup_cells *cells, const struct dup_marker *to, const struct dup_dot *dot, uint64_t member);
-void dup_cells_compare(struct dup_cells *cells, const struct dup_marker *to, const struct dup_dot *dot,
+int dup_cells_add(struct dup_cells *cells, const struct dup_marker *to, const struct dup_cluster *cluster,
+                  uint64_t member);
+void dup_cells_compare(struct dup_cells *cells, const struct dup_marker *to, const struct dup_cluster *cluster,
                        uint64_t member);
 void dup_cells_end(struct dup_cells *cells, const struct dup_marker *to);
 

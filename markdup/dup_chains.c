@@ -12,11 +12,11 @@ struct dup_chains {
     bool follow;                 /* trees wait for the chain pass */
     struct dup_links links;
     struct spilled_links away;        /* links that are in files */
-    struct dup_dots dots;        /* of a pass; all below the root are in memory */
+    struct dup_clusters clusters;        /* of a pass; all below the root are in memory */
     struct dup_tiles tiles;      /* of a pass; some are not */
     uint32_t group;              /* the read group that it counts for */
     uint64_t winner;             /* the number of a record whose coordinates were read last ... */
-    struct dup_spot spot;        /* ... and what they are */
+    struct dup_coords coords;        /* ... and what they are */
     enum dup_name_fault unread;
     uint64_t culprit;
 };
@@ -43,10 +43,10 @@ static void count_optical(const struct dup_chains *c, uint32_t group, bool pair_
 }
 
 /* Reads the coordinates in the name, if they are there; else warns. */
-static enum dup_name_fault read_spot(const struct dup_chains *c, const char *name, struct dup_spot *spot)
+static enum dup_name_fault parse_coords(const struct dup_chains *c, const char *name, struct dup_coords *coords)
 {
-    *spot = (struct dup_spot){.x = 0};
-    enum dup_name_fault unread = dup_spots_read(c->opt.spots, name, spot);
+    *coords = (struct dup_coords){.x = 0};
+    enum dup_name_fault unread = dup_coords_read(c->opt.coords_rule, name, coords);
     if (unread)
         dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, name);
     return unread;
@@ -62,35 +62,35 @@ static uint32_t next_here(const struct dup_chains *c, uint32_t at)
 }
 
 /* An optical duplicate was found that was none before. */
-static void found(const struct dup_chains *c, const struct dup_dot *dot)
+static void found(const struct dup_chains *c, const struct dup_cluster *cluster)
 {
-    count_optical(c, c->group, dot->pair_end);
-    if (c->opt.others && dot->elsewhere)
-        dup_others_retag(c->opt.others, dot->name);
+    count_optical(c, c->group, cluster->pair_end);
+    if (c->opt.others && cluster->elsewhere)
+        dup_others_retag(c->opt.others, cluster->name);
 }
 
-static void mark(void *chains, uint64_t member, const struct dup_dot *dot)
+static void mark(void *chains, uint64_t member, const struct dup_cluster *cluster)
 {
     struct dup_chains *c = chains;
     bool away = member & AWAY;
     struct dup_node *node = away ? NULL : node_at(c, (uint32_t)member);
     if (!(away ? spilled_links_is_optical(&c->away, member & ~AWAY) : node->optical))
-        found(c, dot);
+        found(c, cluster);
     if (away)
         spilled_links_set_optical(&c->away, member & ~AWAY);
     else
         node->optical = true;
 }
 
-static struct dup_dot dot_of(const struct dup_link *link)
+static struct dup_cluster cluster_of(const struct dup_link *link)
 {
     const struct dup_node *node = &link->node;
-    return (struct dup_dot){.name = link->name, .score = link->score, .pair_end = node->pair_end,
+    return (struct dup_cluster){.name = link->name, .score = link->score, .pair_end = node->pair_end,
                             .qc_fail = node->qc_fail, .optical = node->optical, .elsewhere = node->elsewhere};
 }
 
 /* Links lie in the order of the input, not of the tile: fetches those that are needed soon. */
-static void read_dots(void *chains, const uint32_t *links, size_t n, struct dup_dot *dots)
+static void read_clusters(void *chains, const uint32_t *links, size_t n, struct dup_cluster *clusters)
 {
     enum { AHEAD = 8 };
     const struct dup_chains *c = chains;
@@ -98,8 +98,8 @@ static void read_dots(void *chains, const uint32_t *links, size_t n, struct dup_
         if (i + AHEAD < n)
             __builtin_prefetch(link_at(c, links[i + AHEAD]));
         const struct dup_link *link = link_at(c, links[i]);
-        dots[i] = dot_of(link);
-        dup_spots_read(c->opt.spots, link->name, &dots[i].spot);
+        clusters[i] = cluster_of(link);
+        dup_coords_read(c->opt.coords_rule, link->name, &clusters[i].coords);
     }
 }
 
@@ -108,47 +108,47 @@ static const uint64_t ALL_SCORED = UINT64_MAX;
 /* The root of a pass. */
 struct origin {
     const char *name;
-    struct dup_spot spot;
-    bool tiles;                  /* dots are listed by tile */
+    struct dup_coords coords;
+    bool tiles;                  /* clusters are listed by tile */
 };
 
-/* Lists a dot, and marks it if it is an optical duplicate of the root. unscored: its number, if it is a pair end and
- * lacks its mate's score; else ALL_SCORED. */
-static enum dup_fault list_dot(struct dup_chains *c, const struct origin *root, struct dup_dot *dot, uint64_t member,
-                               uint64_t unscored)
+/* Lists a cluster, and marks it if it is an optical duplicate of the root. unscored: its number, if it is a pair
+ * end and lacks its mate's score; else ALL_SCORED. */
+static enum dup_fault list_cluster(struct dup_chains *c, const struct origin *root, struct dup_cluster *cluster,
+                                   uint64_t member, uint64_t unscored)
 {
-    enum dup_name_fault unread = read_spot(c, dot->name, &dot->spot);
+    enum dup_name_fault unread = parse_coords(c, cluster->name, &cluster->coords);
     if (unscored != ALL_SCORED) {
         c->culprit = unscored;
         return DUP_NO_MATE_SCORE;
     }
-    if (!unread && dup_spot_is_near(root->name, &root->spot, dot->name, &dot->spot, c->opt.distance)) {
-        mark(c, member, dot);
-        dot->optical = true;
+    if (!unread && dup_coords_are_near(root->name, &root->coords, cluster->name, &cluster->coords, c->opt.distance)) {
+        mark(c, member, cluster);
+        cluster->optical = true;
     }
-    int status = root->tiles ? dup_tiles_add(&c->tiles, dot, member)
-                             : dup_dots_add(&c->dots, (uint32_t)member, dot->name, &dot->spot);
+    int status = root->tiles ? dup_tiles_add(&c->tiles, cluster, member)
+                             : dup_clusters_add(&c->clusters, (uint32_t)member, cluster->name, &cluster->coords);
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }
 
 static enum dup_fault list_run(struct dup_chains *c, const struct origin *root, uint32_t run)
 {
-    struct spilled_links_dot away;
+    struct spilled_links_cluster away;
     if (spilled_links_read(&c->away, &c->links, run) < 0)
         return DUP_STOPPED;
     enum dup_fault fault = DUP_OK;
     for (size_t at = 0; !fault && spilled_links_next(&c->away, &at, &away);) {
-        struct dup_dot dot = {.name = away.name, .score = away.score, .pair_end = away.pair_end,
+        struct dup_cluster cluster = {.name = away.name, .score = away.score, .pair_end = away.pair_end,
                               .qc_fail = away.qc_fail, .elsewhere = away.elsewhere,
                               .optical = spilled_links_is_optical(&c->away, away.seq)};
-        fault = list_dot(c, root, &dot, AWAY | away.seq,
+        fault = list_cluster(c, root, &cluster, AWAY | away.seq,
                          away.pair_end && !away.has_mate_score ? away.number : ALL_SCORED);
     }
     return fault;
 }
 
 /* Lists all below the root that have not left. */
-static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint32_t from)
+static enum dup_fault list_clusters(struct dup_chains *c, struct origin *root, uint32_t from)
 {
     enum dup_fault fault = DUP_OK;
     for (uint32_t at = from; !root->tiles && (at = next_here(c, at));)
@@ -159,8 +159,9 @@ static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint3
             continue;
         }
         const struct dup_link *link = link_at(c, at);
-        struct dup_dot dot = dot_of(link);
-        fault = list_dot(c, root, &dot, at, dot.pair_end && !link->node.has_mate_score ? link->number : ALL_SCORED);
+        struct dup_cluster cluster = cluster_of(link);
+        bool unscored = cluster.pair_end && !link->node.has_mate_score;
+        fault = list_cluster(c, root, &cluster, at, unscored ? link->number : ALL_SCORED);
     }
     return fault;
 }
@@ -169,17 +170,17 @@ static enum dup_fault list_dots(struct dup_chains *c, struct origin *root, uint3
  * coordinates. */
 static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
 {
-    struct dup_members members = {read_dots, {c->opt.distance, mark, c}};
+    struct dup_members members = {read_clusters, {c->opt.distance, mark, c}};
     struct origin root = {.name = link_at(c, at)->name};
-    enum dup_name_fault unread = read_spot(c, root.name, &root.spot);
+    enum dup_name_fault unread = parse_coords(c, root.name, &root.coords);
     c->culprit = link_at(c, at)->number;
     c->group = dup_tree_at(&c->links, node_at(c, at)->tree)->group;
     if (unread)
         return unread == DUP_NAME_NO_MATCH ? DUP_BAD_NAME : DUP_OK;
-    enum dup_fault fault = list_dots(c, &root, at);
+    enum dup_fault fault = list_clusters(c, &root, at);
     if (fault)
         return fault;
-    int status = root.tiles ? dup_tiles_mark(&c->tiles, &members.to) : dup_dots_mark(&c->dots, &members);
+    int status = root.tiles ? dup_tiles_mark(&c->tiles, &members.to) : dup_clusters_mark(&c->clusters, &members);
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }
 
@@ -290,23 +291,24 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
 
 /* ---- losses ---- */
 
-/* Whether the loser is an optical duplicate of the winner, who mostly won before. A name that cannot be read counts. */
+/* Whether the loser is an optical duplicate of the winner, who mostly won before. A name that cannot be read
+ * counts. */
 static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 {
     const struct dup_member *a = &loss->winner, *b = &loss->loser;
-    struct dup_spot spot;
+    struct dup_coords coords;
     if (a->number != c->winner)
-        c->unread = dup_spots_read(c->opt.spots, a->name, &c->spot);
+        c->unread = dup_coords_read(c->opt.coords_rule, a->name, &c->coords);
     c->winner = a->number;
-    if (c->unread || dup_spots_read(c->opt.spots, b->name, &spot)) {
+    if (c->unread || dup_coords_read(c->opt.coords_rule, b->name, &coords)) {
         dup_warnings_take(c->opt.warnings, DUP_WARNING_COORDINATES, c->unread ? a->name : b->name);
         return false;
     }
-    return dup_spot_is_near(a->name, &c->spot, b->name, &spot, c->opt.distance);
+    return dup_coords_are_near(a->name, &c->coords, b->name, &coords, c->opt.distance);
 }
 
-/* What the winner counts more: as much as the loser, if it has just come; one, as an incumbent or against a single that
- * a pair end displaces. loser: its link, if it has one. */
+/* What the winner counts more: as much as the loser, if it has just come; one, as an incumbent or against a single
+ * that a pair end displaces. loser: its link, if it has one. */
 static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, uint32_t loser)
 {
     bool takes_over = loss->newcomer_won && loss->winner.pair_end == loss->loser.pair_end;
@@ -346,8 +348,8 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
         return DUP_NO_MEMORY;
     if (!c->follow)
         return tell_at_once(c, loss, optical);
-    /* Without -d, nobody asks for the name of a newcomer that lost: what loses to it later is a newcomer, too, and gets
-     * the root's for do before it is told of. */
+    /* Without -d, nobody asks for the name of a newcomer that lost: what loses to it later is a newcomer, too, and
+     * gets the root's for do before it is told of. */
     bool named = loss->newcomer_won || c->opt.distance > 0;
     uint32_t winner = dup_links_take(&c->links, &loss->winner, true);
     uint32_t loser = winner ? dup_links_take(&c->links, &loss->loser, named) : 0;
@@ -387,7 +389,7 @@ void dup_chains_free(struct dup_chains *c)
         return;
     dup_links_free(&c->links);
     spilled_links_free(&c->away);
-    dup_dots_free(&c->dots);
+    dup_clusters_free(&c->clusters);
     dup_tiles_clear(&c->tiles);
     free(c);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of losses: names of originals (do), kinds of duplicates (dt), numbers of duplicates (dc). Losses come in
- * the order of the later record of each, that in the table of singles before that in the table of pairs, from all
+/* What becomes of losses: names of originals (do), kinds of duplicates (dt), numbers of duplicates (dc). Losses come
+ * in the order of the later record of each, that in the table of singles before that in the table of pairs, from all
  * shards together.
  *
- * Who loses hangs below who won, so losses make trees. Sets of singles and of pairs that have a record in common are in
- * one tree, which has one original, its root. A record is told of when it would leave upstream's queue. The chain pass
- * over a tree is made when the first of its records leaves; records that join it later get another one. Without the
- * pass, a loss is told at once, and only what originals count waits. Serial; no I/O. */
+ * A record that loses hangs below the winner, so losses make trees. Sets of singles and of pairs that have a
+ * record in common are in one tree, which has one original, its root. A record is told of when it would leave
+ * upstream's queue. The chain pass over a tree is made when the first of its records leaves; records that join it
+ * later get another one. Without the pass, a loss is told at once, and only what originals count waits. Serial; no
+ * I/O. */
 #ifndef DUP_CHAINS_H
 #define DUP_CHAINS_H
 
@@ -26,7 +27,7 @@ struct dup_chains_opt {
     bool counts;                 /* dc is wanted */
     bool pass;                   /* the chain pass is made, if do or dt is wanted */
     long distance;               /* -d; 0: dt is not wanted */
-    const struct dup_spots *spots;   /* how names are read; NULL without distance */
+    const struct dup_coords_rule *coords_rule;   /* how names are read; NULL without distance */
     struct dup_counts *totals;   /* by read group: optical duplicates are added; NULL without distance */
     struct dup_others *others;   /* -S: gets the losers that are elsewhere; names must be kept. NULL: not wanted */
     struct dup_warnings *warnings;   /* gets names that cannot be read, as often as upstream reads them; NULL without

@@ -169,7 +169,7 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
         return BAM_NO_MC;
     if (!bam_record_aux_is_text(tags.mc))
         return BAM_BAD_MC;
-    /* Of any integer samtools reads 32 bits. */
+    /* samtools reads 32 bits of any integer. */
     int32_t mate_score = tags.ms ? (int32_t)bam_record_aux_int(tags.ms, 0) : -1;
     read->has_mate_score = mate_score != -1;
     read->pair_score = read->score + (read->has_mate_score ? mate_score : 0);

@@ -37,7 +37,7 @@ struct dup_rule {
     const struct name_table *groups;   /* IDs of read groups, which then join the keys; NULL: they do not */
 };
 
-/* What is known of one record. */
+/* The fields of one record that decide whether it is a duplicate. */
 struct dup_read {
     enum dup_class kind;
     bool qc_fail;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lost to whom: records as links of trees, which are found by number, and leave in the order of their numbers. What
- * is told of them: markdup/dup_chains.h. Serial. */
+/* The forest of losses: records as links of trees, found by number and removed in the order of their numbers.
+ * markdup/dup_chains.h decides what is reported of them. Serial. */
 #ifndef DUP_LINKS_H
 #define DUP_LINKS_H
 
@@ -43,16 +43,16 @@ struct dup_link {
     char name[];
 };
 
-/* Plain records that are in a file (markdup/spilled_links.h), and where their dots are. */
+/* Plain records that are in a file (markdup/spilled_links.h), and where their clusters are. */
 struct dup_run {
     struct dup_node node;
     uint32_t n_left;             /* records that have not left */
-    uint32_t chunk;              /* the dots were put with others: what of them; 0: none are kept */
+    uint32_t chunk;              /* the clusters were put with others: what of them; 0: none are kept */
     uint32_t offset, size;       /* where they are in the chunk */
-    uint64_t hash;               /* of the dots */
+    uint64_t hash;               /* of the clusters */
 };
 
-/* What is known of a tree. */
+/* A tree of losses. */
 struct dup_tree {
     int64_t closed_at;           /* when the last one of the tree leaves. Nobody joins then */
     uint64_t count;              /* dc of the root */

@@ -6,7 +6,7 @@
 /* What can become of a tag, in the order in which new ones are put behind the others. */
 enum { ORIGINAL, TYPE, COUNT, UMI, N_TAGS };
 
-struct wish {
+struct request {
     bool drops;                  /* the first one that is there goes */
     bool wanted;                 /* the first one that is left gets the value; else there is a new one */
     const char *text;            /* the value, n bytes without NUL; NULL: it is the number */
@@ -18,7 +18,7 @@ struct wish {
 /* A record on its way into the buffer, which has room for it. */
 struct marking {
     uint8_t *at;                 /* where its next byte goes */
-    struct wish wishes[N_TAGS];
+    struct request requests[N_TAGS];
 };
 
 #define TEXT(fault, text) [fault] = (text),
@@ -79,15 +79,15 @@ static void put_number(struct marking *m, uint32_t number, size_t least)
 static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
 {
     static const char names[N_TAGS][3] = {[ORIGINAL] = "do", [TYPE] = "dt", [COUNT] = "dc", [UMI] = "RX"};
-    struct wish *wish = &m->wishes[tag];
-    wish->wanted = false;
+    struct request *request = &m->requests[tag];
+    request->wanted = false;
     put(m, names[tag], 2);
-    if (!wish->text) {
-        put_number(m, wish->number, old ? integer_size(old) : 0);
+    if (!request->text) {
+        put_number(m, request->number, old ? integer_size(old) : 0);
         return;
     }
     put(m, "Z", 1);
-    put(m, wish->text, wish->n);
+    put(m, request->text, request->n);
     put(m, "", 1);
 }
 
@@ -102,19 +102,19 @@ static unsigned tag_of(const uint8_t *p)
 static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const uint8_t *next)
 {
     unsigned tag = tag_of(p);
-    struct wish *wish = tag < N_TAGS ? &m->wishes[tag] : NULL;
-    if (wish && wish->drops) {
-        wish->drops = false;
+    struct request *request = tag < N_TAGS ? &m->requests[tag] : NULL;
+    if (request && request->drops) {
+        request->drops = false;
         return DUP_MARK_OK;
     }
-    if (wish && wish->wanted && (wish->text ? p[2] == 'Z' : integer_size(p + 2) > 0)) {
+    if (request && request->wanted && (request->text ? p[2] == 'Z' : integer_size(p + 2) > 0)) {
         put_tag(m, tag, p + 2);
         return DUP_MARK_OK;
     }
-    if (wish && wish->wanted && wish->otherwise)
-        return wish->otherwise;
-    if (wish)
-        wish->wanted = false;
+    if (request && request->wanted && request->otherwise)
+        return request->otherwise;
+    if (request)
+        request->wanted = false;
     put(m, p, (size_t)(next - p));
     return DUP_MARK_OK;
 }
@@ -124,7 +124,7 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
 static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_rule *rule, const uint8_t *p,
                                       const uint8_t *end)
 {
-    bool looks = m->wishes[ORIGINAL].wanted || m->wishes[TYPE].wanted || m->wishes[UMI].wanted;
+    bool looks = m->requests[ORIGINAL].wanted || m->requests[TYPE].wanted || m->requests[UMI].wanted;
     if (!rule->ends_at_nul || *p || (looks && end - p >= 3))
         return DUP_MARK_BAD_TAGS;
     put(m, p, (size_t)(end - p));
@@ -147,7 +147,7 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rul
         fault = take_tag(m, p, next);
     }
     for (unsigned tag = 0; !fault && tag < N_TAGS; tag++)
-        if (m->wishes[tag].wanted)
+        if (m->requests[tag].wanted)
             put_tag(m, tag, NULL);
     put(m, end, (size_t)(all - end));
     return fault;
@@ -155,9 +155,9 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rul
 
 /* ---- the record ---- */
 
-static struct wish wish_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
+static struct request request_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
 {
-    return (struct wish){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
+    return (struct request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
 }
 
 /* samtools looks at the type of dt only when the chain pass finds that the record is an optical duplicate. */
@@ -168,21 +168,21 @@ static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const stru
     return rule->pass && type == DUP_TYPE_SEQUENCING && !is_other ? DUP_MARK_BAD_TYPE : DUP_MARK_OK;
 }
 
-static void make_wishes(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record,
+static void make_requests(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record,
                         const struct dup_verdict *verdict)
 {
     bool clears = is_cleared(rule, record), stays = !(dup_mark_flag(rule, record, verdict) & BAM_FDUP);
     const char *original = verdict ? verdict->original : NULL;
     enum dup_type type = verdict ? verdict->type : DUP_TYPE_UNKNOWN;
     uint64_t count = verdict ? verdict->count : 1;
-    m->wishes[ORIGINAL] = wish_text(original, original ? strlen(original) : 0, clears, DUP_MARK_BAD_ORIGINAL);
-    m->wishes[TYPE] = wish_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears,
+    m->requests[ORIGINAL] = request_text(original, original ? strlen(original) : 0, clears, DUP_MARK_BAD_ORIGINAL);
+    m->requests[TYPE] = request_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears,
                                 bad_type(rule, record, type));
-    m->wishes[COUNT] = (struct wish){
+    m->requests[COUNT] = (struct request){
         .drops = rule->counts && rule->others && !stays,
         .wanted = rule->counts && stays, .number = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
     };
-    m->wishes[UMI] = wish_text(NULL, 0, false, DUP_MARK_BAD_UMI);
+    m->requests[UMI] = request_text(NULL, 0, false, DUP_MARK_BAD_UMI);
 }
 
 /* Puts the fixed fields and the name, without its UMI if that moves. */
@@ -193,7 +193,7 @@ static void put_head(struct marking *m, const struct dup_mark_rule *rule, const 
     if (rule->umi)
         umi = dup_barcode_find(rule->umi, rule->umi_group, name, &n);
     if (umi) {
-        m->wishes[UMI] = wish_text(umi, (size_t)n, false, DUP_MARK_BAD_UMI);
+        m->requests[UMI] = request_text(umi, (size_t)n, false, DUP_MARK_BAD_UMI);
         from = umi;
         to = umi + n;
         if (rule->umi_separator && from > name && from[-1] == rule->umi_separator)
@@ -219,7 +219,7 @@ enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byt
     if (dup_mark_is_flag(rule, record, verdict)) {
         put(&m, from, size);
     } else {
-        make_wishes(&m, rule, record, verdict);
+        make_requests(&m, rule, record, verdict);
         put_head(&m, rule, record);
         const uint8_t *name = (const uint8_t *)marked + BAM_FIXED, *behind = record->data + record->name_len;
         marked->name_len = (uint8_t)(m.at - name);

@@ -10,7 +10,7 @@
 #include "base/byte_buffer.h"
 #include "markdup/dup_verdict.h"
 
-/* What is wanted of every record. do and dt are set where the verdict has them. */
+/* Changes that are made to every record. do and dt are set where the verdict has them. */
 struct dup_mark_rule {
     bool clear;                  /* DUP of the input goes, with the first do and the first dt of such records */
     bool counts;                 /* dc */

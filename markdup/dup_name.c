@@ -6,7 +6,7 @@
 
 enum { GROUPS = 4, NAME_MAX_BYTES = 254 };
 
-const char *dup_spots_open(struct dup_spots *spots, const char *regex, const char *order)
+const char *dup_coords_open(struct dup_coords_rule *rule, const char *regex, const char *order)
 {
     static const char *const orders[] = {"txy", "tyx", "xyt", "yxt", "xty", "ytx", "xy", "yx"};
     bool known = !order;
@@ -14,21 +14,21 @@ const char *dup_spots_open(struct dup_spots *spots, const char *regex, const cha
         known = strcmp(order, orders[i]) == 0;
     if (!known)
         return "the order of coordinates is none of txy, tyx, xyt, yxt, xty, ytx, xy, yx";
-    *spots = (struct dup_spots){.by_regex = regex};
+    *rule = (struct dup_coords_rule){.by_regex = regex};
     for (const char *c = order ? order : "txy", *begin = c; *c; c++) {
         unsigned char group = (unsigned char)(c - begin + 1);
-        *(*c == 't' ? &spots->tile : !spots->x ? &spots->x : &spots->y) = group;
+        *(*c == 't' ? &rule->tile : !rule->x ? &rule->x : &rule->y) = group;
     }
-    if (regex && regcomp(&spots->regex, regex, REG_EXTENDED) != 0)
+    if (regex && regcomp(&rule->regex, regex, REG_EXTENDED) != 0)
         return "the expression for coordinates cannot be compiled";
     return NULL;
 }
 
-void dup_spots_close(struct dup_spots *spots)
+void dup_coords_close(struct dup_coords_rule *rule)
 {
-    if (spots->by_regex)
-        regfree(&spots->regex);
-    spots->by_regex = false;
+    if (rule->by_regex)
+        regfree(&rule->regex);
+    rule->by_regex = false;
 }
 
 /* The number at the beginning of text, which may have something else behind it. */
@@ -39,7 +39,7 @@ static bool read_number(const char *text, long *value)
     return end != text;
 }
 
-static enum dup_name_fault read_by_colons(const char *name, struct dup_spot *spot)
+static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *coords)
 {
     /* Which field is x, for each number of colons; the next one is y. */
     static const unsigned char x_field[] = {[3] = 2, [4] = 3, [6] = 5, [7] = 5};
@@ -51,12 +51,12 @@ static enum dup_name_fault read_by_colons(const char *name, struct dup_spot *spo
     if (n >= sizeof x_field || !x_field[n])
         return DUP_NAME_UNLIKE;
     const char *x = field[x_field[n]];
-    if (!read_number(x, &spot->x))
+    if (!read_number(x, &coords->x))
         return DUP_NAME_NO_X;
-    if (!read_number(field[x_field[n] + 1], &spot->y))
+    if (!read_number(field[x_field[n] + 1], &coords->y))
         return DUP_NAME_NO_Y;
-    spot->tile = 0;
-    spot->n_tile = (uint8_t)(x - name);
+    coords->tile = 0;
+    coords->n_tile = (uint8_t)(x - name);
     return DUP_NAME_OK;
 }
 
@@ -72,25 +72,26 @@ static bool read_group(const char *name, regmatch_t part, long *value)
     return read_number(text, value);
 }
 
-static enum dup_name_fault read_by_regex(const struct dup_spots *spots, const char *name, struct dup_spot *spot)
+static enum dup_name_fault read_by_regex(const struct dup_coords_rule *rule, const char *name,
+                                         struct dup_coords *coords)
 {
     regmatch_t part[GROUPS];
-    if (regexec(&spots->regex, name, GROUPS, part, 0) != 0 || part[spots->x].rm_so < 0 || part[spots->y].rm_so < 0
-        || (spots->tile && part[spots->tile].rm_so < 0))
+    if (regexec(&rule->regex, name, GROUPS, part, 0) != 0 || part[rule->x].rm_so < 0 || part[rule->y].rm_so < 0
+        || (rule->tile && part[rule->tile].rm_so < 0))
         return DUP_NAME_NO_MATCH;
-    if (!read_group(name, part[spots->x], &spot->x))
+    if (!read_group(name, part[rule->x], &coords->x))
         return DUP_NAME_NO_X;
-    if (!read_group(name, part[spots->y], &spot->y))
+    if (!read_group(name, part[rule->y], &coords->y))
         return DUP_NAME_NO_Y;
-    const regmatch_t *tile = &part[spots->tile];
-    spot->tile = (uint8_t)(spots->tile ? tile->rm_so : 0);
-    spot->n_tile = (uint8_t)(spots->tile ? tile->rm_eo - tile->rm_so : 0);
+    const regmatch_t *tile = &part[rule->tile];
+    coords->tile = (uint8_t)(rule->tile ? tile->rm_so : 0);
+    coords->n_tile = (uint8_t)(rule->tile ? tile->rm_eo - tile->rm_so : 0);
     return DUP_NAME_OK;
 }
 
-enum dup_name_fault dup_spots_read(const struct dup_spots *spots, const char *name, struct dup_spot *spot)
+enum dup_name_fault dup_coords_read(const struct dup_coords_rule *rule, const char *name, struct dup_coords *coords)
 {
-    return spots->by_regex ? read_by_regex(spots, name, spot) : read_by_colons(name, spot);
+    return rule->by_regex ? read_by_regex(rule, name, coords) : read_by_colons(name, coords);
 }
 
 static bool is_near(long a, long b, long distance)
@@ -99,11 +100,11 @@ static bool is_near(long a, long b, long distance)
         <= (unsigned long)distance;
 }
 
-bool dup_spot_is_near(const char *name, const struct dup_spot *spot, const char *other, const struct dup_spot *there,
-                      long distance)
+bool dup_coords_are_near(const char *name, const struct dup_coords *coords, const char *other,
+                         const struct dup_coords *there, long distance)
 {
-    return spot->n_tile == there->n_tile && memcmp(name + spot->tile, other + there->tile, spot->n_tile) == 0
-        && is_near(spot->x, there->x, distance) && is_near(spot->y, there->y, distance);
+    return coords->n_tile == there->n_tile && memcmp(name + coords->tile, other + there->tile, coords->n_tile) == 0
+        && is_near(coords->x, there->x, distance) && is_near(coords->y, there->y, distance);
 }
 
 const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The coordinates of a name. The tile is the text that must be equal: all before x, or a group of an expression. */
-struct dup_spot {
+struct dup_coords {
     long x, y;
     uint8_t tile, n_tile;        /* where it begins in the name, its bytes */
 };
@@ -23,7 +23,7 @@ enum dup_name_fault {
 };
 
 /* How coordinates are read: by colons, or by an expression of the user. */
-struct dup_spots {
+struct dup_coords_rule {
     bool by_regex;
     regex_t regex;               /* POSIX, extended */
     unsigned char x, y, tile;    /* numbers of its groups; tile 0: none */
@@ -32,15 +32,15 @@ struct dup_spots {
 /* Opens the rule. regex NULL: by colons. order: "txy", "tyx", "xyt", "yxt", "xty", "ytx", "xy" or "yx"; NULL: "txy".
  * The first coordinate is taken for x, whatever its letter, as upstream does. Returns NULL, or what is wrong, a
  * constant string; then nothing is open. */
-const char *dup_spots_open(struct dup_spots *spots, const char *regex, const char *order);
-void dup_spots_close(struct dup_spots *spots);
+const char *dup_coords_open(struct dup_coords_rule *rule, const char *regex, const char *order);
+void dup_coords_close(struct dup_coords_rule *rule);
 
 /* Reads the coordinates of a name of at most 254 bytes. */
-enum dup_name_fault dup_spots_read(const struct dup_spots *spots, const char *name, struct dup_spot *spot);
+enum dup_name_fault dup_coords_read(const struct dup_coords_rule *rule, const char *name, struct dup_coords *coords);
 
 /* Whether two clusters lie within `distance` of each other, in x and in y, on one tile. */
-bool dup_spot_is_near(const char *name, const struct dup_spot *spot, const char *other, const struct dup_spot *there,
-                      long distance);
+bool dup_coords_are_near(const char *name, const struct dup_coords *coords, const char *other,
+                         const struct dup_coords *there, long distance);
 
 /* Group `group` of a barcode's expression in the name: *n bytes. NULL: no match. */
 const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n);
@@ -49,7 +49,7 @@ const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *n
 #define DUP_BARCODE_NAME "([0-9A-Za-z]+:){7}([!-?A-~]+)"
 enum { DUP_BARCODE_NAME_GROUP = 2 };
 
-/* Of barcodes only this goes into the keys: Bob Jenkins' one-at-a-time hash. */
+/* Returns the hash of a barcode, which alone goes into the keys: Bob Jenkins' one-at-a-time hash. */
 uint32_t dup_barcode_hash(const char *text, int n);
 
 #endif

@@ -5,24 +5,25 @@
 #include "base/prefetch.h"
 #include "markdup/dup_optical.h"
 
-/* What is sorted is small and lies together: a comparison that looks at the dots and their names waits for memory. */
+/* The arrays that are sorted are small and contiguous: a comparison that follows pointers to the coordinates and
+ * their names would wait for memory. */
 
-/* A dot of a group, by y. */
+/* A cluster of a group, by y. */
 struct high {
     long y;
-    uint32_t dot;                /* its number in the group */
+    uint32_t cluster;                /* its number in the group */
 };
 
-/* One sweep over a group, in its order. A dot, a number from 0 on, is active from its own turn until the scan from it
- * would have stopped. When the next dot comes, it is compared with those active ones that are close in y. The leaves of
- * both trees are the dots of the group, in the order of y. */
+/* One sweep over a group, in its order. A cluster, a number from 0 on, is active from its own turn until the scan
+ * from it would have stopped. When the next cluster comes, it is compared with those active ones that are close in
+ * y. The leaves of both trees are the clusters of the group, in the order of y. */
 struct sweep {
     const struct dup_placed *order;
     struct high *by_y;
-    bool *optical;               /* of each dot, as the next two */
+    bool *optical;               /* of each cluster, as the next two */
     uint32_t *leaf;
     uint32_t *rank;              /* the best one has 0 */
-    uint32_t *by_rank;           /* the dot of each rank */
+    uint32_t *by_rank;           /* the cluster of each rank */
     uint32_t *best;              /* tree of active ones: the smallest rank below a node; UINT32_MAX: none */
     uint32_t *worst;             /* tree of active ones that are not marked: the largest rank + 1; 0: none */
     uint32_t *heap;              /* active ones, smallest x on top */
@@ -36,7 +37,7 @@ struct listed {
     uint32_t member, tile;
 };
 
-enum { LIST_KEPT = 1 << 20, READ = 64 };     /* bytes of it that stay for the next one; dots that are read at once */
+enum { LIST_KEPT = 1 << 20, READ = 64 };     /* bytes of it that stay for the next one; clusters read at once */
 
 static int sign(int64_t a, int64_t b)
 {
@@ -52,13 +53,13 @@ static int by_length(const void *x, const void *y)
 static int by_place(const void *x, const void *y)
 {
     const struct dup_placed *a = x, *b = y;
-    return a->tile != b->tile ? sign(a->tile, b->tile) : a->x != b->x ? sign(a->x, b->x) : sign(a->dot, b->dot);
+    return a->tile != b->tile ? sign(a->tile, b->tile) : a->x != b->x ? sign(a->x, b->x) : sign(a->cluster, b->cluster);
 }
 
 static int by_y(const void *x, const void *y)
 {
     const struct high *a = x, *b = y;
-    return a->y != b->y ? sign(a->y, b->y) : sign(a->dot, b->dot);
+    return a->y != b->y ? sign(a->y, b->y) : sign(a->cluster, b->cluster);
 }
 
 static int by_number(const void *x, const void *y)
@@ -101,19 +102,19 @@ static uint32_t tree_get(const uint32_t *tree, size_t n_leaves, size_t from, siz
     return found;
 }
 
-/* ---- the heap of active dots ---- */
+/* ---- the heap of active clusters ---- */
 
 static bool is_left(const struct sweep *s, uint32_t a, uint32_t b)
 {
     return s->order[a].x < s->order[b].x;
 }
 
-static void heap_push(struct sweep *s, uint32_t dot)
+static void heap_push(struct sweep *s, uint32_t cluster)
 {
     size_t at = s->n_heap++;
-    for (; at > 0 && is_left(s, dot, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && is_left(s, cluster, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
         s->heap[at] = s->heap[(at - 1) / 2];
-    s->heap[at] = dot;
+    s->heap[at] = cluster;
 }
 
 static uint32_t heap_pop(struct sweep *s)
@@ -158,16 +159,16 @@ static size_t leaf_from(const struct sweep *s, long y, bool larger)
     return low;
 }
 
-static void mark(struct sweep *s, uint32_t dot)
+static void mark(struct sweep *s, uint32_t cluster)
 {
-    s->optical[dot] = true;
-    tree_set(s->worst, s->n_leaves, s->leaf[dot], 0, false);
+    s->optical[cluster] = true;
+    tree_set(s->worst, s->n_leaves, s->leaf[cluster], 0, false);
 }
 
-static void sweep_dot(struct sweep *s, uint32_t dot)
+static void sweep_cluster(struct sweep *s, uint32_t cluster)
 {
-    long x = s->order[dot].x, y = s->by_y[s->leaf[dot]].y;
-    uint32_t rank = s->rank[dot];
+    long x = s->order[cluster].x, y = s->by_y[s->leaf[cluster]].y;
+    uint32_t rank = s->rank[cluster];
     while (s->n_heap > 0 && s->order[s->heap[0]].x < less(x, s->distance)) {
         uint32_t gone = heap_pop(s);
         tree_set(s->best, s->n_leaves, s->leaf[gone], UINT32_MAX, true);
@@ -175,33 +176,33 @@ static void sweep_dot(struct sweep *s, uint32_t dot)
     }
     size_t from = leaf_from(s, less(y, s->distance), false), to = leaf_from(s, more(y, s->distance), true);
     if (tree_get(s->best, s->n_leaves, from, to, true) < rank)
-        s->optical[dot] = true;
+        s->optical[cluster] = true;
     for (uint32_t worse; (worse = tree_get(s->worst, s->n_leaves, from, to, false)) > rank + 1;)
         mark(s, s->by_rank[worse - 1]);
-    tree_set(s->best, s->n_leaves, s->leaf[dot], rank, true);
-    if (!s->optical[dot])
-        tree_set(s->worst, s->n_leaves, s->leaf[dot], rank + 1, false);
-    heap_push(s, dot);
+    tree_set(s->best, s->n_leaves, s->leaf[cluster], rank, true);
+    if (!s->optical[cluster])
+        tree_set(s->worst, s->n_leaves, s->leaf[cluster], rank + 1, false);
+    heap_push(s, cluster);
 }
 
-/* Dots and names lie in the order of the list, not of the group: fetches those that are needed soon. */
-PREFETCH_FN void fetch_ahead(const struct dup_dot *dots, const struct dup_placed *order, size_t i, size_t n)
+/* Clusters and names lie in the order of the list, not of the group: fetches those that are needed soon. */
+PREFETCH_FN void fetch_ahead(const struct dup_cluster *clusters, const struct dup_placed *order, size_t i, size_t n)
 {
     enum { AHEAD = 8 };
     if (i + 2 * AHEAD < n)
-        __builtin_prefetch(&dots[order[i + 2 * AHEAD].dot]);
+        __builtin_prefetch(&clusters[order[i + 2 * AHEAD].cluster]);
     if (i + AHEAD < n)
-        __builtin_prefetch(dots[order[i + AHEAD].dot].name);
+        __builtin_prefetch(clusters[order[i + AHEAD].cluster].name);
 }
 
 /* Bytes that all names of the group begin with. */
-static size_t common_bytes(const struct dup_dot *dots, const struct dup_placed *order, size_t n)
+static size_t common_bytes(const struct dup_cluster *clusters, const struct dup_placed *order, size_t n)
 {
-    const char *first = dots[order[0].dot].name;
+    const char *first = clusters[order[0].cluster].name;
     size_t common = strlen(first);
     for (size_t i = 1; i < n; i++) {
-        fetch_ahead(dots, order, i, n);
-        const char *name = dots[order[i].dot].name;
+        fetch_ahead(clusters, order, i, n);
+        const char *name = clusters[order[i].cluster].name;
         size_t same = 0;
         while (same < common && name[same] == first[same])
             same++;
@@ -221,25 +222,25 @@ static uint64_t begin_of(const char *text)
     return begin;
 }
 
-/* Orders the dots of the group by y and by worth. worths: room for n. */
-static void rank_dots(struct sweep *s, const struct dup_dot *dots, struct dup_worth *worths)
+/* Orders the clusters of the group by y and by worth. worths: room for n. */
+static void rank_clusters(struct sweep *s, const struct dup_cluster *clusters, struct dup_worth *worths)
 {
-    size_t common = common_bytes(dots, s->order, s->n);
+    size_t common = common_bytes(clusters, s->order, s->n);
     for (uint32_t i = 0; i < s->n; i++) {
-        fetch_ahead(dots, s->order, i, s->n);
-        const struct dup_dot *dot = &dots[s->order[i].dot];
-        s->optical[i] = dot->optical;
-        s->by_y[i] = (struct high){dot->spot.y, i};
-        worths[i] = dup_worth_of(dot);
-        worths[i].begin = begin_of(dot->name + common);
-        worths[i].dot = i;
+        fetch_ahead(clusters, s->order, i, s->n);
+        const struct dup_cluster *cluster = &clusters[s->order[i].cluster];
+        s->optical[i] = cluster->optical;
+        s->by_y[i] = (struct high){cluster->coords.y, i};
+        worths[i] = dup_worth_of(cluster);
+        worths[i].begin = begin_of(cluster->name + common);
+        worths[i].cluster = i;
     }
     qsort(s->by_y, s->n, sizeof *s->by_y, by_y);
     qsort(worths, s->n, sizeof *worths, by_worth);
     for (uint32_t i = 0; i < s->n; i++) {
-        s->leaf[s->by_y[i].dot] = i;
-        s->by_rank[i] = worths[i].dot;
-        s->rank[worths[i].dot] = i;
+        s->leaf[s->by_y[i].cluster] = i;
+        s->by_rank[i] = worths[i].cluster;
+        s->rank[worths[i].cluster] = i;
     }
 }
 
@@ -252,7 +253,7 @@ static size_t put_open_first(const struct sweep *s, struct dup_placed *order)
     return s->n_heap;
 }
 
-int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, long distance, size_t *n_open)
+int dup_group_mark(struct dup_cluster *clusters, struct dup_placed *order, size_t n, long distance, size_t *n_open)
 {
     qsort(order, n, sizeof *order, by_place);
     struct sweep s = {.order = order, .n = n, .distance = distance, .n_leaves = 1};
@@ -271,11 +272,11 @@ int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, lon
         s.worst = s.best + 2 * s.n_leaves;
         memset(s.best, 0xff, 2 * s.n_leaves * sizeof *s.best);
         memset(s.worst, 0, 2 * s.n_leaves * sizeof *s.worst);
-        rank_dots(&s, dots, worths);
+        rank_clusters(&s, clusters, worths);
         for (uint32_t i = 0; i < n; i++)
-            sweep_dot(&s, i);
+            sweep_cluster(&s, i);
         for (size_t i = 0; i < n; i++)
-            dots[order[i].dot].optical = s.optical[i];
+            clusters[order[i].cluster].optical = s.optical[i];
         if (n_open)
             *n_open = put_open_first(&s, order);
     }
@@ -288,8 +289,8 @@ int dup_group_mark(struct dup_dot *dots, struct dup_placed *order, size_t n, lon
 
 size_t dup_group_memory(size_t n)
 {
-    enum { WORDS = 12 };                         /* of a dot: leaf, rank, by_rank, heap, and up to 4 in each tree */
-    return n * (sizeof(struct dup_dot) + sizeof(struct dup_placed) + sizeof(struct high) + sizeof(struct dup_worth)
+    enum { WORDS = 12 };                         /* of a cluster: leaf, rank, by_rank, heap, and up to 4 in each tree */
+    return n * (sizeof(struct dup_cluster) + sizeof(struct dup_placed) + sizeof(struct high) + sizeof(struct dup_worth)
                 + sizeof(bool) + WORDS * sizeof(uint32_t));
 }
 
@@ -332,16 +333,16 @@ static void divide(const struct listed *list, size_t n, const uint32_t *ranks, s
 /* Marks those of a group of one tile. */
 static int mark_alone(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members, uint32_t n)
 {
-    struct dup_dot dots[READ];
+    struct dup_cluster clusters[READ];
     for (int again = 0; again < 2; again++)
         for (uint32_t from = 0; from < n; from += READ) {
             uint32_t n_read = n - from < READ ? n - from : READ;
             if (n > READ || !again)
-                how->read(how->to.context, members + from, n_read, dots);
+                how->read(how->to.context, members + from, n_read, clusters);
             for (uint32_t i = 0; i < n_read; i++)
                 if (again)
-                    dup_cells_compare(cells, &how->to, &dots[i], members[from + i]);
-                else if (dup_cells_add(cells, &how->to, &dots[i], members[from + i]) < 0)
+                    dup_cells_compare(cells, &how->to, &clusters[i], members[from + i]);
+                else if (dup_cells_add(cells, &how->to, &clusters[i], members[from + i]) < 0)
                     return -1;
         }
     dup_cells_end(cells, &how->to);
@@ -353,22 +354,22 @@ static int mark_tiles(const struct dup_members *how, const uint32_t *members, co
                       uint32_t to)
 {
     uint32_t begin = from ? ends[from - 1] : 0, n = ends[to - 1] - begin, tile = from;
-    struct dup_dot *dots = malloc(n * sizeof *dots);
+    struct dup_cluster *clusters = malloc(n * sizeof *clusters);
     struct dup_placed *order = malloc(n * sizeof *order);
     int status = -1;
-    if (dots && order) {
-        how->read(how->to.context, members + begin, n, dots);
+    if (clusters && order) {
+        how->read(how->to.context, members + begin, n, clusters);
         for (uint32_t i = 0; i < n; i++) {
             while (begin + i >= ends[tile])
                 tile++;
-            order[i] = (struct dup_placed){dots[i].spot.x, tile, i};
+            order[i] = (struct dup_placed){clusters[i].coords.x, tile, i};
         }
-        status = dup_group_mark(dots, order, n, how->to.distance, NULL);
+        status = dup_group_mark(clusters, order, n, how->to.distance, NULL);
         for (uint32_t i = 0; i < n; i++)
-            if (dots[i].optical)
-                how->to.mark(how->to.context, members[begin + i], &dots[i]);
+            if (clusters[i].optical)
+                how->to.mark(how->to.context, members[begin + i], &clusters[i]);
     }
-    free(dots);
+    free(clusters);
     free(order);
     return status;
 }
@@ -386,45 +387,45 @@ static int mark_groups(const struct dup_members *how, struct dup_cells *cells, c
     return 0;
 }
 
-/* ---- dots ---- */
+/* ---- clusters ---- */
 
-void dup_dots_free(struct dup_dots *dots)
+void dup_clusters_free(struct dup_clusters *clusters)
 {
-    free(dots->list.p);
-    name_table_free(&dots->tiles);
-    dup_cells_free(&dots->cells);
+    free(clusters->list.p);
+    name_table_free(&clusters->tiles);
+    dup_cells_free(&clusters->cells);
 }
 
-int dup_dots_add(struct dup_dots *dots, uint32_t member, const char *name, const struct dup_spot *spot)
+int dup_clusters_add(struct dup_clusters *clusters, uint32_t member, const char *name, const struct dup_coords *coords)
 {
-    const char *text = name + spot->tile;
-    int32_t number = name_table_find(&dots->tiles, text, spot->n_tile);
-    if (number < 0 && (number = name_table_add(&dots->tiles, text, spot->n_tile)) < 0)
+    const char *text = name + coords->tile;
+    int32_t number = name_table_find(&clusters->tiles, text, coords->n_tile);
+    if (number < 0 && (number = name_table_add(&clusters->tiles, text, coords->n_tile)) < 0)
         return -1;
     struct listed listed = {member, (uint32_t)number};
-    return byte_buffer_append(&dots->list, &listed, sizeof listed);
+    return byte_buffer_append(&clusters->list, &listed, sizeof listed);
 }
 
-int dup_dots_mark(struct dup_dots *dots, const struct dup_members *how)
+int dup_clusters_mark(struct dup_clusters *clusters, const struct dup_members *how)
 {
-    const struct listed *list = (const struct listed *)(const void *)dots->list.p;
-    size_t n = dots->list.n / sizeof *list, n_tiles = name_table_count(&dots->tiles);
+    const struct listed *list = (const struct listed *)(const void *)clusters->list.p;
+    size_t n = clusters->list.n / sizeof *list, n_tiles = name_table_count(&clusters->tiles);
     struct dup_tile *tiles = malloc((n_tiles + 1) * sizeof *tiles);
     uint32_t *members = malloc((n + 2 * n_tiles + 1) * sizeof *members);
     int status = -1;
     if (tiles && members) {
         uint32_t *ranks = members + n, *ends = ranks + n_tiles;
-        dup_tiles_rank(&dots->tiles, tiles);
+        dup_tiles_rank(&clusters->tiles, tiles);
         for (size_t i = 0; i < n_tiles; i++)
             ranks[tiles[i].number] = (uint32_t)i;
         divide(list, n, ranks, n_tiles, members, ends);
-        byte_buffer_trim(&dots->list, LIST_KEPT);
-        status = mark_groups(how, &dots->cells, members, tiles, (uint32_t)n_tiles, ends);
+        byte_buffer_trim(&clusters->list, LIST_KEPT);
+        status = mark_groups(how, &clusters->cells, members, tiles, (uint32_t)n_tiles, ends);
     }
     free(tiles);
     free(members);
-    name_table_free(&dots->tiles);
-    dots->tiles = (struct name_table){.mask = 0};
-    dots->list.n = 0;
+    name_table_free(&clusters->tiles);
+    clusters->tiles = (struct name_table){.mask = 0};
+    clusters->list.n = 0;
     return status;
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include "markdup/dup_key.h"
 
-/* What is kept of a record. */
+/* A record as its set keeps it. */
 struct dup_member {
     uint64_t number;             /* of the record in the input */
     int64_t leaves_at;           /* it leaves upstream's queue when a record begins here or further on */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "markdup/dup_tiles.h"
 
-/* A dot in a list: this, and its name. */
+/* A cluster in a list: this, and its name. */
 struct listed {
     uint64_t member;
     int64_t score;
@@ -12,17 +12,17 @@ struct listed {
     bool pair_end, qc_fail, elsewhere, optical;
 };
 
-/* Of a tile. */
+/* The clusters of one tile. */
 struct tile_list {
     struct byte_buffer pieces;   /* struct dup_piece */
     struct byte_buffer tail;     /* what follows them */
-    size_t n, bytes;             /* dots; bytes of all of them */
+    size_t n, bytes;             /* clusters; bytes of all of them */
 };
 
-/* Dots of a group, in memory. */
+/* Clusters of a group, in memory. */
 struct group {
     struct byte_buffer bytes;    /* of the lists, and names */
-    struct dup_dot *dots;
+    struct dup_cluster *clusters;
     struct dup_placed *order;
     uint64_t *members;
     size_t n, n_open;            /* the scan from those that order[] has first goes on behind them */
@@ -68,36 +68,36 @@ static int leave(struct dup_tiles *t)
     return 0;
 }
 
-static struct tile_list *list_of(struct dup_tiles *t, const struct dup_dot *dot)
+static struct tile_list *list_of(struct dup_tiles *t, const struct dup_cluster *cluster)
 {
-    const char *text = dot->name + dot->spot.tile;
-    int32_t number = name_table_find(&t->names, text, dot->spot.n_tile);
+    const char *text = cluster->name + cluster->coords.tile;
+    int32_t number = name_table_find(&t->names, text, cluster->coords.n_tile);
     struct tile_list none = {.n = 0};
-    if (number < 0 && ((number = name_table_add(&t->names, text, dot->spot.n_tile)) < 0
+    if (number < 0 && ((number = name_table_add(&t->names, text, cluster->coords.n_tile)) < 0
                        || byte_buffer_append(&t->lists, &none, sizeof none) < 0))
         return NULL;
     return list_at(t, (size_t)number);
 }
 
-int dup_tiles_add(struct dup_tiles *t, const struct dup_dot *dot, uint64_t member)
+int dup_tiles_add(struct dup_tiles *t, const struct dup_cluster *cluster, uint64_t member)
 {
     struct listed listed;
-    struct tile_list *list = list_of(t, dot);
+    struct tile_list *list = list_of(t, cluster);
     memset(&listed, 0, sizeof listed);           /* and what lies between its fields */
     listed.member = member;
-    listed.score = dot->score;
-    listed.x = dot->spot.x;
-    listed.y = dot->spot.y;
-    listed.name_len = (uint8_t)(strlen(dot->name) + 1);
-    listed.pair_end = dot->pair_end;
-    listed.qc_fail = dot->qc_fail;
-    listed.elsewhere = dot->elsewhere;
-    listed.optical = dot->optical;
+    listed.score = cluster->score;
+    listed.x = cluster->coords.x;
+    listed.y = cluster->coords.y;
+    listed.name_len = (uint8_t)(strlen(cluster->name) + 1);
+    listed.pair_end = cluster->pair_end;
+    listed.qc_fail = cluster->qc_fail;
+    listed.elsewhere = cluster->elsewhere;
+    listed.optical = cluster->optical;
     if (!list)
         return -1;
     size_t before = list->tail.max;
     if (byte_buffer_append(&list->tail, &listed, sizeof listed) < 0
-        || byte_buffer_append(&list->tail, dot->name, listed.name_len) < 0)
+        || byte_buffer_append(&list->tail, cluster->name, listed.name_len) < 0)
         return -1;
     list->n++;
     list->bytes += sizeof listed + listed.name_len;
@@ -116,27 +116,27 @@ static int read_list(const struct dup_tiles *t, const struct tile_list *list, st
     return byte_buffer_append(to, list->tail.p, list->tail.n);
 }
 
-/* Reads the dot of a list that begins at *at, and moves *at behind it. */
-static struct dup_dot read_dot(const uint8_t *bytes, size_t *at, uint64_t *member)
+/* Reads the cluster of a list that begins at *at, and moves *at behind it. */
+static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_t *member)
 {
     struct listed l;
     memcpy(&l, bytes + *at, sizeof l);
     const char *name = (const char *)bytes + *at + sizeof l;
     *at += sizeof l + l.name_len;
     *member = l.member;
-    return (struct dup_dot){.name = name, .spot = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
+    return (struct dup_cluster){.name = name, .coords = {.x = l.x, .y = l.y}, .score = l.score, .pair_end = l.pair_end,
                             .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
 }
 
-/* Reads the dots of a tile, whose rank it is. There is room for all. */
+/* Reads the clusters of a tile, whose rank it is. There is room for all. */
 static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
 {
     size_t at = g->bytes.n;
     if (read_list(t, list, &g->bytes) < 0)
         return -1;
     for (; at < g->bytes.n; g->n++) {
-        g->dots[g->n] = read_dot(g->bytes.p, &at, &g->members[g->n]);
-        g->order[g->n] = (struct dup_placed){g->dots[g->n].spot.x, rank, (uint32_t)g->n};
+        g->clusters[g->n] = read_cluster(g->bytes.p, &at, &g->members[g->n]);
+        g->order[g->n] = (struct dup_placed){g->clusters[g->n].coords.x, rank, (uint32_t)g->n};
     }
     return 0;
 }
@@ -144,7 +144,7 @@ static int read_tile(const struct dup_tiles *t, const struct tile_list *list, ui
 static void group_free(const struct group *g)
 {
     free(g->bytes.p);
-    free(g->dots);
+    free(g->clusters);
     free(g->order);
     free(g->members);
 }
@@ -153,13 +153,13 @@ static void group_free(const struct group *g)
 static int take_open(const struct group *from, struct group *g)
 {
     for (; g->n < from->n_open; g->n++) {
-        size_t i = from->order[g->n].dot;
-        g->dots[g->n] = from->dots[i];
+        size_t i = from->order[g->n].cluster;
+        g->clusters[g->n] = from->clusters[i];
         g->members[g->n] = from->members[i];
         g->order[g->n] = from->order[g->n];
-        g->order[g->n].dot = (uint32_t)g->n;
-        g->dots[g->n].name = (const char *)g->bytes.p + g->bytes.n;
-        if (byte_buffer_append(&g->bytes, from->dots[i].name, strlen(from->dots[i].name) + 1) < 0)
+        g->order[g->n].cluster = (uint32_t)g->n;
+        g->clusters[g->n].name = (const char *)g->bytes.p + g->bytes.n;
+        if (byte_buffer_append(&g->bytes, from->clusters[i].name, strlen(from->clusters[i].name) + 1) < 0)
             return -1;
     }
     return 0;
@@ -178,10 +178,10 @@ static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
         bytes += list_at(t, tiles[i].number)->bytes;
         *from = i + 1;
     }
-    g->dots = malloc(n * sizeof *g->dots);
+    g->clusters = malloc(n * sizeof *g->clusters);
     g->order = malloc(n * sizeof *g->order);
     g->members = malloc(n * sizeof *g->members);
-    if (!g->dots || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0
+    if (!g->clusters || !g->order || !g->members || byte_buffer_reserve(&g->bytes, bytes + 1) < 0
         || take_open(before, g) < 0)
         return -1;
     for (size_t i = begin; i < *from; i++)
@@ -202,10 +202,10 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
         status = read_group(t, tiles, &from, to, &before, &g);
         group_free(&before);
         if (status == 0)
-            status = dup_group_mark(g.dots, g.order, g.n, how->distance, &g.n_open);
+            status = dup_group_mark(g.clusters, g.order, g.n, how->distance, &g.n_open);
         for (size_t i = 0; i < g.n && status == 0; i++)
-            if (g.dots[i].optical)
-                how->mark(how->context, g.members[i], &g.dots[i]);
+            if (g.clusters[i].optical)
+                how->mark(how->context, g.members[i], &g.clusters[i]);
     }
     group_free(&g);
     return status;
@@ -214,21 +214,22 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
 /* ---- tiles that are alone in their groups ---- */
 
 /* 1: the round has too many cells; -1: no memory. */
-static int give_dots(struct dup_cells *cells, const struct byte_buffer *bytes, bool again, const struct dup_marker *how)
+static int give_clusters(struct dup_cells *cells, const struct byte_buffer *bytes, bool again,
+                         const struct dup_marker *how)
 {
     int status = 0;
     for (size_t at = 0; at < bytes->n && status == 0;) {
         uint64_t member;
-        struct dup_dot dot = read_dot(bytes->p, &at, &member);
+        struct dup_cluster cluster = read_cluster(bytes->p, &at, &member);
         if (again)
-            dup_cells_compare(cells, how, &dot, member);
+            dup_cells_compare(cells, how, &cluster, member);
         else
-            status = dup_cells_add(cells, how, &dot, member);
+            status = dup_cells_add(cells, how, &cluster, member);
     }
     return status;
 }
 
-/* A round, with the dots from where they are, in the last one for good. bytes: what of them is in memory. */
+/* A round, with the clusters from where they are, in the last one for good. bytes: what of them is in memory. */
 static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
                      struct byte_buffer *bytes, const struct dup_marker *how)
 {
@@ -238,10 +239,11 @@ static int give_list(const struct dup_tiles *t, const struct tile_list *list, st
         bool last = again && cells->round == cells->more_rounds;
         for (size_t i = 0; i < list->pieces.n / sizeof *pieces && status == 0; i++) {
             bytes->n = 0;
-            status = dup_store_get(t->store, &pieces[i], last, bytes) < 0 ? -1 : give_dots(cells, bytes, again, how);
+            status = dup_store_get(t->store, &pieces[i], last, bytes) < 0 ? -1
+                   : give_clusters(cells, bytes, again, how);
         }
         if (status == 0)
-            status = give_dots(cells, &list->tail, again, how);
+            status = give_clusters(cells, &list->tail, again, how);
     }
     return status;
 }
@@ -276,8 +278,8 @@ static int mark_list(const struct dup_tiles *t, const struct tile_list *list, st
     int status = 0;
     if (list->bytes > t->store->most)
         status = mark_in_rounds(t, list, cells, &bytes, how);
-    else if (read_list(t, list, &bytes) < 0 || give_dots(cells, &bytes, false, how) < 0
-             || give_dots(cells, &bytes, true, how) < 0)
+    else if (read_list(t, list, &bytes) < 0 || give_clusters(cells, &bytes, false, how) < 0
+             || give_clusters(cells, &bytes, true, how) < 0)
         status = -1;
     else
         dup_cells_end(cells, how);

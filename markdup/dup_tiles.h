@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dots of which there are so many that they leave memory: in a list for each tile, which is read when all are known.
- * Otherwise as markdup/dup_optical.h has it. Serial. */
+/* Clusters of which there are so many that they leave memory: in a list for each tile, which is read when all are
+ * known. Otherwise as markdup/dup_optical.h has it. Serial. */
 #ifndef DUP_TILES_H
 #define DUP_TILES_H
 
@@ -19,10 +19,10 @@ struct dup_tiles {
 /* Forgets all. */
 void dup_tiles_clear(struct dup_tiles *tiles);
 
-/* Adds a dot. member: the caller's number for it. -1: it failed, or there is no memory. */
-int dup_tiles_add(struct dup_tiles *tiles, const struct dup_dot *dot, uint64_t member);
+/* Adds a cluster. member: the caller's number for it. -1: it failed, or there is no memory. */
+int dup_tiles_add(struct dup_tiles *tiles, const struct dup_cluster *cluster, uint64_t member);
 
-/* As dup_dots_mark(), with the members that were given. The list of a tile that is alone in its group and has more
+/* As dup_clusters_mark(), with the members that were given. The list of a tile that is alone in its group and has more
  * bytes than the store allows is read twice. Of other groups, some tiles are in memory at a time. */
 int dup_tiles_mark(struct dup_tiles *tiles, const struct dup_marker *to);
 

@@ -8,7 +8,7 @@
 
 enum dup_type { DUP_TYPE_UNKNOWN, DUP_TYPE_LIBRARY, DUP_TYPE_SEQUENCING };   /* dt: none, LB, SQ */
 
-/* What is told of a record. Records of which nothing is told are originals, with dc 1. */
+/* The verdict on a record. A record without a verdict is an original, with dc 1. */
 struct dup_verdict {
     uint64_t number;
     bool duplicate;

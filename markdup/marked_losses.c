@@ -10,7 +10,7 @@ struct kept_loss {
     size_t name;                 /* where that of the other one is, in the shard's names */
 };
 
-/* Of one shard, in order. */
+/* The losses of one shard, in order. */
 struct shard_losses {
     struct byte_buffer list;     /* struct kept_loss */
     struct byte_buffer names;

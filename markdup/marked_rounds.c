@@ -222,7 +222,7 @@ bool marked_rounds_on(const struct marked_rounds *r)
     return r->round != ROUND_NONE;
 }
 
-/* Nobody loses any more, and all is told. */
+/* Returns whether no record can lose any more and all verdicts are reported. */
 static bool all_decided(const struct marked_rounds *r)
 {
     return all_entered(r) && (r->told_all || !r->losses);

@@ -110,8 +110,8 @@ static inline void marked_slice_lose(struct marked_slice *slice, size_t i)
     atomic_fetch_or_explicit(&slice->lost[i / 64], (uint64_t)1 << i % 64, memory_order_relaxed);
 }
 
-/* What is told of a duplicate, and what of an original, does not replace each other: without the chain pass a duplicate
- * may go on to count singles. Returns 0, or -1 if there is no memory. */
+/* Stores a verdict. That of a duplicate and that of an original do not replace each other: without the chain pass a
+ * duplicate may go on to count singles. Returns 0, or -1 if there is no memory. */
 int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verdict);
 
 /* Makes the records as they are written, and lists them. In counts, by read group, what is left out is taken off the

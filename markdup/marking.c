@@ -64,9 +64,9 @@ static int open_rule(struct marking *m)
     m->rule.include_fails = o->include_fails;
     memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
     m->rule.barcode_group = o->barcode_group;
-    if (o->distance && dup_spots_open(&m->spots, o->read_coords, o->coords_order))
+    if (o->distance && dup_coords_open(&m->coords_rule, o->read_coords, o->coords_order))
         return latch_fail(m->d->latch, "out of memory for the expression '%s'", o->read_coords);
-    m->reads_spots = o->distance;
+    m->reads_coords = o->distance;
     if (!o->barcode_regex)
         return 0;
     if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
@@ -126,7 +126,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
             .counts = o->counts,
             .pass = o->pass,
             .distance = o->distance,
-            .spots = o->distance ? &m->spots : NULL,
+            .coords_rule = o->distance ? &m->coords_rule : NULL,
             .others = o->others ? &m->others : NULL,
             .warnings = &m->warnings,
         },
@@ -253,7 +253,7 @@ static int write_statistics(struct marking *m)
     return 0;
 }
 
-/* What is to be said of records that are in place. */
+/* Prints what there is to say once all records are in place. */
 static void say_all(struct marking *m)
 {
     if (latch_tripped(m->d->latch))
@@ -274,8 +274,8 @@ void marking_close(struct marking *m)
     name_table_free(&m->groups);
     if (m->rule.barcode_name)
         regfree(&m->barcode);
-    if (m->reads_spots)
-        dup_spots_close(&m->spots);
+    if (m->reads_coords)
+        dup_coords_close(&m->coords_rule);
     dup_others_free(&m->others);
     free(m->statistics.p);
 }

@@ -35,8 +35,8 @@ struct marking {
     struct dup_rule rule;
     struct name_table groups;    /* read groups, if they are to be told apart */
     regex_t barcode;             /* rule.barcode_name, if it is not NULL */
-    struct dup_spots spots;      /* how coordinates are read, if they are (opts->distance) */
-    bool reads_spots;            /* they are open */
+    struct dup_coords_rule coords_rule;   /* how coordinates are read, if they are (opts->distance) */
+    bool reads_coords;            /* they are open */
     struct dup_others others;
     struct dup_warnings warnings;
     struct marked_store *store;

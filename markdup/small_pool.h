@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory for small things that come and go, as read names do. A thing has a handle of 32 bits, and stays where it is.
- * What is given back leaves room for the next thing of its size, in steps of 8 bytes. Holds up to 32 GiB. Serial. */
+ * A freed thing leaves room for the next one of its size, in steps of 8 bytes. Holds up to 32 GiB. Serial. */
 #ifndef SMALL_POOL_H
 #define SMALL_POOL_H
 

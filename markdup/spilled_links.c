@@ -4,28 +4,28 @@
 #include "base/byte_hash.h"
 #include "markdup/spilled_links.h"
 
-/* Dots that were put at once, in the pool. */
+/* Clusters that were put at once, in the pool. */
 struct chunk {
     struct dup_place place;
     uint32_t n_runs;             /* that have not left */
 };
 
-/* A dot of a run: this, and its name. */
-struct dot {
+/* A cluster of a run: this, and its name. */
+struct cluster {
     uint64_t seq, number;
     int64_t score;
     uint8_t name_len;            /* with its NUL */
     bool pair_end, qc_fail, has_mate_score, elsewhere;
 };
 
-/* Losers of the log, or bytes of dots, that are put at once, at most; what part of all memory they take; and what part
- * of such dots a run may have. */
+/* Losers of the log, or bytes of clusters, that are put at once, at most; what part of all memory they take; and
+ * what part of such clusters a run may have. */
 enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
 
-void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_dots)
+void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_clusters)
 {
     a->store = store;
-    a->keeps_dots = keeps_dots;
+    a->keeps_clusters = keeps_clusters;
     a->enough = store->most;
     a->piece = store->most / PART / sizeof(struct spilled_links_loss);
     a->piece = a->piece < PIECE ? a->piece + 1 : PIECE;
@@ -42,16 +42,16 @@ void spilled_links_free(struct spilled_links *a)
     free(a->head.p);
     free(a->tail.p);
     free(a->bytes.p);
-    free(a->dots.p);
+    free(a->clusters.p);
     free(a->optical.p);
 }
 
 size_t spilled_links_memory(const struct spilled_links *a)
 {
-    return a->pieces.max + a->head.max + a->tail.max + a->bytes.max + a->dots.max + a->optical.max;
+    return a->pieces.max + a->head.max + a->tail.max + a->bytes.max + a->clusters.max + a->optical.max;
 }
 
-/* ---- dots ---- */
+/* ---- clusters ---- */
 
 static struct chunk *chunk_at(const struct dup_links *l, uint32_t handle)
 {
@@ -67,7 +67,7 @@ static int put_chunk(struct spilled_links *a, struct dup_links *l)
     return 0;
 }
 
-/* The run that begins gets its dots in the chunk. */
+/* The run that begins gets its clusters in the chunk. */
 static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t run)
 {
     if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
@@ -86,7 +86,7 @@ static size_t chunk_size(const struct spilled_links *a)
     return size < CHUNK_LEAST ? CHUNK_LEAST : size < CHUNK ? size : CHUNK;
 }
 
-/* Bytes of dots that the run has in the chunk. */
+/* Bytes of clusters that the run has in the chunk. */
 static size_t part_size(const struct spilled_links *a, const struct dup_links *l, uint32_t run)
 {
     return a->bytes.n - dup_run_at(l, run)->offset;
@@ -95,7 +95,7 @@ static size_t part_size(const struct spilled_links *a, const struct dup_links *l
 /* The run is whole. */
 static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
 {
-    if (!at || !a->keeps_dots)
+    if (!at || !a->keeps_clusters)
         return 0;
     struct dup_run *run = dup_run_at(l, at);
     run->size = (uint32_t)(a->bytes.n - run->offset);
@@ -103,20 +103,20 @@ static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
     return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
 }
 
-static int keep_dot(struct spilled_links *a, const struct dup_link *link)
+static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
 {
-    struct dot dot;
-    memset(&dot, 0, sizeof dot);                 /* and what lies between its fields */
-    dot.seq = a->n_logged + link->in_log;
-    dot.number = link->number;
-    dot.score = link->score;
-    dot.name_len = link->node.name_len;
-    dot.pair_end = link->node.pair_end;
-    dot.qc_fail = link->node.qc_fail;
-    dot.has_mate_score = link->node.has_mate_score;
-    dot.elsewhere = link->node.elsewhere;
-    return byte_buffer_append(&a->bytes, &dot, sizeof dot) < 0 ? -1
-         : byte_buffer_append(&a->bytes, link->name, dot.name_len);
+    struct cluster cluster;
+    memset(&cluster, 0, sizeof cluster);                 /* and what lies between its fields */
+    cluster.seq = a->n_logged + link->in_log;
+    cluster.number = link->number;
+    cluster.score = link->score;
+    cluster.name_len = link->node.name_len;
+    cluster.pair_end = link->node.pair_end;
+    cluster.qc_fail = link->node.qc_fail;
+    cluster.has_mate_score = link->node.has_mate_score;
+    cluster.elsewhere = link->node.elsewhere;
+    return byte_buffer_append(&a->bytes, &cluster, sizeof cluster) < 0 ? -1
+         : byte_buffer_append(&a->bytes, link->name, cluster.name_len);
 }
 
 /* All of the run have left. */
@@ -132,26 +132,27 @@ static void drop_part(struct spilled_links *a, struct dup_links *l, const struct
 int spilled_links_read(struct spilled_links *a, const struct dup_links *l, uint32_t at)
 {
     const struct dup_run *run = dup_run_at(l, at);
-    a->dots.n = run->size;
-    return byte_buffer_reserve(&a->dots, run->size) < 0 ? -1
+    a->clusters.n = run->size;
+    return byte_buffer_reserve(&a->clusters, run->size) < 0 ? -1
          : a->store->get(a->store->context, &chunk_at(l, run->chunk)->place, run->offset, run->size, run->hash,
-                         a->dots.p);
+                         a->clusters.p);
 }
 
-bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spilled_links_dot *found)
+bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spilled_links_cluster *found)
 {
-    struct dot dot = {.seq = 0};
+    struct cluster cluster = {.seq = 0};
     const uint8_t *p;
     do {
-        if (*at == a->dots.n)
+        if (*at == a->clusters.n)
             return false;
-        p = a->dots.p + *at;
-        memcpy(&dot, p, sizeof dot);
-        *at += sizeof dot + dot.name_len;
-    } while (dot.seq < a->n_told);
-    *found = (struct spilled_links_dot){
-        .seq = dot.seq, .number = dot.number, .score = dot.score, .pair_end = dot.pair_end, .qc_fail = dot.qc_fail,
-        .has_mate_score = dot.has_mate_score, .elsewhere = dot.elsewhere, .name = (const char *)p + sizeof dot};
+        p = a->clusters.p + *at;
+        memcpy(&cluster, p, sizeof cluster);
+        *at += sizeof cluster + cluster.name_len;
+    } while (cluster.seq < a->n_told);
+    *found = (struct spilled_links_cluster){
+        .seq = cluster.seq, .number = cluster.number, .score = cluster.score, .pair_end = cluster.pair_end,
+        .qc_fail = cluster.qc_fail, .has_mate_score = cluster.has_mate_score, .elsewhere = cluster.elsewhere,
+        .name = (const char *)p + sizeof cluster};
     return true;
 }
 
@@ -228,11 +229,11 @@ static void count_line(struct dup_links *l)
 static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
 {
     if (*run && is_like(dup_node_at(l, *run), link)
-        && (!a->keeps_dots || part_size(a, l, *run) < chunk_size(a) / RUN))
+        && (!a->keeps_clusters || part_size(a, l, *run) < chunk_size(a) / RUN))
         return 0;
     if (end_part(a, l, *run) < 0 || !(*run = begin_run(l, link)))
         return -1;
-    return a->keeps_dots ? begin_part(a, l, *run) : 0;
+    return a->keeps_clusters ? begin_part(a, l, *run) : 0;
 }
 
 /* Takes plain links out of the list of a tree. Those that have not left go on in the line, with their run. */
@@ -253,7 +254,7 @@ static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tre
             dup_links_bucket_remove(l, at);
             dup_links_give(l, at);
         } else {
-            if (run_for(a, l, link, &run) < 0 || (a->keeps_dots && keep_dot(a, dup_link_at(l, at)) < 0))
+            if (run_for(a, l, link, &run) < 0 || (a->keeps_clusters && keep_cluster(a, dup_link_at(l, at)) < 0))
                 return -1;
             if (before != run)
                 dup_node_at(l, before)->next = run;

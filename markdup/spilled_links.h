@@ -7,10 +7,10 @@
  *
  *   the log          number, leaves_at, a | number, leaves_at, a | ...     in the order of the input, of all trees
  *
- *   the dots         seq, number, score, name | seq, ...      of each run, in its order; only if names are asked for
+ *   the clusters     seq, number, score, name | seq, ...      of each run, in its order; only if names are asked for
  *
  * The log is read once, from its beginning, as its losers leave. Each run has one state: the chain pass sees all of it
- * or nothing. Dots are read by each pass. Serial. */
+ * or nothing. Clusters are read by each pass. Serial. */
 #ifndef SPILLED_LINKS_H
 #define SPILLED_LINKS_H
 
@@ -26,7 +26,7 @@ struct spilled_links_loss {
 };
 
 /* A loser as the chain pass asks for it. */
-struct spilled_links_dot {
+struct spilled_links_cluster {
     uint64_t seq;                /* its place in the log */
     uint64_t number;
     int64_t score;
@@ -44,15 +44,15 @@ struct spilled_links {
     struct byte_buffer head, tail;   /* of the log: before what was put, and behind it */
     size_t at;                   /* bytes of head that were read */
     uint64_t n_logged, n_told;    /* losers that the log has had since it was last empty; of them those that left */
-    bool keeps_dots;
-    struct byte_buffer bytes;    /* of dots that are not yet put ... */
+    bool keeps_clusters;
+    struct byte_buffer bytes;    /* of clusters that are not yet put ... */
     uint32_t chunk;              /* ... and what they will be in, in the links' pool; 0: none */
-    struct byte_buffer dots;     /* of a run */
+    struct byte_buffer clusters;     /* of a run */
     struct byte_buffer optical;  /* a bit for each loser of the log, by seq */
 };
 
-/* keeps_dots: they are asked for. What `store` points to stays the caller's. */
-void spilled_links_open(struct spilled_links *away, const struct dup_store *store, bool keeps_dots);
+/* keeps_clusters: they are asked for. What `store` points to stays the caller's. */
+void spilled_links_open(struct spilled_links *away, const struct dup_store *store, bool keeps_clusters);
 void spilled_links_free(struct spilled_links *away);
 
 /* Lets all plain links leave, if links take enough, and the store is open. -1: it failed, or there is no memory. */
@@ -73,12 +73,12 @@ static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 /* The first one has left. -1: as above. */
 int spilled_links_pop(struct spilled_links *away, struct dup_links *links);
 
-/* Reads the dots of a run. -1: as above. */
+/* Reads the clusters of a run. -1: as above. */
 int spilled_links_read(struct spilled_links *away, const struct dup_links *links, uint32_t run);
 
 /* The next one that has not left, of those that were read: *at is its place among them, at first 0. False: there is
  * none. Its name lives until others are read. */
-bool spilled_links_next(const struct spilled_links *away, size_t *at, struct spilled_links_dot *dot);
+bool spilled_links_next(const struct spilled_links *away, size_t *at, struct spilled_links_cluster *cluster);
 
 /* Whether a loser of the log is an optical duplicate. */
 static inline bool spilled_links_is_optical(const struct spilled_links *away, uint64_t seq)

@@ -51,7 +51,7 @@ static int join_header(void *inputs, struct input *in)
     return 0;
 }
 
-/* Of -h only the header counts. */
+/* Joins the header of -h; its records do not count. */
 static int join_other_header(struct merge_inputs *m, const char *path, const struct inputs_options *how)
 {
     struct input in = {0};

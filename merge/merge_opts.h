@@ -6,8 +6,8 @@
 #include "engine/engine_opts.h"
 
 struct merge_opts {
-    /* Of records that tie, those of an earlier input come first. A merge has no temporary files: n_temp_prefixes is 0.
-     * limits_memory() says what it may take in all. */
+    /* Records of an earlier input come before records that tie with them. A merge has no temporary files:
+     * n_temp_prefixes is 0. limits_memory() says what it may take in all. */
     struct engine_opts common;
     const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
                                   * none */

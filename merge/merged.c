@@ -62,7 +62,7 @@ static int prepare_order(struct merged *m)
     return 0;
 }
 
-/* Of a merge that stands for a sort. */
+/* Gives up a merge that stands for a sort. */
 static int give_up(struct merged *m, const char *why)
 {
     m->gave_up = true;
@@ -128,7 +128,7 @@ static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
     m->in_order = false;
 }
 
-/* Nobody looks at the input's records any more. Giving memory back takes long, so tasks do it. */
+/* Closes an input whose records are no longer used. Freeing its memory takes long, so a task does it. */
 static void end_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;

@@ -43,7 +43,7 @@ int merged_open(struct merged *merged, const struct merge_opts *opts);
  * constant string. */
 const char *merged_copies_none(const struct merge_opts *opts);
 
-/* The same once their headers are read. sorts: the merge is to stand for a sort, of BAM only. */
+/* Returns the reason once the headers are read. sorts: the merge stands for a sort, of BAM only. */
 const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */

@@ -38,7 +38,7 @@ struct exchange {
     int steps;                   /* streams that this rank sends, and receives */
     int first_steps;             /* of those received: how many are the first input */
     uint64_t bytes[N_EXCHANGE_COUNTS];
-    /* What is sent: */
+    /* Outgoing messages: */
     struct out_message *out;
     struct task_ring ring;       /* of these; taken back when MPI has them */
     uint64_t sent, taken;        /* messages given to MPI, and taken back */
@@ -50,7 +50,7 @@ struct exchange {
     size_t at, upto;             /* its next record, and the first one not for this stream */
     bool ended;                  /* the merge has no more lists */
     uint64_t tied;               /* bytes of records behind us that tie with the splitter */
-    /* What is received: */
+    /* Incoming messages: */
     struct in_message in[N_IN];
     uint64_t posted;             /* messages that MPI has a buffer for */
     uint64_t current;            /* the one that the window lies in */
@@ -110,7 +110,7 @@ static size_t find(const struct exchange *x, const struct splitter *s, bool ties
     return low;
 }
 
-/* Of this rank's records that tie with the splitter, the first ones are below it. */
+/* Returns the first of the records from..to, which tie with the splitter, that is not below it. */
 static size_t part_ties(struct exchange *x, const struct splitter *s, size_t from, size_t to)
 {
     for (; from < to && x->tied < s->bytes; from++)

@@ -257,7 +257,7 @@ static void open_format(struct split_file *f, const hts_opt *options)
         open_bam(f);
 }
 
-/* Of what is whole nothing is read yet. */
+/* Opens a file. Nothing is read yet of an input that one rank reads whole. */
 static int open_file(struct split_file *f, const struct mpi_team *team, const char *path,
                      const struct inputs_options *how)
 {
@@ -293,7 +293,7 @@ static uint64_t data_of(const struct split_file *f)
     return f->is_text ? f->first : f->first >> 16;
 }
 
-/* Of what is whole only the beginning has a place. */
+/* Returns where a file ends. An input that one rank reads whole has only a beginning. */
 static uint64_t end_of(const struct split_file *f)
 {
     return f->is_whole ? 1 : f->is_text ? f->size : f->size << 16;

@@ -37,7 +37,7 @@ int mpi_team_close(struct mpi_team *team, int status)
 
 int mpi_team_check_launcher(const struct mpi_team *team)
 {
-    /* Of a step, not of an allocation: a batch script is one task and sees the allocation's number. */
+    /* Variables of a step, not of an allocation: a batch script is one task and sees the allocation's number. */
     static const struct {
         const char *n_tasks, *task;
     } names[] = {

@@ -61,8 +61,8 @@ static bool is_beside_first(void)
     return first == 0;
 }
 
-/* Whether it is the file that was told. Another host numbers devices in its own way. */
-static bool is_told(const struct stat *st, const struct shared_file *shared, bool same_host)
+/* Returns whether it is the shared file. Another host numbers devices in its own way. */
+static bool is_shared_file(const struct stat *st, const struct shared_file *shared, bool same_host)
 {
     return S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode
         && (!same_host || (uint64_t)st->st_dev == shared->device);
@@ -70,13 +70,13 @@ static bool is_told(const struct stat *st, const struct shared_file *shared, boo
 
 /* -1: it cannot be had under this name. stat() comes first: to open what is not ours, such as a pipe, may wait or
  * act. */
-static int open_told(const char *name, const struct shared_file *shared, bool same_host)
+static int open_by_name(const char *name, const struct shared_file *shared, bool same_host)
 {
     struct stat st;
-    if (stat(name, &st) < 0 || !is_told(&st, shared, same_host))
+    if (stat(name, &st) < 0 || !is_shared_file(&st, shared, same_host))
         return -1;
     int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !is_told(&st, shared, same_host))) {
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !is_shared_file(&st, shared, same_host))) {
         close(fd);
         fd = -1;
     }
@@ -89,9 +89,9 @@ static int open_shared(const struct shared_file *shared, bool same_host)
 {
     char by_fd[64];
     if (!same_host)
-        return shared->name[0] ? open_told(shared->name, shared, false) : -1;
+        return shared->name[0] ? open_by_name(shared->name, shared, false) : -1;
     snprintf(by_fd, sizeof by_fd, "/proc/%lld/fd/%lld", (long long)shared->process, (long long)shared->fd);
-    return open_told(by_fd, shared, true);
+    return open_by_name(by_fd, shared, true);
 }
 
 /* Every rank calls it. Before others write to rank 0's file from their hosts, its own bytes must have left its host:
@@ -210,8 +210,8 @@ static uint64_t size_of(const struct mpi_team *team, int fd, const char *path, s
     return 0;
 }
 
-/* Tells rank 0 where each rank's blocks begin, and how many bytes each sends. Returns this rank's place. */
-static uint64_t tell_places(const struct mpi_team *team, uint64_t mine, bool sends, uint64_t *places, uint64_t *sent)
+/* Sends rank 0 where each rank's blocks begin, and how many bytes each sends. Returns this rank's place. */
+static uint64_t gather_places(const struct mpi_team *team, uint64_t mine, bool sends, uint64_t *places, uint64_t *sent)
 {
     uint64_t place = 0, send = sends ? mine : 0;
     mpi_wait_exscan(&mine, &place, 1, MPI_UINT64_T, MPI_SUM);
@@ -241,7 +241,7 @@ static int bring_together(const struct mpi_team *team, const struct output_part 
     if (latch_tripped(latch))
         return -1;
     int shared = share(team, part, latch);
-    uint64_t place = tell_places(team, mine, team->rank > 0 && shared < 0, places, sent);
+    uint64_t place = gather_places(team, mine, team->rank > 0 && shared < 0, places, sent);
     int result = latch_tripped(latch) ? -1 : 0;
     if (team->rank == 0 && result == 0)
         result = receive_files(team, part, places, sent, latch);

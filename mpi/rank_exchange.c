@@ -47,8 +47,8 @@ static int open_b(struct rank_parts *s)
     return 0;
 }
 
-/* Of the merge that all records of the input go through. The two of sort B are nobody's business. */
-static void tell_merge(const struct rank_parts *s, size_t n_runs)
+/* Reports the merge that all records of the input go through; the two of sort B are internal. */
+static void report_merge(const struct rank_parts *s, size_t n_runs)
 {
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
     mpi_wait_allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM);
@@ -73,7 +73,7 @@ static int share_out(struct rank_parts *s, const struct records_read *how)
 {
     if (record_shares_make(&s->shares, &s->splitters, how) < 0)
         return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
-    record_shares_tell(&s->shares, &s->team);
+    record_shares_report(&s->shares, &s->team);
     s->keeps = mpi_team_all(has_room(s));
     s->b.spill.fits = s->keeps;
     return 0;
@@ -94,7 +94,7 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
         return latch_fail(&s->b.latch, "out of memory for the list of sublists");
     if (!in_memory && sorted_prepare_merge(&s->a, merge) < 0)
         return latch_fail(&s->b.latch, "%s", s->a.latch.message);
-    tell_merge(s, merge->runs.n);
+    report_merge(s, merge->runs.n);
     how.lists = s->lists.all;
     how.n_lists = s->lists.n;
     how.bytes = s->a.arenas.each[0].walked + s->a.arenas.each[1].walked;

@@ -60,7 +60,7 @@ static enum engine_args_result parse(struct engine_opts *opts, int argc, char **
     if (strcmp(word, "sort") == 0)
         return parse_sort(opts, argc, argv, is_first);
     if (helps && argc > 2 && strcmp(argv[2], "sort") == 0)
-        fputs(sort_args_usage, stdout);
+        engine_args_help(&sort_command, stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0)
         put_version();
     else if (helps || !*word)

@@ -37,7 +37,7 @@ static void text_row(FILE *to, const struct rank_numbers *n, const char *name, b
     fputc('\n', to);
 }
 
-static void tell_slowest(FILE *to, const struct rank_report *r)
+static void report_slowest(FILE *to, const struct rank_report *r)
 {
     struct rank_slowest s = rank_report_slowest(r);
     fprintf(to, "Rank %d on %s was the slowest to %s: %.3f s. The ranks' mean is %.3f s.", s.rank,
@@ -65,7 +65,7 @@ static void put_text(FILE *to, const struct rank_report *r)
     text_row(to, &sum, "all", false);
     if (r->team.size > 1) {
         fputc('\n', to);
-        tell_slowest(to, r);
+        report_slowest(to, r);
         fputc('\n', to);
     }
 }
@@ -211,7 +211,7 @@ static void put_page(FILE *to, const struct rank_report *r)
             report_count(sum.records, count), r->team.size, sum.n_threads, rank_report_wall(r));
     if (r->team.size > 1) {
         fputc(' ', to);
-        tell_slowest(to, r);
+        report_slowest(to, r);
     }
     fputs("</p></section>\n", to);
     page_timeline(to, r);

@@ -17,7 +17,7 @@ struct rank_interval {
     double begin, end;           /* seconds since all ranks began */
 };
 
-/* Of one rank; plain numbers, since ranks send them. */
+/* The numbers of one rank. They are plain, since ranks send them. */
 struct rank_numbers {
     char host[64];
     uint64_t records, bytes;     /* that it read, uncompressed */

@@ -38,7 +38,7 @@ static bool reads_stdin(const struct engine_opts *o)
     return reads;
 }
 
-/* Of --total-memory, what a program takes beside -m is left out. */
+/* Returns the memory for records: --total-memory without what a program takes beside -m. */
 static uint64_t memory_for_records(const struct engine_opts *o)
 {
     uint64_t beside = MEMORY_BESIDE - o->memory_beside;
@@ -108,7 +108,7 @@ static int sort_part(struct rank_parts *s)
 {
     s->split.parts[0].beside = RANK_PARTS_BESIDE;
     s->split.parts[0].silent = s->team.rank > 0;
-    /* What is read by one rank may be all there is. */
+    /* One rank may have to read the whole input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
                                  .stats = stats_new(s->each.n_threads, STATS_TIMES)};

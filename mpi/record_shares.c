@@ -3,8 +3,8 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/record_shares.h"
 
-/* Of this rank's records that tie with the splitter, the first ones are below it. *tied: bytes of those in the lists
- * before. Returns the first record that is not below. */
+/* Returns the first of the records `ties`, which tie with the splitter, that is not below it. *tied: bytes of such
+ * records in the lists before. */
 static const struct bam_key *part_ties(const struct splitter *s, struct merge_source ties, uint64_t *tied)
 {
     for (; ties.next < ties.end && *tied < s->bytes; ties.next++)
@@ -86,7 +86,7 @@ int record_shares_make(struct record_shares *shares, const struct splitters *spl
     return 0;
 }
 
-void record_shares_tell(struct record_shares *shares, const struct mpi_team *team)
+void record_shares_report(struct record_shares *shares, const struct mpi_team *team)
 {
     uint64_t *bytes = shares->from, *records = shares->from + team->size;
     mpi_wait_alltoall(shares->bytes, 1, MPI_UINT64_T, bytes);

@@ -24,7 +24,7 @@ int record_shares_make(struct record_shares *shares, const struct splitters *spl
                        const struct records_read *read);
 
 /* Every rank calls it then, to learn what others have for it. */
-void record_shares_tell(struct record_shares *shares, const struct mpi_team *team);
+void record_shares_report(struct record_shares *shares, const struct mpi_team *team);
 void record_shares_free(struct record_shares *shares);
 
 /* The parts of all sublists that are for one rank. */

@@ -12,7 +12,8 @@
 
 /* ---- cutting ---- */
 
-/* Of records that share a key but are no ties, all or none are below where only the key is known. */
+/* Returns the splitter at a sample. If only the key is known, records that share it without a tie are either all
+ * below the splitter or all behind it. */
 static struct splitter splitter_at(const struct key_sample *s, uint64_t tied, bool keys_decide)
 {
     if (s->record || keys_decide)

@@ -6,7 +6,7 @@
 #include "mpi/key_samples.h"
 #include "mpi/splitter.h"
 
-/* Of all ranks but the last: each ends at its splitter. */
+/* The splitters of all ranks but the last; each rank ends at its splitter. */
 struct splitters {
     struct splitter *each;
     size_t n;

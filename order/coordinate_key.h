@@ -19,7 +19,7 @@ static inline uint64_t coordinate_key(const struct bam_record *r)
     return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
 }
 
-/* The same where positions may be beyond 32 bits. All of those share one key, that of the last position
+/* Returns the key where positions may exceed 32 bits. All such positions share one key, that of the last position
  * within 32 bits on the reverse strand; coordinate_key_compare() decides between them. */
 static inline uint64_t coordinate_key_far(const struct bam_record *r)
 {

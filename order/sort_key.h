@@ -23,7 +23,7 @@ void sort_rule_free(struct sort_rule *rule);
  * are still right and only decide less. Optional. Call it at most once, before the first key is made. */
 void sort_rule_learn(struct sort_rule *rule, const struct bam_record *const *records, size_t n);
 
-/* The same with the first sound records in bytes[size]. n_ref: number of @SQ lines. */
+/* Learns from the first sound records in bytes[size]. n_ref: number of @SQ lines. */
 void sort_rule_learn_of(struct sort_rule *rule, const uint8_t *bytes, size_t size, int32_t n_ref);
 
 /* Makes the key of a checked record. If a comes before b in the order, then key(a) <= key(b). Returns a fault for

@@ -63,7 +63,7 @@ static struct tag_value tag_value(const uint8_t *p, const struct bam_record *r)
     return value;
 }
 
-/* The same as the order sees it. */
+/* Returns the value of the record's tag as the order sees it. */
 static struct tag_value seen_value(const struct tag_key *tags, const struct bam_record *r)
 {
     const uint8_t *p = find_tag(tags, r);

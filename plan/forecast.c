@@ -2,7 +2,6 @@
 #include <math.h>
 #include "bam/bam_header.h"
 #include "base/latch.h"
-#include "base/machine.h"
 #include "order/bam_key.h"
 #include "plan/forecast.h"
 #include "markdup/markdup_opts.h"
@@ -20,7 +19,8 @@
 #include "sort/spill_policy.h"
 #include "write/written.h"
 
-/* Of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in bam_sort.c). */
+/* The filled part of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in
+ * bam_sort.c). */
 static const double FILLED = 31.0 / 32;
 
 /* Whether the path may be looked at: reading a pipe would take data from the sort, and a URL would take time. A path
@@ -49,7 +49,7 @@ struct planned {
     struct sormadup_use use;     /* what `output` counts of a sormadup */
 };
 
-/* Of the opened inputs; output: of the files. */
+/* Notes what the memory plan of the opened inputs depends on. output: what the files take. */
 static void plan_for(struct planned *p, const struct forecast *f, const struct engine_opts *opts,
                      const struct inputs *in, struct output_use output, const struct memory_rings *rings)
 {
@@ -69,7 +69,7 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
 static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 {
     if (f->of == FORECAST_MARKDUP) {
-        f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->cost.packed;
+        f->packed = f->temporary = (f->record_bytes - (double)f->fits) * f->ratios.packed;
         return;
     }
     struct spill_sizes sizes = spill_policy_sizes(plan->arena_size, plan->slice_size, f->record_bytes, false);
@@ -78,7 +78,7 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     more = more > 0 ? more : 0;
     f->runs = 1 + more;
     f->merged_at_once = sizes.fan_in;
-    f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->cost.packed;
+    f->packed = (first + more * each) / f->with_keys * f->record_bytes * f->ratios.packed;
     f->temporary = fmax(f->packed - (double)sizes.store, 0);
     int sorts = f->collates ? 2 : 1;
     f->runs *= sorts;
@@ -86,7 +86,8 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
     f->temporary *= sorts;
 }
 
-/* Of a markdup, whose slices have records and what is known of them. Those that all wait are spilled. */
+/* Estimates the memory of a markdup, whose slices hold records with their verdicts. They are spilled if all records
+ * wait. */
 static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
 {
     size_t slice = plan->rings.sam.records_size;
@@ -96,7 +97,8 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
         f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
 }
 
-/* Of a sormadup that spills nothing, few records wait for their marks, and the other sort has what there is, too. */
+/* Adds what a sormadup takes beside its sort. If it spills nothing, few records wait for their marks, and the other
+ * sort has the records as well. */
 static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
     size_t reserved = sormadup_beside(&p->use, rings) - sormadup_marking_least(f->n_threads);
@@ -165,61 +167,6 @@ static uint64_t memory_to_fit(const struct planned *p, double with_keys)
     return high;
 }
 
-/* -------------------------------------------------------------------- time */
-
-/* What the main thread alone must do, as a part of what inflating takes: it hands out blocks and takes them back.
- * bench/SCALING.md has the seconds per GB; as a part they depend less on the machine. */
-static const double SERIAL = 1.0 / 38;
-
-/* What is sorted is merged only, which is half of it. And a merge copies all records once more. */
-static const double MERGED = 0.5;
-
-static double serial_s(const struct forecast *f)
-{
-    return SERIAL * f->cost.inflate * f->record_bytes;
-}
-
-static double wall(const struct forecast *f, double cpu_s, int n_threads)
-{
-    int n = f->cpus > 0 && n_threads > f->cpus ? f->cpus : n_threads;
-    return serial_s(f) + (cpu_s - serial_s(f)) / n;
-}
-
-/* As many threads as there are CPUs, but no more than half of whose time is work. And starting a thread, and waiting
- * for it at the ends of reading and writing, takes milliseconds: one pays that has more to do. */
-static int threads_that_pay(const struct forecast *f)
-{
-    static const double LEAST_EACH = 0.05;
-    double most = f->cpus > 0 ? f->cpus : f->n_threads;
-    return (int)fmax(fmin(most, fmin(ceil(f->cpu_s / LEAST_EACH), f->cpu_s / serial_s(f) + 1)), 1);
-}
-
-static void forecast_time(struct forecast *f, const struct engine_opts *opts)
-{
-    const struct calibration *c = &f->cost;
-    bool is_bam = opts->out.format.format == bam;
-    if (!is_bam)
-        return;
-    double merged = MERGED * c->sort + c->find;
-    double marked = c->inflate + c->find;        /* keys, sets and a copy of all take about as long as reading them */
-    double ordered = f->of == FORECAST_MERGE ? merged : f->of == FORECAST_MARKDUP ? marked : c->sort;
-    double before = f->of == FORECAST_SORMADUP ? 2 * marked : 0;   /* fixing them takes about as long, too */
-    before += f->collates ? c->sort + c->find : 0;
-    double copied = c->inflate + c->find + (opts->out.verify ? c->inflate + c->find : 0);
-    double each = before + copied + ordered + c->deflate;
-    double runs = c->packed > 0 ? f->packed / c->packed : 0;
-    f->output = c->deflated * f->record_bytes;
-    f->cpu_s = each * f->record_bytes + (c->pack + c->unpack) * runs;
-    f->threads_that_pay = threads_that_pay(f);
-    f->wall_s = wall(f, f->cpu_s, f->n_threads);
-    f->wall_now_s = c->waited * f->wall_s;
-    f->wall_that_pay_s = wall(f, f->cpu_s, f->threads_that_pay);
-    if (!f->copies || f->copies_none)
-        return;
-    f->copied_cpu_s = (copied + merged) * f->record_bytes;
-    f->copied_wall_s = wall(f, f->copied_cpu_s, f->n_threads);
-}
-
 /* ------------------------------------------------------------ all together */
 
 /* sam: the header of the output. */
@@ -241,7 +188,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
     forecast_memory(f, &plan, &sample);
     if (f->of == FORECAST_SORMADUP)
         forecast_beside(f, &planned, rings);
-    if (f->sampled && calibration_make(&f->cost, &sample, opts, sam, f->spills) < 0) {
+    if (f->sampled && sample_ratios_measure(&f->ratios, &sample, opts, sam, f->spills) < 0) {
         latch_fail(&f->latch, "out of memory");
         goto out;
     }
@@ -249,8 +196,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
         forecast_runs(f, &plan);
         f->memory_to_fit = f->of == FORECAST_MARKDUP ? 0 : memory_to_fit(&planned, f->with_keys);
     }
-    if (f->sampled)
-        forecast_time(f, opts);
+    f->output = f->ratios.deflated * f->record_bytes;
 out:
     input_sample_close(&sample);
 }
@@ -268,10 +214,10 @@ static void foresee(struct forecast *f, const struct engine_opts *opts, const st
 
 static struct forecast begin(enum forecast_of of, const struct engine_opts *opts)
 {
-    return (struct forecast){.of = of, .n_threads = opts->n_threads, .cpus = machine_cpus()};
+    return (struct forecast){.of = of, .n_threads = opts->n_threads};
 }
 
-/* What is known of copied blocks before the inputs are opened. */
+/* Begins a forecast with what is known of copied blocks before the inputs are opened. */
 static struct forecast begin_merge(enum forecast_of of, const struct merge_opts *opts)
 {
     struct forecast f = begin(of, &opts->common);
@@ -280,7 +226,7 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
     return f;
 }
 
-/* Of inputs that are read in turn. opts: of a sormadup; NULL: it is a sort. */
+/* Makes the forecast of a command that reads its inputs in turn. opts: those of sormadup; NULL: it is a sort. */
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o,
                                         const struct sormadup_opts *opts)
 {

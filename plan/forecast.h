@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/latch.h"
-#include "plan/calibration.h"
+#include "plan/sample_ratios.h"
 
 struct markdup_opts;
 struct merge_opts;
 struct sormadup_opts;
 struct engine_opts;
 
-/* What is foretold. A merge keeps and spills nothing: what is told of that is 0. markdup keeps records, nobody knows
- * how long. sormadup is a sort with fixmate and markdup at its ends. */
+/* The command that the forecast is for. A merge keeps and spills nothing: those fields are 0. markdup keeps records
+ * for an unknown time. sormadup is a sort with fixmate and markdup at its ends. */
 enum forecast_of { FORECAST_SORT, FORECAST_MERGE, FORECAST_MARKDUP, FORECAST_SORMADUP };
 
 /* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
@@ -31,7 +31,7 @@ struct forecast {
     double records, record_bytes;
     double with_keys;            /* the records and what the sort needs to know of each */
     uint64_t file_bytes;         /* of the inputs; 0: not known */
-    int n_threads, cpus;         /* of -@; that may be used, 0: not known */
+    int n_threads;               /* of -@ */
     uint64_t memory;             /* that the sort will take, at its peak; without a sample at most */
     uint64_t memory_most;        /* that it may take whatever the records are, unless one is larger than `large` */
     uint64_t large;              /* the largest record seen, if it takes more than its part of the memory ... */
@@ -44,16 +44,9 @@ struct forecast {
     double packed;               /* bytes of them, packed ... */
     double temporary;            /* ... and what goes to disk of that */
     double output;               /* of the output file; 0: not known */
-    struct calibration cost;
-    double cpu_s;                /* CPU seconds, 0: not known */
-    double wall_s;               /* with n_threads, if the disks keep up and no other program wants the CPUs */
-    double wall_now_s;           /* while others want them as they do now */
-    int threads_that_pay;        /* 0: not known */
-    double wall_that_pay_s;      /* with so many */
+    struct sample_ratios ratios;
     bool copies;                 /* --copy-blocks ... */
     const char *copies_none;     /* ... copies none, as this says; a constant string. NULL: some, or not known */
-    double copied_cpu_s;         /* cpu_s if all blocks are copied: of a sort, if the inputs are in order ... */
-    double copied_wall_s;        /* ... and wall_s; both 0: not known */
 };
 
 struct forecast forecast_sort(const struct engine_opts *opts);

@@ -109,22 +109,18 @@ static void find_warnings(struct plan *p)
 
 /* --------------------------------------------------------------- job script */
 
-/* What to ask a batch system for: with slack, since a job is killed for a page too much or a second too long. */
+/* What to ask a batch system for: with slack, since a job is killed for a page too much. */
 struct request {
     uint64_t memory_mib, tmp_mib;    /* tmp: 0: none */
-    int minutes;                 /* 0: not known */
 };
 
 static struct request make_request(const struct forecast *f)
 {
-    static const double MIB = 1 << 20, MEMORY_SLACK = 1.25, TMP_SLACK = 1.3, TIME_SLACK = 3;
-    enum { MINUTES_LEAST = 5 };
+    static const double MIB = 1 << 20, MEMORY_SLACK = 1.25, TMP_SLACK = 1.3;
     double most = (double)f->memory_most, memory = f->spills || !f->sampled ? most : MEMORY_SLACK * (double)f->memory;
-    double minutes = ceil(TIME_SLACK * f->wall_s / 60);
     return (struct request){
         .memory_mib = (uint64_t)ceil(fmin(memory, most) / MIB),
         .tmp_mib = (uint64_t)ceil(TMP_SLACK * f->temporary / MIB),
-        .minutes = f->wall_s <= 0 ? 0 : minutes > MINUTES_LEAST ? (int)minutes : MINUTES_LEAST,
     };
 }
 
@@ -132,8 +128,6 @@ static void put_request(const struct forecast *f)
 {
     struct request r = make_request(f);
     printf("#SBATCH --cpus-per-task=%d\n#SBATCH --mem=%" PRIu64 "M\n", f->n_threads, r.memory_mib);
-    if (r.minutes)
-        printf("#SBATCH --time=%02d:%02d:00\n", r.minutes / 60, r.minutes % 60);
     if (r.tmp_mib)
         printf("#SBATCH --tmp=%" PRIu64 "M\n", r.tmp_mib);
 }
@@ -164,7 +158,7 @@ static void put_inputs(const struct plan *p)
                n - f->n_bam - f->n_sam, mb((double)f->file_bytes), f->n_references);
     printf("\norder: by %s\n", order_text(&p->opts->order));
     if (!f->sampled)
-        printf("records: %s, so these, time and output are not estimated\n",
+        printf("records: %s, so these and the output are not estimated\n",
                f->looked ? "not all inputs are BAM with records, to be read whole"
                          : "not all inputs are files, and nothing was read");
 }
@@ -174,9 +168,9 @@ static void put_input(const struct plan *p)
     const struct forecast *f = &p->f;
     const char *name = engine_opts_input(p->opts);
     if (!f->looked)
-        printf("input: not a file, so nothing was read: records, temporary space, time and output are not known\n");
+        printf("input: not a file, so nothing was read: records, temporary space and output are not known\n");
     else if (!f->sampled)
-        printf("input: %s: not BAM with records, so these, temporary space, time and output are not estimated\n", name);
+        printf("input: %s: not BAM with records, so these, temporary space and output are not estimated\n", name);
     else
         printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
 }
@@ -230,25 +224,6 @@ static void put_spill(const struct plan *p)
         put_temporary(p);
 }
 
-static void put_time(const struct forecast *f, int more_threads)
-{
-    static const double BUSY = 1.3;
-    if (f->cpu_s <= 0)
-        return;
-    printf("threads: %d; more than %d would not pay here\n", f->n_threads, f->threads_that_pay);
-    printf("time: about %.1f s (%.1f s of CPU), if input comes at %.0f MB/s and output goes at %.0f MB/s\n", f->wall_s,
-           f->cpu_s, mb((double)f->file_bytes) / f->wall_s, mb(f->output) / f->wall_s);
-    if (f->cost.waited > BUSY)
-        printf("time now: about %.1f s, since other programs want the CPUs\n", f->wall_now_s);
-    if (f->copied_cpu_s > 0)
-        printf("time if %s: about %.1f s (%.1f s of CPU)\n",
-               f->of == FORECAST_MERGE ? "all blocks are copied"
-               : "the input is in this order, and its blocks are copied",
-               f->copied_wall_s, f->copied_cpu_s);
-    if (f->threads_that_pay != f->n_threads)
-        printf("time with -@ %d: about %.1f s\n", f->threads_that_pay - more_threads, f->wall_that_pay_s);
-}
-
 static void put_text(const struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -268,7 +243,6 @@ static void put_text(const struct plan *p)
         printf("copied blocks: %s%s\n", f->copies_none ? "none: " : "", f->copies_none ? f->copies_none
                : f->of == FORECAST_MERGE ? "where the records of one input follow each other"
                : "if the input is in this order");
-    put_time(f, p->opts->report.more_threads);
     if (f->output > 0)
         printf("output: about %.1f MB\n", mb(f->output));
     if (f->output > 0 && *p->output.dir)
@@ -280,11 +254,11 @@ static void put_text(const struct plan *p)
 
 /* -------------------------------------------------------------------- JSON */
 
-/* Null where nobody knows it. */
-static void put_number(const char *name, double value, int decimals, bool known)
+/* Null if it is not known. */
+static void put_count(const char *name, double value, bool known)
 {
     if (known)
-        printf("  \"%s\": %.*f,\n", name, decimals, value);
+        printf("  \"%s\": %.0f,\n", name, value);
     else
         printf("  \"%s\": null,\n", name);
 }
@@ -295,16 +269,6 @@ static void put_text_or_null(const char *name, const char *text)
     if (text)
         report_json_string(stdout, text);
     fputs(text ? ",\n" : "null,\n", stdout);
-}
-
-static void put_count(const char *name, double value, bool known)
-{
-    put_number(name, value, 0, known);
-}
-
-static void put_seconds(const char *name, double value, bool known)
-{
-    put_number(name, value, 3, known);
 }
 
 static void put_list(const char *name, size_t n, const char *(*text)(const struct plan *p, size_t i),
@@ -355,7 +319,7 @@ static void put_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
     struct request r = make_request(f);
-    bool sampled = f->sampled, timed = f->cpu_s > 0;
+    bool sampled = f->sampled;
     printf("{\n  \"input\": ");
     report_json_string(stdout, engine_opts_input(p->opts));
     printf(",\n  \"threads\": %d,\n", f->n_threads);
@@ -370,18 +334,9 @@ static void put_json(const struct plan *p)
         put_spill_json(p);
     put_count("output_bytes", f->output, f->output > 0);
     put_count("output_free_bytes", p->output.free, *p->output.dir != 0);
-    put_seconds("cpu_s", f->cpu_s, timed);
-    put_seconds("wall_s", f->wall_s, timed);
-    put_seconds("wall_now_s", f->wall_now_s, timed);
-    put_count("threads_that_pay", f->threads_that_pay, timed);
-    put_seconds("wall_that_pay_s", f->wall_that_pay_s, timed);
-    if (f->copies) {
-        put_seconds("copied_cpu_s", f->copied_cpu_s, f->copied_cpu_s > 0);
-        put_seconds("copied_wall_s", f->copied_wall_s, f->copied_cpu_s > 0);
+    if (f->copies)
         put_text_or_null("copied_none_because", f->copies_none);
-    }
     put_count("request_mem_mib", (double)r.memory_mib, true);
-    put_count("request_minutes", r.minutes, r.minutes > 0);
     put_list("warnings", (size_t)p->n_warnings, warning_text, p, "");
     printf("}\n");
 }

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
-#include "bam_arena.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "report/report.h"
@@ -44,10 +43,8 @@ static bool is_dash(const char *path)
 
 int command_report_open(struct command_report *s, const struct report_request *request, struct latch *latch)
 {
-    *s = (struct command_report){.request = request, .report.fd = -1, .trace.fd = -1, .counters.fds = {-1, -1}};
+    *s = (struct command_report){.request = request, .report.fd = -1, .trace.fd = -1};
     if (request->format) {
-        cpu_counters_begin(&s->counters, cpu_counter_open);
-        package_energy_begin(&s->energy, "");
         s->in = place_of_inputs(request);
         s->out_before = is_dash(request->output) ? report_place_of("", "-", STDOUT_FILENO).bytes : 0;
     }
@@ -60,24 +57,15 @@ void command_report_close(struct command_report *s)
     if (s->request) {
         out_file_abandon(&s->report);
         out_file_abandon(&s->trace);
-        cpu_counters_end(&s->counters);
     }
 }
 
 /* ------------------------------------------------------------------- facts */
 
-void command_report_measure_memory(struct command_report *s, const struct bam_arena *arenas)
+void command_report_measure_memory(struct command_report *s)
 {
-    struct memory_area held[4];                  /* of each arena the records and the keys */
-    if (!s->request->format)
-        return;
-    s->huge_pages = machine_huge_pages();
-    for (int i = 0; i < 2; i++) {
-        const struct bam_arena *a = &arenas[i];
-        held[2 * i] = (struct memory_area){a->base, a->bottom};
-        held[2 * i + 1] = (struct memory_area){a->base + a->top, a->size - a->top};
-    }
-    s->nodes = memory_nodes_of(held, 4, memory_nodes_ask);
+    if (s->request->format)
+        s->huge_pages = machine_huge_pages();
 }
 
 static const char *name_of(const char *path, const char *dash)
@@ -113,7 +101,6 @@ static struct report_facts gather_facts(struct command_report *s, const struct s
     const struct report_request *o = s->request;
     struct machine_usage usage = machine_usage();
     uint64_t queue = machine_run_queue("");
-    double joules = package_energy_joules(&s->energy, "", (double)stats_wall(stats) / 1e9);
     bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = version_omp(), .command_line = o->command_line,
@@ -123,11 +110,9 @@ static struct report_facts gather_facts(struct command_report *s, const struct s
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
-        .cycles = cpu_counters_get(&s->counters, CPU_CYCLES),
-        .instructions = cpu_counters_get(&s->counters, CPU_INSTRUCTIONS), .no_cycles = cpu_counters_why(&s->counters),
-        .joules = joules, .no_joules = package_energy_why(&s->energy), .major_faults = usage.major_faults,
+        .major_faults = usage.major_faults,
         .memory = o->memory, .more_threads = o->more_threads, .machine_memory = machine_memory(),
-        .peak_rss = usage.peak_rss, .huge = s->huge_pages, .nodes = s->nodes, .records = records,
+        .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,
         .merged = s->merged, .copied = s->copied,
     };
 }

@@ -5,15 +5,11 @@
 #define COMMAND_REPORT_H
 
 #include <stdint.h>
-#include "base/cpu_counters.h"
-#include "base/memory_nodes.h"
 #include "base/out_file.h"
-#include "base/package_energy.h"
 #include "base/stats.h"
 #include "report/report_input.h"
 #include "report/report_place.h"
 
-struct bam_arena;
 struct latch;
 struct report_request;
 
@@ -23,9 +19,6 @@ struct command_report {
     struct report_place in;      /* as it was before the sort, which may replace it */
     uint64_t out_before;         /* bytes that standard output, if it is a file, had before */
     uint64_t huge_pages;         /* bytes */
-    struct cpu_counters counters;
-    struct package_energy energy;
-    struct memory_nodes nodes;
     struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */
     struct report_copied copied;
 };
@@ -36,9 +29,8 @@ enum stats_detail command_report_detail(const struct report_request *request);
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
 int command_report_open(struct command_report *report, const struct report_request *request, struct latch *latch);
 
-/* Looks at how much memory is huge pages, and on which NUMA nodes the records and keys of the two arenas lie. Call it
- * before the memory is given back. */
-void command_report_measure_memory(struct command_report *report, const struct bam_arena *arenas);
+/* Measures how much memory is in huge pages. Call it before the arenas are freed. */
+void command_report_measure_memory(struct command_report *report);
 
 /* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
  * recorded in the latch. */

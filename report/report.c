@@ -35,39 +35,6 @@ double report_speed(const struct report_stage *s)
     return s->any_thread > 0 ? report_mb(s->bytes) / s->any_thread : 0;
 }
 
-double report_cycles_per_byte(const struct report *r)
-{
-    return r->facts.cycles != REPORT_UNKNOWN && r->bytes > 0 ? (double)r->facts.cycles / (double)r->bytes : -1;
-}
-
-double report_per_cycle(const struct report *r)
-{
-    const struct report_facts *f = &r->facts;
-    bool known = f->cycles != REPORT_UNKNOWN && f->instructions != REPORT_UNKNOWN && f->cycles > 0;
-    return known ? (double)f->instructions / (double)f->cycles : -1;
-}
-
-const char *report_cycles_line(const struct report *r, char text[REPORT_LINE_SIZE])
-{
-    if (report_cycles_per_byte(r) < 0 || report_per_cycle(r) < 0)
-        snprintf(text, REPORT_LINE_SIZE, "not counted: %s", r->facts.no_cycles);
-    else
-        snprintf(text, REPORT_LINE_SIZE, "%.1f per uncompressed byte, %.2f instructions in each",
-                 report_cycles_per_byte(r), report_per_cycle(r));
-    return text;
-}
-
-const char *report_energy_line(const struct report *r, char text[REPORT_LINE_SIZE])
-{
-    double joules = r->facts.joules;
-    if (joules < 0)
-        snprintf(text, REPORT_LINE_SIZE, "not known: %s", r->facts.no_joules);
-    else
-        snprintf(text, REPORT_LINE_SIZE, "%.1f J of the CPU packages, %.0f W on the average", joules,
-                 r->wall > 0 ? joules / r->wall : 0);
-    return text;
-}
-
 const char *report_copied_line(const struct report *r, char text[REPORT_LINE_SIZE])
 {
     const struct report_copied *c = &r->facts.copied;
@@ -120,13 +87,6 @@ const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE])
 bool report_lists(const struct report_stage *s)
 {
     return s->events || s->busy >= 0.005;
-}
-
-bool report_lists_nodes(const struct report *r)
-{
-    const struct memory_nodes *nodes = &r->facts.nodes;
-    uint64_t total = memory_nodes_total(nodes);
-    return total > 0 && (r->facts.topology.nodes > 1 || nodes->bytes[memory_nodes_fullest(nodes)] < total);
 }
 
 /* With less, starting is all that takes time. */

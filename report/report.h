@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "base/memory_nodes.h"
 #include "base/stats.h"
 #include "base/topology.h"
 #include "report/report_host.h"
@@ -32,7 +31,7 @@ enum report_bound {
     REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
 };
 
-/* What is known beside the clocks; see command_report.c. */
+/* Facts that the clocks do not give; see command_report.c. */
 struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */
@@ -46,16 +45,11 @@ struct report_facts {
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: not known */
-    uint64_t cycles, instructions;   /* of our own code; REPORT_UNKNOWN */
-    const char *no_cycles;       /* why they are not known */
-    double joules;               /* that the CPU packages took, all that ran on them included; below 0: not known */
-    const char *no_joules;       /* why */
     uint64_t major_faults;       /* pages that had to be read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
     int more_threads;            /* than -@ says, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
-    struct memory_nodes nodes;   /* of the records and keys that were in memory at the end */
     uint64_t records;
     struct report_inputs merged;
     struct report_copied copied;
@@ -118,7 +112,7 @@ static inline double report_worked(const struct report_stage *stage)
     return stage->busy - stage->blocked;
 }
 
-/* The same of all stages but those of rest. */
+/* CPU seconds of all stages that work, about. */
 double report_work(const struct report *report);
 
 /* Whether the stage reads or writes files. */
@@ -142,16 +136,8 @@ double report_thread_speed(const struct report_stage *stage);
 /* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
 
-/* Cycles per byte of uncompressed input, and instructions per cycle. -1: not known. */
-double report_cycles_per_byte(const struct report *report);
-double report_per_cycle(const struct report *report);
-
-/* The two in words, or why they are not known; the energy likewise. Returns text. */
+/* Writes how many blocks were copied, or why none were; a long reason is cut. Returns text. */
 enum { REPORT_LINE_SIZE = 160 };
-const char *report_cycles_line(const struct report *report, char text[REPORT_LINE_SIZE]);
-const char *report_energy_line(const struct report *report, char text[REPORT_LINE_SIZE]);
-
-/* Blocks that were copied, likewise; a reason why none were is cut where it is long. */
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
@@ -174,9 +160,6 @@ const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 
 /* Whether the stage did enough to be listed. */
 bool report_lists(const struct report_stage *stage);
-
-/* Whether it is known on which NUMA nodes the memory lies, and there are several of them. */
-bool report_lists_nodes(const struct report *report);
 
 void report_text(const struct report *report, FILE *to);
 void report_json(const struct report *report, const struct stats *stats, FILE *to);

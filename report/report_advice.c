@@ -14,7 +14,6 @@ static const double CPU_TAKEN = 0.75;            /* of the time in stages: with 
 static const double MARGIN = 1.25;               /* threads to spare, beyond those that had work */
 static const double DEFLATE_RULES = 0.6;         /* of all work */
 enum { PLACES_MATTER = 8 };                      /* threads; with fewer, places hardly matter */
-static const double UNEVEN = 0.7;                /* of the memory, on one of several nodes */
 static const uint64_t PAGES_MATTER = (uint64_t)1 << 30;   /* bytes; with less, their size and place hardly matter */
 static const uint64_t MIB = (uint64_t)1 << 20;
 
@@ -179,28 +178,11 @@ static void advise_on_places(struct report *r)
         say(r, "Two threads may share a core while another is free: %s.", set);
 }
 
-/* When most of the memory is on one node, the threads of all nodes share the bandwidth of that one. Returns whether
- * it says something. */
-static bool advise_on_nodes(struct report *r)
-{
-    const struct report_facts *f = &r->facts;
-    int fullest = memory_nodes_fullest(&f->nodes);
-    double share = memory_nodes_share(&f->nodes, fullest);
-    if (r->n_threads < PLACES_MATTER || f->topology.nodes < 2 || share <= UNEVEN
-        || memory_nodes_total(&f->nodes) < PAGES_MATTER)
-        return false;
-    say(r, "%.0f %% of the memory is on NUMA node %d, but the CPUs are on %d nodes: numactl --interleave=all spreads "
-        "it, and so do OMP_PLACES=cores OMP_PROC_BIND=spread.", 100 * share, fullest, f->topology.nodes);
-    return true;
-}
-
-/* What the machine has besides. */
 static void advise_on_machine(struct report *r)
 {
     const struct report_facts *f = &r->facts;
     advise_on_cores(r);
-    if (!advise_on_nodes(r))
-        advise_on_places(r);
+    advise_on_places(r);
     if (f->huge == 0 && f->peak_rss != REPORT_UNKNOWN && f->peak_rss > PAGES_MATTER)
         say(r, "No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
 }

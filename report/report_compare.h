@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include "base/stats.h"
 
-enum { REPORT_COMPARE_NUMBERS = 21, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
+enum { REPORT_COMPARE_NUMBERS = 18, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
 
-/* What is compared of one report. Numbers that it does not have are not a number (NAN). */
+/* The values of one report that are compared. A number that the report lacks is NAN. */
 struct report_compare_side {
     const char *name;            /* of its file */
     char texts[REPORT_COMPARE_TEXTS][REPORT_COMPARE_SIZE];   /* report_compare.c says which, as of the numbers */

@@ -16,8 +16,8 @@ typedef void report_file_fn(FILE *to, enum report_format format, const void *arg
 int report_file_write(struct out_file *file, enum report_format format, report_file_fn *put, const void *arg,
                       struct latch *latch);
 
-/* The same wherever the report is wanted; file is open if the request names one. Call it when the output is complete.
- * Whoever has set a folder may not be who runs the sort, so an error there is a warning only. */
+/* Writes the report to wherever the request wants it; `file` is open if the request names one. Call it when the
+ * output is complete. A folder may be set by someone other than the user, so an error there is only a warning. */
 int report_file_put(struct out_file *file, const struct report_request *request, report_file_fn *put, const void *arg,
                     struct latch *latch);
 

@@ -38,9 +38,6 @@ static void put_tiles(const struct report *r, FILE *to)
         put_tile(to, "peak memory / in huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
     else if (f->peak_rss != REPORT_UNKNOWN)
         put_tile(to, "peak memory", "%.0f MB", report_mb(f->peak_rss));
-    if (report_lists_nodes(r))
-        put_tile(to, "of the memory is on the fullest NUMA node", "%.0f %%",
-                 100 * memory_nodes_share(&f->nodes, memory_nodes_fullest(&f->nodes)));
     if (report_serial_per_gb(r) >= 0)
         put_tile(to, "serial: work of one thread", "%.3f s per GB", report_serial_per_gb(r));
     else
@@ -94,8 +91,6 @@ static void put_facts(const struct report *r, FILE *to)
     snprintf(text, sizeof text, "code for %s; the CPU has %s", f->host.code,
              *f->host.widest ? f->host.widest : "vectors unknown");
     put_fact(to, "instructions", text);
-    put_fact(to, "CPU cycles", report_cycles_line(r, text));
-    put_fact(to, "energy", report_energy_line(r, text));
     if (f->copied.asked)
         put_fact(to, "copied blocks", report_copied_line(r, text));
     fputs("</dl></section>\n", to);
@@ -211,10 +206,6 @@ static const char *const words[][2] = {
         "that took. Meanwhile the thread that merges does the work of the others."},
     {"peak memory", "The most memory that the process held at any time (RSS)."},
     {"huge pages", "Memory in pages of 2 MiB: fewer look-ups of addresses."},
-    {"CPU cycles", "As the CPU counted them while our own code ran, not that of the system. How much of it was vector "
-        "instructions no event tells that all CPUs have; which code ran is under instructions."},
-    {"energy", "What the CPU packages took from start to end, with all that ran on them beside us (RAPL)."},
-    {"NUMA node", "CPUs with memory of their own; that of other nodes is slower."},
 };
 
 static void put_words(FILE *to)

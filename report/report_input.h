@@ -20,7 +20,7 @@ struct report_inputs {
     size_t n;                    /* 0: it is no merge, and nothing is told */
 };
 
-/* Of --copy-blocks. */
+/* The blocks that --copy-blocks copied. */
 struct report_copied {
     bool asked;                  /* else nothing is told */
     uint64_t blocks, bytes;      /* of the output, compressed, that are those of an input */

@@ -108,18 +108,6 @@ static void put_host(const struct report *r, FILE *to)
     put_text(to, "temp_where", report_where(REPORT_REGULAR, &f->temp));
 }
 
-static void put_nodes(FILE *to, const struct memory_nodes *nodes)
-{
-    const char *sep = "{";
-    fputs("  \"memory_node_bytes\": ", to);
-    for (int node = 0; node < MEMORY_NODES_MAX; node++)
-        if (nodes->bytes[node]) {
-            fprintf(to, "%s\"%d\": %llu", sep, node, (unsigned long long)nodes->bytes[node]);
-            sep = ", ";
-        }
-    fputs(*sep == '{' ? "null,\n" : "},\n", to);
-}
-
 static void put_facts(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
@@ -139,11 +127,6 @@ static void put_facts(const struct report *r, FILE *to)
     put_seconds(to, "user_s", f->user);
     put_seconds(to, "system_s", f->system);
     put_measure(to, "run_queue_s", f->run_queue);
-    put_count(to, "cycles", f->cycles);
-    put_count(to, "instructions", f->instructions);
-    put_measure(to, "cycles_per_byte", report_cycles_per_byte(r));
-    put_measure(to, "instructions_per_cycle", report_per_cycle(r));
-    put_measure(to, "energy_j", f->joules);
     put_count(to, "major_faults", f->major_faults);
     put_seconds(to, "cpu_share", report_cpu_share(r));
     put_seconds(to, "busy_share", report_busy_share(r));
@@ -152,7 +135,6 @@ static void put_facts(const struct report *r, FILE *to)
     put_count(to, "peak_rss_bytes", f->peak_rss);
     put_count(to, "mean_rss_bytes", r->mean_rss);
     put_count(to, "huge_page_bytes", f->huge);
-    put_nodes(to, &f->nodes);
     put_count(to, "records", f->records);
     put_count(to, "bytes", r->bytes);
     if (f->copied.asked) {
@@ -254,7 +236,7 @@ static void put_slot(const struct stats *stats, int slot, FILE *to)
     fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
 }
 
-/* Of a merge. */
+/* Prints the inputs of a merge. */
 static void put_inputs(const struct report_inputs *inputs, FILE *to)
 {
     if (inputs->n == 0)

@@ -84,8 +84,8 @@ void report_add_spans(const struct stats *stats, int slot, double ns, double (*s
     }
 }
 
-/* Of stages in which threads were not counted one by one: the time in which at least one was there, from the spans if
- * there are any. A cell of the time is full if the threads' parts of it add up to it. */
+/* Sets any_thread of stages in which threads were not counted one by one, from the spans if there are any. A cell of
+ * the time is full if the threads' parts of it add up to it. */
 static void measure_presence(struct report *r, const struct stats *stats)
 {
     enum { CELLS = 1 << 14 };

@@ -47,27 +47,8 @@ static void print_totals(const struct report *r, FILE *to)
     if (f->run_queue >= 0)
         fprintf(to, "; waited for a CPU %.2f s", f->run_queue);
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
-    fprintf(to, "  CPU cycles: %s\n", report_cycles_line(r, line));
-    fprintf(to, "  energy: %s\n", report_energy_line(r, line));
     if (f->copied.asked)
         fprintf(to, "  copied blocks: %s\n", report_copied_line(r, line));
-}
-
-/* The process has other memory than records and keys, too: the share of huge pages is of all of it. */
-static void print_nodes(const struct report *r, FILE *to)
-{
-    const struct report_facts *f = &r->facts;
-    const char *sep = "  memory (sampled): ";
-    if (!report_lists_nodes(r))
-        return;
-    for (int node = 0; node < MEMORY_NODES_MAX; node++)
-        if (f->nodes.bytes[node]) {
-            fprintf(to, "%snode %d %.0f %%", sep, node, 100 * memory_nodes_share(&f->nodes, node));
-            sep = ", ";
-        }
-    if (f->huge != REPORT_UNKNOWN && f->peak_rss != REPORT_UNKNOWN)
-        fprintf(to, "; %.0f %% of the peak in huge pages", 100 * (double)f->huge / (double)f->peak_rss);
-    fputc('\n', to);
 }
 
 static void print_stage(const struct report *r, enum stage stage, FILE *to)
@@ -121,7 +102,6 @@ void report_text(const struct report *r, FILE *to)
     fprintf(to, "  bound by %s: %s\n", report_bound_name(r->bound), r->why);
     print_host(r, to);
     print_totals(r, to);
-    print_nodes(r, to);
     fprintf(to, "\n  %-12s %9s %9s %9s %9s %9s %9s %9s\n", "stage", "s", "/ thread", "critical", "blocked", "MB",
             "MB/s each", "MB/s all");
     for (enum stage stage = 0; stage < N_STAGES; stage++)

@@ -167,7 +167,7 @@ int bam_sormadup(const struct sormadup_opts *opts)
         && look_for_orphans(&c) == 0) {
         n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
         if (!latch_tripped(&s->latch))
-            command_report_measure_memory(&d.report, s->arenas.each);
+            command_report_measure_memory(&d.report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
     collated_finish(&c.collated, n_threads);

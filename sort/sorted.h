@@ -25,8 +25,8 @@ struct sort_order;
 struct sorted;
 struct written;
 
-/* Of a sort whose records are fixed where they are read, and whose merged ones are copied, and go through somebody's
- * hands before they are put to the sink. */
+/* Stages around a sort: its records are fixed where they are read, and its merged records are copied and changed
+ * before they are put to the sink. */
 struct sorted_between {
     const struct fixmate_rules *fixes;   /* as fixmate writes them, but for the lengths, which the header tells */
     /* The inputs are open and their headers are read. It may put another input in their place, which is grouped by
@@ -85,7 +85,8 @@ struct output_use sorted_output(const struct sorted *sorted);
 /* The records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* What is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1: stop. */
+/* Lists what is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1:
+ * stop. */
 int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 
 /* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */

@@ -20,7 +20,7 @@ struct spill_run {
 int spill_run_append(struct spill_run *run, struct spill_run *other);
 void spill_run_free(struct spill_run *run);
 
-/* Gives back the space of its slices, then frees it. */
+/* Frees the run and the space of its slices. */
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
 /* Writes a run, record by record. A record that is larger than a slice is a slice of its own. It is not packed, so it
@@ -68,8 +68,8 @@ struct spill_buffer {
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *buffer, bool home_is_free, struct latch *latch);
 
-/* The same of a large record, in two steps: what records are compared by, with the key; then bases and qualities, which
- * the hash needs. Until then these are pages that were not written to. */
+/* Load a large record in two steps: first the key and the fields that are compared, then bases and qualities, which
+ * the hash needs. Until then their pages are not touched. */
 int spill_load_head(struct spill_store *store, struct spill_place place, struct spill_buffer *buffer, bool home_is_free,
                     struct latch *latch);
 int spill_load_body(struct spill_store *store, struct spill_place place, const struct spill_buffer *buffer);

@@ -274,7 +274,7 @@ void spill_store_expect(struct spill_store *s, struct spill_place place)
 #endif
 }
 
-/* Gives back the pages that hold no other slice's bytes. */
+/* Frees the pages that hold no bytes of other slices. */
 static void free_memory(struct spill_store *s, struct spill_place place)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

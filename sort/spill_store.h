@@ -45,7 +45,7 @@ void spill_store_use_memory(struct spill_store *store, size_t size);
  * -1: failed, and the error is recorded in the latch. */
 int spill_store_put(struct spill_store *store, const void *data, size_t n, struct spill_place *place);
 
-/* The same for two strings of bytes, which become one. */
+/* Stores two byte strings as one. */
 int spill_store_put_both(struct spill_store *store, const struct spill_bytes both[2], struct spill_place *place);
 
 /* Fills data[place.size]. Any thread may call it. -1: failed, and the error is recorded in the latch. */

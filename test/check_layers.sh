@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who may include whom, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
+# Which layer may include which, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
 # module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
 # line of C is longer than 120 columns, no function than 60 lines, but for tests. A file of more
 # than 700 lines is only warned of: a proof may take room.
@@ -31,7 +31,7 @@ includes() {
     done | sort -u
 }
 
-# The same lines, of the symbols that the object file of one module defines and that of another asks for.
+# Lines of the same form, of the symbols that the object file of one module defines and that of another asks for.
 uses() {
     build=$(make -s show-BUILD)
     for source in $(printf '%s\n' $sources | grep '\.c$'); do
@@ -166,7 +166,7 @@ make -s samtools || failed=1
                 }
             }
         } while (went)
-        # The same the other way round: modules that only lead into a circle.
+        # And modules that only lead into a circle.
         do {
             went = 0
             for (m in modules) {

@@ -81,7 +81,7 @@ rule() {
     verdict "what begins like a library's has a noun of ours" "$scratch/ruled" '(begin them with the stem of their file)'
 }
 
-# What is hidden no library can take for its own.
+# A hidden symbol cannot be taken by a library for its own.
 hidden() {
     if ! readelf -W -s "$build/cli/samtools.o" >"$scratch/symbols" 2>/dev/null; then
         echo 'skipped names, nothing is open to libraries: no readelf or no ELF here'

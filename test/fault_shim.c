@@ -237,7 +237,7 @@ WRAP_IO(pread, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 WRAP_IO(pwrite, pwrite64, (int fd, const void *p, size_t n, off64_t at), (fd, p, n, at))
 WRAP_IO(pwrite, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at))
 
-/* The same of several pieces: short is a part of the first one. */
+/* Writes several pieces; a short write is a part of the first one. */
 #define WRAP_IOV(call, symbol, params, args) \
     ssize_t symbol params \
     { \

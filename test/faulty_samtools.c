@@ -8,7 +8,7 @@
  *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
- * What is read in chunks has listed (a record), lent (all chunks) and slice (those of a chunk) in place of arena and
+ * Input that is read in chunks has listed (a record), lent (all chunks) and slice (those of a chunk) in place of arena and
  * run; fixmate has fixed (a template), markdup has marked (a record) and losses (that leave memory). sormadup has collated (a slice; before it all of
  * the collating sort), fixed, listed, lent, arena, ..., merged, marked.
  *
@@ -183,7 +183,7 @@ int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *s
 int __real_sorted_source_take(struct sorted_source *source, struct record_slice *slice);
 int __wrap_sorted_source_take(struct sorted_source *source, struct record_slice *slice);
 
-/* Nobody reads a slice. */
+/* The slice is not read. */
 int __wrap_sorted_source_take(struct sorted_source *source, struct record_slice *slice)
 {
     int result = __real_sorted_source_take(source, slice);

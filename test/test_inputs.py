@@ -124,7 +124,7 @@ def test_program_of_another_input_vanishes(tmp_path):
         "@RG\tID:x\tPG:p", "@PG\tID:p\tCL:1", "@PG\tID:q\tPP:p", "@PG\tID:%s\tCL:2" % p, "@PG\tID:%s\tPP:%s" % (q, p),
         "@PG\tID:r\tPP:%s\tVN:3" % q, "@PG\tID:s", "@RG\tID:y\tPG:" + p, "@RG\tID:z\tSM:s"])
     assert err == ""
-    # The same lines once more add nothing, and every sort gives the same names.
+    # Repeated lines add nothing, and every sort gives the same names.
     assert programs(a, b, b)[0] == lines
     assert programs(a, b)[0] == lines
 

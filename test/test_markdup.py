@@ -172,7 +172,7 @@ def test_records_that_wait_in_files_are_others(options, piles):
 
 @pytest.mark.parametrize("options", ["-t", "-t -d 60 --duplicate-count", "-d 60 -S"])
 def test_losses_that_leave_memory_become_others(options, tmp_path):
-    """So many at one place that dots, too, leave, and dots of tiles."""
+    """So many at one place that clusters, too, leave, and clusters of tiles."""
     r, lines = random.Random(options), []
     for i in range(12000):
         lines.append("a:1:%d:%d:%d_%d\t%d\tc\t5\t60\t9M\t=\t%d\t0\tACGTACGTA\t%s\tMC:Z:9M\tms:i:%d\n" % (

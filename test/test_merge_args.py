@@ -285,7 +285,7 @@ def test_plan_is_far_from_what_the_merge_takes(here):
     assert facts["inputs"].startswith("21 (BAM 21, SAM 0, others 0), ") and told["inputs"] == told["bam_inputs"] == 21
     assert told["input_bytes"] == sum((here / x).stat().st_size for x in inputs)
     assert told["records"] == pytest.approx(69000, rel=0.01)
-    assert {"time", "threads", "output place", "#SBATCH --time"} <= set(facts)
+    assert {"output", "output place", "#SBATCH --mem"} <= set(facts)
     assert told["output_bytes"] > 0 and told["memory_bytes"] <= (64 + 4 * 22) << 20
 
 

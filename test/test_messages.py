@@ -7,14 +7,13 @@ import pytest
 
 from conftest import HTSLIB_LEAKS, SOURCES, run_sort
 
-# What is no message of the sort: another command's, samtools' own words, a line that is painted over.
+# Text that is no message of the sort: another command's, samtools' own words, a line that is painted over.
 EXEMPT = [
     ("upstream.c", "samtools: "), ("samtools.c", "samtools: "),     # of all commands but sort
     ("sorted.c", "[bam_sort_core] merging from "),   # samtools' one normal line, to the letter
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
     ("progress.c", ""),                              # unit_progress.c has its lines
     ("samtools_mpi.c", "usage: "),
-    ("markdup_args.c", ""), ("collate_args.c", ""),  # their usages, where samtools prints them, too
     ("report_command.c", ""),                        # its usage; test_report.py has its messages
 ]
 

@@ -60,7 +60,6 @@ def test_forecast_is_far_from_what_the_sort_takes(gen_bam, tmp_path, kind):
     assert plan["in_memory"] == (spilled == 0) == ("memory" in kind or "level" in kind)
     assert plan["packed_bytes"] == pytest.approx(spilled, rel=NEAR)
     assert plan["output_bytes"] == pytest.approx((tmp_path / "o.bam").stat().st_size, rel=1)
-    assert plan["wall_now_s"] >= plan["wall_s"] > 0 and plan["cpu_s"] >= plan["wall_s"]
     assert real["peak_rss_bytes"] < plan["request_mem_mib"] << 20
     assert plan["memory_bytes"] <= plan["memory_most_bytes"] <= (int(args[1][:-1]) * plan["threads"] + 64) << 20
 
@@ -136,7 +135,7 @@ def test_plan_of_markdup_is_far_from_what_it_takes(gen_bam, desk):
     assert p.returncode == 0, p.stderr
     real = json.loads((desk / "r.json").read_text())
     assert kept["packed_bytes"] == kept["temporary_bytes"] == pytest.approx(real["stages"]["spill_write"]["bytes"], rel=NEAR)
-    assert kept["records"] == pytest.approx(real["records"], rel=0.05) and kept["cpu_s"] >= kept["wall_s"] > 0
+    assert kept["records"] == pytest.approx(real["records"], rel=0.05)
     assert kept["output_bytes"] == pytest.approx((desk / "out.bam").stat().st_size, rel=1)
     assert real["peak_rss_bytes"] < kept["memory_bytes"] <= kept["memory_most_bytes"] <= (768 + 64) << 20
     assert kept["in_memory"] is False and some["in_memory"] is some["temporary_bytes"] is None
@@ -212,7 +211,7 @@ def test_plan_takes_data_from_a_pipe(made, tmp_path):
     assert os.read(r, 100) == b"precious"
     os.close(r)
     assert b"nothing was read" in p.stdout and b"#SBATCH --mem=94M\n" in p.stdout and b"#SBATCH --cpus-per-task=3\n" in p.stdout
-    assert b"time:" not in p.stdout and b"fits in memory: up to " in p.stdout
+    assert b"fits in memory: up to " in p.stdout
 
 
 def test_plan_of_a_file_by_standard_input_is_refused(made):
@@ -225,7 +224,7 @@ def test_format_without_a_sample_gets_numbers(made, tmp_path, form):
     args = ["-O", form] + (["--output-fmt-option", "no_ref=1"] if form == "cram" else [])
     (tmp_path / "in").write_bytes(sorted_bytes([*args, made("ties")]))
     plan = planned(["-m", "20M", tmp_path / "in"])
-    assert plan["records"] is plan["temporary_bytes"] is plan["cpu_s"] is plan["in_memory"] is plan["request_minutes"] is None
+    assert plan["records"] is plan["temporary_bytes"] is plan["in_memory"] is None
     assert 60 << 20 < plan["memory_bytes"] <= 84 << 20
     facts, _ = text_of(["-m", "20M", tmp_path / "in"])
     assert "not estimated" in facts["input"] and facts["memory"].startswith("at most ")
@@ -234,7 +233,7 @@ def test_format_without_a_sample_gets_numbers(made, tmp_path, form):
 @pytest.mark.parametrize("form", ["sam", "cram", "fastq"])
 def test_output_that_is_not_bam_gets_a_size(made, form):
     plan = planned(["-O", form, made("mixed")])
-    assert plan["records"] > 0 and plan["output_bytes"] is plan["wall_s"] is None
+    assert plan["records"] > 0 and plan["output_bytes"] is None
 
 
 # ---------------------------------------------------------------- errors
@@ -278,10 +277,10 @@ def test_full_standard_output_is_no_error(made):
 
 def test_fact_is_missing(made, tmp_path):
     facts, warnings = text_of(["-@", "2", "-o", "o.bam", made("mixed")], cwd=tmp_path)
-    assert {"input", "records", "memory", "sorted", "threads", "time", "output", "output place", "#SBATCH --cpus-per-task",
-            "#SBATCH --mem", "#SBATCH --time"} <= set(facts)
+    assert {"input", "records", "memory", "sorted", "output", "output place", "#SBATCH --cpus-per-task",
+            "#SBATCH --mem"} <= set(facts)
     assert "#SBATCH --tmp" not in facts and "temporary" not in facts and warnings == []
-    assert facts["#SBATCH --time"] == "00:05:00" and facts["#SBATCH --cpus-per-task"] == "2" and re.fullmatch(r"\d+M", facts["#SBATCH --mem"])
+    assert facts["#SBATCH --cpus-per-task"] == "2" and re.fullmatch(r"\d+M", facts["#SBATCH --mem"])
 
 
 def test_fact_of_a_spilled_sort_is_missing(gen_bam, tmp_path):

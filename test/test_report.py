@@ -190,31 +190,6 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
     assert 1 <= r["cpus"] <= os.cpu_count()
 
 
-def test_cycles_and_energy_are_neither_told_nor_is_said_why(realistic_bam, tmp_path):
-    """Few machines of tests count them; then the page and the text must say so."""
-    r = reported(tmp_path, [realistic_bam])
-    page = reported(tmp_path, [realistic_bam], "r.html")
-    if r["cycles"] is None or r["instructions"] is None:
-        assert r["instructions_per_cycle"] is None and "not counted: " in page
-    else:
-        assert r["cycles_per_byte"] == pytest.approx(r["cycles"] / r["bytes"], rel=0.01)
-        assert 0.1 < r["instructions_per_cycle"] < 10 and " per uncompressed byte, " in page
-    if r["energy_j"] is None:
-        assert "not known: " in page
-    else:
-        assert 0 <= r["energy_j"] < 1e6 and " J of the CPU packages, " in page
-
-
-def test_memory_lies_on_nodes_that_are_not_there(realistic_bam, tmp_path):
-    nodes = reported(tmp_path, ["-m", "64M", realistic_bam])["memory_node_bytes"]
-    if nodes is None:
-        pytest.skip("the kernel does not tell")
-    plain = sum(len(b.data) for b in blocks(realistic_bam.read_bytes()))
-    assert 0.5 * plain < sum(nodes.values()) < 2 * plain, "records and keys"
-    if os.path.exists("/sys/devices/system/node"):
-        assert all(os.path.exists("/sys/devices/system/node/node" + n) for n in nodes)
-
-
 @pytest.mark.parametrize("where", ["file", "pipe"])
 def test_head_tells_of_another_machine_or_file(realistic_bam, tmp_path, where):
     """What is not known is null, and nothing else is."""

@@ -674,7 +674,7 @@ static void test_keys_to_be_copied_later_have_a_place_that_nothing_else_gets(voi
     assert_int_equal(bam_arena_accept(&arena, &w2, second, mended, &place_2, &latch, &origin), 0);
     assert_ptr_equal(place_1, arena.base + arena.size - 30 * sizeof *first);
     assert_ptr_equal(place_2, place_1 - 30);
-    /* What is mended is copied at once, and so is what was not guessed. */
+    /* A corrected record is copied at once, and so is one that was not guessed. */
     struct bam_key fixed;
     struct bam_walk w3 = bam_arena_guess(&arena, mended, s.bytes.n, &fixed);
     assert_int_equal(bam_arena_accept(&arena, &w3, &fixed, s.bytes.n, &none, &latch, &origin), 0);
@@ -935,7 +935,7 @@ static void test_record_larger_than_the_arena_makes_it_grow(void **state)
     stream_free(&s);
 }
 
-/* What is carried may be more than the other arena has room for. */
+/* The carried bytes may be more than the other arena has room for. */
 static void test_long_part_of_a_record_is_carried_into_a_small_arena(void **state)
 {
     (void)state;

@@ -489,7 +489,7 @@ static void test_damaged_records_are_refused_when_htslib_refuses(void **state)
     }
 }
 
-/* The same where tags matter: a placeholder CIGAR with the real one in CG. */
+/* A record whose tags matter: a placeholder CIGAR with the real one in CG. */
 static void test_damaged_tags_are_refused_when_htslib_refuses(void **state)
 {
     (void)state;

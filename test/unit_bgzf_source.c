@@ -473,7 +473,7 @@ static void test_pipe_with_blocks_over_many_pieces(void **state)
     input_free(in);
 }
 
-/* Nobody asks for a block, and yet whoever writes gets rid of more than a pipe holds. */
+/* No block is asked for, and yet the writer gets rid of more than a pipe holds. */
 static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
 {
     (void)state;

@@ -96,7 +96,7 @@ static void test_shortest_rows_of_moves_come_back(void **state)
     }
 }
 
-/* The same moves, as far apart as a match may be and further; long runs of zeros between them. */
+/* Repeats the moves, as far apart as a match may be and further, with long runs of zeros between them. */
 static void test_moves_repeat_at_the_edge_of_the_window(void **state)
 {
     (void)state;

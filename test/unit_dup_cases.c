@@ -75,9 +75,9 @@ static struct found find(const struct given *given)
     struct found found = {.flag = {0}};
     struct dup_record records[RECORDS];
     struct byte_buffer bytes[RECORDS];
-    struct dup_spots spots;
+    struct dup_coords_rule coords_rule;
     size_t n = 0;
-    MUST(!dup_spots_open(&spots, NULL, NULL));
+    MUST(!dup_coords_open(&coords_rule, NULL, NULL));
     for (; n < RECORDS && given->lines[n].name; n++) {
         bytes[n] = record_of(&given->lines[n]);
         const struct bam_record *r = (const struct bam_record *)bytes[n].p;
@@ -87,7 +87,7 @@ static struct found find(const struct given *given)
     struct dup_driver d = {.records = records, .n = n, .shards = given->shards ? given->shards : 1, .window = 300,
                            .opt = given->opt, .counts = &found.counts};
     d.opt.pass = !given->opt.pass;       /* here: --no-multi-dup */
-    d.opt.spots = &spots;
+    d.opt.coords_rule = &coords_rule;
     MUST(driver_run(&d) == DUP_OK);
     for (size_t i = 0; i < n; i++) {
         found.flag[i] = given->lines[i].flag | (records[i].lost ? BAM_FDUP : 0);
@@ -97,7 +97,7 @@ static struct found find(const struct given *given)
         free(bytes[i].p);
     }
     driver_free(&d);
-    dup_spots_close(&spots);
+    dup_coords_close(&coords_rule);
     return found;
 }
 

@@ -11,7 +11,7 @@
 enum { DOTS = 2500, NAME = 16 };
 
 struct flow_cell {
-    struct dup_dot dots[DOTS];
+    struct dup_cluster clusters[DOTS];
     char names[DOTS][NAME];
     bool marked[DOTS];
     struct byte_buffer stored;   /* what was put, one after the other */
@@ -42,10 +42,10 @@ static void drop(void *cell, const struct dup_place *place)
     ((struct flow_cell *)cell)->n_drops++;
 }
 
-static void mark(void *cell, uint64_t member, const struct dup_dot *dot)
+static void mark(void *cell, uint64_t member, const struct dup_cluster *cluster)
 {
     struct flow_cell *f = cell;
-    assert_string_equal(dot->name, f->names[member]);
+    assert_string_equal(cluster->name, f->names[member]);
     f->marked[member] = true;
     f->n_marks++;
 }
@@ -54,14 +54,14 @@ static void fill(struct flow_cell *f, uint64_t *seed, unsigned wide)
 {
     static const long far[] = {LONG_MIN, LONG_MIN + 1, LONG_MAX, LONG_MAX - 1, -1, 0};
     for (unsigned i = 0; i < DOTS; i++) {
-        struct dup_dot *dot = &f->dots[i];
+        struct dup_cluster *cluster = &f->clusters[i];
         snprintf(f->names[i], NAME, "%c%u", "tu"[unit_below(seed, 2)], unit_below(seed, 10000) * DOTS + i);
-        *dot = (struct dup_dot){.name = f->names[i], .score = unit_below(seed, 9), .pair_end = unit_below(seed, 8),
-                                .qc_fail = unit_below(seed, 8) == 0, .optical = unit_below(seed, 50) == 0,
-                                .spot = {.x = (long)unit_below(seed, wide) - (long)wide / 2,
+        *cluster = (struct dup_cluster){.name = f->names[i], .score = unit_below(seed, 9),
+                                .pair_end = unit_below(seed, 8), .qc_fail = unit_below(seed, 8) == 0, .optical = unit_below(seed, 50) == 0,
+                                .coords = {.x = (long)unit_below(seed, wide) - (long)wide / 2,
                                          .y = (long)unit_below(seed, wide) - (long)wide / 2, .n_tile = 1}};
         if (unit_below(seed, 8) == 0)
-            *(unit_below(seed, 2) ? &dot->spot.x : &dot->spot.y) = far[unit_below(seed, N_OF(far))];
+            *(unit_below(seed, 2) ? &cluster->coords.x : &cluster->coords.y) = far[unit_below(seed, N_OF(far))];
     }
 }
 
@@ -70,20 +70,20 @@ static bool is_near(long a, long b, long distance)
     return a < b ? (uint64_t)b - (uint64_t)a <= (uint64_t)distance : (uint64_t)a - (uint64_t)b <= (uint64_t)distance;
 }
 
-static bool is_better(const struct dup_dot *a, const struct dup_dot *b)
+static bool is_better(const struct dup_cluster *a, const struct dup_cluster *b)
 {
     if (a->pair_end != b->pair_end || a->qc_fail != b->qc_fail)
         return a->pair_end != b->pair_end ? a->pair_end : b->qc_fail;
     return a->score != b->score ? a->score > b->score : strcmp(a->name, b->name) < 0;
 }
 
-static bool is_optical(const struct flow_cell *f, const struct dup_dot *dot, long distance)
+static bool is_optical(const struct flow_cell *f, const struct dup_cluster *cluster, long distance)
 {
-    for (const struct dup_dot *other = f->dots; other < f->dots + DOTS; other++)
-        if (*other->name == *dot->name && is_near(other->spot.x, dot->spot.x, distance)
-            && is_near(other->spot.y, dot->spot.y, distance) && is_better(other, dot))
+    for (const struct dup_cluster *other = f->clusters; other < f->clusters + DOTS; other++)
+        if (*other->name == *cluster->name && is_near(other->coords.x, cluster->coords.x, distance)
+            && is_near(other->coords.y, cluster->coords.y, distance) && is_better(other, cluster))
             return true;
-    return dot->optical;
+    return cluster->optical;
 }
 
 static void mark_all(struct flow_cell *f, long distance, size_t most)
@@ -93,7 +93,7 @@ static void mark_all(struct flow_cell *f, long distance, size_t most)
     memset(f->marked, 0, sizeof f->marked);
     f->n_puts = f->n_gets = f->n_drops = f->n_marks = f->marks_before = f->stored.n = 0;
     for (uint64_t i = 0; i < DOTS; i++)
-        assert_int_equal(dup_tiles_add(&tiles, &f->dots[i], i), 0);
+        assert_int_equal(dup_tiles_add(&tiles, &f->clusters[i], i), 0);
     assert_int_equal(dup_tiles_mark(&tiles, &(struct dup_marker){distance, mark, f}), 0);
     assert_int_equal(f->n_drops, f->n_puts);
 }
@@ -111,7 +111,7 @@ static void tile_unlike_the_plain_way(void **state)
         for (size_t most = 0; most <= 1 << 20; most = most ? 16 * most : 1 << 16) {
             mark_all(&f, kinds[kind].distance, most);
             for (size_t i = 0; i < DOTS; i++) {
-                assert_int_equal(f.marked[i], is_optical(&f, &f.dots[i], kinds[kind].distance));
+                assert_int_equal(f.marked[i], is_optical(&f, &f.clusters[i], kinds[kind].distance));
                 n_optical += f.marked[i];
             }
         }
@@ -120,51 +120,51 @@ static void tile_unlike_the_plain_way(void **state)
     free(f.stored.p);
 }
 
-/* Puts the dots on these tiles, of which there are n. */
+/* Puts the clusters on these tiles, of which there are n. */
 static void move(struct flow_cell *f, uint64_t *seed, const char *const *tiles, unsigned n)
 {
     for (unsigned i = 0; i < DOTS; i++) {
         const char *tile = tiles[unit_below(seed, n)];
         snprintf(f->names[i], NAME, "%s%u", tile, unit_below(seed, 10) * DOTS + i);
-        f->dots[i].spot.n_tile = (uint8_t)strlen(tile);
+        f->clusters[i].coords.n_tile = (uint8_t)strlen(tile);
     }
 }
 
-static const struct dup_dot *dots_sorted;        /* of by_tile() */
+static const struct dup_cluster *clusters_sorted;        /* of by_tile() */
 
 static int by_tile(const void *x, const void *y)
 {
-    const struct dup_dot *a = dots_sorted + *(const unsigned *)x, *b = dots_sorted + *(const unsigned *)y;
-    int order = a->spot.n_tile != b->spot.n_tile ? a->spot.n_tile - b->spot.n_tile
-              : memcmp(a->name, b->name, a->spot.n_tile);
-    return order ? order : a->spot.x != b->spot.x ? (a->spot.x > b->spot.x ? 1 : -1) : a < b ? -1 : 1;
+    const struct dup_cluster *a = clusters_sorted + *(const unsigned *)x, *b = clusters_sorted + *(const unsigned *)y;
+    int order = a->coords.n_tile != b->coords.n_tile ? a->coords.n_tile - b->coords.n_tile
+              : memcmp(a->name, b->name, a->coords.n_tile);
+    return order ? order : a->coords.x != b->coords.x ? (a->coords.x > b->coords.x ? 1 : -1) : a < b ? -1 : 1;
 }
 
-static bool same_tile(const struct dup_dot *a, const struct dup_dot *b)
+static bool same_tile(const struct dup_cluster *a, const struct dup_cluster *b)
 {
-    return a->spot.n_tile == b->spot.n_tile && memcmp(a->name, b->name, a->spot.n_tile) == 0;
+    return a->coords.n_tile == b->coords.n_tile && memcmp(a->name, b->name, a->coords.n_tile) == 0;
 }
 
-/* Marks as upstream does, which scans a group from each of its dots on. An x that is smaller is close. */
+/* Marks as upstream does, which scans a group from each of its clusters on. An x that is smaller is close. */
 static void scan(const struct flow_cell *f, long distance, bool *marked)
 {
     static unsigned order[DOTS];
-    dots_sorted = f->dots;
+    clusters_sorted = f->clusters;
     for (unsigned i = 0; i < DOTS; i++) {
         order[i] = i;
-        marked[i] = f->dots[i].optical;
+        marked[i] = f->clusters[i].optical;
     }
     qsort(order, DOTS, sizeof *order, by_tile);
     for (size_t from = 0, i = 0; i < DOTS; i++) {
-        const struct dup_dot *a = &f->dots[order[i]], *first = &f->dots[order[from]];
-        if (a->spot.n_tile == first->spot.n_tile && !same_tile(a, first))
-            first = &f->dots[order[from = i]];
+        const struct dup_cluster *a = &f->clusters[order[i]], *first = &f->clusters[order[from]];
+        if (a->coords.n_tile == first->coords.n_tile && !same_tile(a, first))
+            first = &f->clusters[order[from = i]];
         for (size_t k = i + 1; k < DOTS; k++) {
-            const struct dup_dot *b = &f->dots[order[k]];
-            bool ends = b->spot.n_tile == first->spot.n_tile && !same_tile(b, first);
-            if (ends || (b->spot.x > a->spot.x && !is_near(a->spot.x, b->spot.x, distance)))
+            const struct dup_cluster *b = &f->clusters[order[k]];
+            bool ends = b->coords.n_tile == first->coords.n_tile && !same_tile(b, first);
+            if (ends || (b->coords.x > a->coords.x && !is_near(a->coords.x, b->coords.x, distance)))
                 break;
-            if (is_near(a->spot.y, b->spot.y, distance))
+            if (is_near(a->coords.y, b->coords.y, distance))
                 marked[order[is_better(a, b) ? k : i]] = true;
         }
     }

@@ -3,11 +3,11 @@
 #include <limits.h>
 #include "markdup/dup_name.h"
 
-static struct dup_spots opened(const char *regex, const char *order)
+static struct dup_coords_rule opened(const char *regex, const char *order)
 {
-    struct dup_spots spots;
-    assert_null(dup_spots_open(&spots, regex, order));
-    return spots;
+    struct dup_coords_rule coords_rule;
+    assert_null(dup_coords_open(&coords_rule, regex, order));
+    return coords_rule;
 }
 
 static void coordinates_by_colons(void **state)
@@ -25,62 +25,62 @@ static void coordinates_by_colons(void **state)
         {"r:1:20:", DUP_NAME_NO_Y, 0, 0, 0},
         {"r:1: -20z:+30", DUP_NAME_OK, -20, 30, 4},
     };
-    struct dup_spots spots = opened(NULL, NULL);
+    struct dup_coords_rule coords_rule = opened(NULL, NULL);
     for (size_t i = 0; i < N_OF(cases); i++) {
-        struct dup_spot spot = {0};
-        assert_int_equal(dup_spots_read(&spots, cases[i].name, &spot), cases[i].fault);
+        struct dup_coords coords = {0};
+        assert_int_equal(dup_coords_read(&coords_rule, cases[i].name, &coords), cases[i].fault);
         if (cases[i].fault)
             continue;
-        assert_int_equal(spot.x, cases[i].x);
-        assert_int_equal(spot.y, cases[i].y);
-        assert_int_equal(spot.n_tile, cases[i].n_tile);
+        assert_int_equal(coords.x, cases[i].x);
+        assert_int_equal(coords.y, cases[i].y);
+        assert_int_equal(coords.n_tile, cases[i].n_tile);
     }
-    dup_spots_close(&spots);
+    dup_coords_close(&coords_rule);
 }
 
 static void coordinates_by_expression(void **state)
 {
     (void)state;
-    struct dup_spot spot;
-    struct dup_spots spots = opened("^([a-z]*)([0-9]+)/([0-9x]*)", NULL);
-    assert_int_equal(dup_spots_read(&spots, "ab12/345x", &spot), DUP_NAME_OK);
-    assert_int_equal(spot.x, 12);
-    assert_int_equal(spot.y, 345);
-    assert_int_equal(spot.n_tile, 2);
-    assert_int_equal(dup_spots_read(&spots, "ab12/x", &spot), DUP_NAME_NO_Y);
-    assert_int_equal(dup_spots_read(&spots, "12", &spot), DUP_NAME_NO_MATCH);
-    dup_spots_close(&spots);
-    spots = opened("^([0-9]+)/([0-9]+)/(.)", "xyt");
-    assert_int_equal(dup_spots_read(&spots, "1/2/34", &spot), DUP_NAME_OK);
-    assert_int_equal(spot.x, 1);
-    assert_int_equal(spot.y, 2);
-    assert_int_equal(spot.tile, 4);
-    assert_int_equal(spot.n_tile, 1);
-    dup_spots_close(&spots);
-    spots = opened("^([0-9]+)/([0-9]+)", "xy");
-    assert_int_equal(dup_spots_read(&spots, "1/2", &spot), DUP_NAME_OK);
-    assert_int_equal(spot.n_tile, 0);
-    dup_spots_close(&spots);
-    assert_non_null(dup_spots_open(&spots, "(", NULL));
-    assert_non_null(dup_spots_open(&spots, NULL, "yxx"));
+    struct dup_coords coords;
+    struct dup_coords_rule coords_rule = opened("^([a-z]*)([0-9]+)/([0-9x]*)", NULL);
+    assert_int_equal(dup_coords_read(&coords_rule, "ab12/345x", &coords), DUP_NAME_OK);
+    assert_int_equal(coords.x, 12);
+    assert_int_equal(coords.y, 345);
+    assert_int_equal(coords.n_tile, 2);
+    assert_int_equal(dup_coords_read(&coords_rule, "ab12/x", &coords), DUP_NAME_NO_Y);
+    assert_int_equal(dup_coords_read(&coords_rule, "12", &coords), DUP_NAME_NO_MATCH);
+    dup_coords_close(&coords_rule);
+    coords_rule = opened("^([0-9]+)/([0-9]+)/(.)", "xyt");
+    assert_int_equal(dup_coords_read(&coords_rule, "1/2/34", &coords), DUP_NAME_OK);
+    assert_int_equal(coords.x, 1);
+    assert_int_equal(coords.y, 2);
+    assert_int_equal(coords.tile, 4);
+    assert_int_equal(coords.n_tile, 1);
+    dup_coords_close(&coords_rule);
+    coords_rule = opened("^([0-9]+)/([0-9]+)", "xy");
+    assert_int_equal(dup_coords_read(&coords_rule, "1/2", &coords), DUP_NAME_OK);
+    assert_int_equal(coords.n_tile, 0);
+    dup_coords_close(&coords_rule);
+    assert_non_null(dup_coords_open(&coords_rule, "(", NULL));
+    assert_non_null(dup_coords_open(&coords_rule, NULL, "yxx"));
 }
 
 static void near_means_tile_and_both_coordinates(void **state)
 {
     (void)state;
-    struct dup_spots spots = opened(NULL, NULL);
+    struct dup_coords_rule coords_rule = opened(NULL, NULL);
     static const char *const names[] = {"a:1:1:100:100", "a:1:1:110:90", "a:1:1:111:100", "a:1:1:100:89",
                                         "a:1:2:100:100", "a:1:11:100:100"};
-    struct dup_spot spot[N_OF(names)];
+    struct dup_coords coords[N_OF(names)];
     for (size_t i = 0; i < N_OF(names); i++)
-        assert_int_equal(dup_spots_read(&spots, names[i], &spot[i]), DUP_NAME_OK);
+        assert_int_equal(dup_coords_read(&coords_rule, names[i], &coords[i]), DUP_NAME_OK);
     for (size_t i = 0; i < N_OF(names); i++)
-        assert_int_equal(dup_spot_is_near(names[0], &spot[0], names[i], &spot[i], 10), i < 2);
-    struct dup_spot low = spot[0], high = spot[0];
+        assert_int_equal(dup_coords_are_near(names[0], &coords[0], names[i], &coords[i], 10), i < 2);
+    struct dup_coords low = coords[0], high = coords[0];
     low.x = LONG_MIN;
     high.x = LONG_MAX;
-    assert_false(dup_spot_is_near(names[0], &low, names[0], &high, 10));
-    dup_spots_close(&spots);
+    assert_false(dup_coords_are_near(names[0], &low, names[0], &high, 10));
+    dup_coords_close(&coords_rule);
 }
 
 static void barcodes(void **state)

@@ -34,18 +34,18 @@ struct model {
     size_t head;
 };
 
-static struct dup_spot spot_of(const struct pile *p, size_t i)
+static struct dup_coords coords_of(const struct pile *p, size_t i)
 {
-    struct dup_spots colons = {.by_regex = false};
-    struct dup_spot spot;
-    MUST(dup_spots_read(&colons, p->names[i], &spot) == DUP_NAME_OK);
-    return spot;
+    struct dup_coords_rule colons = {.by_regex = false};
+    struct dup_coords coords;
+    MUST(dup_coords_read(&colons, p->names[i], &coords) == DUP_NAME_OK);
+    return coords;
 }
 
 static bool is_near(const struct pile *p, size_t a, size_t b)
 {
-    struct dup_spot x = spot_of(p, a), y = spot_of(p, b);
-    return dup_spot_is_near(p->names[a], &x, p->names[b], &y, p->opt.distance);
+    struct dup_coords x = coords_of(p, a), y = coords_of(p, b);
+    return dup_coords_are_near(p->names[a], &x, p->names[b], &y, p->opt.distance);
 }
 
 static int64_t full_score(const struct pile *p, size_t i)
@@ -112,41 +112,41 @@ static size_t root_of(const struct model *m, size_t i)
     return i;
 }
 
-static size_t place_of(const struct pile *p, const struct dup_dot *dot)
+static size_t place_of(const struct pile *p, const struct dup_cluster *cluster)
 {
-    return (size_t)(dot->name - p->names[0]) / NAME;
+    return (size_t)(cluster->name - p->names[0]) / NAME;
 }
 
 /* Scans as upstream's. */
-static void scan(struct dup_dot *dots, size_t n, const struct pile *p)
+static void scan(struct dup_cluster *clusters, size_t n, const struct pile *p)
 {
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n; to++)
-            if (dots[to].spot.n_tile == dots[from].spot.n_tile
-                && memcmp(dots[to].name, dots[from].name, dots[to].spot.n_tile) != 0)
+            if (clusters[to].coords.n_tile == clusters[from].coords.n_tile
+                && memcmp(clusters[to].name, clusters[from].name, clusters[to].coords.n_tile) != 0)
                 break;
         for (size_t i = from; i < to; i++)
-            for (size_t k = i + 1; k < to && dots[k].spot.x - dots[i].spot.x <= p->opt.distance; k++)
-                if (labs(dots[k].spot.y - dots[i].spot.y) <= p->opt.distance) {
-                    bool first = is_better(p, place_of(p, &dots[i]), place_of(p, &dots[k]));
-                    dots[first ? k : i].optical |= !(dots[i].optical && dots[k].optical);
+            for (size_t k = i + 1; k < to && clusters[k].coords.x - clusters[i].coords.x <= p->opt.distance; k++)
+                if (labs(clusters[k].coords.y - clusters[i].coords.y) <= p->opt.distance) {
+                    bool first = is_better(p, place_of(p, &clusters[i]), place_of(p, &clusters[k]));
+                    clusters[first ? k : i].optical |= !(clusters[i].optical && clusters[k].optical);
                 }
     }
 }
 
 static int by_tile(const void *x, const void *y)
 {
-    const struct dup_dot *a = x, *b = y;
-    if (a->spot.n_tile != b->spot.n_tile)
-        return a->spot.n_tile < b->spot.n_tile ? -1 : 1;
-    int order = memcmp(a->name, b->name, a->spot.n_tile);
-    return order ? order : (a->spot.x > b->spot.x) - (a->spot.x < b->spot.x);
+    const struct dup_cluster *a = x, *b = y;
+    if (a->coords.n_tile != b->coords.n_tile)
+        return a->coords.n_tile < b->coords.n_tile ? -1 : 1;
+    int order = memcmp(a->name, b->name, a->coords.n_tile);
+    return order ? order : (a->coords.x > b->coords.x) - (a->coords.x < b->coords.x);
 }
 
 /* The chain pass, when the first member of a tree leaves: over those that are in the queue. */
 static void check_chain(struct model *m)
 {
-    struct dup_dot dots[MOST];
+    struct dup_cluster clusters[MOST];
     const struct pile *p = m->pile;
     size_t n = 0, root = root_of(m, m->head);
     if (!p->opt.pass || m->checked[m->head] || (m->above[m->head] == MOST && !m->wins[m->head]))
@@ -158,13 +158,13 @@ static void check_chain(struct model *m)
                 continue;
             m->original[i] = root;
             if (p->opt.distance)
-                dots[n++] = (struct dup_dot){.name = p->names[i], .spot = spot_of(p, i),
+                clusters[n++] = (struct dup_cluster){.name = p->names[i], .coords = coords_of(p, i),
                                              .optical = m->optical[i] || is_near(p, root, i)};
         }
-    qsort(dots, n, sizeof *dots, by_tile);
-    scan(dots, n, p);
+    qsort(clusters, n, sizeof *clusters, by_tile);
+    scan(clusters, n, p);
     for (size_t i = 0; i < n; i++)
-        m->optical[place_of(p, &dots[i])] = dots[i].optical;
+        m->optical[place_of(p, &clusters[i])] = clusters[i].optical;
 }
 
 /* Heads leave the queue, as upstream lets them. */
@@ -264,13 +264,13 @@ static void piles_unlike_the_plain_way(void **state)
 {
     static struct pile pile;
     static struct model model;
-    struct dup_spots colons = {.by_regex = false};
+    struct dup_coords_rule colons = {.by_regex = false};
     uint64_t seed = 7, n_lost = 0, n_optical = 0, n_stored = 0;
     (void)state;
     for (int round = 0; round < 1200; round++) {
         memset(&pile.counts, 0, sizeof pile.counts);
         pile_fill(&pile, &seed);
-        pile.opt.spots = &colons;
+        pile.opt.coords_rule = &colons;
         model_run(&model, &pile);
         for (size_t shards = 1; shards <= 3; shards++) {
             struct dup_driver d = {.records = pile.records, .n = pile.n, .shards = shards, .window = pile.window,
@@ -364,12 +364,12 @@ static void losses_in_files_take_memory(void **state)
     (void)state;
     for (int kind = 0; kind < 4; kind++) {
         struct dup_driver d = {.away = false};
-        struct dup_spots colons = {.by_regex = false};
+        struct dup_coords_rule colons = {.by_regex = false};
         struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = &d,
                                   .most = MOST_BYTES, .is_open = true};
         uint64_t n_told = 0, sets = kind < 2 ? 1 : 1000;
-        struct dup_chains_opt opt = {.names = true, .pass = true, .distance = kind % 2 ? 100 : 0, .spots = &colons,
-                                     .totals = &(struct dup_counts){.read = 0}, .store = &store,
+        struct dup_chains_opt opt = {.names = true, .pass = true, .distance = kind % 2 ? 100 : 0,
+                                     .coords_rule = &colons, .totals = &(struct dup_counts){.read = 0}, .store = &store,
                                      .settled = count_told, .context = &n_told};
         struct dup_loss loss = {.winner = {.name = name, .name_len = sizeof name}};
         loss.loser = loss.winner;
@@ -390,7 +390,7 @@ static void losses_in_files_take_memory(void **state)
     }
 }
 
-/* What is told of the record with number 2. */
+/* The verdict on record 2. */
 static int keep_type(void *type, const struct dup_verdict *verdict)
 {
     if (verdict->number == 2)
@@ -406,10 +406,10 @@ static void who_has_left_is_compared(void **state)
     static const int64_t leaves_at[] = {5, 10, 300, 500, 6000};
     struct dup_member m[5];
     struct dup_driver d = {.away = false};
-    struct dup_spots colons = {.by_regex = false};
+    struct dup_coords_rule colons = {.by_regex = false};
     enum dup_type type = DUP_TYPE_UNKNOWN;
     struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = &d};
-    struct dup_chains_opt opt = {.pass = true, .distance = 100, .spots = &colons, .store = &store,
+    struct dup_chains_opt opt = {.pass = true, .distance = 100, .coords_rule = &colons, .store = &store,
                                  .totals = &(struct dup_counts){.read = 0}, .settled = keep_type, .context = &type};
     struct dup_chains *chains = dup_chains_new(&opt);
     for (size_t i = 0; i < N_OF(m); i++)
@@ -486,79 +486,80 @@ static void losses_leave_room_to_read(void **state)
     marked_rounds_close(rounds);
 }
 
-struct dots {
-    struct dup_dot *all;
-    size_t most;                 /* dots that were read at once */
+struct clusters {
+    struct dup_cluster *all;
+    size_t most;                 /* clusters that were read at once */
 };
 
-static void read_dots(void *dots, const uint32_t *members, size_t n, struct dup_dot *read)
+static void read_clusters(void *clusters, const uint32_t *members, size_t n, struct dup_cluster *read)
 {
-    struct dots *d = dots;
+    struct clusters *d = clusters;
     d->most = n > d->most ? n : d->most;
     for (size_t i = 0; i < n; i++)
         read[i] = d->all[members[i]];
 }
 
-static void mark_dot(void *dots, uint64_t member, const struct dup_dot *dot)
+static void mark_cluster(void *clusters, uint64_t member, const struct dup_cluster *cluster)
 {
-    (void)dot;
-    ((struct dots *)dots)->all[member].optical = true;
+    (void)cluster;
+    ((struct clusters *)clusters)->all[member].optical = true;
 }
 
 /* Returns how many were read at once. */
-static size_t mark_dots(struct dup_dot *all, uint32_t n)
+static size_t mark_clusters(struct dup_cluster *all, uint32_t n)
 {
-    struct dots dots = {all, 0};
-    struct dup_dots list = {.tiles = {.mask = 0}};
+    struct clusters clusters = {all, 0};
+    struct dup_clusters list = {.tiles = {.mask = 0}};
     for (uint32_t i = 0; i < n; i++)
-        assert_int_equal(dup_dots_add(&list, i, all[i].name, &all[i].spot), 0);
-    assert_int_equal(dup_dots_mark(&list, &(struct dup_members){read_dots, {100, mark_dot, &dots}}), 0);
-    dup_dots_free(&list);
-    return dots.most;
+        assert_int_equal(dup_clusters_add(&list, i, all[i].name, &all[i].coords), 0);
+    assert_int_equal(dup_clusters_mark(&list, &(struct dup_members){read_clusters, {100, mark_cluster, &clusters}}), 0);
+    dup_clusters_free(&list);
+    return clusters.most;
 }
 
-/* Dots of a tile are close to each other, the later ones better. Only tile 8 has two digits: it is one group with 9. */
+/* Clusters of a tile are close to each other, the later ones better. Only tile 8 has two digits: it is one group
+ * with 9. */
 static void tiles_are_read_together(void **state)
 {
     enum { TILES = 10, EACH = 20 };
     (void)state;
-    struct dup_dot dots[TILES * EACH];
+    struct dup_cluster clusters[TILES * EACH];
     for (size_t i = 0; i < TILES * EACH; i++)
-        dots[i] = (struct dup_dot){.name = "0123456789", .score = (int64_t)i,
-                                   .spot = {.x = (long)i, .tile = (uint8_t)(i % TILES),
+        clusters[i] = (struct dup_cluster){.name = "0123456789", .score = (int64_t)i,
+                                   .coords = {.x = (long)i, .tile = (uint8_t)(i % TILES),
                                             .n_tile = 1 + (i % TILES == 8)}};
-    assert_int_equal(mark_dots(dots, TILES * EACH), 2 * EACH);
+    assert_int_equal(mark_clusters(clusters, TILES * EACH), 2 * EACH);
     for (size_t i = 0; i < TILES * EACH; i++)
-        assert_int_equal(dots[i].optical, i < TILES * (EACH - 1) || i % TILES == 8);
+        assert_int_equal(clusters[i].optical, i < TILES * (EACH - 1) || i % TILES == 8);
 }
 
 /* Many on one tile, where upstream compares all with all. */
-static void large_pile_of_dots(void **state)
+static void large_pile_of_clusters(void **state)
 {
     enum { DOTS = 300000 };
     (void)state;
     uint64_t seed = 3;
-    struct dup_dot *dots = calloc(DOTS, sizeof *dots);
-    MUST(dots);
+    struct dup_cluster *clusters = calloc(DOTS, sizeof *clusters);
+    MUST(clusters);
     for (size_t i = 0; i < DOTS; i++)
-        dots[i] = (struct dup_dot){.name = "aab", .score = (int64_t)i, .pair_end = true,
-                                   .spot = {.x = (long)(i % 50), .y = (long)unit_below(&seed, 1 << 30),
+        clusters[i] = (struct dup_cluster){.name = "aab", .score = (int64_t)i, .pair_end = true,
+                                   .coords = {.x = (long)(i % 50), .y = (long)unit_below(&seed, 1 << 30),
                                             .n_tile = (uint8_t)(1 + i % 3)}};
-    dots[0].spot.y = LONG_MIN;
-    dots[1].spot.y = LONG_MAX;
-    mark_dots(dots, DOTS);
+    clusters[0].coords.y = LONG_MIN;
+    clusters[1].coords.y = LONG_MAX;
+    mark_clusters(clusters, DOTS);
     size_t n = 0;
     for (size_t i = 0; i < DOTS; i++)
-        n += dots[i].optical;
+        n += clusters[i].optical;
     assert_in_range(n, 1, DOTS / 2);
-    free(dots);
+    free(clusters);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(piles_unlike_the_plain_way), cmocka_unit_test(sets_stay_open),
-        cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_dots),
+        cmocka_unit_test(mate_score_that_is_needed), cmocka_unit_test(large_pile_of_clusters),
         cmocka_unit_test(tiles_are_read_together),
         cmocka_unit_test(losses_take_much_memory), cmocka_unit_test(losses_in_files_take_memory),
         cmocka_unit_test(who_has_left_is_compared), cmocka_unit_test(dropped_link_stays),

@@ -8,7 +8,7 @@
 
 enum { INPUTS_MOST = 4 };
 
-/* What is joined: -h, and the inputs. Each file is called as its place says unless it has a name. */
+/* The headers that are joined: that of -h, and those of the inputs. A file without a name is called by its place. */
 struct inputs {
     struct header_join_options opt;
     const char *first, *texts[INPUTS_MOST], *paths[INPUTS_MOST];

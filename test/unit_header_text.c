@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is expected here is what samtools 1.24 takes and refuses; test_header.py asks it. */
+/* The expected results are those of samtools 1.24; test_header.py asks it. */
 #include "unit.h"
 #include <stdio.h>
 #include "bam/header_text.h"

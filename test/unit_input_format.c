@@ -47,7 +47,7 @@ static struct unit_bytes raw_bam(void)
     return raw_bam_of("@HD\tVN:1.6\n");
 }
 
-/* The same bytes in blocks of block_size, after `first` empty ones. */
+/* Returns the bytes in blocks of block_size, after `first` empty ones. */
 static struct unit_bytes bgzf_bam_of(const char *line, uint32_t block_size, int first)
 {
     struct unit_bytes raw = raw_bam_of(line), b = {NULL, 0, 0};

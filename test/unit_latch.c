@@ -64,7 +64,7 @@ static void test_messages_of_threads_do_not_mix(void **state)
     }
 }
 
-/* Whoever sees the latch tripped reads the message, as does whoever fails second. */
+/* A thread that sees the latch tripped reads the message, as does the thread that fails second. */
 static void test_message_is_read_before_it_is_written(void **state)
 {
     (void)state;

@@ -79,7 +79,7 @@ static uint64_t use_of_output(const struct output_use *use, uint64_t all)
     return use->htslib + use->beside + (use->references < all / 3 ? use->references : all / 3);
 }
 
-/* What is there beside the arenas: all of it by the same measures as the parts themselves have. */
+/* Everything beside the arenas, by the same measures as its parts. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
     const struct memory_rings *r = &p->rings;
@@ -155,7 +155,7 @@ static void test_every_part_is_neither_useless_nor_an_overflow(void **state)
     for_all(check_parts);
 }
 
-/* What is expected, in arenas; 0: nobody knows. */
+/* The expected size in arenas; 0: unknown. */
 static const double expected[] = {0, 0.001, 1, 1.7, 1.9, 2, 2.1, 2.5, 3, 3.5, 4, 5, 8, 12, 20, 100, 1000, 1e6, 1e12};
 
 static void check_spilling_of(const struct memory_use *use, const struct memory_plan *p, double bytes, bool late)

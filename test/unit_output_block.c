@@ -91,7 +91,7 @@ static struct job *random_job(uint64_t seed, size_t n)
     return job;
 }
 
-/* What is noted of writes to a place in a file, by any thread. */
+/* Notes of writes at a place in a file, by any thread. */
 enum { MAX_NOTES = 2000 };
 static struct write_note {
     uint64_t at, size;
@@ -224,7 +224,7 @@ static void check_file(const struct unit_bytes *file, const struct job *job)
     assert_memory_equal(file->data + file->n - BGZF_EOF_SIZE, bgzf_block_eof, BGZF_EOF_SIZE);
 }
 
-/* The same of an open file, which it closes. */
+/* Reads an open file in the same way, and closes it. */
 static void check_and_close(int fd, const struct job *job)
 {
     struct unit_bytes file = unit_read_file(fd);
@@ -1028,7 +1028,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
     close(fd);
 }
 
-/* Who asks for work while a block is being filled must find that block later. One thread: here
+/* A thread that asks for work while a block is being filled must find that block later. One thread: here
  * no other one can take it. */
 static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **state)
 {

@@ -123,14 +123,14 @@ static void test_other_file_is_written_to(void **state)
     char path[PATH_MAX], other[PATH_MAX];
     int fd = temp_file(path), fd_other = temp_file(other);
     struct shared_file told = describe(fd, path);
-    int opened = open_told(path, &told, true);
+    int opened = open_by_name(path, &told, true);
     assert_true(opened >= 0);
     close(opened);
-    assert_int_equal(open_told(other, &told, true), -1);
-    assert_int_equal(open_told(other, &told, false), -1);
+    assert_int_equal(open_by_name(other, &told, true), -1);
+    assert_int_equal(open_by_name(other, &told, false), -1);
     told.device++;
-    assert_int_equal(open_told(path, &told, true), -1);
-    opened = open_told(path, &told, false);      /* another host numbers devices in its own way */
+    assert_int_equal(open_by_name(path, &told, true), -1);
+    opened = open_by_name(path, &told, false);      /* another host numbers devices in its own way */
     assert_true(opened >= 0);
     close(opened);
     close(fd);

@@ -9,7 +9,7 @@ static struct report quiet(void)
 {
     struct report r = {
         .facts = {.version = "1", .command_line = "samtools sort", .input = "in.bam", .output = "out.bam", .cpus = 8,
-                  .topology = {8, 1, 1}, .user = 60, .system = 4, .run_queue = -1, .cycles = 20000000000, .instructions = 50000000000, .joules = 800, .memory = 1 << 30,
+                  .topology = {8, 1, 1}, .user = 60, .system = 4, .run_queue = -1, .memory = 1 << 30,
                   .host = {.code = "any CPU", .widest = "", .htslib = "1.16", .libdeflate = "1.14"},
                   .machine_memory = (uint64_t)1 << 40, .peak_rss = 1 << 30, .huge = 1 << 29, .records = 30000000},
         .n_threads = 8, .wall = 10, .busy = 0.8, .bytes = 10000000000,
@@ -27,7 +27,7 @@ static struct report with_threads(int n, double busy)
     return r;
 }
 
-/* What is said, all of it. */
+/* Checks all advice. */
 static void check_advice(struct report r, const char *first, const char *second)
 {
     report_advise(&r);
@@ -201,30 +201,6 @@ static void test_places_matter_only_where_threads_may_move_far_or_share_a_core(v
     check_advice(r, "", "");
 }
 
-static void test_memory_on_one_of_two_nodes_is_told(void **state)
-{
-    (void)state;
-    static const char all[] = "75 % of the memory is on NUMA node 1, but the CPUs are on 2 nodes: numactl --interleave=all "
-                              "spreads it, and so do OMP_PLACES=cores OMP_PROC_BIND=spread.";
-    static const uint64_t GB = (uint64_t)1 << 30;
-    struct report r = quiet();
-    r.facts.topology = (struct topology){8, 2, 2};
-    r.facts.nodes = (struct memory_nodes){{GB, 3 * GB}};
-    check_advice(r, all, "");                    /* not also that threads may move */
-    r.facts.bound = true;
-    check_advice(r, all, "");
-    r.facts.nodes = (struct memory_nodes){{2 * GB, 3 * GB}};
-    check_advice(r, "", "");
-    r.facts.nodes = (struct memory_nodes){{1000, 3000}};
-    check_advice(r, "", "");
-    r.facts.nodes = (struct memory_nodes){{GB, 3 * GB}};
-    r.facts.topology.nodes = 1;                  /* the CPUs of the job */
-    check_advice(r, "", "");
-    r.facts.topology.nodes = 2;
-    r.n_threads = 4;
-    check_advice(r, "", "");
-}
-
 static void test_huge_pages_that_are_switched_off_are_told(void **state)
 {
     (void)state;
@@ -367,20 +343,6 @@ static void test_too_little_memory_is_not_blamed(void **state)
     r.facts.major_faults = 2000;                 /* of the program's file */
     check_verdict(r, REPORT_BOUND_CPU,
                   "80 % of the CPU time that could be had was used; most work was to compress blocks of output, 53 %.");
-}
-
-static void test_cycles_and_energy_that_nobody_counted_are_told(void **state)
-{
-    (void)state;
-    struct report r = quiet();
-    char text[REPORT_LINE_SIZE];
-    assert_string_equal(report_cycles_line(&r, text), "2.0 per uncompressed byte, 2.50 instructions in each");
-    assert_string_equal(report_energy_line(&r, text), "800.0 J of the CPU packages, 80 W on the average");
-    r.facts.cycles = REPORT_UNKNOWN;
-    r.facts.joules = -1;
-    r.facts.no_cycles = r.facts.no_joules = "a reason";
-    assert_string_equal(report_cycles_line(&r, text), "not counted: a reason");
-    assert_string_equal(report_energy_line(&r, text), "not known: a reason");
 }
 
 static void test_verdict_comes_from_chance(void **state)
@@ -618,44 +580,6 @@ static void test_page_of_an_empty_input_divides_by_zero(void **state)
     free(page);
 }
 
-/* All three forms, of a sort on so many nodes. */
-static void write_forms(FILE *to, const char *nodes)
-{
-    static const uint64_t MB = 1000000;
-    struct stats *stats = stats_new(1, STATS_SPANS);
-    struct report r = quiet();
-    r.facts.topology.nodes = *nodes - '0';
-    for (int node = 0; node < r.facts.topology.nodes; node++)
-        r.facts.nodes.bytes[node] = node == 1 ? 2 * MB : MB;
-    stats_stop(stats);
-    report_text(&r, to);
-    report_json(&r, stats, to);
-    report_html(&r, stats, to);
-    stats_free(stats);
-}
-
-static void test_nodes_are_not_told_where_there_are_several(void **state)
-{
-    (void)state;
-    char *forms = written(write_forms, "2");
-    assert_non_null(strstr(forms, "  memory (sampled): node 0 33 %, node 1 67 %; 50 % of the peak in huge pages\n"));
-    assert_non_null(strstr(forms, "  \"memory_node_bytes\": {\"0\": 1000000, \"1\": 2000000},\n"));
-    assert_non_null(strstr(forms, "<b>67 %</b><span>of the memory is on the fullest NUMA node</span>"));
-    free(forms);
-    forms = written(write_forms, "8");
-    assert_non_null(strstr(forms, "node 6 11 %, node 7 11 %;"));
-    free(forms);
-    forms = written(write_forms, "1");
-    assert_null(strstr(forms, "memory (sampled)"));
-    assert_null(strstr(forms, "fullest"));
-    assert_non_null(strstr(forms, "  \"memory_node_bytes\": {\"0\": 1000000},\n"));
-    free(forms);
-    forms = written(write_forms, "0");           /* not known */
-    assert_null(strstr(forms, "memory (sampled)"));
-    assert_non_null(strstr(forms, "  \"memory_node_bytes\": null,\n"));
-    free(forms);
-}
-
 static void write_trace(FILE *to, const char *name)
 {
     struct stats *stats = stats_new(1, STATS_SPANS);
@@ -693,7 +617,6 @@ int main(void)
         cmocka_unit_test(test_cpus_that_stand_idle_are_offered_to_busy_threads),
         cmocka_unit_test(test_cores_are_offered_before_their_second_threads),
         cmocka_unit_test(test_places_matter_only_where_threads_may_move_far_or_share_a_core),
-        cmocka_unit_test(test_memory_on_one_of_two_nodes_is_told),
         cmocka_unit_test(test_huge_pages_that_are_switched_off_are_told),
         cmocka_unit_test(test_compression_that_takes_most_is_told_if_all_threads_are_busy),
         cmocka_unit_test(test_no_more_than_two_sentences_are_said),
@@ -702,7 +625,6 @@ int main(void)
         cmocka_unit_test(test_one_threads_work_is_not_told_from_a_slow_disk),
         cmocka_unit_test(test_waiting_for_a_cpu_counts_as_busy),
         cmocka_unit_test(test_too_little_memory_is_not_blamed),
-        cmocka_unit_test(test_cycles_and_energy_that_nobody_counted_are_told),
         cmocka_unit_test(test_verdict_comes_from_chance),
         cmocka_unit_test(test_numbers_are_those_of_the_clocks),
         cmocka_unit_test(test_threads_that_read_together_look_slow),
@@ -714,7 +636,6 @@ int main(void)
         cmocka_unit_test(test_wait_is_left_out_of_the_picture_of_all_threads),
         cmocka_unit_test(test_busy_means_two_things),
         cmocka_unit_test(test_page_of_an_empty_input_divides_by_zero),
-        cmocka_unit_test(test_nodes_are_not_told_where_there_are_several),
         cmocka_unit_test(test_trace_has_a_track_for_every_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is expected here is what samtools 1.24 makes of the same lines; test_sam_lines.py asks it about many more. */
+/* The expected results are those of samtools 1.24 for the same lines; test_sam_lines.py asks it about many more. */
 #include "unit.h"
 #include <stdio.h>
 #include <htslib/sam.h>

@@ -180,7 +180,7 @@ static void check_read(const struct unit_bytes *text, const struct unit_bytes *w
 
 static const size_t sizes[] = {64, 65, 100, 257, 1000};
 
-/* The same whatever the sizes are: every place of the text gets to the end of a block and of a chunk. */
+/* The result does not depend on the sizes: every place of the text gets to the end of a block and of a chunk. */
 static void check_all_sizes(const struct unit_bytes *text, int n_threads)
 {
     sam_hdr_t *sam;
@@ -380,7 +380,7 @@ static void test_position_beyond_32_bits_is_kept_where_it_fits(void **state)
     unit_free(&text);
 }
 
-/* Who gives the chunks that he was lent back only when he is asked for help. */
+/* A caller that returns the chunks that it was lent only when it is asked for help. */
 struct keeper {
     atomic_int *kept[1000];
     size_t first, n;

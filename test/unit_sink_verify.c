@@ -114,7 +114,7 @@ static void test_flipped_bit_passes(void **state)
             if (at >= MTIME && at < XLEN)
                 continue;
             block[at] ^= (uint8_t)(1 << at % 8);
-            /* What is behind the last deflate block's end may be padded with anything. */
+            /* Bytes behind the end of the last deflate block may be anything. */
             if (at != length - BGZF_FOOTER - 1)
                 assert_int_equal(verify_block(d, block, length), -1);
             block[at] ^= (uint8_t)(1 << at % 8);

@@ -40,7 +40,7 @@ static size_t arena_size_for(const struct unit_list *list)
 /* ---- sorting, as the driver does it ---- */
 
 struct sorting {
-    /* What is to be done. */
+    /* The settings of the test. */
     const struct unit_list *list;        /* in input order */
     size_t ends[MAX_CHUNKS], n_chunks;   /* of the records of each arena */
     size_t sublist;                      /* records in each sublist */

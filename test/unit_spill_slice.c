@@ -398,7 +398,7 @@ static void test_random_bytes_with_a_sound_checksum(void **state)
     record_unpacker_free(unpacker);
 }
 
-/* Who wrote it and who reads it do not mean the same, for all that the checksum is sound. */
+/* The writer and the reader do not mean the same, although the checksum is sound. */
 static void test_more_or_fewer_bytes_of_keys_than_keys_pass(void **state)
 {
     (void)state;

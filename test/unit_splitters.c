@@ -72,7 +72,7 @@ static void be_rank(int rank, void *arg)
     if (w->as_run)
         return;
     MUST(record_shares_make(&w->shares[rank], &w->found[rank], &how) == 0);
-    record_shares_tell(&w->shares[rank], &team);
+    record_shares_report(&w->shares[rank], &team);
 }
 
 /* Whether the ranks share their records out as the splitters say, and know what comes. */

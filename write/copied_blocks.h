@@ -19,7 +19,7 @@
 
 struct kept_block;
 
-/* Of all zeros: no record was put. */
+/* A zero-initialised struct has seen no record. */
 struct copied_blocks {
     const struct kept_block *block;  /* that the records put last may be; NULL: none */
     uint32_t size;               /* bytes of the block in records that were put */

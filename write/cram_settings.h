@@ -22,7 +22,7 @@
 #include <htslib/hts.h>
 #include <htslib/sam.h>
 
-/* What is known when all records are read. */
+/* The output as it is when all records are read. */
 struct cram_settings_case {
     int htslib;                  /* its version, see htslib_version.h */
     const hts_opt *options;      /* the user's */

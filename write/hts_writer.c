@@ -87,7 +87,7 @@ static int failed_records(struct hts_writer *w)
                       missing);
 }
 
-/* Of one record, which the index may have no room for. */
+/* Reports the failure of one record, for which the index may have no room. Returns -1. */
 static int failed_record(struct hts_writer *w, const bam1_t *b)
 {
     struct bam_index_entry entry = {.end = bam_endpos(b), .ref_id = b->core.tid};

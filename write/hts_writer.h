@@ -26,7 +26,8 @@ struct hts_writer *hts_writer_open(const struct output_request *request, const s
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index, bool beyond);
 
-/* What is done with records: to be set before the first put, but for what the header says. */
+/* Returns the changes and checks that records get. Set them before the first put, except those that follow from the
+ * header. */
 struct record_out_options *hts_writer_how(struct hts_writer *writer);
 
 /* Puts n checked records, in order. Tasks make batches of them ready, and the main thread gives these to htslib.

@@ -34,7 +34,7 @@ static void *empty_pipe(void *arg)
     struct out_pipe *p = arg;
     ssize_t n;
     int failed = 0;
-    /* It goes on after an error, because htslib would wait for ever at a full pipe. */
+    /* Keep reading after an error: htslib would wait for ever at a full pipe. */
     while ((n = read(p->pipe.ours, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
         if (n > 0 && !failed)
             failed = write_piece(p, (size_t)n) < 0;

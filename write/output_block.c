@@ -105,7 +105,8 @@ static const uint8_t *ending_record(const struct output_block *block, uint32_t i
     return before + r->size == *size ? record : NULL;
 }
 
-/* Of a record in one piece, the bytes in the block count; of a longer one, those that the segments are of. */
+/* Adds the records that end in this block: from the block's bytes if a record is in one piece, else from its
+ * segments. */
 static void add_samtools(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
 {
     int thread = task_thread();
@@ -119,7 +120,8 @@ static void add_samtools(struct output_blocks *o, const struct output_block *blo
     }
 }
 
-/* Of a record that lies in two blocks the second one has the checksum, of the record as it was put. */
+/* Returns the checksum of record i. That of a record in two blocks is taken in the second one, from the record as it
+ * was put. */
 static uint64_t checksum_of(const struct output_block *block, uint32_t i, const uint8_t *data)
 {
     const struct record_ref *r = &block->records[i];
@@ -144,7 +146,7 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
     return sum;
 }
 
-/* Of the records that end in this block: what is written must be such that others can read it. */
+/* Checks the tags of the records that end in this block: others must be able to read them. */
 static void check_tags(struct output_blocks *o, const struct output_block *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {

@@ -26,7 +26,8 @@ struct bgzf_sink *output_blocks_sink(const struct output_blocks *blocks);
 /* Every record put from now on is entered into the index. -1: no memory. */
 int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *index);
 
-/* What is done with records: to be set before the first put. SAM takes the header, which must stay unchanged. */
+/* Returns the changes and checks that records get. Set them before the first put. SAM takes the header, which must
+ * stay unchanged. */
 struct record_out_options *output_blocks_how(struct output_blocks *blocks);
 
 /* Puts bytes that belong to no record: a header. They begin a block and must stay unchanged, as records. -1: stop. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done with records on their way out; and a record on its way out through htslib: finished, added to the
- * checksum, checked, and made a bam1_t. */
+/* Changes and checks that records get on their way out, and the way of a record through htslib: finished, added to
+ * the checksum, checked, and converted to a bam1_t. */
 #ifndef RECORD_OUT_H
 #define RECORD_OUT_H
 
@@ -16,7 +16,7 @@ struct ref_sums;
 struct samtools_checksum;
 struct sink_verify;
 
-/* What is said of records that nobody could read again. */
+/* The advice for records that no program could read back. */
 #define RECORD_OUT_REMEDY "Mend the record, or leave it out of the input"
 
 /* Used by one thread at a time. Zeroed: ready for the first record. */
@@ -43,7 +43,7 @@ struct record_out_options {
 /* Frees the memory of the record and its copy. */
 void record_out_close(struct record_out *out);
 
-/* Gives back what the record and its copy take beyond kept bytes each. */
+/* Shrinks the buffers of the record and its copy to `kept` bytes each. */
 void record_out_trim(struct record_out *out, size_t kept);
 
 /* Makes out->b of the record, and adds the checksum of the finished record to *checksum. -1: it cannot be written in

@@ -21,7 +21,7 @@ struct record_list;
 struct record_sink;
 struct stats;
 
-/* Who makes this output: decided here only. */
+/* Returns how this output is made. Only this function decides it. */
 enum sink_form record_sink_form(const struct output_request *request);
 
 /* Allocates all that the sink needs. fd stays the caller's; path is for messages; rings says how many threads there
@@ -36,8 +36,9 @@ void record_sink_close(struct record_sink *sink);
  * its reference, which CRAM must know. -1: failed, and the error is in the latch. */
 int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format, bool beyond);
 
-/* What is done with records: its finish, samtools and verify are to be set before the first record. verify becomes the
- * sink's, and must be made for blocks if tasks make them (BAM, SAM.gz); samtools must live as long as the sink. */
+/* Returns the changes and checks that records get. Set finish, samtools and verify before the first record. The sink
+ * takes ownership of verify, which must be made for blocks if tasks make them (BAM, SAM.gz); samtools must outlive
+ * the sink. */
 struct record_out_options *record_sink_how(const struct record_sink *sink);
 
 /* The records that are put from now on need not be in order, whatever --verify was told. */

@@ -59,8 +59,8 @@ bool written_takes_reference(const htsFormat *format)
     return format->format == cram && !option;
 }
 
-/* Of a CRAM reference htslib keeps whole sequences: in sorted records, two of them now and then. References may be
- * longer by far than what is known of them, so a third of all is the most for them. */
+/* Returns the memory of the output. htslib keeps whole sequences of a CRAM reference: two of them now and then in
+ * sorted records. References may be much longer than is known, so they get a third of all at most. */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings)
 {
     const htsFormat *format = &request->format;
@@ -223,7 +223,7 @@ void written_abandon(struct written *f)
     out_file_abandon(&f->checksum);
 }
 
-/* What is in place, though the data cannot be. */
+/* Removes a file that already has its name when the output cannot be put in place. */
 static void take_back(const struct out_file *file)
 {
     if (file->target[0] && !file->temp[0] && file->fd < 0)

@@ -31,7 +31,7 @@ static struct cram_count walked(const uint8_t *data, size_t size)
     return c;
 }
 
-/* The same with other bytes wherever it says that nothing is looked at. */
+/* Checks the same file with other bytes wherever the reader says that it does not look. */
 static struct cram_count blind(const uint8_t *data, size_t size)
 {
     struct cram_count c;

@@ -48,14 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct dup_record records[RECORDS], again[RECORDS];
     struct feed f = {data, size};
     unsigned wanted = feed_byte(&f);
-    struct dup_spots colons = {.by_regex = false};
+    struct dup_coords_rule colons = {.by_regex = false};
     struct dup_counts counts[2] = {{.read = 0}, {.read = 0}};
     struct dup_rule rule = {.mode = wanted & 1 ? DUP_BY_SEQUENCE : DUP_BY_TEMPLATE, .include_fails = wanted & 2};
     if (wanted & 4)
         memcpy(rule.barcode_tag, "BX", 2);
     struct dup_driver d = {.records = records, .shards = 1, .window = feed_byte(&f) * 4, .counts = &counts[0],
                            .opt = {.names = wanted & 8, .counts = wanted & 16, .pass = wanted & 32,
-                                   .distance = feed_byte(&f), .spots = &colons}};
+                                   .distance = feed_byte(&f), .coords_rule = &colons}};
     d.n = read_all(&f, &rule, records, bytes);
     memcpy(again, records, sizeof again);
     struct dup_driver e = d;

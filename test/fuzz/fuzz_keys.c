@@ -8,7 +8,7 @@
 
 enum { RECORDS = 8 };
 
-/* What is asked of two records, for sort_key.h and minhash.h alike. */
+/* The comparison of two records, for sort_key.h and minhash.h alike. */
 struct judge {
     struct sort_rule *rule;
     struct minhash *minhash;   /* NULL but for -M */

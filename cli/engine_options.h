@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The options that several commands have, and what options are read into. */
+#ifndef ENGINE_OPTIONS_H
+#define ENGINE_OPTIONS_H
+
+#include "cli/option_table.h"
+#include "engine/engine_opts.h"
+
+/* A command: its options, its help, and what holds where the command line says nothing. */
+struct engine_command {
+    const char *name;            /* "sort" */
+    const struct option_row *options;
+    const char *usage;           /* what its help begins with ... */
+    const char *more;            /* ... and ends with; NULL: nothing */
+    int level;                   /* of compression */
+    int more_threads;            /* than -@ says: 1 where samtools counts those beside the first one, else 0 */
+    struct sort_order order;
+};
+
+/* The command line as far as it was read; what it means together is settled at its end. */
+struct engine_args {
+    const struct engine_command *command;
+    struct engine_opts *o;
+    void *own;                   /* the command's, for its options */
+    bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
+    char option[48];             /* the current option as it was given: "-K", "--report" ... */
+    void *target;                /* ... and its target, if its row has one */
+    bool apart;                  /* the current option has its value in a word of its own */
+    const char *next;            /* the word behind it and its value; NULL: there is none */
+    bool ascii;                  /* -N was given: names stay ASCII, even if -n follows */
+    bool by_tag, many_tags;      /* -t was given; and so was another tag */
+    bool format_given;           /* by -O or --output-fmt */
+    int level;                   /* of -l, -u */
+    uint64_t per_thread;         /* of -m; 0: not given */
+    uint64_t total;              /* of --total-memory; 0: not given */
+    bool tmpdir_env;             /* --tmpdir-env */
+    bool write_index;            /* --write-index */
+    const char *index_format;    /* of --write-index=...; NULL: by the name */
+    const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
+};
+
+/* The options that several commands have. A row of a command's table stands for one of them: ENGINE(LEVEL). A step of
+ * sormadup takes none of them. */
+enum engine_option {
+    ENGINE_OUTPUT, ENGINE_FORMAT, ENGINE_LONG_FORMAT /* without -O */, ENGINE_FORMAT_OPTION, ENGINE_LEVEL,
+    ENGINE_UNCOMPRESSED, ENGINE_WRITE_INDEX, ENGINE_NO_INDEX /* taken, with a warning */, ENGINE_NO_PG,
+    ENGINE_REFERENCE, ENGINE_INPUT_OPTION,
+    ENGINE_BY_NAME, ENGINE_BY_ASCII, ENGINE_BY_TAG, ENGINE_BY_TEMPLATE,
+    ENGINE_THREADS, ENGINE_MORE_THREADS /* as in samtools, the first one is not counted */, ENGINE_MEMORY, ENGINE_TEMP,
+    ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* -h is another option */,
+    /* Those that samtools lacks: */
+    ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS,
+    ENGINE_REPORT, ENGINE_SIZE_HINT, ENGINE_TMPDIR_ENV, ENGINE_TOTAL_MEMORY, ENGINE_TRACE, ENGINE_VERIFY,
+};
+extern const struct option_row engine_options[];
+
+#define ENGINE(option) {.as = &engine_options[ENGINE_##option]}
+#define ENGINE_SAYS(option, help_) {.as = &engine_options[ENGINE_##option], .help = help_}
+
+/* Rows that follow each other in most tables. */
+#define ENGINE_ORDER_ROWS ENGINE(BY_NAME), ENGINE(BY_ASCII), ENGINE(BY_TAG)
+#define ENGINE_READING_ROWS ENGINE(REFERENCE), ENGINE(INPUT_OPTION)
+#define ENGINE_REPORT_ROWS ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), ENGINE(TRACE), ENGINE(VERIFY)
+
+/* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
+int engine_args_count(const char *name, const char *text, int low, int high, int *value);
+int engine_args_output(struct engine_args *args, const char *name);
+int engine_args_no_memory(void);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <htslib/sam.h>
+#include "base/message.h"
+#include "cli/option_table.h"
+
+/* What getopt_long() returns for the long option of row i; less is a letter. */
+enum { LONG = 256 };
+
+static int takes_value(const struct option_row *row)
+{
+    return !row->value ? no_argument : row->value[0] == '[' ? optional_argument : required_argument;
+}
+
+static bool is_end(const struct option_row *row)
+{
+    return !row->as && !row->help && !row->name && !row->letter;
+}
+
+static bool is_heading(const struct option_row *row)
+{
+    return !row->as && !row->name && !row->letter;
+}
+
+void option_table_open(struct option_table *t, const char *command, const struct option_row *rows)
+{
+    *t = (struct option_table){.command = command, .rows = rows, .letters = ":"};
+    struct option *samtools = t->samtools, *beyond = t->beyond;
+    char *letter = t->letters + 1;
+    for (int i = 0; !is_end(&rows[i]); i++) {
+        const struct option_row *row = option_resolved(&rows[i]);
+        struct option option = {row->name, takes_value(row), NULL, LONG + i};
+        if (row->letter) {
+            *letter++ = row->letter;
+            if (row->value)
+                *letter++ = ':';
+        }
+        if (row->name && row->beyond)
+            *beyond++ = option;
+        else if (row->name)
+            *samtools++ = option;
+    }
+}
+
+/* ------------------------------------------------------------------- words */
+
+/* The characters of a long option's name in a word, which begins with `dashes` dashes. */
+static size_t name_size(const char *word, size_t dashes)
+{
+    return strcspn(word + dashes, "=");
+}
+
+/* The option that the word names in full; NULL: none of these. */
+static const struct option *find(const struct option *options, const char *word, size_t dashes)
+{
+    size_t n = name_size(word, dashes);
+    for (const struct option *o = options; o->name; o++)
+        if (strlen(o->name) == n && memcmp(o->name, word + dashes, n) == 0)
+            return o;
+    return NULL;
+}
+
+/* The first option that the word abbreviates; NULL: none of these. */
+static const struct option *find_begun(const struct option *options, const char *word)
+{
+    size_t n = name_size(word, 2);
+    for (const struct option *o = options; o->name; o++)
+        if (strncmp(o->name, word + 2, n) == 0)
+            return o;
+    return NULL;
+}
+
+/* The next word that getopt_long() takes for options; "": there is none. */
+static const char *next_option(int n, char *const *words)
+{
+    for (int i = 0; i < n; i++)
+        if (words[i][0] == '-' && words[i][1])
+            return words[i];
+    return "";
+}
+
+/* The list for the next call of getopt_long(): the options beyond samtools if the word is one of them in full, else
+ * those of samtools, which may be abbreviated. */
+static const struct option *list_for(const struct option_table *known, int n, char *const *words)
+{
+    const char *word = next_option(n, words);
+    bool is_beyond = strncmp(word, "--", 2) == 0 && find(known->beyond, word, 2);
+    return is_beyond ? known->beyond : known->samtools;
+}
+
+/* -h prints the help, and so does -help, which begins with it. */
+static bool is_help(const struct option_table *known, const char *word)
+{
+    const char *h = strchr(known->letters, 'h');
+    return h && h[1] != ':' && strcmp(word, "-help") == 0;
+}
+
+/* -1, reported: the next word is a long option with one dash (-threads), which would be taken for -t hreads. */
+static int check_dash(const struct option_table *known, int n, char *const *words)
+{
+    enum { LEAST = 4 };          /* characters: shorter ones may be several options */
+    const char *word = next_option(n, words);
+    if (word[0] != '-' || word[1] == '-' || name_size(word, 1) < LEAST || is_help(known, word))
+        return 0;
+    if (!find(known->samtools, word, 1) && !find(known->beyond, word, 1))
+        return 0;
+    return message_mistake("there is no option %.*s: write -%.*s, with two dashes", (int)name_size(word, 1) + 1, word,
+                           (int)name_size(word, 1) + 1, word);
+}
+
+/* Reports a long option that does not exist or may be one of several. Returns -1. */
+static int refuse_long(const struct option_table *known, const char *word)
+{
+    const struct option *begun = find_begun(known->beyond, word);
+    if (find_begun(known->samtools, word))
+        return message_mistake("option %s may mean several", word);
+    if (strcmp(word, "--check") == 0)
+        return message_mistake("there is no option --check in %s: samtools sort --check looks whether a file is in "
+                               "order. --checksum=FILE writes a checksum", known->command);
+    if (begun)
+        return message_mistake("there is no option %s: write --%s in full, as all options that samtools does not have",
+                               word, begun->name);
+    return message_mistake("there is no option %s", word);
+}
+
+/* Reports an option that getopt_long() did not take. c: what it returned; word: the last that it looked at.
+ * Returns -1. */
+static int refuse(const struct option_table *known, int c, const char *word)
+{
+    bool is_long = strncmp(word, "--", 2) == 0;
+    if (c == ':' && !is_long)
+        return message_mistake("option -%c requires an argument", optopt);
+    if (c == ':')
+        return message_mistake("option %s requires an argument", word);
+    if (optopt == 0)
+        return refuse_long(known, word);
+    if (optopt >= LONG || strchr(known->letters, optopt))
+        return message_mistake("option %.*s takes no value", (int)strcspn(word, "="), word);
+    return message_mistake("there is no option -%c", optopt);
+}
+
+int option_table_next(const struct option_table *t, int argc, char **argv, const struct option_row **row, bool *by_name)
+{
+    if (check_dash(t, argc - optind, argv + optind) < 0)
+        return -1;
+    int c = getopt_long(argc, argv, t->letters, list_for(t, argc - optind, argv + optind), NULL);
+    if (c < 0)
+        return 0;
+    if (c == '?' || c == ':')
+        return refuse(t, c, argv[optind - 1]);
+    *by_name = c >= LONG;
+    const struct option_row *r = t->rows;
+    if (*by_name)
+        r += c - LONG;
+    else
+        while (option_resolved(r)->letter != c)
+            r++;
+    *row = r;
+    return 1;
+}
+
+/* -------------------------------------------------------------------- help */
+
+enum { HELP_COLUMN = 26, LINE_MOST = 104 };
+
+/* Prints text, whose lines begin in the column of helps. at: the column where the cursor is. */
+static void put_help(const char *text, int at, FILE *to)
+{
+    if (at + 2 > HELP_COLUMN) {
+        fputc('\n', to);
+        at = 0;
+    }
+    for (;; at = 0) {
+        int n = (int)strcspn(text, "\n");
+        fprintf(to, "%*s%.*s\n", HELP_COLUMN - at, "", n, text);
+        if (!text[n])
+            return;
+        text += n + 1;
+    }
+}
+
+/* How a value follows the option: at once, if it is optional or wants "=". */
+static const char *before_value(const struct option_row *row)
+{
+    return !row->value || row->value[0] == '[' || row->value[0] == '=' ? "" : " ";
+}
+
+static void put_row(const struct option_row *row, const char *help, FILE *to)
+{
+    const char *name = row->name, *value = row->value;
+    int at = row->letter ? fprintf(to, "  -%c%s", row->letter, name ? ", " : "") : fprintf(to, "      ");
+    at += fprintf(to, "%s%s%s%s", name ? "--" : "", name ? name : "", before_value(row), value ? value : "");
+    if (help)
+        put_help(help, at, to);
+    else
+        fputc('\n', to);
+}
+
+/* The heading's text and the names of its rows, as a paragraph. Returns the row behind them. */
+static const struct option_row *put_list(const struct option_row *row, FILE *to)
+{
+    int at = fprintf(to, "\n%s", row->help) - 1;
+    for (row++; !is_end(row) && !is_heading(row); row++) {
+        bool last = is_end(row + 1) || is_heading(row + 1);
+        int n = (int)strlen(option_resolved(row)->name) + 4;
+        at = at + n > LINE_MOST ? fprintf(to, "\n") - 1 : at + fprintf(to, " ");
+        at += fprintf(to, "--%s%s", option_resolved(row)->name, last ? ".\n" : ",");
+    }
+    return row;
+}
+
+void option_table_print(const struct option_row *row, FILE *to)
+{
+    while (!is_end(row)) {
+        if (row->listed) {
+            row = put_list(row, to);
+            continue;
+        }
+        const char *help = row->help ? row->help : option_resolved(row)->help;
+        if (is_heading(row))
+            fprintf(to, "%s\n", help);
+        else if (!help || *help)
+            put_row(option_resolved(row), help, to);
+        row++;
+    }
+}
+
+/* ------------------------------------------------------------------ values */
+
+bool option_ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && strcasecmp(text + n - m, ending) == 0;
+}
+
+int option_check_file(const char *option, const char *file, bool apart)
+{
+    char mode[16] = "";
+    if (!*file)
+        return message_mistake("%s needs a file", option);
+    if (!apart || strcmp(file, "-") == 0)
+        return 0;
+    if (*file == '-')
+        return message_mistake("%s needs a file, and %s is an option. Write %s=FILE", option, file, option);
+    if (sam_open_mode(mode, file, NULL) == 0)
+        return message_mistake("%s would write to %s, whose name is that of a file of reads. Write %s=FILE", option,
+                               file, option);
+    return 0;
+}
+
+int option_check_next(const char *option, const char *next)
+{
+    static const struct { const char *option, *ending; } values[] = {
+        {"--report", ".html"}, {"--report", ".json"}, {"--report", ".txt"},
+        {"--plan", "json"}, {"--write-index", "bai"}, {"--write-index", "csi"},
+    };
+    for (size_t i = 0; next && i < sizeof values / sizeof *values; i++) {
+        const char *ending = values[i].ending;
+        bool is_value = *ending == '.' || (strlen(next) == strlen(ending) && access(next, F_OK) < 0);
+        if (strcmp(option, values[i].option) == 0 && option_ends_with(next, ending) && is_value)
+            return message_mistake("%s takes its value as %s=%s", option, option, next);
+    }
+    return 0;
+}

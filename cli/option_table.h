@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of a command as a table, one row an option. The parser, the help text and the decision which command
+ * lines the samtools behind us serves are all made from it. */
+#ifndef OPTION_TABLE_H
+#define OPTION_TABLE_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct engine_args;
+
+/* What an option does. All but the first need no code of their own. */
+enum option_kind {
+    OPTION_TAKEN,                /* calls take() */
+    OPTION_SETS, OPTION_CLEARS,  /* a bool */
+    OPTION_TEXT,                 /* stores the value in a const char * */
+    OPTION_FILE,                 /* the same, of a file that is read: without file:// */
+    OPTION_NUMBER,               /* stores an int, clamped to least..most */
+    OPTION_STORES,               /* stores `least` in an int or enum */
+    OPTION_HELP,                 /* prints the help, and the command ends */
+    OPTION_HANDED_ON,            /* only the samtools behind us serves it: it gets the whole command line */
+};
+
+/* Where the target lies: in the command's options (which begin with struct engine_opts), in struct engine_args, or in
+ * engine_args.own. */
+enum option_base { OPTION_OPTS, OPTION_ARGS, OPTION_OWN };
+
+struct option_row {
+    char letter;                 /* 0: none */
+    const char *name;            /* of the long option; NULL: none */
+    const char *value;           /* as the help shows it: "INT", "=FILE", "[=json]" if it is optional; NULL: none */
+    const char *help;            /* lines separated by \n; NULL: only the option itself; "": not even that */
+    enum option_kind kind;
+    enum option_base base;
+    size_t offset;               /* of the target in the base */
+    int least, most;             /* of a number */
+    int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL: none */
+    bool beyond;                 /* samtools lacks the long name, so it must be written in full */
+    bool writes;                 /* the value names a file that is written, or a place for files */
+    bool listed;                 /* a heading whose rows the help shows as a list of names */
+    const struct option_row *as; /* the row that this one stands for; its help counts if this one has none. Else NULL */
+};
+
+static inline const struct option_row *option_resolved(const struct option_row *row)
+{
+    return row->as ? row->as : row;
+}
+
+/* Rows. ACTION is one of those below. A table ends with OPTION_END. */
+#define OPTION(letter_, name_, value_, action, help_) \
+    {.letter = letter_, .name = name_, .value = value_, .help = help_, action}
+#define OPTION_BEYOND(letter_, name_, value_, action, help_) \
+    {.letter = letter_, .name = name_, .value = value_, .help = help_, .beyond = true, action}
+#define OPTION_HEADING(text) {.help = text}
+#define OPTION_LIST(text) {.help = text, .listed = true}
+#define OPTION_END {.help = NULL}
+
+/* Actions. where: OPTION_IN(base, struct, member). */
+#define OPTION_IN(base_, type, member) .base = base_, .offset = offsetof(type, member)
+#define SETS(where) .kind = OPTION_SETS, where
+#define CLEARS(where) .kind = OPTION_CLEARS, where
+#define TEXT(where) .kind = OPTION_TEXT, where
+#define INPUT_FILE(where) .kind = OPTION_FILE, where
+#define NUMBER(where, least_, most_) .kind = OPTION_NUMBER, .least = least_, .most = most_, where
+#define STORES(value_, where) .kind = OPTION_STORES, .least = value_, where
+#define TAKES(function) .take = function
+#define TAKES_INTO(function, where) .take = function, where
+#define WRITES(function) .take = function, .writes = true
+#define OUTPUT_FILE(where) .kind = OPTION_TEXT, .writes = true, where
+#define HANDED_ON .kind = OPTION_HANDED_ON
+
+enum { OPTION_TABLE_ROWS = 64 };
+
+/* A table as getopt_long() takes it. */
+struct option_table {
+    const char *command;         /* "sort" */
+    const struct option_row *rows;
+    char letters[2 + 2 * OPTION_TABLE_ROWS];
+    struct option samtools[OPTION_TABLE_ROWS];   /* long options of samtools, which may be abbreviated */
+    struct option beyond[OPTION_TABLE_ROWS];     /* those that only we have */
+};
+
+/* rows: at most OPTION_TABLE_ROWS - 1 of options. */
+void option_table_open(struct option_table *table, const char *command, const struct option_row *rows);
+
+/* Reads the next option as getopt_long() does, of which optarg and optind are set. Returns 1 with its row; 0 at the
+ * end of the options; -1 at a mistake, which was reported. *by_name: it was given by its long name. */
+int option_table_next(const struct option_table *table, int argc, char **argv, const struct option_row **row,
+                      bool *by_name);
+
+/* The help: headings, and a line or more for each option. */
+void option_table_print(const struct option_row *rows, FILE *to);
+
+/* -1, reported: the file of an option that writes it ("--trace") can hardly be meant. apart: the file is a word of its
+ * own, so it may be the input, or the next option. */
+int option_check_file(const char *option, const char *file, bool apart);
+
+/* -1, reported: `next`, the word behind an option without its value, looks like that value. next: NULL if there is
+ * none. */
+int option_check_next(const char *option, const char *next);
+
+/* Compares without regard to case. */
+bool option_ends_with(const char *text, const char *ending);
+
+#endif
