@@ -15,8 +15,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <htslib/sam.h>
-#include "base/byte_buffer.h"
 
 struct latch;
 
@@ -44,8 +44,9 @@ struct counter {
     /* What is wrong with the first record that has a fault, and its number from 0 on among all that were joined. NULL:
      * nothing. If this is NULL, add() never fails. */
     const char *(*fault)(const void *part, uint64_t *record);
-    /* Closes the counting and appends the text. -1: no memory. */
-    int (*print)(void *sums, void *part, struct byte_buffer *out);
+    /* Closes the counting and prints the text to a stream in memory; whoever called asks that whether all went well
+     * (ferror()). -1: the settings do not fit what was counted, or no memory, and the error is recorded in the latch. */
+    int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
 };
 
 #endif
