@@ -32,6 +32,9 @@ struct written {
     bool keeps_header;           /* it is written as it was read */
 };
 
+/* Of one that is not open. */
+#define WRITTEN_CLOSED {.data.fd = -1, .index.fd = -1, .checksum.fd = -1}
+
 /* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files all the same. */
