@@ -79,7 +79,7 @@ static const char *fault(const void *part, uint64_t *record)
 static int print(void *sums, void *part_, FILE *out, struct latch *latch)
 {
     struct stats_part *part = part_;
-    if (stats_part_settle(part) < 0 || stats_text_print(part->settings, sums, part->whole, NULL, out) < 0)
+    if (stats_part_settle(part) < 0 || stats_text_print(part->settings, sums, part->whole, &part->barcodes, NULL, out) < 0)
         return latch_fail(latch, "out of memory");
     return 0;
 }

@@ -34,6 +34,7 @@ void stats_part_close(struct stats_part *part)
     if (!part)
         return;
     stats_log_free(&part->log);
+    stats_barcode_order_free(&part->barcodes);
     stats_whole_close(part->whole);
     if (part->sequence)
         stats_fasta_release(part->settings->fasta, part->sequence);
@@ -192,7 +193,7 @@ int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8
     if (taken != FILTER_TAKES)
         return taken == FILTER_DROPS ? 0 : -1;
     uint32_t gc;
-    enum stats_way way = stats_sums_add(sums, part->settings, &v, &gc);
+    enum stats_way way = stats_sums_add(sums, &part->barcodes, part->settings, &v, &gc);
     if (way == STATS_NO_MEMORY)
         return fail(part, &part->fault, "%s", OUT_OF_MEMORY);
     if (way != STATS_ENDS_HERE && stats_log_length(&part->log, v.whole) < 0)
@@ -229,6 +230,7 @@ const struct stats_fault *stats_part_fault(const struct stats_part *part)
 static void clear(struct stats_part *part)
 {
     stats_log_clear(&part->log);
+    stats_barcode_order_clear(&part->barcodes);
     part->n_records = 0;
     *part->fault.text = *part->sorted_fault.text = 0;
 }
@@ -264,6 +266,8 @@ int stats_part_join(struct stats_part *left, struct stats_part *right)
             left->fault.record += left->n_before;
         } else {
             result = stats_whole_take(left->whole, &right->log);
+            if (result == 0)
+                result = stats_barcode_order_join(&left->barcodes, &right->barcodes);
             left->n_before += right->n_records;
         }
     }

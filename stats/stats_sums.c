@@ -4,6 +4,7 @@
 #include <libdeflate.h>
 #include "stats/stats_settings.h"
 #include "stats/stats_sums.h"
+#include "stats/stats_tags.h"
 
 void stats_sums_free(struct stats_sums *s)
 {
@@ -11,6 +12,7 @@ void stats_sums_free(struct stats_sums *s)
     free(s->indels.n);
     stats_inserts_free(&s->inserts);
     stats_cycles_free(&s->cycles);
+    stats_barcodes_free(&s->barcodes);
     *s = (struct stats_sums){0};
 }
 
@@ -54,13 +56,14 @@ int stats_sums_join(struct stats_sums *s, struct stats_sums *from)
     if (join_columns(&s->lengths, &from->lengths, STATS_ENDS) < 0
         || join_columns(&s->indels, &from->indels, STATS_INDEL_COLUMNS) < 0
         || stats_inserts_join(&s->inserts, &from->inserts) < 0
-        || stats_cycles_join(&s->cycles, &from->cycles) < 0)
+        || stats_cycles_join(&s->cycles, &from->cycles) < 0
+        || stats_barcodes_join(&s->barcodes, &from->barcodes) < 0)
         return -1;
     stats_sums_free(from);
     return 0;
 }
 
-void stats_sums_checksum(struct stats_sums *s, const struct stats_view *v)
+static void add_checksums(struct stats_sums *s, const struct stats_view *v)
 {
     size_t name = v->record->name_len;
     s->checksums[0] += libdeflate_crc32(0, v->record->data, name ? name - 1 : 0);
@@ -214,20 +217,34 @@ static int count_insert(struct stats_sums *s, const struct stats_settings *setti
     return stats_inserts_add(&s->inserts, size, n);
 }
 
-/* samtools takes NM for 0 if it is no integer. */
-static void count_mismatches(struct stats_sums *s, const struct stats_view *v)
+/* Each tag alone, of first reads. */
+static int count_barcodes(struct stats_sums *s, struct stats_barcode_order *order, const struct stats_tags *tags)
 {
-    int bad;
-    const uint8_t *nm = bam_record_aux_find(v->tags, bam_record_end(v->record), "NM", &bad);
-    if (nm)
-        s->counts.mismatches += (uint64_t)bam_record_aux_int(nm, 0);
+    for (int tag = 0; tag < BARCODE_TAGS; tag++) {
+        const uint8_t *text = tags->barcodes[tag][0], *qualities = tags->barcodes[tag][1];
+        if (!text || !bam_record_aux_is_text(text) || !text[1])
+            continue;
+        bool has_qualities = qualities && bam_record_aux_is_text(qualities);
+        if (stats_barcodes_add(&s->barcodes, order, tag, (const char *)text + 1,
+                               has_qualities ? (const char *)qualities + 1 : NULL) < 0)
+            return -1;
+    }
+    return 0;
 }
 
-enum stats_way stats_sums_add(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v,
-                              uint32_t *gc)
+/* samtools takes NM for 0 if it is no integer. */
+static void count_mismatches(struct stats_sums *s, const struct stats_tags *tags)
 {
+    if (tags->nm)
+        s->counts.mismatches += (uint64_t)bam_record_aux_int(tags->nm, 0);
+}
+
+enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
+                              const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc)
+{
+    struct stats_tags tags;
     *gc = 0;
-    stats_sums_checksum(s, v);
+    add_checksums(s, v);
     if (v->flag & BAM_FSECONDARY) {
         s->counts.secondary++;
         return STATS_ENDS_HERE;
@@ -244,7 +261,9 @@ enum stats_way stats_sums_add(struct stats_sums *s, const struct stats_settings 
         raise_to(&s->longest[v->end], v->whole);
     if (!(v->flag & (BAM_FUNMAP | BAM_FSUPPLEMENTARY | BAM_FQCFAIL | BAM_FDUP)))
         s->counts.mapq[v->record->mapq]++;
-    if (v->is_primary && count_primary(s, settings, v, gc) < 0)
+    stats_tags_find(&tags, v->tags, bam_record_end(v->record));
+    if (v->is_primary
+        && (count_primary(s, settings, v, gc) < 0 || (v->end == STATS_FIRST && count_barcodes(s, order, &tags) < 0)))
         return STATS_NO_MEMORY;
     if (stats_view_is_unmapped(v))
         return STATS_IS_UNPLACED;
@@ -252,6 +271,6 @@ enum stats_way stats_sums_add(struct stats_sums *s, const struct stats_settings 
         return STATS_NO_MEMORY;
     if (v->is_primary && (v->flag & BAM_FPAIRED) && !(v->flag & BAM_FMUNMAP) && count_insert(s, settings, v) < 0)
         return STATS_NO_MEMORY;
-    count_mismatches(s, v);
+    count_mismatches(s, &tags);
     return STATS_IS_MAPPED;
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "stats/stats_barcodes.h"
 #include "stats/stats_cycles.h"
 #include "stats/stats_inserts.h"
 #include "stats/stats_view.h"
@@ -43,22 +44,20 @@ struct stats_sums {
     struct stats_column indels;                  /* STATS_INDEL_COLUMNS columns */
     struct stats_inserts inserts;
     struct stats_cycles cycles;
+    struct stats_barcodes barcodes;
 };
 
 /* One of all zeros is empty. */
 void stats_sums_free(struct stats_sums *s);
 
-/* Step by step what is counted of a record that passed the filters. -1: no memory. */
-void stats_sums_checksum(struct stats_sums *s, const struct stats_view *v);
-
 /* How a record goes on from here. */
 enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
 
-/* Counts all that needs no order, up to and with the bases that its CIGAR maps, which it adds only if `targets` is off (see
- * stats_part). *gc: the number of G and C, if the record is primary and first or last, else 0. *has_cigar: false: it is
- * mapped, and has no CIGAR; then nothing is counted from NM on. */
-enum stats_way stats_sums_add(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v,
-                              uint32_t *gc);
+/* Counts of a record that passed the filters all that needs no order, but for the bases that its CIGAR maps, if there are
+ * targets (stats_part). Notes in `order` which barcodes come first. *gc: the number of G and C, if the record is primary
+ * and first or last, else 0. */
+enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
+                              const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc);
 
 /* Adds what `from` has, which is empty afterwards. -1: no memory. */
 int stats_sums_join(struct stats_sums *s, struct stats_sums *from);

@@ -123,7 +123,7 @@ static void print_summary(const struct stats_settings *settings, const struct st
 }
 
 int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
-                     const char *value, FILE *out)
+                     const struct stats_barcode_order *barcodes, const char *value, FILE *out)
 {
     struct insert_summary inserts;
     if (stats_cycles_close(&sums->cycles) < 0)
@@ -138,6 +138,8 @@ int stats_text_print(const struct stats_settings *settings, struct stats_sums *s
         stats_section_mismatches(sums, whole, out);
     stats_section_gc(sums, out);
     stats_section_bases(sums, out);
+    if (stats_barcodes_print(&sums->barcodes, barcodes, out) < 0)
+        return -1;
     stats_section_inserts(&sums->inserts, &inserts, settings->sparse, out);
     stats_section_lengths(sums, out);
     stats_section_indels(sums, out);
