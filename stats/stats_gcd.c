@@ -74,8 +74,7 @@ int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE 
     size_t last = g->n - 1;
     for (size_t i = 0; i < last; i++)
         if (g->bins[i].depth > 0)
-            g->bins[i].gc = has_sequence ? (float)rint(100.0F * g->bins[i].gc)
-                                         : (float)rint(100.0F * g->bins[i].gc / (float)g->bins[i].depth);
+            g->bins[i].gc = (float)rint(100.0 * (double)g->bins[i].gc / (has_sequence ? 1 : g->bins[i].depth));
     qsort(g->bins, g->n, sizeof *g->bins, compare_bins);
     for (size_t i = 0, end; i < last; i = end) {
         for (end = i + 1; end < last && fabsf(g->bins[end].gc - g->bins[i].gc) < 0.1F;)

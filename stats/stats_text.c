@@ -63,7 +63,7 @@ static void print_reads(const struct stats_counts *c, bool is_sorted, FILE *out)
 static void print_bases(const struct stats_sums *s, uint64_t cigar_bases, FILE *out)
 {
     const struct stats_counts *c = &s->counts;
-    int64_t mapped = (int64_t)cigar_bases, mismatches = (int64_t)c->mismatches;
+    int64_t mapped = (int64_t)cigar_bases;
     number(out, "total length", all_ends(c->bases), "\t# ignores clipping");
     number(out, "total first fragment length", c->bases[STATS_FIRST], "\t# ignores clipping");
     number(out, "total last fragment length", c->bases[STATS_LAST], "\t# ignores clipping");
@@ -71,9 +71,9 @@ static void print_bases(const struct stats_sums *s, uint64_t cigar_bases, FILE *
     fprintf(out, "SN\tbases mapped (cigar):\t%" PRId64 "\t# more accurate\n", mapped);
     number(out, "bases trimmed", c->bases_trimmed, "");
     number(out, "bases duplicated", c->duplicate_bases, "");
-    fprintf(out, "SN\tmismatches:\t%" PRId64 "\t# from NM fields\n", mismatches);
+    fprintf(out, "SN\tmismatches:\t%" PRId64 "\t# from NM fields\n", (int64_t)c->mismatches);
     fprintf(out, "SN\terror rate:\t%e\t# mismatches / bases mapped (cigar)\n",
-            mapped ? (double)((float)mismatches / (float)mapped) : 0.0);
+            mapped ? (double)((float)c->mismatches / (float)mapped) : 0.0);
     average(out, "average length", all_ends(c->bases), all_ends(c->ends));
     average(out, "average first fragment length", c->bases[STATS_FIRST], c->ends[STATS_FIRST]);
     average(out, "average last fragment length", c->bases[STATS_LAST], c->ends[STATS_LAST]);
