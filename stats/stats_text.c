@@ -117,7 +117,7 @@ static void print_summary(const struct stats_settings *settings, const struct st
     for (int quality = 0; quality < CYCLE_QUALS; quality++)
         for (int end = 0; end < CYCLE_ENDS; end++)
             sum += (uint64_t)quality * stats_cycles_quality_sum(&sums->cycles, end, quality);
-    fprintf(out, "SN\taverage quality:\t%.1f\n", bases ? (double)((float)sum / (float)bases) : 0.0);
+    fprintf(out, "SN\taverage quality:\t%.1f\n", bases ? (double)sum / (double)bases : 0.0);
     print_pairs(&sums->counts, inserts, out);
     print_target(settings, whole, out);
 }
