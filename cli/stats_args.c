@@ -7,6 +7,7 @@
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/command_args.h"
+#include "cli/stats_args.h"
 #include "stats/stats_opts.h"
 
 #define HELP_BEYOND(more) \
@@ -146,4 +147,37 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
         return result;
     opts->idxstats.path = engine_opts_input(&opts->common);
     return want_fields(&opts->common, SAM_FLAG | SAM_RNAME) < 0 ? ENGINE_ARGS_ERROR : result;
+}
+
+/* ------------------------------------------------------- in the same pass */
+
+struct counter_settings {
+    struct flagstat_settings flagstat;
+    struct idxstats_settings idxstats;
+};
+
+static void count_for(struct output_request *out, const char *file, struct counter counter)
+{
+    out->counted[out->n_counters] = file;
+    out->counters[out->n_counters++] = counter;
+}
+
+/* As the commands would count what was written, by its index where there is one. */
+int stats_args_settle_counters(struct engine_args *args)
+{
+    struct output_request *out = &args->o->out;
+    if (!args->flagstat && !args->idxstats)
+        return 0;
+    if (args->o->check)
+        return message_mistake("--flagstat and --idxstats count what is written, and --check writes nothing");
+    struct counter_settings *s = out->counter_settings = calloc(1, sizeof *s);
+    if (!s)
+        return engine_args_no_memory();
+    s->idxstats = (struct idxstats_settings){
+        .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
+    if (args->flagstat)
+        count_for(out, args->flagstat, flagstat_counter(&s->flagstat));
+    if (args->idxstats)
+        count_for(out, args->idxstats, idxstats_counter(&s->idxstats));
+    return 0;
 }

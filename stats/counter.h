@@ -49,4 +49,6 @@ struct counter {
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
 };
 
+enum { COUNTERS = 3 };           /* how many there are */
+
 #endif
