@@ -190,6 +190,10 @@ static int take_common(struct engine_args *args, int c)
     case OPT_PLAN: return parse_plan(args, optarg);
     case OPT_REPORT: return parse_report(args, optarg);
     case OPT_TRACE: return parse_trace(args, optarg);
+    case OPT_STATS:
+        args->stats = optarg;
+        return option_words_check_file("--stats", optarg, args->apart);
+    case OPT_STATS_ARGS: args->stats_args = optarg; return 0;
     case OPT_FLAGSTAT:
         args->flagstat = optarg;
         return option_words_check_file("--flagstat", optarg, args->apart);
@@ -229,7 +233,7 @@ enum { OPTION_MISTAKE = -2 };
 static bool writes(int c)
 {
     return c == 'o' || c == 'T' || c == 'f' || c == OPT_CHECKSUM || c == OPT_REPORT || c == OPT_TRACE
-        || c == OPT_FLAGSTAT || c == OPT_IDXSTATS;
+        || c == OPT_STATS || c == OPT_FLAGSTAT || c == OPT_IDXSTATS;
 }
 
 static struct option_words words_of(const struct engine_command *command)
@@ -480,6 +484,6 @@ void engine_args_free(struct engine_opts *o)
     free(o->words);
     free(o->out.path);
     free(o->out.index);
-    free(o->out.counter_settings);
+    stats_args_free(&o->out);
     free(o->out.command_line);
 }

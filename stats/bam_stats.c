@@ -15,6 +15,7 @@
 #include "base/stats.h"
 #include "read/input_format.h"
 #include "stats/counted.h"
+#include "stats/idxstats.h"
 #include "stats/stats_opts.h"
 
 struct bam_stats {
