@@ -19,11 +19,12 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv);
+enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv);
 enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv);
 enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv);
 
 /* What their help prints. */
 extern const char sort_args_usage[], collate_args_usage[], merge_args_usage[], fixmate_args_usage[],
-    markdup_args_usage[], sormadup_args_usage[], flagstat_args_usage[], idxstats_args_usage[];
+    markdup_args_usage[], sormadup_args_usage[], stats_args_usage[], flagstat_args_usage[], idxstats_args_usage[];
 
 #endif

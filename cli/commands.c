@@ -56,6 +56,8 @@ union command_opts {
       markdup_args_parse(&o->markdup, false, argc, argv), forecast_markdup(&o->markdup), bam_markdup(&o->markdup)) \
     X(sormadup, "fix mates, sort and mark duplicates at once", \
       sormadup_args_parse(&o->sormadup, argc, argv), forecast_sormadup(&o->sormadup), bam_sormadup(&o->sormadup)) \
+    X(stats, "generate stats (former bamcheck)", \
+      stats_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
     X(flagstat, "simple stats", \
       flagstat_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
     X(idxstats, "BAM index stats", \

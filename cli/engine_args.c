@@ -16,6 +16,7 @@
 #include "cli/memory_size.h"
 #include "cli/option_words.h"
 #include "cli/sort_settings.h"
+#include "cli/stats_args.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -189,6 +190,16 @@ static int take_common(struct engine_args *args, int c)
     case OPT_PLAN: return parse_plan(args, optarg);
     case OPT_REPORT: return parse_report(args, optarg);
     case OPT_TRACE: return parse_trace(args, optarg);
+    case OPT_STATS:
+        args->stats = optarg;
+        return option_words_check_file("--stats", optarg, args->apart);
+    case OPT_STATS_ARGS: args->stats_args = optarg; return 0;
+    case OPT_FLAGSTAT:
+        args->flagstat = optarg;
+        return option_words_check_file("--flagstat", optarg, args->apart);
+    case OPT_IDXSTATS:
+        args->idxstats = optarg;
+        return option_words_check_file("--idxstats", optarg, args->apart);
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
     case OPT_REFERENCE: o->in.reference = o->out.reference = input_name_local(optarg); return 0;
@@ -221,7 +232,8 @@ enum { OPTION_MISTAKE = -2 };
 /* Options whose value is a file that is written, or a place for files. */
 static bool writes(int c)
 {
-    return c == 'o' || c == 'T' || c == 'f' || c == OPT_CHECKSUM || c == OPT_REPORT || c == OPT_TRACE;
+    return c == 'o' || c == 'T' || c == 'f' || c == OPT_CHECKSUM || c == OPT_REPORT || c == OPT_TRACE
+        || c == OPT_STATS || c == OPT_FLAGSTAT || c == OPT_IDXSTATS;
 }
 
 static struct option_words words_of(const struct engine_command *command)
@@ -352,7 +364,7 @@ int engine_args_settle_output(struct engine_args *args)
     if (args->o->out.format.format == cram && cram_settings_clash(args->o->out.format.specific))
         return message_mistake("no_ref=1 and embed_ref=1 exclude each other: without references there is none to "
                                "embed");
-    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : 0;
+    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : stats_args_settle_counters(args);
 }
 
 int engine_args_settle_files(struct engine_args *args, int n, char **operands)
@@ -472,5 +484,6 @@ void engine_args_free(struct engine_opts *o)
     free(o->words);
     free(o->out.path);
     free(o->out.index);
+    stats_args_free(&o->out);
     free(o->out.command_line);
 }

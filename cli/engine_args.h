@@ -28,6 +28,7 @@ enum engine_option {
 enum {
     OPT_NO_PG = OPTION_WORDS_LONG, OPT_VERBOSITY, OPT_REFERENCE, OPT_INPUT_OPTION, OPT_OUTPUT_FMT, OPT_OUTPUT_OPTION,
     OPT_TOTAL_MEMORY, OPT_VERIFY, OPT_CHECKSUM, OPT_REPORT, OPT_TRACE, OPT_PROGRESS, OPT_NO_PROGRESS, OPT_HELP,
+    OPT_STATS, OPT_STATS_ARGS, OPT_FLAGSTAT, OPT_IDXSTATS,
     /* only those that list them: */
     OPT_TEMPLATE, OPT_WRITE_INDEX, OPT_COPY_BLOCKS, OPT_PLAN, OPT_SIZE_HINT, OPT_ADD_INPUT, OPT_TMPDIR_ENV,
     OPT_OWN,
@@ -54,6 +55,10 @@ enum {
     {"trace", required_argument, NULL, OPT_TRACE}, \
     {"progress", no_argument, NULL, OPT_PROGRESS}, \
     {"no-progress", no_argument, NULL, OPT_NO_PROGRESS}, \
+    {"stats", required_argument, NULL, OPT_STATS}, \
+    {"stats-args", required_argument, NULL, OPT_STATS_ARGS}, \
+    {"flagstat", required_argument, NULL, OPT_FLAGSTAT}, \
+    {"idxstats", required_argument, NULL, OPT_IDXSTATS}, \
     {"help", no_argument, NULL, OPT_HELP}, \
     {NULL, 0, NULL, 0}
 
@@ -123,6 +128,8 @@ struct engine_args {
     bool write_index;            /* --write-index */
     const char *index_format;    /* of --write-index=...; NULL: by the name */
     const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
+    const char *stats, *flagstat, *idxstats;     /* files for what is counted of the output; NULL: not wanted */
+    const char *stats_args;      /* --stats-args; NULL: not given */
 };
 
 /* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and

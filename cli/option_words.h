@@ -31,6 +31,13 @@ int option_words_refuse(const struct option_words *known, int c, const char *wor
 /* Of a step of sormadup: tells that it has no such option. Returns -1. */
 int option_words_refuse_in_step(const struct option_words *known, int c);
 
+enum { OPTION_WORDS_MOST = 64 };  /* of a text */
+
+/* Adds the words of the text, which blanks part and quotes hold together, to words[*n], of which there may be `most`. *to
+ * is where they are put, and goes on behind them: they take no more than the text, with a NUL each. -1: too many, or a
+ * quote is open; told. */
+int option_words_split(const char *text, char **words, int *n, int most, char **to);
+
 /* -1, told: the file of an option that writes it ("--trace") can hardly be meant. apart: it is a word of its own, so it
  * may be the input, or the next option. */
 int option_words_check_file(const char *option, const char *file, bool apart);

@@ -117,21 +117,24 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
         || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
 }
 
-/* Looks at the record, or at a copy if it must be mended. */
+/* Looks at the record, or at a copy if it must be mended. If nobody looks now, the copy is kept until all do. */
 static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
                    bool mend)
 {
-    struct byte_buffer *copy = &c->made.records;
-    copy->n = 0;
-    if (mend) {
-        if (byte_buffer_append(copy, record, bam_record_size(record)) < 0
-            || bam_record_fix((struct bam_record *)copy->p) < 0)
-            return PASS_NO_MEMORY;
-        copy->n = 0;
-        record = (const struct bam_record *)copy->p;
-    }
-    r->opt.looks->look(r->opt.looks->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
+    const struct look_wish *wish = r->opt.looks;
+    struct byte_buffer *copies = &c->made.records;
+    size_t start = copies->n;
     c->made.n++;
+    if (mend || !wish->look) {
+        if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
+            return PASS_NO_MEMORY;
+        record = (const struct bam_record *)(copies->p + start);
+        if (mend && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
+            return PASS_NO_MEMORY;
+        copies->n = wish->look ? start : start + bam_record_size(record);
+    }
+    if (wish->look)
+        wish->look(wish->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
     return PASS_FINE;
 }
 
@@ -313,7 +316,7 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     if (f->fault)
         return tell(r, f, c);
     if (r->opt.looks)
-        return r->opt.looks->looked(r->opt.looks->arg, number);
+        return r->opt.looks->looked(r->opt.looks->arg, number, &c->made.records);
     return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.in.path) < 0
          ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
@@ -336,7 +339,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
 {
     struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
     r->opt.in.use.n_chunks = count_chunks(r, loan);
-    if (r->opt.looks)
+    if (r->opt.looks && r->opt.looks->look)
         r->opt.in.use.records_size = COPY_SIZE;
     struct chunk_reader_options how = {
         .in = r->opt.in,

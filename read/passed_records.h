@@ -27,13 +27,13 @@ struct merge_wish {
     struct chunk_loan *loan;     /* as in chunk_reader_options */
 };
 
-/* In place of that: the records that pass are looked at where they lie, and not kept. */
+/* In place of that: the records that pass are looked at, checked and mended, and not kept. */
 struct look_wish {
-    /* A checked and mended record of a chunk. In the chunk's task, one record after the other. */
+    /* A record of a chunk, where it lies. In the chunk's task, one after the other. NULL: nobody looks there. */
     void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);
-    /* All records of the chunk were looked at, and so were those before. Main thread. -1: failed, and the error is
-     * recorded in the latch. */
-    int (*looked)(void *arg, uint32_t chunk);
+    /* All records of the chunk were looked at, and so were those before. records: if look() is NULL, one after the
+     * other; else empty. Main thread. -1: failed, and the error is recorded in the latch. */
+    int (*looked)(void *arg, uint32_t chunk, const struct byte_buffer *records);
     void *arg;                   /* of both */
 };
 

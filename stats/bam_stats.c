@@ -15,6 +15,7 @@
 #include "base/stats.h"
 #include "read/input_format.h"
 #include "stats/counted.h"
+#include "stats/idxstats.h"
 #include "stats/stats_opts.h"
 
 struct bam_stats {
@@ -23,8 +24,9 @@ struct bam_stats {
     hts_idx_t *index;            /* what idxstats prints; NULL: it counts */
 };
 
-static int print(struct bam_stats *s, FILE *to)
+static int print(void *stats, FILE *to)
 {
+    struct bam_stats *s = stats;
     struct counted *c = &s->counted;
     if (!s->index)
         return counts_print(c->counts, 0, to);
@@ -35,18 +37,9 @@ static int print(struct bam_stats *s, FILE *to)
 static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->latch;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    int status = to ? print(s, to) : -1;
-    if (to && fclose(to) != 0)
-        status = -1;
-    if (status < 0)
-        latch_fail(latch, "out of memory");
-    else if (out_file_open(&s->out, "-", latch) == 0 && out_file_begin(&s->out, latch) == 0
-             && out_file_write(s->out.fd, s->out.path, text, size, latch) == 0 && out_file_finish(&s->out, latch) == 0)
+    if (out_file_open(&s->out, "-", latch) == 0 && written_text(&s->out, print, s, latch) == 0
+        && out_file_finish(&s->out, latch) == 0)
         out_file_commit(&s->out, latch);
-    free(text);
 }
 
 static void work(void *stats)

@@ -13,6 +13,7 @@
 #ifndef COUNTER_H
 #define COUNTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,8 @@ struct counter {
      * and the header do not fit, and the error is recorded in the latch. NULL: nobody asks */
     int (*begin)(void *settings, sam_hdr_t *sam, struct latch *latch);
     struct counter_store sums, part;
+    /* Whether all records must be counted into one part, in their order. NULL: never. */
+    bool (*in_sequence)(const void *settings);
     /* Counts a whole record as BAM has it, from its block_size on (bam/bam_record.h), which was checked and mended. It
      * need not be aligned. sums: of this thread; part: NULL if there are none. -1: an error of the data, or no memory,
      * kept in the part with the number of the record inside the part; later adds to this part do nothing. */
@@ -47,6 +50,9 @@ struct counter {
     /* Closes the counting and prints the text to a stream in memory; whoever called asks that whether all went well
      * (ferror()). -1: the settings do not fit what was counted, or no memory, and the error is recorded in the latch. */
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
+    void (*end)(void *settings);                     /* gives back what the settings own; NULL: they own nothing */
 };
+
+enum { COUNTERS = 3 };           /* how many there are */
 
 #endif

@@ -86,6 +86,19 @@ void counts_add(struct counts *c, int thread, uint32_t slot, const uint8_t *reco
     }
 }
 
+void counts_add_joined(struct counts *c, int thread, const uint8_t *record, uint32_t size)
+{
+    counts_add(c, thread, c->opt.n_slots, record, size);
+}
+
+bool counts_in_sequence(const struct counter *counters, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (counters[i].in_sequence && counters[i].in_sequence(counters[i].settings))
+            return true;
+    return false;
+}
+
 /* What is wrong with the records joined so far. */
 static int check(const struct counts *c, const struct counter *counter, const void *joined)
 {
@@ -104,6 +117,16 @@ int counts_join(struct counts *c, uint32_t slot)
         if (equip(counter, &counter->part, joined) < 0 || counter->part.join(*joined, parts[slot]) < 0)
             return fail_memory(c, counter);
         if (check(c, counter, *joined) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int counts_check(const struct counts *c)
+{
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const void *joined = c->each[i].parts[c->opt.n_slots];
+        if (joined && check(c, &c->opt.counters[i], joined) < 0)
             return -1;
     }
     return 0;

@@ -26,9 +26,18 @@ void counts_close(struct counts *counts);
 /* Counts a record. By any thread, whose slot it is. */
 void counts_add(struct counts *counts, int thread, uint32_t slot, const uint8_t *record, uint32_t size);
 
+/* Counts a record that follows on all that are joined, for counters that count in sequence. By one thread at a time. */
+void counts_add_joined(struct counts *counts, int thread, const uint8_t *record, uint32_t size);
+
+/* Whether one of the counters does. */
+bool counts_in_sequence(const struct counter *counters, size_t n);
+
 /* The range of the slot is counted, and all before it are joined: joins it, and the slot is empty again. By one thread
  * at a time. -1: a record has a fault, or no memory, and the error is recorded in the latch. */
 int counts_join(struct counts *counts, uint32_t slot);
+
+/* The same of records that were counted in sequence. */
+int counts_check(const struct counts *counts);
 
 /* Prints what counter number i has counted, once, when all ranges are joined. -1: as above. */
 int counts_print(struct counts *counts, size_t i, FILE *out);

@@ -79,9 +79,23 @@ static const char *fault(const void *part, uint64_t *record)
 static int print(void *sums, void *part_, FILE *out, struct latch *latch)
 {
     struct stats_part *part = part_;
-    if (stats_part_settle(part) < 0 || stats_text_print(part->settings, sums, part->whole, &part->barcodes, NULL, out) < 0)
+    if (stats_part_settle(part) < 0)
+        return latch_fail(latch, "out of memory");
+    if (part->settings->sorted && part->settings->targets_path && part->whole->unsorted)
+        return latch_fail(latch, "the records are not in order, as -t of stats needs them");
+    if (stats_text_print(part->settings, sums, part->whole, &part->barcodes, NULL, out) < 0)
         return latch_fail(latch, "out of memory");
     return 0;
+}
+
+static bool in_sequence(const void *settings)
+{
+    return stats_settings_in_sequence(settings);
+}
+
+static void end(void *settings)
+{
+    stats_settings_free(settings);
 }
 
 struct counter stats_counter(struct stats_settings *settings)
@@ -90,6 +104,6 @@ struct counter stats_counter(struct stats_settings *settings)
         .command = "stats", .settings = settings, .begin = begin,
         .sums = {open_sums, join_sums, close_sums, sums_memory},
         .part = {open_part, join_parts, close_part, part_memory},
-        .add = add, .fault = fault, .print = print,
+        .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .end = end,
     };
 }

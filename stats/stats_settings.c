@@ -65,8 +65,6 @@ static int parse_number(struct stats_settings *s, int option, const char *text)
     case 'i': s->max_insert = atoi(text); break;
     case 'm': s->most_inserts = (float)atof(text); break;
     case 'g': s->threshold = atoi(text); break;
-    case '@': s->n_threads = atoi(text); break;
-    case LONG_VERBOSITY: s->verbosity = atoi(text); break;
     case LONG_GC_DEPTH: s->gc_bin = (int)atof(text); break;
     case LONG_REF_STATS_CHUNK: break;            /* how much of a reference samtools holds at once */
     default: return 1;
@@ -96,6 +94,8 @@ static int parse_text(struct stats_settings *s, int option, const char *text)
     case 't': s->targets_path = text; break;
     case 'S': s->split_tag = text; break;
     case 'P': s->split_prefix = text; break;
+    case '@': s->threads = text; break;
+    case LONG_VERBOSITY: s->verbosity = text; break;
     case LONG_REFERENCE: s->reference = text; break;
     case 'f': s->required = 0; return parse_flags(text, &s->required);
     case 'F': return parse_flags(text, &s->filtered);
@@ -133,7 +133,7 @@ static int check_operands(const struct stats_settings *s, int n_operands)
 enum stats_parse stats_settings_parse(struct stats_settings *s, int n, char **words)
 {
     *s = (struct stats_settings){.read_length = -1, .max_insert = 8000, .most_inserts = 0.99F, .depth_min = 1,
-                                 .depth_max = 1000, .depth_step = 1, .gc_bin = 20000, .verbosity = -1};
+                                 .depth_max = 1000, .depth_step = 1, .gc_bin = 20000};
     int option;
     optind = 0;
     opterr = 0;
@@ -202,7 +202,7 @@ int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch 
 
 bool stats_settings_in_sequence(const struct stats_settings *s)
 {
-    return s->targets_path || (s->split_tag && s->overlaps);
+    return (s->targets_path && !s->sorted) || (s->split_tag && s->overlaps);
 }
 
 void stats_settings_free(struct stats_settings *s)
