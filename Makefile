@@ -95,7 +95,7 @@ endif
 
 # The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
 # the same objects.
-FOLDERS  = cli plan sormadup bgzip merge fixmate markdup engine read sort write report order codec bam base
+FOLDERS  = cli plan sormadup bgzip merge fixmate markdup stats engine read sort write report order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 # No library shall take a function of ours for its own.
@@ -360,6 +360,7 @@ endif
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
 	$(INSTALL) -m 644 doc/samtools-omp-collate.1 "$(DESTDIR)$(man1dir)/samtools-omp-collate.1"
 	$(INSTALL) -m 644 doc/samtools-omp-fixmate.1 "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1"
+	$(INSTALL) -m 644 doc/samtools-omp-stats.1 "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
 	$(INSTALL) -m 644 doc/samtools-omp-markdup.1 "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	$(INSTALL) -m 644 doc/samtools-omp-sormadup.1 "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
 	$(INSTALL) -m 644 doc/samtools-omp-merge.1 "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
@@ -395,6 +396,7 @@ uninstall:
 	if [ -d "$(DESTDIR)$(modules)" ]; then rm -f "$(DESTDIR)$(modules)"/[0-9]*; else rm -f "$(DESTDIR)$(modules)"; fi
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
+	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1" "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-collate.1" "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"

@@ -9,6 +9,7 @@ struct fixmate_opts;
 struct markdup_opts;
 struct merge_opts;
 struct sormadup_opts;
+struct stats_opts;
 
 /* argv[0] is the program, argv[1] the command. Whatever the result, call engine_args_free() afterwards, for what all
  * commands have in common. is_step: the command is a step of sormadup, and takes only options of its own. */
@@ -18,8 +19,11 @@ enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result markdup_args_parse(struct markdup_opts *opts, bool is_step, int argc, char **argv);
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv);
+enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv);
+enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, char **argv);
+enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv);
 
 extern const struct engine_command sort_command, collate_command, merge_command, fixmate_command, markdup_command,
-    sormadup_command;
+    sormadup_command, stats_command, flagstat_command, idxstats_command;
 
 #endif

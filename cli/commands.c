@@ -10,6 +10,7 @@
 #include "markdup/bam_markdup.h"
 #include "merge/bam_merge.h"
 #include "sormadup/bam_sormadup.h"
+#include "stats/bam_stats.h"
 #include "bam_sort.h"
 #include "base/affinity.h"
 #include "base/htslib_version.h"
@@ -26,6 +27,7 @@
 #include "markdup/markdup_opts.h"
 #include "merge/merge_opts.h"
 #include "sormadup/sormadup_opts.h"
+#include "stats/stats_opts.h"
 #include "write/cram_settings.h"
 
 /* ------------------------------------------------------------ the commands */
@@ -37,6 +39,7 @@ union command_opts {
     struct fixmate_opts fixmate;
     struct markdup_opts markdup;
     struct sormadup_opts sormadup;
+    struct stats_opts stats;
 };
 
 /* Each has its name, its summary, and what reads its command line, foretells (--plan) and runs it. o: its options. */
@@ -52,7 +55,13 @@ union command_opts {
     X(markdup, "mark duplicates", \
       markdup_args_parse(&o->markdup, false, argc, argv), forecast_markdup(&o->markdup), bam_markdup(&o->markdup)) \
     X(sormadup, "fix mates, sort and mark duplicates at once", \
-      sormadup_args_parse(&o->sormadup, argc, argv), forecast_sormadup(&o->sormadup), bam_sormadup(&o->sormadup))
+      sormadup_args_parse(&o->sormadup, argc, argv), forecast_sormadup(&o->sormadup), bam_sormadup(&o->sormadup)) \
+    X(stats, "generate stats (former bamcheck)", \
+      stats_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
+    X(flagstat, "simple stats", \
+      flagstat_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats)) \
+    X(idxstats, "BAM index stats", \
+      idxstats_args_parse(&o->stats, argc, argv), forecast_sort(&o->common), bam_stats(&o->stats))
 
 #define FUNCTIONS(name, summary, parses, foretells, runs) \
     static enum engine_args_result name##_parse(union command_opts *o, int argc, char **argv) { return parses; } \
@@ -150,7 +159,7 @@ int commands_run(const struct command *command, int argc, char **argv)
 /* -------------------------------------------------------- help and versions */
 
 /* The commands that samtools has as well. */
-#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate` and `markdup`"
+#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate`, `markdup`, `stats`, `flagstat` and `idxstats`"
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so that of the samtools behind us is not shown. */
@@ -188,7 +197,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, flagstat ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, depth ...) need another samtools beside this one. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else

@@ -14,6 +14,7 @@
 #include "base/runtime_env.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
+#include "cli/stats_args.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -205,7 +206,8 @@ int engine_args_settle_output(struct engine_args *args)
     if (args->o->out.format.format == cram && cram_settings_clash(args->o->out.format.specific))
         return message_mistake("no_ref=1 and embed_ref=1 exclude each other: without references there is none to "
                                "embed");
-    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : 0;
+    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1
+         : stats_args_settle_counters(args);
 }
 
 int engine_args_settle_files(struct engine_args *args, int n, char **operands)
@@ -401,5 +403,6 @@ void engine_args_free(struct engine_opts *o)
     free(o->words);
     free(o->out.path);
     free(o->out.index);
+    stats_args_free(&o->out);
     free(o->out.command_line);
 }

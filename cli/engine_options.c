@@ -114,6 +114,13 @@ static int take_checksum(struct engine_args *args, const char *text)
     return option_check_file("--checksum", out->checksum, args->apart);
 }
 
+/* --stats, --flagstat, --idxstats */
+static int take_counts(struct engine_args *args, const char *file)
+{
+    *(const char **)args->target = file;
+    return option_check_file(args->option, file, args->apart);
+}
+
 /* ------------------------------------------------------------------- input */
 
 static int take_reference(struct engine_args *args, const char *name)
@@ -265,6 +272,14 @@ const struct option_row engine_options[] = {
     [ENGINE_CHECKSUM] = OPTION_BEYOND(0, "checksum", "=[samtools:]FILE", WRITES(take_checksum),
                                       "write the number of records and a checksum that is the same in any order;\n"
                                       "samtools: what `samtools checksum` (1.24) prints of the output. - too"),
+    [ENGINE_STATS] = OPTION_BEYOND(0, "stats", "=FILE", WRITES_INTO(take_counts, ARGS(stats)),
+                                   "write what `samtools stats` prints of the output; - too"),
+    [ENGINE_STATS_ARGS] = OPTION_BEYOND(0, "stats-args", "WORDS", TEXT(ARGS(stats_args)),
+                                        "options of samtools stats: '-p -F 0x400'; quotes group words"),
+    [ENGINE_FLAGSTAT] = OPTION_BEYOND(0, "flagstat", "=FILE", WRITES_INTO(take_counts, ARGS(flagstat)),
+                                      "write what `samtools flagstat` prints of the output; - too"),
+    [ENGINE_IDXSTATS] = OPTION_BEYOND(0, "idxstats", "=FILE", WRITES_INTO(take_counts, ARGS(idxstats)),
+                                      "write what `samtools idxstats` prints of the output; - too"),
     [ENGINE_COPY_BLOCKS] = OPTION_BEYOND(0, "copy-blocks", NULL, SETS(OPTS(out.copies)),
                                          "BAM that is in the order already is not deflated again"),
     [ENGINE_PLAN] = OPTION_BEYOND(0, "plan", "[=json]", TAKES(take_plan),

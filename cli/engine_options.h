@@ -37,6 +37,8 @@ struct engine_args {
     bool write_index;            /* --write-index */
     const char *index_format;    /* of --write-index=...; NULL: by the name */
     const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
+    const char *stats, *flagstat, *idxstats;     /* files for what is counted of the output; NULL: not wanted */
+    const char *stats_args;      /* --stats-args; NULL: not given */
 };
 
 /* The options that several commands have. A row of a command's table stands for one of them: ENGINE(LEVEL). A step of
@@ -49,7 +51,7 @@ enum engine_option {
     ENGINE_THREADS, ENGINE_MORE_THREADS /* as in samtools, the first one is not counted */, ENGINE_MEMORY, ENGINE_TEMP,
     ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* -h is another option */,
     /* Those that samtools lacks: */
-    ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS,
+    ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_STATS, ENGINE_STATS_ARGS, ENGINE_FLAGSTAT, ENGINE_IDXSTATS, ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS,
     ENGINE_REPORT, ENGINE_SIZE_HINT, ENGINE_TMPDIR_ENV, ENGINE_TOTAL_MEMORY, ENGINE_TRACE, ENGINE_VERIFY,
 };
 extern const struct option_row engine_options[];
@@ -60,6 +62,7 @@ extern const struct option_row engine_options[];
 /* Rows that follow each other in most tables. */
 #define ENGINE_ORDER_ROWS ENGINE(BY_NAME), ENGINE(BY_ASCII), ENGINE(BY_TAG)
 #define ENGINE_READING_ROWS ENGINE(REFERENCE), ENGINE(INPUT_OPTION)
+#define ENGINE_COUNT_ROWS ENGINE(STATS), ENGINE(STATS_ARGS), ENGINE(FLAGSTAT), ENGINE(IDXSTATS)
 #define ENGINE_REPORT_ROWS ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), ENGINE(TRACE), ENGINE(VERIFY)
 
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */

@@ -115,7 +115,7 @@ static const struct option_row options[] = {
     ENGINE(MORE_THREADS), ENGINE_SAYS(TEMP, "place for temporary files [beside the output]"), ENGINE(VERBOSITY),
     ENGINE(LONG_HELP),
     OPTION_LIST("Beyond samtools (see samtools sort --help):"),
-    ENGINE(CHECKSUM), ENGINE(PLAN), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
+    ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(PLAN), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
     OPTION_END,
 };
 

@@ -264,3 +264,25 @@ int option_check_next(const char *option, const char *next)
     }
     return 0;
 }
+
+int option_split(const char *text, char **words, int *n, int most, char **to)
+{
+    for (const char *c = text; *(c += strspn(c, " \t\n"));) {
+        if (*n == most)
+            return message_mistake("more than %d words: %s", most, text);
+        words[(*n)++] = *to;
+        char quote = 0;
+        for (; *c && (quote || !strchr(" \t\n", *c)); c++) {
+            if (*c == quote)
+                quote = 0;
+            else if (!quote && (*c == '\'' || *c == '"'))
+                quote = *c;
+            else
+                *(*to)++ = *c;
+        }
+        *(*to)++ = 0;
+        if (quote)
+            return message_mistake("a quote is not closed: %s", text);
+    }
+    return 0;
+}

@@ -68,6 +68,7 @@ static inline const struct option_row *option_resolved(const struct option_row *
 #define TAKES(function) .take = function
 #define TAKES_INTO(function, where) .take = function, where
 #define WRITES(function) .take = function, .writes = true
+#define WRITES_INTO(function, where) .take = function, .writes = true, where
 #define OUTPUT_FILE(where) .kind = OPTION_TEXT, .writes = true, where
 #define HANDED_ON .kind = OPTION_HANDED_ON
 
@@ -100,6 +101,13 @@ int option_check_file(const char *option, const char *file, bool apart);
 /* -1, reported: `next`, the word behind an option without its value, looks like that value. next: NULL if there is
  * none. */
 int option_check_next(const char *option, const char *next);
+
+enum { OPTION_WORDS_MOST = 64 };  /* of a text */
+
+/* Adds the words of the text, which blanks separate and quotes group, to words[*n], which has room for `most`. *to is
+ * where their characters are put; it moves behind them. They take no more than the text, and a NUL each. -1: too many, or
+ * a quote is open; reported. */
+int option_split(const char *text, char **words, int *n, int most, char **to);
 
 /* Compares without regard to case. */
 bool option_ends_with(const char *text, const char *ending);

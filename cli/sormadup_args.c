@@ -43,7 +43,7 @@ static const struct option_row options[] = {
     OPTION_HEADING("Resources"),
     ENGINE(THREADS), ENGINE(MEMORY), ENGINE(TOTAL_MEMORY), ENGINE(TEMP), ENGINE(VERBOSITY), ENGINE(HELP),
     OPTION_LIST("As in sort (see samtools sort --help):"),
-    ENGINE(CHECKSUM), ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV), ENGINE_REPORT_ROWS,
+    ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV), ENGINE_REPORT_ROWS,
     OPTION_END,
 };
 
@@ -60,11 +60,9 @@ const struct engine_command sormadup_command = {
 
 /* ------------------------------------------------------------------- steps */
 
-enum { WORDS_MAX = 64 };         /* of a step */
-
 /* A step's command line as words, and what they lie in: options point to them. */
 struct step {
-    char *argv[WORDS_MAX + 3];
+    char *argv[OPTION_WORDS_MOST + 3];
     int argc;
 };
 
@@ -75,34 +73,13 @@ struct words {
     char texts[];
 };
 
-/* Adds the words of `text`, which blanks part and quotes hold together, to the step; *to is where they are put. -1: too
- * many, told. */
-static int split(struct step *step, const char *text, char **to)
-{
-    for (const char *c = text; *(c += strspn(c, " \t\n"));) {
-        if (step->argc == WORDS_MAX)
-            return message_mistake("more than %d words for a step", WORDS_MAX);
-        step->argv[step->argc++] = *to;
-        char quote = 0;
-        for (; *c && (quote || !strchr(" \t\n", *c)); c++) {
-            if (*c == quote)
-                quote = 0;
-            else if (!quote && (*c == '\'' || *c == '"'))
-                quote = *c;
-            else
-                *(*to)++ = *c;
-        }
-        *(*to)++ = 0;
-        if (quote)
-            return message_mistake("a quote is not closed: %s", text);
-    }
-    return 0;
-}
-
 static int split_step(struct step *step, const char *name, const char *first, const char *text, char **to)
 {
-    return split(step, "samtools", to) < 0 || split(step, name, to) < 0 || split(step, first, to) < 0
-        || split(step, text, to) < 0 ? -1 : 0;
+    const char *const texts[] = {"samtools", name, first, text};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (option_split(texts[i], step->argv, &step->argc, OPTION_WORDS_MOST, to) < 0)
+            return -1;
+    return 0;
 }
 
 /* A command line on one line of text, at *to. */

@@ -52,8 +52,9 @@ const char *rank_sort_refuses(const struct engine_opts *o)
         return "mpirun of Open MPI 5 may hand on parts of standard input twice: name a file or a named pipe";
     if (record_sink_form(&o->out) != SINK_BAM || input_name_is_stream(o->out.path))
         return "the output must be BAM in a regular file (-o FILE)";
-    if (o->out.verify || o->out.checksum || o->check || o->plan || o->out.copies)
-        return "--verify, --checksum, --check, --copy-blocks and --plan are not there yet";
+    if (o->out.verify || o->out.checksum || o->check || o->plan || o->out.copies || o->out.n_counters)
+        return "--verify, --checksum, --stats, --flagstat, --idxstats, --check, --copy-blocks and --plan are not there "
+               "yet";
     if (o->progress == PROGRESS_ALWAYS)
         return "--progress is not there yet";
     if (o->report.trace_file)

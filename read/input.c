@@ -81,7 +81,7 @@ static int take_header(struct input *in, const struct inputs_options *how)
 /* Whether its records are left out or changed. */
 static bool passes(const struct input *in)
 {
-    return in->format->filter || !record_remap_is_none(&in->remap) || in->merge;
+    return in->format->filter || !record_remap_is_none(&in->remap) || in->merge || in->looks;
 }
 
 /* From now on the source reads records that are made of what it gives; *before goes on to give that. */
@@ -115,11 +115,12 @@ static int open_passed(struct input *in, uint64_t n_before)
         .in = input_chunks(in),
         .filter = in->format->filter,
         .merge = in->merge,
+        .looks = in->looks,
         .regions = in->by_region ? &in->regions : NULL,
     };
     records.in.n_before = n_before;
     in->passed = passed_records_open(&records, &in->remap, &in->header);
-    if (!in->passed || in->merge)
+    if (!in->passed || in->merge || in->looks)
         return in->passed ? 0 : -1;
     return read_chunks(in, passed_records_chunks(in->passed), &in->as_read);
 }

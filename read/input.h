@@ -23,6 +23,7 @@ struct input_part;
 struct input_request;
 struct known_headers;
 struct latch;
+struct look_wish;
 struct merge_wish;
 struct passed_records;
 struct stats;
@@ -39,6 +40,7 @@ struct input {
     const struct input_part *part;   /* NULL: the whole input */
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
                                       * set it before input_begin(). NULL: no merge reads them */
+    const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
     struct fix_wish *fixes;      /* the source gives the records as fixmate writes them; set it before
                                   * input_begin(). NULL: it does not */
     bool is_last;                /* of those that are fixed; set with `fixes` */

@@ -14,6 +14,8 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
+enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is mended and looked at */
+
 enum pass_fault { PASS_NO_MEMORY = -1, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
 
 #define NO_FILTER \
@@ -115,6 +117,27 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
         || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
 }
 
+/* Looks at the record, or at a copy if it must be mended. If nobody looks now, the copy is kept until all do. */
+static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
+                   bool mend)
+{
+    const struct look_wish *wish = r->opt.looks;
+    struct byte_buffer *copies = &c->made.records;
+    size_t start = copies->n;
+    c->made.n++;
+    if (mend || !wish->look) {
+        if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
+            return PASS_NO_MEMORY;
+        record = (const struct bam_record *)(copies->p + start);
+        if (mend && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
+            return PASS_NO_MEMORY;
+        copies->n = wish->look ? start : start + bam_record_size(record);
+    }
+    if (wish->look)
+        wish->look(wish->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
+    return PASS_FINE;
+}
+
 /* Appends the checked record, if it passes. */
 static int pass_record(const struct passed_records *r, uint32_t number, struct chunk *c,
                        const struct bam_record *record, bool mend)
@@ -124,6 +147,8 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     c->dropped += passes == 0;
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
+    if (r->opt.looks)
+        return look_at(r, number, c, record, mend);
     struct record_slice *to = &c->made;
     size_t mark = to->records.n;
     if (r->marks && make_mark(&to->records, record) < 0)
@@ -195,7 +220,7 @@ static void find_chain(void *records, const struct bgzf_source_block *block)
     const struct passed_records *r = records;
     enum stage before = stats_enter(r->opt.in.stats, STAGE_FIND);
     r->chains[block->slot] = record_search_chain(block->data, block->size, r->n_ref);
-    stats_leave(r->opt.in.stats, before, r->opt.merge ? block->size : 0);   /* a sort finds them again, with keys */
+    stats_leave(r->opt.in.stats, before, r->opt.merge || r->opt.looks ? block->size : 0);   /* a sort finds them again */
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -290,6 +315,8 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct pass_found *f = &r->found[number];
     if (f->fault)
         return tell(r, f, c);
+    if (r->opt.looks)
+        return r->opt.looks->looked(r->opt.looks->arg, number, &c->made.records);
     return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.in.path) < 0
          ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
@@ -312,6 +339,8 @@ static int prepare(struct passed_records *r, struct bam_header *header)
 {
     struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
     r->opt.in.use.n_chunks = count_chunks(r, loan);
+    if (r->opt.looks && r->opt.looks->look)
+        r->opt.in.use.records_size = COPY_SIZE;
     struct chunk_reader_options how = {
         .in = r->opt.in,
         .header = header,

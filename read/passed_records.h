@@ -3,7 +3,8 @@
  * filter=EXPRESSION does not let pass, and of programs that got other IDs in the merged header, whose PG tags name
  * these then. Tasks do it. A sort reads only inputs with one of both like this.
  *
- * A merge takes all records like this, chunk by chunk: remapped and with keys (record_slice). */
+ * A merge takes all records like this, chunk by chunk: remapped and with keys (record_slice). Others only look at the
+ * records that pass, and none is kept. */
 #ifndef PASSED_RECORDS_H
 #define PASSED_RECORDS_H
 
@@ -26,11 +27,22 @@ struct merge_wish {
     struct chunk_loan *loan;     /* as in chunk_reader_options */
 };
 
+/* In place of that: the records that pass are looked at, checked and mended, and not kept. */
+struct look_wish {
+    /* A record of a chunk, where it lies. In the chunk's task, one after the other. NULL: nobody looks there. */
+    void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);
+    /* All records of the chunk were looked at, and so were those before. records: if look() is NULL, one after the
+     * other; else empty. Main thread. -1: failed, and the error is recorded in the latch. */
+    int (*looked)(void *arg, uint32_t chunk, const struct byte_buffer *records);
+    void *arg;                   /* of both */
+};
+
 struct passed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
     const struct ref_regions *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
-    const struct merge_wish *merge;  /* NULL: the records are read by the window */
+    const struct merge_wish *merge;  /* this and the next NULL: the records are read by the window */
+    const struct look_wish *looks;
 };
 
 /* Takes over what the records need, which may be nothing, and the records behind the header from `header`. NULL: no

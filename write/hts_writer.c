@@ -15,6 +15,7 @@
 #include "base/message.h"
 #include "base/stats.h"
 #include "base/task_ring.h"
+#include "stats/counts.h"
 #include "write/bam_index.h"
 #include "write/cram_settings.h"
 #include "write/out_count.h"
@@ -168,9 +169,11 @@ static void make_ready(void *writer, uint32_t slot)
     enum stage before = stats_enter(w->stats, STAGE_GATHER);
     batch->checksum = 0;
     batch->result = 0;
-    for (uint32_t i = 0; i < batch->n && batch->result == 0; i++)
+    for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
+        batch->ready[i].slot = slot;
         batch->result = record_out_take(&batch->ready[i], &w->how, batch->records[i].data, batch->records[i].size,
                                         &batch->checksum);
+    }
     stats_leave(w->stats, before, batch->size);
 }
 
@@ -276,6 +279,8 @@ static int write_oldest(struct hts_writer *w, bool wait)
         return latch_tripped(w->latch) ? -1 : 0;
     enum stage before = stats_enter(w->stats, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
+    if (result == 0 && w->how.counts)
+        result = counts_join(w->how.counts, slot);
     stats_leave(w->stats, before, w->batches[slot].size);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;

@@ -9,6 +9,7 @@
 #include "base/task_ring.h"
 #include "codec/bgzf_block.h"
 #include "codec/kept_block.h"
+#include "stats/counts.h"
 #include "write/bam_index.h"
 #include "write/output_block.h"
 #include "write/samtools_checksum.h"
@@ -105,17 +106,36 @@ static const uint8_t *ending_record(const struct output_block *block, uint32_t i
     return before + r->size == *size ? record : NULL;
 }
 
-/* Adds the records that end in this block: from the block's bytes if a record is in one piece, else from its
- * segments. */
-static void add_samtools(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
+static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t *record, size_t size)
 {
-    int thread = task_thread();
+    uint8_t *copy = malloc(size);
+    if (!copy) {
+        latch_fail(o->opt.latch, "out of memory for a record of %zu bytes", size);
+        return;
+    }
+    memcpy(copy, record, size);
+    o->how.finish(copy);
+    counts_add(o->how.counts, task_thread(), slot, copy, (uint32_t)size);
+    free(copy);
+}
+
+/* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of a record in
+ * one piece; of a longer one, those count that the segments are of. */
+static void look_at_records(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
+{
+    uint32_t slot = (uint32_t)(block - o->slots);
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         size_t size;
         const uint8_t *record = ending_record(block, i, &size);
-        if (record && samtools_checksum_add(o->how.samtools, thread, record == r->data ? data : record, size) < 0)
+        bool is_whole = record == r->data, is_unfinished = !is_whole && o->how.finish;
+        record = is_whole ? data : record;
+        if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, task_thread(), record, size) < 0)
             latch_fail(o->opt.latch, "out of memory for --checksum");
+        if (record && o->how.counts && is_unfinished)
+            count_finished(o, slot, record, size);
+        else if (record && o->how.counts)
+            counts_add(o->how.counts, task_thread(), slot, record, (uint32_t)size);
         data += r->size;
     }
 }
@@ -141,8 +161,8 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
         sum += checksum_of(block, i, data);
         data += block->records[i].size;
     }
-    if (o->how.samtools)
-        add_samtools(o, block, data - records_size(block));
+    if (o->how.samtools || o->how.counts)
+        look_at_records(o, block, data - records_size(block));
     return sum;
 }
 
@@ -273,6 +293,8 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     o->count.bytes += block->kept ? next - place : 0;
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
+    if (o->how.counts)
+        counts_join(o->how.counts, slot);
     if (o->how.verify)
         sink_verify_join(o->how.verify, &block->ends);
 }

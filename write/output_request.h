@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <htslib/hts.h>
+#include "stats/counter.h"
 
 struct output_request {
     char *path;                  /* "-": standard output; owned */
@@ -21,6 +22,10 @@ struct output_request {
                                   * output is compressed BAM */
     const char *checksum;        /* file for written_checksum(), "-": standard output; NULL: none */
     bool checksum_samtools;      /* it gets the table of `samtools checksum`; else our line */
+    struct counter counters[COUNTERS];   /* n_counters: of the records as they are written */
+    const char *counted[COUNTERS];   /* the file for what each prints, "-": standard output */
+    size_t n_counters;
+    void *counter_settings;      /* of all of them, in one piece; owned; NULL: there are none */
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include "bam/tag_check.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
+#include "stats/counts.h"
 #include "write/record_out.h"
 #include "write/samtools_checksum.h"
 
@@ -82,6 +83,8 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
         return latch_fail(how->latch, "writing %s failed: " BAM_RECORD_CHANGED, how->path);
     if (how->samtools && samtools_checksum_add(how->samtools, task_thread(), record, size) < 0)
         return latch_fail(how->latch, "out of memory for --checksum");
+    if (how->counts)
+        counts_add(how->counts, task_thread(), out->slot, record, (uint32_t)size);
     if (bam1_from_record(&out->b, (const struct bam_record *)record) < 0)
         return latch_fail(how->latch, "out of memory");
     if (check_readable(how, &out->b) < 0)

@@ -11,6 +11,7 @@
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 
+struct counts;
 struct latch;
 struct ref_sums;
 struct samtools_checksum;
@@ -23,6 +24,7 @@ struct sink_verify;
 struct record_out {
     bam1_t b;
     struct byte_buffer copy;     /* of the record, to be finished */
+    uint32_t slot;               /* of the block that it is for; its owner sets it where records are counted */
 };
 
 /* Its owner sets what is NULL at first before the first record. */
@@ -36,6 +38,8 @@ struct record_out_options {
     record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, in any thread. NULL:
                                   * none is */
     struct samtools_checksum *samtools;   /* each record is added; NULL: none */
+    struct counts *counts;       /* each record is counted, by the slots of blocks, which are joined in order. NULL:
+                                  * none is */
     struct sink_verify *verify;  /* looks at blocks, for whoever makes them; NULL: none does */
     struct latch *latch;
 };

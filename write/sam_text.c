@@ -207,6 +207,7 @@ static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
 {
     struct text_slot *s = &t->slots[slot];
     byte_buffer_trim(&s->out, s->room);
+    t->threads[task_thread()].record.slot = slot;
     return t->codecs ? &t->threads[task_thread()].text : &s->out;
 }
 

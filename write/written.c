@@ -16,6 +16,7 @@
 #include "write/sink_verify.h"
 #include "write/written.h"
 #include "base/version.h"
+#include "stats/counts.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -46,9 +47,18 @@ static int open_data(struct written *f, const struct memory_rings *rings, struct
 int written_open(struct written *f, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats)
 {
-    *f = (struct written){.request = request, .input = input, .n_threads = rings->job.n_threads, .latch = latch,
-                             .data.fd = -1, .index.fd = -1, .checksum.fd = -1};
-    return open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0 ? -1 : 0;
+    *f = (struct written)WRITTEN_CLOSED;
+    f->request = request;
+    f->input = input;
+    f->n_threads = rings->job.n_threads;
+    f->n_slots = rings->sink_slots;
+    f->latch = latch;
+    if (open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0)
+        return -1;
+    for (size_t i = 0; i < request->n_counters; i++)
+        if (open_file(&f->counted[i], request->counted[i], latch) < 0)
+            return -1;
+    return 0;
 }
 
 bool written_takes_reference(const htsFormat *format)
@@ -69,7 +79,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     return (struct output_use){
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
-        .beside = request->verify ? sink_verify_memory(n) : 0,
+        .beside = (request->verify ? sink_verify_memory(n) : 0)
+                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
@@ -121,6 +132,20 @@ static int open_samtools(struct written *f)
     return 0;
 }
 
+static int open_counts(struct written *f, sam_hdr_t *sam)
+{
+    const struct counts_options how = {
+        .counters = f->request->counters,
+        .n = f->request->n_counters,
+        .path = f->request->path,
+        .n_threads = f->n_threads,
+        .n_slots = f->n_slots,
+        .latch = f->latch,
+    };
+    record_sink_how(f->sink)->counts = f->counts = counts_open(&how, sam);
+    return f->counts ? 0 : -1;
+}
+
 int written_keep_header(struct written *f, const struct bam_header *header, bool needs_program)
 {
     static const char broken[] = "%s: its header lines are broken, so %s. Nothing was written; %s";
@@ -141,7 +166,8 @@ int written_prepare(struct written *f, sam_hdr_t *sam, int n_held, const struct 
 {
     return check_references(f, sam, n_held) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
         || (f->request->verify && open_verify(f, rule) < 0)
-        || (f->request->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
+        || (f->request->checksum_samtools && open_samtools(f) < 0)
+        || (f->request->n_counters > 0 && open_counts(f, sam) < 0) ? -1 : 0;
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -159,7 +185,7 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
     return record_sink_header(f->sink, sam, index, request->index_format, beyond);
 }
 
-static int write_checksum(struct out_file *out, const char *text, size_t size, struct latch *latch)
+static int write_file(struct out_file *out, const char *text, size_t size, struct latch *latch)
 {
     return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
 }
@@ -169,21 +195,56 @@ int written_checksum(struct out_file *out, struct tally tally, struct latch *lat
     char line[80];
     int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", tally.n,
                         tally.checksum);
-    return write_checksum(out, line, (size_t)size, latch);
+    return write_file(out, line, (size_t)size, latch);
 }
 
-int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
+int written_text(struct out_file *out, written_print_fn *print, void *arg, struct latch *latch)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    int printed = to ? samtools_checksum_print(sum, path, to) : -1;
+    int printed = to ? print(arg, to) : -1;
     if (to && fclose(to) != 0)
         printed = -1;
-    int result = printed < 0 ? latch_fail(latch, "out of memory for --checksum")
-                             : write_checksum(out, text, size, latch);
+    int result = printed < 0 ? latch_fail(latch, "%s: out of memory for its text", out->path)
+                             : write_file(out, text, size, latch);
     free(text);
     return result;
+}
+
+/* What is printed of one checksum, or of one counter. */
+struct printed {
+    struct samtools_checksum *sum;
+    const char *path;
+    struct counts *counts;
+    size_t number;
+};
+
+static int print_checksum(void *printed, FILE *to)
+{
+    const struct printed *p = printed;
+    return samtools_checksum_print(p->sum, p->path, to);
+}
+
+static int print_counts(void *printed, FILE *to)
+{
+    const struct printed *p = printed;
+    return counts_print(p->counts, p->number, to);
+}
+
+int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
+{
+    struct printed printed = {.sum = sum, .path = path};
+    return written_text(out, print_checksum, &printed, latch);
+}
+
+static int write_counted(struct written *f)
+{
+    struct printed printed = {.counts = f->counts};
+    int status = 0;
+    for (; printed.number < f->request->n_counters && status == 0; printed.number++)
+        status = written_text(&f->counted[printed.number], print_counts, &printed, f->latch);
+    return status;
 }
 
 int written_put(struct written *f, const struct list_stream *stream)
@@ -203,6 +264,8 @@ int written_finish(struct written *f, struct tally in)
     struct tally out = {record_sink_count(f->sink), record_sink_checksum(f->sink)};
     if (tally_compare(in, out, "writing", f->input, f->latch) < 0)
         return -1;
+    if (write_counted(f) < 0)
+        return -1;
     if (f->samtools)
         return written_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
     return f->request->checksum ? written_checksum(&f->checksum, in, f->latch) : 0;
@@ -216,11 +279,25 @@ int written_all(struct written *f, const struct list_stream *stream)
 
 /* ----------------------------------------------------------------- the end */
 
+enum { BESIDE = 2 + COUNTERS };
+
+/* The files beside the data, in the order in which they are put in place. */
+static void list_beside(struct written *f, struct out_file *files[BESIDE])
+{
+    size_t n = 0;
+    files[n++] = &f->checksum;
+    for (size_t i = 0; i < COUNTERS; i++)
+        files[n++] = &f->counted[i];
+    files[n] = &f->index;
+}
+
 void written_abandon(struct written *f)
 {
+    struct out_file *beside[BESIDE];
+    list_beside(f, beside);
     out_file_abandon(&f->data);
-    out_file_abandon(&f->index);
-    out_file_abandon(&f->checksum);
+    for (size_t i = 0; i < BESIDE; i++)
+        out_file_abandon(beside[i]);
 }
 
 /* Removes a file that already has its name when the output cannot be put in place. */
@@ -232,17 +309,28 @@ static void take_back(const struct out_file *file)
 
 /* The data last: while they are old and the index is new, readers complain of it
  * and nothing worse. It must not stay so. */
+static int commit(struct written *f, struct out_file *beside[BESIDE])
+{
+    struct latch *latch = f->latch;
+    for (size_t i = 0; i < BESIDE; i++)
+        if (out_file_finish(beside[i], latch) < 0)
+            return -1;
+    if (out_file_finish(&f->data, latch) < 0)
+        return -1;
+    for (size_t i = 0; i < BESIDE; i++)
+        if (out_file_commit(beside[i], latch) < 0)
+            return -1;
+    return out_file_commit(&f->data, latch);
+}
+
 int written_commit(struct written *f)
 {
+    struct out_file *beside[BESIDE];
+    list_beside(f, beside);
     latch_hide_signals(true);                    /* those between two files, too */
-    struct latch *latch = f->latch;
-    bool failed = out_file_finish(&f->checksum, latch) < 0 || out_file_finish(&f->index, latch) < 0
-               || out_file_finish(&f->data, latch) < 0 || out_file_commit(&f->checksum, latch) < 0
-               || out_file_commit(&f->index, latch) < 0 || out_file_commit(&f->data, latch) < 0;
-    if (failed) {
-        take_back(&f->checksum);
-        take_back(&f->index);
-    }
+    bool failed = commit(f, beside) < 0;
+    for (size_t i = 0; failed && i < BESIDE; i++)
+        take_back(beside[i]);
     written_abandon(f);
     latch_hide_signals(false);
     return failed ? -1 : 0;
@@ -254,8 +342,10 @@ void written_close(struct written *f)
         return;
     record_sink_close(f->sink);
     samtools_checksum_free(f->samtools);
+    counts_close(f->counts);
     if (f->request)
         written_abandon(f);
     f->sink = NULL;
     f->samtools = NULL;
+    f->counts = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The second half of a sort, and of any command that writes records: what is put to the sink, in order, becomes files:
- * the records, their index, --checksum. None of them is there under its name before all are whole. */
+ * the records, their index, --checksum, what was counted of them. None of them is there under its name before all are
+ * whole. */
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
@@ -10,8 +11,10 @@
 #include "base/memory_shares.h"
 #include "base/out_file.h"
 #include "base/tally.h"
+#include "stats/counter.h"
 
 struct bam_header;
+struct counts;
 struct samtools_checksum;
 struct latch;
 struct output_request;
@@ -25,15 +28,21 @@ struct written {
     const struct output_request *request;
     const char *input;           /* the first one, for messages */
     int n_threads;
+    uint32_t n_slots;            /* of the sink */
     struct latch *latch;
-    struct out_file data, index, checksum;
+    struct out_file data, index, checksum, counted[COUNTERS];
+    struct counts *counts;       /* of the records written; NULL: nothing is counted */
     struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
     struct record_sink *sink;    /* into data */
     bool keeps_header;           /* it is written as it was read */
 };
 
-/* Opens data and checksum. What can be refused before data come from a pipe is refused first. rings: see
- * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
+/* Of one that is not open. */
+#define WRITTEN_CLOSED \
+    {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
+
+/* Opens data, checksum, and files for what is counted. What can be refused before data come from a pipe is refused
+ * first. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files all the same. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
@@ -49,9 +58,9 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
  * be, or the format cannot hold such a header, and the error is recorded in the latch. */
 int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
-/* Checks that the format can hold the first n_held references, opens the index and prepares --verify. That checks the
- * order unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1:
- * failed, and the error is recorded in the latch. */
+/* Checks that the format can hold the first n_held references, opens the index and prepares --verify and counters.
+ * --verify checks the order unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order
+ * afterwards. -1: failed, and the error is recorded in the latch. */
 int written_prepare(struct written *written, sam_hdr_t *sam, int n_held, const struct sort_rule *rule);
 
 /* Marks the header as sorted, in that order (NULL: what it says of its order stays), and writes it. unplaced: as in
@@ -64,7 +73,7 @@ int written_header(struct written *written, sam_hdr_t *sam, const struct sort_or
 int written_put(struct written *written, const struct list_stream *stream);
 
 /* Call it when all records are in the sink. Finishes the sink, compares what went through it with what came in, and
- * writes the checksum. -1: failed, and the error is recorded in the latch. */
+ * writes the checksum and what was counted. -1: failed, and the error is recorded in the latch. */
 int written_finish(struct written *written, struct tally in);
 
 /* Both, with what the stream compares at its end. -1: failed, and the error is recorded in the latch. */
@@ -87,7 +96,13 @@ void written_close(struct written *written);
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
 
-/* Writes the table of `samtools checksum path` in the same way. */
+/* Prints a text to memory. -1: failed; the error may be recorded in the latch. */
+typedef int written_print_fn(void *arg, FILE *to);
+
+/* Writes what it prints to an open file, as above. */
+int written_text(struct out_file *out, written_print_fn *print, void *arg, struct latch *latch);
+
+/* The same with the table of `samtools checksum path`. */
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
 
 #endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver of `stats`, `flagstat` and `idxstats`: how the records of a file are counted.
+ *
+ *   in.bam --> blocks --> chunks ----> counts ---> text
+ *              inflate    counted by   joined in   printed
+ *              tasks      tasks        order       when whole
+ *
+ * The main thread deals the work out, and takes it back in order (stats/counted.h). Nothing is kept but what is
+ * counted. */
+#include "stats/bam_stats.h"
+#include <stdlib.h>
+#include "base/hts_file.h"
+#include "base/machine.h"
+#include "base/message.h"
+#include "base/stats.h"
+#include "read/input_format.h"
+#include "stats/counted.h"
+#include "stats/idxstats.h"
+#include "stats/stats_opts.h"
+
+struct bam_stats {
+    struct counted counted;
+    struct out_file out;         /* standard output */
+    hts_idx_t *index;            /* what idxstats prints; NULL: it counts */
+};
+
+static int print(void *stats, FILE *to)
+{
+    struct bam_stats *s = stats;
+    struct counted *c = &s->counted;
+    if (!s->index)
+        return counts_print(c->counts, 0, to);
+    idxstats_print_index(s->index, c->in.each->header.sam, to);
+    return 0;
+}
+
+static void put_text(struct bam_stats *s)
+{
+    struct latch *latch = s->counted.d->latch;
+    if (out_file_open(&s->out, "-", latch) == 0 && written_text(&s->out, print, s, latch) == 0
+        && out_file_finish(&s->out, latch) == 0)
+        out_file_commit(&s->out, latch);
+}
+
+static void work(void *stats)
+{
+    struct counted *c = &((struct bam_stats *)stats)->counted;
+    int more = counted_begin(c) < 0 ? -1 : 1;
+    stats_phase(c->d->stats, PHASE_READ);
+    while (more > 0)
+        more = counted_next(c);
+    if (more == 0 && counted_end(c) == 0)
+        put_text(stats);
+}
+
+/* The index, if it is to be asked, and there is one. */
+static hts_idx_t *find_index(const struct counted *c)
+{
+    const struct input *in = c->in.each;
+    char *const *named = c->opts->common.in.indexes;
+    enum input_kind kind = in->format->kind;
+    bool is_bam = kind == INPUT_BAM_BLOCKS || kind == INPUT_BAM_GZIP || kind == INPUT_BAM_PLAIN;
+    struct latch latch = {0};
+    if (!c->opts->from_index || !is_bam)
+        return NULL;
+    hts_idx_t *index = hts_file_load_index(NULL, in->name, c->opts->common.in.paths[0], named ? named[0] : NULL, &latch);
+    if (!index)
+        message_warning("fail to load index for \"%s\", reverting to slow method", in->name);
+    return index;
+}
+
+int bam_stats(const struct stats_opts *opts)
+{
+    struct latch latch = {0};
+    struct driver d = {.latch = &latch, .out = WRITTEN_CLOSED};
+    struct bam_stats s = {.counted = {.d = &d, .opts = opts}, .out.fd = -1};
+    machine_share_heaps();
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && driver_begin(&d, &opts->common)
+        && counted_open(&s.counted) == 0) {
+        if ((s.index = find_index(&s.counted)))
+            put_text(&s);
+        else
+            driver_run(&d, &opts->common, &s.counted.in, work, &s);
+    }
+    out_file_abandon(&s.out);
+    hts_idx_destroy(s.index);
+    counted_close(&s.counted);
+    return driver_end(&d, 0);
+}

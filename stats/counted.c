@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <htslib/hts_log.h>
+#include "bam/bam_record.h"
+#include "base/latch.h"
+#include "base/message.h"
+#include "base/stats.h"
+#include "base/task_ring.h"
+#include "bgzf_omp.h"
+#include "engine/engine_memory.h"
+#include "stats/counted.h"
+#include "stats/stats_opts.h"
+#include "stats/stats_settings.h"
+
+/* -------------------------------------------------------------------- open */
+
+/* The input waits until its turn, for it is not known yet that nothing is kept of its records. */
+static int keep_waiting(void *counted, struct input *in)
+{
+    (void)counted, (void)in;
+    return 0;
+}
+
+static int check_memory(struct counted *c)
+{
+    const struct engine_opts *o = &c->opts->common;
+    const struct output_request *out = &o->out;
+    struct memory_plan plan;
+    struct output_use use = {
+        .beside = counts_memory(out->counters, out->n_counters, c->in.each->header.sam, o->n_threads,
+                                c->rings.sam.n_chunks),
+    };
+    return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->latch);
+}
+
+/* Adds the region to what is read, and to what is counted. Of names that are none, samtools warns. */
+static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struct ref_regions *list)
+{
+    int ref = -1, level = hts_verbose;
+    hts_pos_t begin, end;
+    hts_verbose = HTS_LOG_OFF;
+    const char *after = sam_parse_region(sam, text, &ref, &begin, &end, 0);
+    hts_verbose = level;
+    if (!after || ref < 0) {
+        message_warning("Region '%s' specifies an unknown reference name. Continue anyway", text);
+        return 0;
+    }
+    int64_t last = end < HTS_POS_MAX ? end : (int64_t)sam_hdr_tid2len(sam, ref);
+    struct region region = {ref, begin, end};
+    return ref_regions_add(list, &region) < 0 || stats_regions_add(&c->opts->stats->regions, ref, begin + 1, last) < 0
+         ? latch_fail(c->d->latch, "out of memory for regions") : 0;
+}
+
+static int choose_regions(struct counted *c)
+{
+    const struct stats_opts *opts = c->opts;
+    struct input *in = c->in.each;
+    struct ref_regions list = {.n = 0};
+    char *const *indexes = opts->common.in.indexes;
+    c->d->latch->by_index = true;
+    int status = 0;
+    for (int i = 0; i < opts->n_regions && status == 0; i++)
+        status = add_region(c, opts->regions[i], in->header.sam, &list);
+    if (status == 0 && list.n == 0)
+        status = latch_fail(c->d->latch, "%s: none of the regions is on a reference that it has", in->name);
+    ref_regions_unite(&list);
+    if (status == 0)
+        status = input_choose(in, &list, indexes[0]);
+    free(list.each);
+    c->in.beside += ref_regions_memory(&in->regions);
+    return status;
+}
+
+int counted_open(struct counted *c)
+{
+    const struct engine_opts *o = &c->opts->common;
+    c->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, false);
+    c->rings.n_slices = c->rings.sink_slots = 0;
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->stats);
+    how.keeps_broken = true;
+    how.far = true;
+    how.join = keep_waiting;
+    how.by_region = c->opts->n_regions > 0;
+    return inputs_open(&c->in, &how) < 0 || (how.by_region && choose_regions(c) < 0) ? -1 : check_memory(c);
+}
+
+/* ------------------------------------------------------------------- count */
+
+static void look(void *counted, uint32_t chunk, const uint8_t *record, uint32_t size)
+{
+    struct counted *c = counted;
+    counts_add(c->counts, task_thread(), chunk, record, size);
+}
+
+static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
+{
+    struct counted *c = counted;
+    for (size_t at = 0, size; at < records->n; at += size) {
+        size = bam_record_size((const struct bam_record *)(records->p + at));
+        counts_add_joined(c->counts, task_thread(), records->p + at, (uint32_t)size);
+    }
+    return c->looks.look ? counts_join(c->counts, chunk) : counts_check(c->counts);
+}
+
+int counted_begin(struct counted *c)
+{
+    const struct engine_opts *o = &c->opts->common;
+    struct input *in = c->in.each;
+    struct counts_options how = {
+        .counters = o->out.counters,
+        .n = o->out.n_counters,
+        .path = in->name,
+        .n_threads = o->n_threads,
+        .n_slots = c->rings.sam.n_chunks,
+        .latch = c->d->latch,
+    };
+    c->looks = (struct look_wish){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
+    in->looks = &c->looks;
+    if (!(c->counts = counts_open(&how, in->header.sam)) || input_begin(in) < 0)
+        return -1;
+    c->chunks = passed_records_chunks(in->passed);
+    return 0;
+}
+
+static bool is_made(void *counted)
+{
+    struct counted *c = counted;
+    c->state = chunk_reader_advance(c->chunks);
+    return c->state != CHUNK_AWAITED || latch_tripped(c->d->latch);
+}
+
+static bool help(void *counted)
+{
+    return chunk_reader_help(((struct counted *)counted)->chunks);
+}
+
+int counted_next(struct counted *c)
+{
+    progress_tick(&c->d->progress);
+    task_wait(is_made, help, c, c->d->stats);
+    if (c->state == CHUNK_MADE && chunk_reader_take(c->chunks, &c->spare) == 0)
+        return 1;
+    return c->state == CHUNK_NONE && !latch_tripped(c->d->latch) ? 0 : -1;
+}
+
+int counted_end(const struct counted *c)
+{
+    return chunk_reader_compare(c->chunks);
+}
+
+void counted_close(struct counted *c)
+{
+    inputs_close(&c->in);
+    record_slice_free(&c->spare);
+    counts_close(c->counts);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include "base/latch.h"
+#include "stats/counts.h"
+
+/* One counter's. */
+struct tallied {
+    void **sums;                 /* of each thread, who alone uses them until all is counted; NULL: not yet made */
+    void **parts;                /* of each slot, and behind them what is joined; NULL: likewise */
+};
+
+struct counts {
+    struct counts_options opt;
+    struct tallied each[];       /* opt.n */
+};
+
+static int fail_memory(const struct counts *c, const struct counter *counter)
+{
+    return latch_fail(c->opt.latch, "%s: out of memory for %s", c->opt.path, counter->command);
+}
+
+static int open_each(struct counts *c, sam_hdr_t *sam)
+{
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const struct counter *counter = &c->opt.counters[i];
+        struct tallied *t = &c->each[i];
+        t->sums = calloc((size_t)c->opt.n_threads, sizeof *t->sums);
+        t->parts = calloc((size_t)c->opt.n_slots + 1, sizeof *t->parts);
+        if (!t->sums || !t->parts)
+            return fail_memory(c, counter);
+        if (counter->begin && counter->begin(counter->settings, sam, c->opt.latch) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
+{
+    struct counts *c = calloc(1, sizeof *c + options->n * sizeof *c->each);
+    if (!c) {
+        latch_fail(options->latch, "%s: out of memory", options->path);
+        return NULL;
+    }
+    c->opt = *options;
+    if (open_each(c, sam) == 0)
+        return c;
+    counts_close(c);
+    return NULL;
+}
+
+static void close_stores(const struct counter_store *store, void **stores, size_t n)
+{
+    for (size_t i = 0; stores && i < n; i++)
+        if (stores[i])
+            store->close(stores[i]);
+    free(stores);
+}
+
+void counts_close(struct counts *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->opt.n; i++) {
+        close_stores(&c->opt.counters[i].sums, c->each[i].sums, (size_t)c->opt.n_threads);
+        close_stores(&c->opt.counters[i].part, c->each[i].parts, (size_t)c->opt.n_slots + 1);
+    }
+    free(c);
+}
+
+/* What is kept there, made when it is first asked for. -1: no memory. */
+static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
+{
+    return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;
+}
+
+void counts_add(struct counts *c, int thread, uint32_t slot, const uint8_t *record, uint32_t size)
+{
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const struct counter *counter = &c->opt.counters[i];
+        struct tallied *t = &c->each[i];
+        if (equip(counter, &counter->sums, &t->sums[thread]) < 0 || equip(counter, &counter->part, &t->parts[slot]) < 0)
+            fail_memory(c, counter);
+        else
+            counter->add(t->sums[thread], t->parts[slot], record, size);
+    }
+}
+
+void counts_add_joined(struct counts *c, int thread, const uint8_t *record, uint32_t size)
+{
+    counts_add(c, thread, c->opt.n_slots, record, size);
+}
+
+bool counts_in_sequence(const struct counter *counters, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (counters[i].in_sequence && counters[i].in_sequence(counters[i].settings))
+            return true;
+    return false;
+}
+
+/* What is wrong with the records joined so far. */
+static int check(const struct counts *c, const struct counter *counter, const void *joined)
+{
+    uint64_t record;
+    const char *fault = counter->fault ? counter->fault(joined, &record) : NULL;
+    return !fault ? 0 : latch_fail(c->opt.latch, "%s: record %" PRIu64 ": %s", c->opt.path, record + 1, fault);
+}
+
+int counts_join(struct counts *c, uint32_t slot)
+{
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const struct counter *counter = &c->opt.counters[i];
+        void **parts = c->each[i].parts, **joined = &parts[c->opt.n_slots];
+        if (!parts[slot])                        /* no record was counted there */
+            continue;
+        if (equip(counter, &counter->part, joined) < 0 || counter->part.join(*joined, parts[slot]) < 0)
+            return fail_memory(c, counter);
+        if (check(c, counter, *joined) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int counts_check(const struct counts *c)
+{
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const void *joined = c->each[i].parts[c->opt.n_slots];
+        if (joined && check(c, &c->opt.counters[i], joined) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int counts_print(struct counts *c, size_t i, FILE *out)
+{
+    const struct counter *counter = &c->opt.counters[i];
+    void **sums = c->each[i].sums, **joined = &c->each[i].parts[c->opt.n_slots];
+    if (equip(counter, &counter->sums, &sums[0]) < 0 || equip(counter, &counter->part, joined) < 0)
+        return fail_memory(c, counter);
+    for (int k = 1; k < c->opt.n_threads; k++)
+        if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
+            return fail_memory(c, counter);
+    return counter->print(sums[0], *joined, out, c->opt.latch);
+}
+
+size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct counter *counter = &counters[i];
+        if (counter->sums.open)
+            bytes += (size_t)n_threads * counter->sums.memory(counter->settings, sam);
+        if (counter->part.open)
+            bytes += ((size_t)n_slots + 1) * counter->part.memory(counter->settings, sam);
+    }
+    return bytes;
+}

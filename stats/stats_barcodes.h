@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Bases and qualities of barcodes, by position (BCC, QTQ, ..). samtools decides by the first barcodes it sees what it counts
+ * of the later ones: none may be longer than the first one, and the first character that is no base sets the place of the
+ * separator. So that records can be counted in any order, barcodes are counted in groups, by length and by the place of
+ * the first such character; and ranges of records keep which groups came first (struct stats_barcode_order). What counts
+ * of a group is decided at the end:
+ *
+ *     ACGT-ACGT    bases before the character count in any case; those behind it, and the qualities, only if it stands
+ *     bases ^      where the separator is, or if there is none
+ */
+#ifndef STATS_BARCODES_H
+#define STATS_BARCODES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { BARCODE_TAGS = 4 };
+
+/* "BC", "CR", "OX", "RX", and the tags of their qualities. */
+extern const char stats_barcode_tags[BARCODE_TAGS][2][3];
+
+struct barcode_group;
+
+/* What is counted, in any order. One of all zeros is empty. */
+struct stats_barcodes {
+    struct barcode_group **groups;
+    size_t n, room;
+    size_t last[BARCODE_TAGS];   /* the group of the last barcode of a tag: mostly that of the next one */
+};
+
+/* The first record of each length that has such a character, in the order of the records. One of all zeros is empty. */
+struct barcode_first {
+    int tag;
+    uint32_t length, place;
+};
+
+struct stats_barcode_order {
+    struct barcode_first *firsts;
+    size_t n, room;
+    uint32_t length[BARCODE_TAGS];       /* of the first barcode; 0: none came yet */
+};
+
+void stats_barcodes_free(struct stats_barcodes *b);
+
+/* Counts a barcode, a text that is not empty, with its qualities, which may be NULL. -1: no memory. */
+int stats_barcodes_add(struct stats_barcodes *b, struct stats_barcode_order *order, int tag, const char *text,
+                       const char *qualities);
+
+/* Adds what `from` has. -1: no memory. */
+int stats_barcodes_join(struct stats_barcodes *b, const struct stats_barcodes *from);
+
+void stats_barcode_order_free(struct stats_barcode_order *order);
+void stats_barcode_order_clear(struct stats_barcode_order *order);
+
+/* Adds that of the records which follow. -1: no memory. */
+int stats_barcode_order_join(struct stats_barcode_order *order, const struct stats_barcode_order *right);
+
+/* Prints the sections of the tags that were seen. -1: no memory. */
+int stats_barcodes_print(const struct stats_barcodes *b, const struct stats_barcode_order *order, FILE *out);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The counter of `samtools stats`. */
+#ifndef STATS_COUNTER_H
+#define STATS_COUNTER_H
+
+#include "stats/counter.h"
+
+struct stats_settings;
+
+/* Settings come from stats_settings_parse(); they stay the caller's. */
+struct counter stats_counter(struct stats_settings *settings);
+
+#endif

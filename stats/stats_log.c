@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "base/byte_buffer.h"
+#include "stats/stats_log.h"
+#include "stats/stats_ring.h"
+
+void stats_log_free(struct stats_log *log)
+{
+    free(log->entries);
+    free(log->blocks);
+    free(log->mates);
+    free(log->mismatches);
+    free(log->names);
+    *log = (struct stats_log){0};
+}
+
+void stats_log_clear(struct stats_log *log)
+{
+    log->n_entries = log->n_blocks = log->n_mates = log->n_mismatches = log->n_names = 0;
+    log->longest = 0;
+    log->any = log->unsorted = log->has_ref = false;
+}
+
+/* Makes room for one element more of an array of the log. */
+#define GROW(array, n, room) ((grown = byte_buffer_grow(array, n, &(room), sizeof *(array))) ? ((array) = grown, 0) : -1)
+
+static int add_entry(struct stats_log *log, struct stats_entry entry)
+{
+    void *grown;
+    if (GROW(log->entries, log->n_entries, log->room_entries) < 0)
+        return -1;
+    log->entries[log->n_entries++] = entry;
+    return 0;
+}
+
+/* Only a read that is longer than all before can make the ring grow, for its room is more than the length of each. */
+int stats_log_length(struct stats_log *log, uint32_t whole)
+{
+    if (whole < STATS_RING_READ || whole <= log->longest)
+        return 0;
+    log->longest = whole;
+    return add_entry(log, (struct stats_entry){.kind = STATS_LONGER, .span = whole});
+}
+
+void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos)
+{
+    if (!log->any) {
+        log->any = true;
+        log->first_ref = ref;
+        log->first_pos = pos;
+    } else if (ref == log->last_ref && pos < log->last_pos) {
+        log->unsorted = true;
+    }
+    log->last_ref = ref;
+    log->last_pos = pos;
+}
+
+int stats_log_record(struct stats_log *log, int32_t ref, int32_t pos, uint32_t span, float gc)
+{
+    if (!log->has_ref || log->ref != ref) {
+        log->ref = ref;
+        log->has_ref = true;
+        if (add_entry(log, (struct stats_entry){.kind = STATS_REFERENCE, .pos = ref}) < 0)
+            return -1;
+    }
+    return add_entry(log, (struct stats_entry){.kind = STATS_RECORD, .pos = pos, .span = span, .gc = gc});
+}
+
+int stats_log_block(struct stats_log *log, int64_t begin, int64_t end)
+{
+    void *grown;
+    if (GROW(log->blocks, log->n_blocks, log->room_blocks) < 0)
+        return -1;
+    log->blocks[log->n_blocks++] = (struct stats_block){begin, end};
+    log->entries[log->n_entries - 1].n_blocks++;
+    return 0;
+}
+
+int stats_log_mate(struct stats_log *log, const char *name, size_t n, uint32_t end)
+{
+    void *grown;
+    if (GROW(log->mates, log->n_mates, log->room_mates) < 0)
+        return -1;
+    while (log->n_names + n > log->room_names) {
+        if (!(grown = byte_buffer_grow(log->names, log->room_names, &log->room_names, 1)))
+            return -1;
+        log->names = grown;
+    }
+    memcpy(log->names + log->n_names, name, n);
+    log->mates[log->n_mates++] = (struct stats_mate){(uint32_t)log->n_names, (uint32_t)n, end};
+    log->n_names += n;
+    return 0;
+}
+
+int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column)
+{
+    void *grown;
+    if (GROW(log->mismatches, log->n_mismatches, log->room_mismatches) < 0)
+        return -1;
+    log->mismatches[log->n_mismatches++] = cycle << 8 | column;
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What one range of records leaves for those who join ranges: all that depends on records before. The records that reach
+ * the check of the order, while the range is in order, and what makes the ring of the coverage grow.
+ *
+ *     entries   reference 0 | record | record | longer read | record | reference 1 | record ...
+ *     blocks                  2        1                      1                      0
+ *
+ * It is emptied, not freed, between two ranges. */
+#ifndef STATS_LOG_H
+#define STATS_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bases of a reference, from 0 on. */
+struct stats_block {
+    int64_t begin, end;
+};
+
+enum stats_entry_kind { STATS_RECORD, STATS_REFERENCE, STATS_LONGER };
+
+struct stats_entry {
+    uint32_t kind : 2, n_blocks : 30;
+    int32_t pos;                 /* STATS_REFERENCE: its number */
+    uint32_t span;               /* with -r: bases of the read and its deletions. STATS_LONGER: bases of the read */
+    float gc;                    /* share of G and C */
+};
+
+/* With -p, for each record: */
+struct stats_mate {
+    uint32_t name_at, name_n;    /* in `names` */
+    uint32_t end;                /* 0, 1; STATS_ALONE: its blocks just count */
+};
+
+enum { STATS_ALONE = 2 };
+
+struct stats_log {
+    struct stats_entry *entries;
+    struct stats_block *blocks;
+    struct stats_mate *mates;
+    uint64_t *mismatches;        /* cycle * 256 + column of MPC */
+    char *names;
+    size_t n_entries, n_blocks, n_mates, n_mismatches, n_names;
+    size_t room_entries, room_blocks, room_mates, room_mismatches, room_names;
+    uint32_t longest;            /* of the reads that made an entry */
+    bool has_ref;                /* there is an entry of a reference ... */
+    int32_t ref;                 /* ... and the last one is this */
+    /* The order inside the range. */
+    bool any;                    /* a record reached the check */
+    bool unsorted;               /* then nothing but longer reads is kept from that record on */
+    int32_t first_ref, first_pos, last_ref, last_pos;
+};
+
+/* One of all zeros is empty. */
+void stats_log_free(struct stats_log *log);
+void stats_log_clear(struct stats_log *log);
+
+/* Notes the length of a read. -1: no memory. */
+int stats_log_length(struct stats_log *log, uint32_t whole);
+
+/* Looks whether the record is in order. Afterwards log->unsorted says so. */
+void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos);
+
+/* Begins a record that is in order, without blocks yet. -1: no memory. */
+int stats_log_record(struct stats_log *log, int32_t ref, int32_t pos, uint32_t span, float gc);
+
+/* For that record. -1: no memory. */
+int stats_log_block(struct stats_log *log, int64_t begin, int64_t end);
+int stats_log_mate(struct stats_log *log, const char *name, size_t n, uint32_t end);
+int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* With -p, what both ends of a template cover counts once. The blocks of the end that comes first wait for the other one in
+ * a table of names. samtools empties that table now and then, which shows in what it counts, so we do the same. */
+#ifndef STATS_MATES_H
+#define STATS_MATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "stats/stats_log.h"
+#include "stats/stats_ring.h"
+
+struct waiting_mate;
+
+/* One of all zeros is empty. */
+struct stats_mates {
+    struct waiting_mate **buckets;
+    size_t n, mask;
+    uint32_t since;              /* records since the table was swept */
+    uint64_t removed;            /* bases that were covered twice */
+};
+
+void stats_mates_free(struct stats_mates *mates);
+
+/* Before each record: forgets templates whose other end is not expected any more. is_new: a reference begins. */
+void stats_mates_sweep(struct stats_mates *mates, int64_t pos, bool is_new);
+
+/* Covers what the blocks of a record do not share with the other end of its template. -1: no memory. */
+int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const char *name, size_t name_n, uint32_t end,
+                      const struct stats_block *blocks, size_t n);
+
+#endif

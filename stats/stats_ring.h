@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The depth of the places of a reference that reads may still cover (COV). samtools keeps them in a ring, and what it
+ * prints shows how: a block that reaches further ahead than the ring is long comes round again, and when longer reads make
+ * the ring grow, some depths are lost. We keep the same ring to print the same numbers.
+ *
+ *     cells   | .. | left | at | at+1 | .. | at+size-1 (mod size) |
+ *                           ^ head
+ */
+#ifndef STATS_RING_H
+#define STATS_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "stats/stats_log.h"
+
+enum {
+    STATS_RING_READ = 300,       /* a ring has room for reads shorter than this ... */
+    STATS_RING_SIZE = 5 * STATS_RING_READ,       /* ... and this many cells, at first */
+};
+
+/* The bins of -c MIN,MAX,STEP, as samtools mends them. */
+struct stats_depth_bins {
+    int64_t min, max, step;
+    size_t n;                    /* with one for lower and one for larger depths */
+};
+
+/* -1: MIN, MAX, STEP ask for more memory than there is. */
+int stats_depth_bins_set(struct stats_depth_bins *bins, int min, int max, int step);
+
+static inline size_t stats_depth_bin(const struct stats_depth_bins *b, uint32_t depth)
+{
+    if (depth < b->min)
+        return 0;
+    size_t bin = depth > b->max ? b->n - 1 : 1 + (size_t)((depth - b->min) / b->step);
+    return bin < b->n ? bin : b->n - 1;
+}
+
+struct stats_ring {
+    uint32_t *cells;
+    size_t size, head;
+    int64_t at;                  /* the place of cell `head`; -1: of no reference */
+    int64_t room;                /* a read of this length makes it grow */
+    uint64_t *left;              /* for each bin, cells that were left with such a depth */
+};
+
+/* -1: no memory. */
+int stats_ring_open(struct stats_ring *ring, const struct stats_depth_bins *bins);
+void stats_ring_close(struct stats_ring *ring);
+
+/* Leaves what is before place `to`; -1: all of this reference. */
+void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bins, int64_t to);
+
+/* Adds 1 to the depth of the places of a block. */
+void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end);
+
+/* Grows if there is no room for a read of that length. -1: no memory. */
+int stats_ring_fit(struct stats_ring *ring, uint32_t length);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <libdeflate.h>
+#include "stats/stats_settings.h"
+#include "stats/stats_sums.h"
+#include "stats/stats_tags.h"
+
+void stats_sums_free(struct stats_sums *s)
+{
+    free(s->lengths.n);
+    free(s->indels.n);
+    stats_inserts_free(&s->inserts);
+    stats_cycles_free(&s->cycles);
+    stats_barcodes_free(&s->barcodes);
+    *s = (struct stats_sums){0};
+}
+
+/* Room for a row of that number. -1: no memory. */
+static int reserve(struct stats_column *c, size_t row, size_t columns)
+{
+    if (row < c->room)
+        return 0;
+    size_t room = 2 * row + 256;
+    uint64_t *n = realloc(c->n, room * columns * sizeof *n);
+    if (!n)
+        return -1;
+    memset(n + c->room * columns, 0, (room - c->room) * columns * sizeof *n);
+    c->n = n;
+    c->room = room;
+    return 0;
+}
+
+static int join_columns(struct stats_column *c, const struct stats_column *from, size_t columns)
+{
+    if (from->room == 0)
+        return 0;
+    if (reserve(c, from->room - 1, columns) < 0)
+        return -1;
+    for (size_t i = 0; i < from->room * columns; i++)
+        c->n[i] += from->n[i];
+    return 0;
+}
+
+int stats_sums_join(struct stats_sums *s, struct stats_sums *from)
+{
+    uint64_t *to = (uint64_t *)&s->counts;
+    const uint64_t *add = (const uint64_t *)&from->counts;
+    for (size_t i = 0; i < sizeof s->counts / sizeof *to; i++)
+        to[i] += add[i];
+    for (int i = 0; i < STATS_CHECKSUMS; i++)
+        s->checksums[i] += from->checksums[i];
+    for (int i = 0; i < STATS_ENDS; i++)
+        if (s->longest[i] < from->longest[i])
+            s->longest[i] = from->longest[i];
+    if (join_columns(&s->lengths, &from->lengths, STATS_ENDS) < 0
+        || join_columns(&s->indels, &from->indels, STATS_INDEL_COLUMNS) < 0
+        || stats_inserts_join(&s->inserts, &from->inserts) < 0
+        || stats_cycles_join(&s->cycles, &from->cycles) < 0
+        || stats_barcodes_join(&s->barcodes, &from->barcodes) < 0)
+        return -1;
+    stats_sums_free(from);
+    return 0;
+}
+
+static void add_checksums(struct stats_sums *s, const struct stats_view *v)
+{
+    size_t name = v->record->name_len;
+    s->checksums[0] += libdeflate_crc32(0, v->record->data, name ? name - 1 : 0);
+    if (v->length > 0) {
+        s->checksums[1] += libdeflate_crc32(0, v->seq, ((size_t)v->length + 1) / 2);
+        s->checksums[2] += libdeflate_crc32(0, v->qual, v->length);
+    }
+}
+
+static void raise_to(uint32_t *most, uint32_t n)
+{
+    if (*most < n)
+        *most = n;
+}
+
+/* Cells from that of g bases to that of g + 1: the percentages that round to the same. */
+static void count_gc(struct stats_counts *c, int end, uint64_t g, uint64_t n)
+{
+    enum { LAST = STATS_GC_CELLS - 1 };
+    uint64_t from = g * LAST / n, to = (g + 1) * LAST / n;
+    c->gc[end][from]++;
+    c->gc[end][to < LAST ? to : LAST]--;
+}
+
+/* Bases that bwa would trim from the end of the read. Runs of fewer than LEAST bases are not trimmed. */
+static uint32_t trimmed(const struct stats_view *v, int quality)
+{
+    enum { LEAST = 35 };
+    int64_t sum = 0, best = 0;
+    uint32_t n = v->length, at = 0;
+    if (n < LEAST)
+        return 0;
+    for (uint32_t l = 0; l <= n - LEAST; l++) {
+        sum += quality - v->qual[v->is_reverse ? l : n - 1 - l];
+        if (sum < 0)
+            break;
+        if (sum > best) {
+            best = sum;
+            at = l;
+        }
+    }
+    return at;
+}
+
+static void count_mapped(struct stats_counts *c, const struct stats_view *v)
+{
+    c->bases_mapped += v->length;
+    c->mapq0 += v->record->mapq == 0;
+    if (!(v->flag & BAM_FPAIRED) || (v->flag & BAM_FMUNMAP)) {
+        c->mapped_single++;
+        return;
+    }
+    c->mapped_both++;
+    c->proper += (v->flag & BAM_FPROPER_PAIR) != 0;
+    c->anomalous += v->ref != (int32_t)load_le32(v->record->next_ref_id);
+}
+
+/* What is counted of records that are not supplementary. */
+static int count_primary(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v,
+                         uint32_t *gc)
+{
+    struct stats_counts *c = &s->counts;
+    c->ends[v->end]++;
+    c->bases[v->end] += v->length;
+    c->qc_failed += (v->flag & BAM_FQCFAIL) != 0;
+    c->paired += (v->flag & BAM_FPAIRED) != 0;
+    if (reserve(&s->lengths, v->whole, STATS_ENDS) < 0)
+        return -1;
+    s->lengths.n[(size_t)v->whole * STATS_ENDS + v->end]++;
+    if (v->end != STATS_OTHER) {
+        if (stats_cycles_add(&s->cycles, (int)v->end, v->is_reverse, v->seq, v->qual, v->length) < 0)
+            return -1;
+        *gc = stats_cycles_gc(v->seq, v->length);
+        count_gc(c, (int)v->end, *gc, v->length);
+    }
+    if (settings->trim_quality > 0)
+        c->bases_trimmed += trimmed(v, settings->trim_quality);
+    if (stats_view_is_unmapped(v))
+        c->unmapped++;
+    else
+        count_mapped(c, v);
+    return 0;
+}
+
+static int count_indel(struct stats_sums *s, const struct stats_view *v, bool is_deletion, int64_t cycle, uint32_t n)
+{
+    if (cycle < 0)
+        return 0;
+    if (n <= STATS_INDEL_LENGTHS)
+        (is_deletion ? s->counts.deletions : s->counts.insertions)[n]++;
+    if (v->end == STATS_OTHER)
+        return 0;
+    if (reserve(&s->indels, (size_t)cycle, STATS_INDEL_COLUMNS) < 0)
+        return -1;
+    size_t column = is_deletion ? STATS_DEL_FIRST : STATS_INS_FIRST;
+    s->indels.n[(size_t)cycle * STATS_INDEL_COLUMNS + column + (v->end == STATS_LAST)]++;
+    return 0;
+}
+
+/* Also adds up the bases that the CIGAR maps, unless a target cuts some off. */
+static int count_cigar(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v)
+{
+    int64_t cycle = 0;
+    uint64_t mapped = 0;
+    for (uint32_t i = 0; i < v->n_cigar; i++) {
+        uint32_t op = stats_view_op(v, i), n = bam_cigar_oplen(op);
+        int result = 0;
+        switch (n ? bam_cigar_op(op) : BAM_CPAD) {
+        case BAM_CINS:
+            result = count_indel(s, v, false, v->is_reverse ? (int64_t)v->length - cycle - n : cycle, n);
+            mapped += n;
+            cycle += n;
+            break;
+        case BAM_CDEL:
+            result = count_indel(s, v, true, v->is_reverse ? (int64_t)v->length - cycle - 1 : cycle - 1, n);
+            break;
+        case BAM_CMATCH: case BAM_CEQUAL: case BAM_CDIFF:
+            mapped += n;
+            cycle += n;
+            break;
+        case BAM_CSOFT_CLIP:
+            cycle += n;
+            break;
+        }
+        if (result < 0)
+            return -1;
+    }
+    if (!settings->has_targets)
+        s->counts.cigar_bases += mapped;
+    return 0;
+}
+
+static int count_insert(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v)
+{
+    int32_t tlen = (int32_t)load_le32(v->record->tlen), next_ref = (int32_t)load_le32(v->record->next_ref_id);
+    uint32_t size = tlen < 0 ? 0 - (uint32_t)tlen : (uint32_t)tlen;
+    if (settings->max_insert > 0 && size > (uint32_t)settings->max_insert)
+        size = (uint32_t)settings->max_insert;
+    if (size == 0 && v->ref != next_ref)
+        return 0;
+    bool is_inward = true, is_read1 = v->flag & BAM_FREAD1;
+    int64_t distance = (int64_t)(int32_t)load_le32(v->record->next_pos) - v->pos;
+    if (!is_read1)
+        distance = -distance;
+    if (distance != 0)
+        is_inward = (distance > 0) == (is_read1 == !v->is_reverse);
+    enum stats_orientation way = v->is_reverse == !!(v->flag & BAM_FMREVERSE) ? STATS_OTHERWISE
+                               : is_inward ? STATS_INWARD : STATS_OUTWARD;
+    uint64_t n[STATS_ORIENTATIONS] = {0};
+    n[way] = 1;
+    return stats_inserts_add(&s->inserts, size, n);
+}
+
+/* Each tag alone, of first reads. */
+static int count_barcodes(struct stats_sums *s, struct stats_barcode_order *order, const struct stats_tags *tags)
+{
+    for (int tag = 0; tag < BARCODE_TAGS; tag++) {
+        const uint8_t *text = tags->barcodes[tag][0], *qualities = tags->barcodes[tag][1];
+        if (!text || !bam_record_aux_is_text(text) || !text[1])
+            continue;
+        bool has_qualities = qualities && bam_record_aux_is_text(qualities);
+        if (stats_barcodes_add(&s->barcodes, order, tag, (const char *)text + 1,
+                               has_qualities ? (const char *)qualities + 1 : NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* samtools takes NM for 0 if it is no integer. */
+static void count_mismatches(struct stats_sums *s, const struct stats_tags *tags)
+{
+    if (tags->nm)
+        s->counts.mismatches += (uint64_t)bam_record_aux_int(tags->nm, 0);
+}
+
+enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
+                              const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc)
+{
+    struct stats_tags tags;
+    *gc = 0;
+    add_checksums(s, v);
+    if (v->flag & BAM_FSECONDARY) {
+        s->counts.secondary++;
+        return STATS_ENDS_HERE;
+    }
+    s->counts.supplementary += !v->is_primary;
+    if (v->length == 0)
+        return STATS_ENDS_HERE;
+    if (v->flag & BAM_FDUP) {
+        s->counts.duplicates++;
+        s->counts.duplicate_bases += v->length;
+    }
+    raise_to(&s->longest[STATS_OTHER], v->whole);
+    if (v->end != STATS_OTHER)
+        raise_to(&s->longest[v->end], v->whole);
+    if (!(v->flag & (BAM_FUNMAP | BAM_FSUPPLEMENTARY | BAM_FQCFAIL | BAM_FDUP)))
+        s->counts.mapq[v->record->mapq]++;
+    stats_tags_find(&tags, v->tags, bam_record_end(v->record));
+    if (v->is_primary
+        && (count_primary(s, settings, v, gc) < 0 || (v->end == STATS_FIRST && count_barcodes(s, order, &tags) < 0)))
+        return STATS_NO_MEMORY;
+    if (stats_view_is_unmapped(v))
+        return STATS_IS_UNPLACED;
+    if (count_cigar(s, settings, v) < 0)
+        return STATS_NO_MEMORY;
+    if (v->is_primary && (v->flag & BAM_FPAIRED) && !(v->flag & BAM_FMUNMAP) && count_insert(s, settings, v) < 0)
+        return STATS_NO_MEMORY;
+    count_mismatches(s, &tags);
+    return STATS_IS_MAPPED;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* All that `stats` counts that is the same in any order of the records. One thread counts into it. */
+#ifndef STATS_SUMS_H
+#define STATS_SUMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "stats/stats_barcodes.h"
+#include "stats/stats_cycles.h"
+#include "stats/stats_inserts.h"
+#include "stats/stats_view.h"
+
+struct stats_settings;
+
+enum { STATS_GC_CELLS = 200, STATS_INDEL_LENGTHS = 300, STATS_CHECKSUMS = 3 };
+
+/* Numbers that are added up. All are of 64 bits, so that they can be added as an array. */
+struct stats_counts {
+    uint64_t filtered, secondary, supplementary, duplicates, duplicate_bases;
+    uint64_t ends[STATS_ENDS];           /* primary records */
+    uint64_t bases[STATS_ENDS];
+    uint64_t qc_failed, paired, unmapped, mapped_single, mapped_both, proper, anomalous, mapq0;
+    uint64_t bases_mapped, bases_trimmed;
+    uint64_t cigar_bases;                /* modulo 2^64: a target cuts some off */
+    uint64_t mismatches;                 /* modulo 2^64: NM may be negative */
+    uint64_t mapq[256];
+    uint64_t gc[CYCLE_ENDS][STATS_GC_CELLS + 1];     /* differences of neighbouring cells */
+    uint64_t insertions[STATS_INDEL_LENGTHS + 1], deletions[STATS_INDEL_LENGTHS + 1];
+};
+
+/* Counts by cycle or length: for each number below `room` so many columns. */
+struct stats_column {
+    uint64_t *n;
+    size_t room;
+};
+
+enum { STATS_INS_FIRST, STATS_INS_LAST, STATS_DEL_FIRST, STATS_DEL_LAST, STATS_INDEL_COLUMNS };
+
+struct stats_sums {
+    struct stats_counts counts;
+    uint32_t checksums[STATS_CHECKSUMS];         /* names, SEQ, QUAL */
+    uint32_t longest[STATS_ENDS];                /* with hard clips; [STATS_OTHER]: of all records */
+    struct stats_column lengths;                 /* STATS_ENDS columns */
+    struct stats_column indels;                  /* STATS_INDEL_COLUMNS columns */
+    struct stats_inserts inserts;
+    struct stats_cycles cycles;
+    struct stats_barcodes barcodes;
+};
+
+/* One of all zeros is empty. */
+void stats_sums_free(struct stats_sums *s);
+
+/* How a record goes on from here. */
+enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
+
+/* Counts of a record that passed the filters all that needs no order, but for the bases that its CIGAR maps, if there are
+ * targets (stats_part). Notes in `order` which barcodes come first. *gc: the number of G and C, if the record is primary
+ * and first or last, else 0. */
+enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
+                              const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc);
+
+/* Adds what `from` has, which is empty afterwards. -1: no memory. */
+int stats_sums_join(struct stats_sums *s, struct stats_sums *from);
+
+static inline uint64_t stats_column_at(const struct stats_column *c, size_t row, size_t columns, size_t column)
+{
+    return row < c->room ? c->n[row * columns + column] : 0;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places, counts
+ * each range in a part and joins them. Prints what samtools stats prints. The result must not depend on the seed.
+ *
+ * usage: stats_ranges SEED stats [OPTIONS] FILE       SEED 0: one range */
+#include <stdio.h>
+#include <stdlib.h>
+#include <htslib/sam.h>
+#include "bam/bam1_bytes.h"
+#include "bam/bam_record.h"
+#include "base/byte_buffer.h"
+#include "base/latch.h"
+#include "stats/stats_counter.h"
+#include "stats/stats_settings.h"
+
+enum { N_SUMS = 3, N_PARTS = 3 };
+
+static struct latch latch;
+static uint64_t state;
+
+static uint64_t random_below(uint64_t n)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (state >> 33) % n;
+}
+
+static int die(const char *why)
+{
+    fprintf(stderr, "samtools stats: %s\n", why);
+    exit(1);
+}
+
+static void *opened(void *p)
+{
+    return p ? p : (die("out of memory"), NULL);
+}
+
+/* The records from the file on, each counted in the range that is open. */
+static void count(const struct counter *c, samFile *in, sam_hdr_t *sam, void **sums, void **parts, bool cuts)
+{
+    bam1_t *b = opened(bam_init1());
+    struct byte_buffer bytes = {0};
+    uint64_t left = cuts ? random_below(200) : UINT64_MAX;
+    int part = 0, sum = 0, result;
+    while ((result = sam_read1(in, sam, b)) >= 0) {
+        if (left-- == 0) {
+            left = random_below(random_below(4) ? 50 : 3000);
+            if (part > 0 && c->part.join(parts[0], parts[part]) < 0)
+                die("out of memory");
+            part = 1 + (int)random_below(N_PARTS - 1);
+            sum = (int)random_below(N_SUMS);
+        }
+        bytes.n = 0;
+        if (bam1_bytes_append(&bytes, b) < 0 || bam_record_fix((struct bam_record *)bytes.p) < 0)
+            die("out of memory");
+        c->add(sums[sum], parts[part], bytes.p, (uint32_t)bytes.n);
+    }
+    if (result < -1)
+        die("cannot read the file");
+    if (part > 0 && c->part.join(parts[0], parts[part]) < 0)
+        die("out of memory");
+    bam_destroy1(b);
+    free(bytes.p);
+}
+
+static void finish(const struct counter *c, void **sums, void **parts)
+{
+    uint64_t record;
+    const char *fault = c->fault(parts[0], &record);
+    if (fault) {
+        fprintf(stderr, "samtools stats: record %llu: %s\n", (unsigned long long)record + 1, fault);
+        exit(1);
+    }
+    for (int i = 1; i < N_SUMS; i++)
+        if (c->sums.join(sums[0], sums[i]) < 0)
+            die("out of memory");
+    if (c->print(sums[0], parts[0], stdout, &latch) < 0)
+        die(latch.message);
+    for (int i = 0; i < N_SUMS; i++)
+        c->sums.close(sums[i]);
+    for (int i = 0; i < N_PARTS; i++)
+        c->part.close(parts[i]);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    state = strtoull(argv[1], NULL, 10);
+    struct stats_settings settings;
+    if (stats_settings_parse(&settings, argc - 2, argv + 2) != STATS_PARSED)
+        return 1;
+    settings.input = argv[2 + settings.first_operand];
+    samFile *in = sam_open(settings.input, "r");
+    sam_hdr_t *sam = in ? sam_hdr_read(in) : NULL;
+    if (!sam)
+        die("cannot read the file");
+    struct counter c = stats_counter(&settings);
+    if (c.begin(c.settings, sam, &latch) < 0)
+        die(latch.message);
+    void *sums[N_SUMS], *parts[N_PARTS];
+    for (int i = 0; i < N_SUMS; i++)
+        sums[i] = opened(c.sums.open(&settings));
+    for (int i = 0; i < N_PARTS; i++)
+        parts[i] = opened(c.part.open(&settings));
+    count(&c, in, sam, sums, parts, state && !stats_settings_in_sequence(&settings));
+    finish(&c, sums, parts);
+    stats_settings_free(&settings);
+    sam_hdr_destroy(sam);
+    sam_close(in);
+    return 0;
+}

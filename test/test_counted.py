@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""--flagstat FILE and --idxstats FILE of the commands that write records: what samtools 1.24 says of the output."""
+
+import random
+
+import pysam
+import pytest
+
+import bamgen
+from conftest import FASTA_REFS, run
+from test_flagstat import all_flags, theirs
+from test_own_files import SAM, refused, seen
+from test_spill import MANY
+
+OPTIONS = ["--flagstat", "f.txt", "--idxstats", "i.txt"]
+FORMATS = ["out.bam", "out.sam", "out.sam.gz", "out.cram"]
+
+
+def mates(n, seed=1):
+    """(header, records): templates with their tags, in the order of their names."""
+    r = random.Random(seed)
+    recs = []
+    for i in range(n):
+        tid, pos, other = r.randrange(3), r.randrange(900), r.randrange(900)
+        seq, fails = bamgen.bases(r, 50), 512 * (r.random() < .1)
+        if r.random() < .1:
+            recs += [bamgen.record("q%05d" % i, f | fails, seq=seq, tid=-1, pos=-1, bin=4680) for f in (77, 141)]
+            continue
+        for flag, at, to in (0x41, pos, other), (0x81, other, pos):
+            recs.append(bamgen.record("q%05d" % i, flag | fails, tid, at, seq=seq, cigar=[(50, "M")], mtid=tid, mpos=to,
+                                      tags=b"MCZ50M\0msi\x64\0\0\0"))
+    return bamgen.header(bamgen.sq_text(FASTA_REFS), FASTA_REFS), recs
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("counted")
+    head, recs = mates(3000)
+    (folder / "named.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))
+    for name in "one.bam", "two.bam":
+        assert run(["sort", "--no-PG", "-o", folder / name, folder / "named.bam"]).returncode == 0
+    return folder
+
+
+def words_of(command, inputs, out):
+    """A command line without options, and whether its output is sorted."""
+    return {"sort": [inputs / "named.bam", "-o", out], "merge": ["-f", "-o", out, inputs / "one.bam", inputs / "two.bam"],
+            "markdup": [inputs / "one.bam", out], "sormadup": [inputs / "named.bam", "-o", out],
+            "collate": ["-o", out, inputs / "one.bam"], "fixmate": [inputs / "named.bam", out]}[command]
+
+
+def as_told(folder, out):
+    """Compares the files with what samtools says of the output."""
+    assert (folder / "f.txt").read_text() == theirs("flagstat", folder / out)
+    said = theirs("idxstats", folder / out)
+    assert said in ((folder / "i.txt").read_text(), None)
+    return said
+
+
+@pytest.mark.parametrize("out", FORMATS)
+@pytest.mark.parametrize("command", ["sort", "merge", "markdup", "sormadup", "collate", "fixmate"])
+def test_counts_are_not_those_of_the_output(inputs, tmp_path, command, out):
+    threads = 1 + (FORMATS.index(out) + len(command)) % 8
+    more = ["--output-fmt-option", "no_ref=1"] if out == "out.cram" else ["-l", "1"] * (command in ("sort", "merge"))
+    p = run([command, "-@", threads, *more, *OPTIONS, *words_of(command, inputs, out)], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    said = as_told(tmp_path, out)
+    assert said or command in ("collate", "fixmate")
+    assert sorted(x.name for x in tmp_path.iterdir()) == sorted(["f.txt", "i.txt", out])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("more", [["--write-index"], ["--write-index=bai", "--verify"], ["-n"], ["-M", "-l", "0"], ["-t", "NM"],
+                                  ["--checksum=samtools:sum"]], ids=" ".join)
+def test_counts_depend_on_threads_and_order(tmp_path, threads, more):
+    head, recs = all_flags(5000, threads)
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))
+    p = run(["sort", "-@", threads, *OPTIONS, *more, "-o", "out.bam", "in.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    said = as_told(tmp_path, "out.bam")
+    assert said or "-n" in more or "-t" in more or "-M" in more
+
+
+@pytest.mark.parametrize("name", ["mixed", "long_records", "header_only", "no_refs", "cg_long", "one_record", "tid_none_pos_set"])
+@pytest.mark.parametrize("env", [{}, MANY], ids=["in_memory", "spilled"])
+def test_long_or_odd_record_is_not_counted(made, tmp_path, name, env):
+    for more in ["--write-index"], ["--verify"], ["-M"]:
+        p = run(["sort", "-@", "2", *OPTIONS, *more, "-o", "out.bam", made(name)], cwd=tmp_path, env=env)
+        assert p.returncode == 0, p.stderr
+        as_told(tmp_path, "out.bam")
+        for left in tmp_path.iterdir():
+            left.unlink()
+
+
+def test_copied_blocks_are_not_counted(inputs, tmp_path):
+    for command in ["merge", "-f", "-o", "out.bam", inputs / "one.bam", inputs / "two.bam"], \
+            ["sort", "-o", "out.bam", "--add-input", inputs / "two.bam", inputs / "one.bam"]:
+        p = run([command[0], "-@", "2", "--copy-blocks", *OPTIONS, *command[1:]], cwd=tmp_path)
+        assert p.returncode == 0, p.stderr
+        assert as_told(tmp_path, "out.bam")
+
+
+def test_standard_output_takes_one_of_them(inputs, tmp_path):
+    for words in ["--flagstat", "-", "-o", "out.bam"], ["--flagstat", "f.txt", "-u"]:
+        p = run(["sort", *words, inputs / "one.bam"], cwd=tmp_path)
+        assert p.returncode == 0, p.stderr
+        (tmp_path / "out.bam").exists() or (tmp_path / "out.bam").write_bytes(p.stdout)
+        text = p.stdout.decode() if words[1] == "-" else (tmp_path / "f.txt").read_text()
+        assert text == theirs("flagstat", tmp_path / "out.bam")
+    refused(tmp_path, "standard output cannot be both output and flagstat", "sort", "--flagstat", "-", inputs / "one.bam")
+    refused(tmp_path, "cannot be both", "sort", "--flagstat", "x", "--idxstats", "x", "-o", "o.bam", inputs / "one.bam")
+
+
+def test_failure_leaves_counts(inputs, tmp_path):
+    whole = (inputs / "named.bam").read_bytes()
+    (tmp_path / "cut.bam").write_bytes(whole[:len(whole) // 2])
+    (tmp_path / "f.txt").write_text("old\n")
+    before = seen(tmp_path)
+    for command in ["sort", "-o", "out.bam", "cut.bam"], ["fixmate", "cut.bam", "out.bam"], ["collate", "-o", "out.bam", "cut.bam"]:
+        p = run([command[0], *OPTIONS, *command[1:]], cwd=tmp_path)
+        assert p.returncode == 1 and seen(tmp_path) == before, p.stderr
+    for words in ["--flagstat", "none/f", "--idxstats", "i"], ["--flagstat", "f", "--idxstats", "none/i"]:
+        p = run(["sort", *words, "-o", "out.bam", inputs / "one.bam"], cwd=tmp_path)
+        assert p.returncode == 1 and "none/" in p.stderr and seen(tmp_path) == before
+
+
+def test_check_ignores_them(inputs, tmp_path):
+    refused(tmp_path, "--check writes nothing", "sort", "--check", "--flagstat=f", inputs / "one.bam")
