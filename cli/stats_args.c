@@ -340,12 +340,21 @@ enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char
 
 /* ------------------------------------------------------- in the same pass */
 
+/* getopt_long() keeps in mind where the operands are that it has found. */
+static void forget_operands(int index)
+{
+    char none[] = "", *words[] = {none, NULL};
+    optind = 0;
+    getopt_long(1, words, "", beyond, NULL);
+    optind = index;
+}
+
 static int count_stats(struct engine_args *args, struct counter_settings *s, int n_words)
 {
     bool is_sorted = args->o->order.by == SORT_COORDINATE && strcmp(args->command->name, "fixmate") != 0;
     int operands = optind;                       /* of the command, which looks at them later */
     enum stats_parse parsed = stats_settings_parse(&s->stats, n_words, s->words);
-    optind = operands;
+    forget_operands(operands);
     s->stats.sorted = is_sorted;
     count_for(&args->o->out, args->stats, stats_counter(&s->stats));
     if (parsed == STATS_REFUSED)
