@@ -399,7 +399,7 @@ MUTANTS = [
     ("base/out_file.c", "        if (out)\n            unlink(out->temp);", "        (void)out;",
      ["test_faults.py::test_failing_allocation_behind_the_last_record_changes_a_file[spilled_named]"], "temporary names go at exit()"),
     ("base/out_file.c", "    if (out->temp[0])\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
-    ("write/written.c", "    if (failed) {\n        take_back(&f->checksum);", "    if (0) {\n        take_back(&f->checksum);",
+    ("write/written.c", "for (size_t i = 0; failed && i < BESIDE; i++)", "for (size_t i = 0; 0 && i < BESIDE; i++)",
      ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),
     ("sort/sorted.c", "    if (!latch_tripped(&s->latch))\n        written_commit(s->to);", "    written_commit(s->to);",
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output"], "nothing gets its name after a failure"),
@@ -669,4 +669,13 @@ MUTANTS = [
      "a record that is written anew keeps its tags"),
     ("markdup/dup_kept.c", "if (memcmp(&expected, r, sizeof expected) != 0 ||", "if (", ["unit_dup_mark"],
      "and its fields"),
+    # ------------------------------------------------------------ counters
+    ("stats/counts.c", "return !fault ? 0 :", "return 1 ? 0 :", ["test_counted.py::test_fault_of_a_record_is_counted"],
+     "a record that cannot be counted is told"),
+    ("stats/idxstats.c", "if (!s->settings->any_order && visits->n > count_visited(s))", "if (0)",
+     ["test_flagstat.py::test_reference_that_comes_back_is_counted_twice"], "a reference that comes back is told"),
+    ("stats/idxstats.c", "to->n += from->n - is_same;", "to->n += from->n;",
+     ["test_flagstat.py::test_reference_that_comes_back_is_counted_twice"], "and one that goes on in the next range is none"),
+    ("cli/paths.c", "{o->out.counted[0], o->out.counters[0].command}", "{NULL, NULL}",
+     [OWN + "test_data_are_replaced_by_what_stands_beside_the_output[sort]"], "files of counters replace no data"),
 ]

@@ -202,6 +202,11 @@ sormadup -@2 -o out.sam.gz IN/grouped.bam
 sormadup -@2 -O sam --add-input IN/grouped.sam IN/small.bam !
 sormadup -O cram,no_ref=1 -o out.cram IN/grouped.bam
 
+sort -@2 --stats stats --flagstat flags --idxstats refs -o out.bam IN/raw.bam
+flagstat -@2 IN/raw.bam
+idxstats -@2 IN/coord.bam
+stats -@2 IN/coord.cram
+
 bgzip -@2 -c IN/raw.sam
 bgzip -@2 -c -l1 IN/raw.sam
 bgzip -@2 -c -l9 IN/genome.fa

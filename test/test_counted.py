@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """--flagstat FILE and --idxstats FILE of the commands that write records: what samtools 1.24 says of the output."""
 
+import contextlib
+import os
 import random
+import shlex
 
 import pysam
 import pytest
@@ -9,7 +12,7 @@ import pytest
 import bamgen
 from conftest import FASTA_REFS, run
 from test_flagstat import all_flags, theirs
-from test_own_files import SAM, refused, seen
+from test_own_files import refused, seen
 from test_spill import MANY
 
 OPTIONS = ["--flagstat", "f.txt", "--idxstats", "i.txt"]
@@ -40,6 +43,16 @@ def inputs(tmp_path_factory):
     for name in "one.bam", "two.bam":
         assert run(["sort", "--no-PG", "-o", folder / name, folder / "named.bam"]).returncode == 0
     return folder
+
+
+@contextlib.contextmanager
+def pysam_in(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def words_of(command, inputs, out):
@@ -81,7 +94,7 @@ def test_counts_depend_on_threads_and_order(tmp_path, threads, more):
     assert said or "-n" in more or "-t" in more or "-M" in more
 
 
-@pytest.mark.parametrize("name", ["mixed", "long_records", "header_only", "no_refs", "cg_long", "one_record", "tid_none_pos_set"])
+@pytest.mark.parametrize("name", ["mixed", "long_records", "header_only", "no_refs", "cg_long", "one_record"])
 @pytest.mark.parametrize("env", [{}, MANY], ids=["in_memory", "spilled"])
 def test_long_or_odd_record_is_not_counted(made, tmp_path, name, env):
     for more in ["--write-index"], ["--verify"], ["-M"]:
@@ -126,3 +139,67 @@ def test_failure_leaves_counts(inputs, tmp_path):
 
 def test_check_ignores_them(inputs, tmp_path):
     refused(tmp_path, "--check writes nothing", "sort", "--check", "--flagstat=f", inputs / "one.bam")
+
+
+def test_fault_of_a_record_is_counted(tmp_path):
+    """samtools stats refuses a mapped read without CIGAR."""
+    recs = [bamgen.record("r%d" % i, 0, 0, 10 + i, seq="ACGT", cigar=[(4, "M")] if i != 700 else []) for i in range(900)]
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
+    assert theirs("stats", tmp_path / "in.bam") is None
+    for command in ["stats", "-@", "2", "in.bam"], ["sort", "-@", "2", "--stats", "s", "-o", "out.bam", "in.bam"]:
+        assert "record 701" in refused(tmp_path, "has no CIGAR", *command)
+
+
+STATS_ARGS = [None, "-p -F 0x400", "-c 1,50,7 -x", "-q 20 -i 300 -m 0.9", "-I 'no such group'", "-t in.regions"]
+
+
+@pytest.mark.parametrize("out", FORMATS[:3])
+@pytest.mark.parametrize("command", ["sort", "merge", "markdup", "sormadup"])
+def test_stats_are_not_those_of_the_output(inputs, tmp_path, command, out):
+    (tmp_path / "in.regions").write_text("%s 1 400\n%s 300 900\n" % (FASTA_REFS[0][0], FASTA_REFS[2][0]))
+    for k, words in enumerate(STATS_ARGS):
+        if (k + FORMATS.index(out) + len(command)) % 2 and words != STATS_ARGS[-1]:
+            continue
+        more = ["--stats-args", words] if words else []
+        p = run([command, "-@", 1 + k, "--stats=s.txt", *more, *words_of(command, inputs, out)], cwd=tmp_path)
+        assert p.returncode == 0, p.stderr
+        with pysam_in(tmp_path):
+            expected = theirs("stats", *shlex.split(words or ""), out)
+        assert (tmp_path / "s.txt").read_text().split("\n", 1)[1] == expected.split("\n", 1)[1]
+        (tmp_path / out).unlink()
+
+
+def test_options_of_stats_that_a_pass_cannot_serve_are_ignored(inputs, tmp_path):
+    (tmp_path / "in.regions").write_text("a 1 400\n")
+    for words, told in [("-S RG", "neither -S"), ("-X", "neither -S"), ("out.bam", "are not options"), ("-Z", "are not options"),
+                        ("'-F 4", "quote is not closed"), ("-f nonsense", "nonsense")]:
+        refused(tmp_path, told, "sort", "--stats=s", "--stats-args", words, "-o", "o.bam", inputs / "one.bam")
+    refused(tmp_path, "-t needs coordinate order", "sort", "-n", "--stats=s", "--stats-args", "-t in.regions", "-o", "o.bam", inputs / "one.bam")
+    refused(tmp_path, "--stats-args needs --stats", "sort", "--stats-args", "-p", "-o", "o.bam", inputs / "one.bam")
+    refused(tmp_path, "names it in another place", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
+            inputs / "one.bam")
+
+
+# ------------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize("words", [["in.bam"], ["-@", "2", "in.bam", "a:100-400"], ["in.bam", "c:10", "b", "none"], ["-@", "7", "-p", "in.bam"],
+                                   ["-X", "in.bam", "other.bai", "a"], ["-X", "in.bam", "nothing"], ["-t", "in.regions", "-@", "2", "in.bam"],
+                                   ["-g", "3", "in.bam", "a:1-900"], ["in.sam"], ["-@", "2", "in.cram"], ["in.bam", "none"], ["-h"], ["-Z", "in.bam"],
+                                   ["-t", "in.regions", "named.bam"]], ids=" ".join)
+def test_stats_of_a_file_or_of_regions(inputs, tmp_path, words):
+    (tmp_path / "in.regions").write_text("a 1 400\nc 300 900\n")
+    for name in "in.bam", "in.sam", "in.cram":
+        assert run(["sort", "--no-PG", "--output-fmt-option", "no_ref=1", "-o", tmp_path / name, inputs / "named.bam"]
+                   if name == "in.cram" else ["sort", "--no-PG", "-o", tmp_path / name, inputs / "named.bam"]).returncode == 0
+    (tmp_path / "named.bam").write_bytes((inputs / "named.bam").read_bytes())
+    pysam.index(str(tmp_path / "in.bam"))
+    pysam.index(str(tmp_path / "in.bam"), str(tmp_path / "other.bai"))
+    with pysam_in(tmp_path):
+        expected = theirs("stats", *words)
+    p = run(["stats", *words], cwd=tmp_path)
+    if expected is None:
+        assert p.returncode == 1
+    else:
+        assert p.returncode == 0, p.stderr
+        assert p.stdout.decode().split("\n", 1)[1] == expected.split("\n", 1)[1]

@@ -69,13 +69,19 @@ CASES = {
     "markdup_spilled": ("out.bam", ["markdup", "-@", 2, "-S", "ordered.bam"], MANY),
     "markdup_losses": ("out.bam", ["markdup", "-t", "-d", 9, "--read-coords", "d([0-9]*([0-9]))", "--coords-order", "xy",
                                    "ordered.bam"], {"SAMTOOLS_OMP_ARENA": "100000"}),
+    "counted": ("small.bam", ["-@", 2, "--stats", "out.stats", "--flagstat", "out.flags", "--idxstats", "out.refs", "-o", "out.bam"], {}),
+    "counted_sam": ("small.bam", ["-@", 2, "--flagstat", "out.flags", "--idxstats", "-", "--stats-args", "-p", "--stats", "out.stats",
+                                  "-o", "out.sam"], {}),
+    "flagstat": ("small.bam", ["flagstat", "-@", 2], {}),
+    "idxstats": ("sorted.sam", ["idxstats", "-@", 2], {}),
+    "stats": ("sorted.cram", ["stats", "-@", 2, "-p"], {}),
     "merge_unsorted": ("small.bam", ["merge", "-@", 2, "-n", "sorted.bam", "-O", "sam", "-o", "-"], {}),
 }
 MEMORY = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "strndup", "asprintf", "mmap"]
 TRANSFERS = ["read", "pread", "write", "writev", "pwrite", "pwritev", "send"]
 ERRORS = {"pthread_create": errno.EAGAIN, "socketpair": errno.EMFILE, "dup": errno.EMFILE, "fopen": errno.EMFILE, "fallocate": errno.EOPNOTSUPP,
           "fchown": errno.EPERM, "fchmod": errno.EPERM, "madvise": errno.EINVAL, "posix_fadvise": errno.EINVAL}
-TOLD = re.compile(r"^samtools (?:sort|merge|markdup): (?!warning: ).", re.M)
+TOLD = re.compile(r"^samtools (?:sort|merge|markdup|stats|flagstat|idxstats): (?!warning: ).", re.M)
 
 
 def reads(n, qual=None):
@@ -144,9 +150,10 @@ class Case:
             os.link(path, folder / path.name)
         self.inputs = os.listdir(folder)
         self.feed = (folder / source[1:]).read_bytes() if source[0] == "<" else None
-        command = next((a for a in self.args if a in ("merge", "markdup")), "sort")
+        command = next((a for a in self.args if a in ("merge", "markdup", "flagstat", "idxstats", "stats")), "sort")
         words = [str(a) for a in self.args if a != command]
-        self.args = [BINARY, command, "--no-PG", *words, *([] if self.feed else [source])]
+        writes = command in ("sort", "merge", "markdup")
+        self.args = [BINARY, command, *["--no-PG"] * writes, *words, *([] if self.feed else [source])]
         self.outputs = sorted(a for a in self.args if a.startswith("out."))
         if "--write-index" in self.args:
             self.outputs.append(self.outputs[0] + (".crai" if "cram" in self.outputs[0] else ".csi"))
