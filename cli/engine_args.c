@@ -12,9 +12,9 @@
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/runtime_env.h"
+#include "cli/count_args.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
-#include "cli/stats_args.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -207,7 +207,7 @@ int engine_args_settle_output(struct engine_args *args)
         return message_mistake("no_ref=1 and embed_ref=1 exclude each other: without references there is none to "
                                "embed");
     return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1
-         : stats_args_settle_counters(args);
+         : count_args_settle(args);
 }
 
 int engine_args_settle_files(struct engine_args *args, int n, char **operands)
@@ -403,6 +403,6 @@ void engine_args_free(struct engine_opts *o)
     free(o->words);
     free(o->out.path);
     free(o->out.index);
-    stats_args_free(&o->out);
+    count_args_free(&o->out);
     free(o->out.command_line);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters of a command line: those of stats, flagstat and idxstats, and those that other commands have in the same
+ * pass (--stats, --flagstat, --idxstats). */
+#ifndef COUNT_ARGS_H
+#define COUNT_ARGS_H
+
+#include "stats/flagstat.h"
+#include "stats/idxstats.h"
+#include "stats/stats_settings.h"
+#include "write/output_request.h"
+
+struct engine_args;
+
+/* Settings of all counters of a command line, and the words that those of stats refer to. */
+struct counter_settings {
+    struct flagstat_settings flagstat;
+    struct idxstats_settings idxstats;
+    struct stats_settings stats;
+    char *words[];
+};
+
+/* Makes settings with room for so many words and, behind these, for so many bytes of text. NULL: no memory. */
+struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text);
+
+/* Adds a counter that writes to the file. NULL: standard output, of a command that writes nothing else. */
+void count_args_add(struct output_request *out, const char *file, struct counter counter);
+
+/* Settles what a command that writes records counts of them. The output's name and format are settled. -1: a mistake,
+ * reported. */
+int count_args_settle(struct engine_args *args);
+
+void count_args_free(struct output_request *out);
+
+#endif
