@@ -357,6 +357,7 @@ endif
 	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
 	$(INSTALL) -m 644 doc/samtools-omp-collate.1 "$(DESTDIR)$(man1dir)/samtools-omp-collate.1"
 	$(INSTALL) -m 644 doc/samtools-omp-fixmate.1 "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1"
+	$(INSTALL) -m 644 doc/samtools-omp-stats.1 "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
 	$(INSTALL) -m 644 doc/samtools-omp-markdup.1 "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	$(INSTALL) -m 644 doc/samtools-omp-sormadup.1 "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
 	$(INSTALL) -m 644 doc/samtools-omp-merge.1 "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
@@ -392,6 +393,7 @@ uninstall:
 	if [ -d "$(DESTDIR)$(modules)" ]; then rm -f "$(DESTDIR)$(modules)"/[0-9]*; else rm -f "$(DESTDIR)$(modules)"; fi
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
+	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1" "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
 	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-collate.1" "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"

@@ -46,8 +46,8 @@ const char collate_args_usage[] =
     "Without -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells apart\n"
     "keep their order. -f and -r INT (primary reads only) are left to the other samtools on PATH.\n"
     "\n"
-    "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-    "--verify. See samtools sort --help.\n";
+    "Beyond samtools, as in sort: --checksum, --stats, --flagstat, --idxstats, --progress, --no-progress,\n"
+    "--report, --total-memory, --trace, --verify. See samtools sort --help.\n";
 
 static int parse_bins(struct sort_order *order, const char *text)
 {

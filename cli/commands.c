@@ -158,7 +158,7 @@ int commands_run(const struct command *command, int argc, char **argv)
 /* -------------------------------------------------------- help and versions */
 
 /* The commands that samtools has as well. */
-#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate` and `markdup`"
+#define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate`, `markdup`, `stats`, `flagstat` and `idxstats`"
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
  * only one such line, so that of the samtools behind us is not shown. */
@@ -196,7 +196,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, flagstat ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, depth ...) need another samtools beside this one. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else

@@ -32,8 +32,8 @@ const char fixmate_args_usage[] =
     HELP_OUTPUT_FMT("the output") HELP_INPUT_OPTION HELP_REFERENCE HELP_NO_PG HELP_MORE_THREADS HELP_VERBOSITY
     HELP_LONG_HELP
     "\n"
-    "Beyond samtools, as in sort: --checksum, --progress, --no-progress, --report, --total-memory, --trace,\n"
-    "--verify. See samtools sort --help.\n";
+    "Beyond samtools, as in sort: --checksum, --stats, --flagstat, --idxstats, --progress, --no-progress,\n"
+    "--report, --total-memory, --trace, --verify. See samtools sort --help.\n";
 
 static enum engine_option take_fixmate_option(struct engine_args *args, int c)
 {

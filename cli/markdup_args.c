@@ -77,8 +77,9 @@ const char markdup_args_usage[] =
     "  -T PREFIX               place for temporary files [beside the output]\n"
     HELP_VERBOSITY HELP_LONG_HELP
     "\n"
-    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-    "--trace, --verify, --write-index=bai|csi. See samtools sort --help.\n";
+    "Beyond samtools, as in sort: --checksum, --stats, --flagstat, --idxstats, --plan, --progress,\n"
+    "--no-progress, --report, --total-memory, --trace, --verify, --write-index=bai|csi. See samtools sort\n"
+    "--help.\n";
 
 static int parse_window(struct markdup_opts *opts, const char *text)
 {

@@ -69,9 +69,9 @@ const char merge_args_usage[] =
     "Resources\n"
     HELP_MORE_THREADS HELP_VERBOSITY HELP_LONG_HELP
     "\n"
-    "Beyond samtools, as in sort: --checksum, --plan, --progress, --no-progress, --report, --total-memory,\n"
-    "--trace, --verify, --write-index=bai|csi. See samtools sort --help. The output may be one of the\n"
-    "inputs, with -f.\n";
+    "Beyond samtools, as in sort: --checksum, --stats, --flagstat, --idxstats, --plan, --progress,\n"
+    "--no-progress, --report, --total-memory, --trace, --verify, --write-index=bai|csi. See samtools sort\n"
+    "--help. The output may be one of the inputs, with -f.\n";
 
 static int parse_seed(struct merge_opts *opts, const char *text)
 {

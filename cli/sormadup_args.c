@@ -53,8 +53,8 @@ const char sormadup_args_usage[] =
     "  -T PREFIX               place for temporary files [beside the output]; may be repeated\n"
     HELP_VERBOSITY HELP_HELP
     "\n"
-    "As in sort: --checksum, --plan, --progress, --no-progress, --report, --size-hint,\n"
-    "--tmpdir-env, --trace, --verify. See samtools sort --help.\n";
+    "As in sort: --checksum, --stats, --flagstat, --idxstats, --plan, --progress, --no-progress,\n"
+    "--report, --size-hint, --tmpdir-env, --trace, --verify. See samtools sort --help.\n";
 
 /* What the command line says of the steps. */
 struct steps {

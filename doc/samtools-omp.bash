@@ -21,9 +21,9 @@ _samtools_omp()
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            -K|-w|-t|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -K|-w|-t|--stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t -M -I -K -w -R -H -l -u -m -@ -o -O -T -h
-                --template-coordinate --picard --check --copy-blocks --checksum= --checksum=samtools: --verify --add-input --write-index --write-index=bai --write-index=csi
+                --template-coordinate --picard --check --copy-blocks --checksum= --checksum=samtools: --stats= --stats-args --flagstat= --idxstats= --verify --add-input --write-index --write-index=bai --write-index=csi
                 --threads --output-fmt --output-fmt-option --input-fmt-option --reference
                 --total-memory --size-hint --tmpdir-env --report --report= --trace= --plan --plan=json --progress --no-progress --no-PG --verbosity --help' ;;
         esac
@@ -33,9 +33,9 @@ _samtools_omp()
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             --total-memory) words='1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            -n|-r|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -n|-r|--stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -T -n -l -u -f -r -@ -h --threads --output-fmt --output-fmt-option --input-fmt-option
-                --reference --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+                --reference --total-memory --checksum= --stats= --stats-args --flagstat= --idxstats= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = merge ]; then
         case $prev in
@@ -43,10 +43,10 @@ _samtools_omp()
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             --total-memory) words='1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            -s|-t|-R|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -s|-t|-R|--stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-n -N -t --template-coordinate -o -f -b -h -c -p -r -s -R -L -X -O -l -u -1 -@ --threads
                 --copy-blocks --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum= --stats= --stats-args --flagstat= --idxstats= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = fixmate ]; then
         case $prev in
@@ -54,10 +54,30 @@ _samtools_omp()
             -z|--sanitize) words='all none on pos mqual unmap cigar cigdup cigarx aux' ;;
             --total-memory) words='1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            --verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            --stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -p -c -m -M -z -u -O -@ --sanitize --threads
                 --output-fmt --output-fmt-option --input-fmt-option --reference
-                --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+                --total-memory --checksum= --stats= --stats-args --flagstat= --idxstats= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = stats ]; then
+        case $prev in
+            --total-memory) words='1G 2G 4G' ;;
+            -@|--threads) words=auto ;;
+            -f|-F|-l|-I|-c|-g|-i|-m|-q|-S|--GC-depth|--ref-stats-chunk|--verbosity|--input-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-f -F -d -l -I -t -X -c -g -i -m -p -q -r -S -P -x -s -@ -h --required-flag --filtering-flag --remove-dups
+                --read-length --id --target-regions --customized-index --coverage --cov-threshold --GC-depth --insert-size --most-inserts
+                --remove-overlaps --trim-quality --ref-seq --ref-stats --ref-stats-chunk --split --split-prefix --sparse --sam --threads
+                --input-fmt-option --reference --total-memory --progress --no-progress --verbosity --help' ;;
+        esac
+    elif [ "${COMP_WORDS[1]}" = flagstat ] || [ "${COMP_WORDS[1]}" = idxstats ]; then
+        case $prev in
+            -O|--output-fmt) words='json tsv' ;;
+            --total-memory) words='1G 2G 4G' ;;
+            -@|--threads) words=auto ;;
+            --verbosity|--input-fmt-option) return ;;
+            *) [[ $cur == -* ]] && words='-@ --threads --input-fmt-option --total-memory --progress --no-progress --verbosity --help'
+               [[ $cur == -* && ${COMP_WORDS[1]} == flagstat ]] && words+=' -O --output-fmt'
+               [[ $cur == -* && ${COMP_WORDS[1]} == idxstats ]] && words+=' -X' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = markdup ]; then
         case $prev in
@@ -67,11 +87,11 @@ _samtools_omp()
             --coords-order) words='txy tyx xyt yxt xty ytx xy yx' ;;
             --total-memory) words='1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            -l|--read-coords|--barcode-tag|--barcode-rgx|--umi-separator|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            -l|--read-coords|--barcode-tag|--barcode-rgx|--umi-separator|--stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-r -l -S -s -f -T -d -t -c -m -u -O -@ --mode --include-fails --no-multi-dup --read-coords --coords-order
                 --barcode-tag --barcode-name --barcode-rgx --move-umi-to-tag --umi-separator --use-read-groups --json --duplicate-count --threads
                 --write-index --write-index=bai --write-index=csi --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --checksum= --stats= --stats-args --flagstat= --idxstats= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = sormadup ]; then
         case $prev in
@@ -79,10 +99,10 @@ _samtools_omp()
             -l) words='0 1 2 3 4 5 6 7 8 9' ;;
             -m|--total-memory|--size-hint) words='768M 1G 2G 4G' ;;
             -@|--threads) words=auto ;;
-            --fixmate-args|--markdup-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
+            --fixmate-args|--markdup-args|--stats-args|--verbosity|--input-fmt-option|--output-fmt-option) return ;;
             *) [[ $cur == -* ]] && words='-o -O -l -u -m -@ -T -h --add-input --collate --fixmate-args --markdup-args --tmpdir-env
                 --write-index --write-index=bai --write-index=csi --threads --output-fmt --output-fmt-option --input-fmt-option --reference
-                --plan --plan=json --total-memory --size-hint --checksum= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
+                --plan --plan=json --total-memory --size-hint --checksum= --stats= --stats-args --flagstat= --idxstats= --verify --report --report= --trace= --progress --no-progress --no-PG --verbosity --help' ;;
         esac
     fi
     if [ -n "$words" ]; then

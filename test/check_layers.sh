@@ -5,9 +5,9 @@
 # line of C is longer than 120 columns, no function than 60 lines, but for tests. A file of more
 # than 700 lines is only warned of: a proof may take room.
 #
-#   mpi -> cli -> plan -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, bgzip -> engine
+#   mpi -> cli -> plan -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, stats, bgzip -> engine
 #       -> read, sort, write, report, markdup/marked_*
-#       -> bgzf_omp, bam_arena -> order, the serial part of fixmate and markdup -> codec -> bam -> base
+#       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
 # The folder of a command has its driver and first half (layer_of() names them) above engine/, and its stages and serial
 # functions below. Stages do not include each other, except markdup -> read, sort, write and sort -> write. The includes
@@ -21,7 +21,7 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 known='
 '
 
-sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] plan/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] \
+sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] plan/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
     engine/*.[ch] read/*.[ch] sort/*.[ch] write/*.[ch] report/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
 
 # Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
@@ -87,8 +87,8 @@ long_parts() {
 # Options travel no lower than engine/: readers, sinks and reports know their requests only. A declaration is no include,
 # so names are looked for.
 low_options() {
-    ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts' $(printf '%s\n' $sources |
-        grep -v '^\(bam_sort\|mpi/\|cli/\|plan/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\)') \
+    ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts\|stats_opts' $(printf '%s\n' $sources |
+        grep -v '^\(bam_sort\|mpi/\|cli/\|plan/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }
 
@@ -112,9 +112,9 @@ make -s samtools || failed=1
 
     # The layer, by its name above: mostly that of the folder.
     function layer_of(module) {
-        if (module ~ /^(fixmate|markdup)\/(bam_.*|fixed|marked|marking|.*_opts)$/ || module == "sort/sorted")
+        if (module ~ /^(fixmate|markdup|stats)\/(bam_.*|fixed|marked|marking|counted|.*_opts)$/ || module == "sort/sorted")
             return "command"
-        if (module ~ /^fixmate\// || (module ~ /^markdup\// && module !~ /^markdup\/marked_/))
+        if (module ~ /^(fixmate|stats)\// || (module ~ /^markdup\// && module !~ /^markdup\/marked_/))
             return "serial"
         if (module ~ /\//)
             return substr(module, 1, index(module, "/") - 1)

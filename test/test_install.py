@@ -26,7 +26,7 @@ TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/ma
 VERSION = re.search('SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base" / "version.h").read_text()).group(1)
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
         "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
-        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1",
+        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1", "share/man/man1/samtools-omp-stats.1",
         "share/man/man1/samtools-omp-markdup.1", "share/man/man1/samtools-omp-merge.1",
         "share/man/man1/samtools-omp-sormadup.1", "share/man/man1/samtools-omp-sort.1",
         "share/man/man1/samtools-omp.1",

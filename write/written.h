@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The second half of a sort, and of any command that writes records: what is put to the sink, in order, becomes files:
- * the records, their index, --checksum, what was counted of them. None of them is there under its name before all are whole. */
+ * the records, their index, --checksum, what was counted of them. None of them is there under its name before all are
+ * whole. */
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
@@ -40,8 +41,8 @@ struct written {
 #define WRITTEN_CLOSED \
     {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
 
-/* Opens data, checksum, and files for what is counted. What can be refused before data come from a pipe is refused first. rings: see
- * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
+/* Opens data, checksum, and files for what is counted. What can be refused before data come from a pipe is refused
+ * first. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files all the same. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
@@ -57,8 +58,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
  * be, or the format cannot hold such a header, and the error is recorded in the latch. */
 int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
-/* Checks that the format can hold the references, opens the index and prepares --verify and counters. --verify checks the order
- * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
+/* Checks that the format can hold the references, opens the index and prepares --verify and counters. --verify checks the
+ * order unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
  * and the error is recorded in the latch. */
 int written_prepare(struct written *written, sam_hdr_t *sam, const struct sort_rule *rule);
 
