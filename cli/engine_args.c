@@ -12,11 +12,11 @@
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/runtime_env.h"
+#include "cli/count_args.h"
 #include "cli/engine_args.h"
 #include "cli/memory_size.h"
 #include "cli/option_words.h"
 #include "cli/sort_settings.h"
-#include "cli/stats_args.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 #include "write/cram_settings.h"
@@ -191,14 +191,14 @@ static int take_common(struct engine_args *args, int c)
     case OPT_REPORT: return parse_report(args, optarg);
     case OPT_TRACE: return parse_trace(args, optarg);
     case OPT_STATS:
-        args->stats = optarg;
+        args->counts.stats = optarg;
         return option_words_check_file("--stats", optarg, args->apart);
-    case OPT_STATS_ARGS: args->stats_args = optarg; return 0;
+    case OPT_STATS_ARGS: args->counts.stats_args = optarg; return 0;
     case OPT_FLAGSTAT:
-        args->flagstat = optarg;
+        args->counts.flagstat = optarg;
         return option_words_check_file("--flagstat", optarg, args->apart);
     case OPT_IDXSTATS:
-        args->idxstats = optarg;
+        args->counts.idxstats = optarg;
         return option_words_check_file("--idxstats", optarg, args->apart);
     case OPT_PROGRESS: o->progress = PROGRESS_ALWAYS; return 0;
     case OPT_NO_PROGRESS: o->progress = PROGRESS_NEVER; return 0;
@@ -364,7 +364,10 @@ int engine_args_settle_output(struct engine_args *args)
     if (args->o->out.format.format == cram && cram_settings_clash(args->o->out.format.specific))
         return message_mistake("no_ref=1 and embed_ref=1 exclude each other: without references there is none to "
                                "embed");
-    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1 : stats_args_settle_counters(args);
+    args->counts.writes_index = args->write_index;
+    args->counts.keeps_order = args->command->keeps_order;
+    return refuse_url(args->o->out.path) < 0 || refuse_url(args->index_name) < 0 ? -1
+         : count_args_settle(args->o, &args->counts);
 }
 
 int engine_args_settle_files(struct engine_args *args, int n, char **operands)
@@ -484,6 +487,6 @@ void engine_args_free(struct engine_opts *o)
     free(o->words);
     free(o->out.path);
     free(o->out.index);
-    stats_args_free(&o->out);
+    count_args_free(&o->out);
     free(o->out.command_line);
 }

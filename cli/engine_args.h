@@ -6,6 +6,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include "cli/count_args.h"
 #include "cli/option_words.h"
 #include "engine/engine_opts.h"
 
@@ -110,6 +111,7 @@ struct engine_command {
     int level;                   /* of compression */
     int more_threads;            /* than -@ says: 1 where samtools counts those beside the first one, else 0 */
     struct sort_order order;
+    bool keeps_order;            /* records come in that of the input */
 };
 
 /* The command line as far as it was read; what it means together is settled at its end. */
@@ -128,8 +130,7 @@ struct engine_args {
     bool write_index;            /* --write-index */
     const char *index_format;    /* of --write-index=...; NULL: by the name */
     const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
-    const char *stats, *flagstat, *idxstats;     /* files for what is counted of the output; NULL: not wanted */
-    const char *stats_args;      /* --stats-args; NULL: not given */
+    struct count_words counts;   /* --stats and so on */
 };
 
 /* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and

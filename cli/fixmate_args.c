@@ -64,6 +64,7 @@ static const struct engine_command fixmate = {
     .usage = fixmate_args_usage,
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
+    .keeps_order = true,
 };
 
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv)

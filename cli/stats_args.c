@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command lines of stats, flagstat and idxstats; and what other commands count in the same pass. */
+/* The command lines of stats, flagstat and idxstats. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,12 +8,9 @@
 #include "base/input_name.h"
 #include "base/message.h"
 #include "cli/command_args.h"
-#include "cli/stats_args.h"
-#include "stats/flagstat.h"
-#include "stats/idxstats.h"
+#include "cli/count_args.h"
 #include "stats/stats_counter.h"
 #include "stats/stats_opts.h"
-#include "stats/stats_settings.h"
 
 #define HELP_BEYOND(name) \
     "\n" \
@@ -67,36 +64,6 @@ const char stats_args_usage[] =
     HELP_BEYOND("stats");
 
 /* ------------------------------------------------- what the commands share */
-
-/* Settings of all counters of a command line, and the words that those of stats refer to. */
-struct counter_settings {
-    struct flagstat_settings flagstat;
-    struct idxstats_settings idxstats;
-    struct stats_settings stats;
-    char *words[];
-};
-
-/* With room for so many words, and for their text behind them. */
-static struct counter_settings *open_settings(struct output_request *out, size_t n_words, size_t text)
-{
-    out->counter_settings = calloc(1, sizeof(struct counter_settings) + n_words * sizeof(char *) + text);
-    return out->counter_settings;
-}
-
-/* file: NULL: standard output, of a command that writes nothing else. */
-static void count_for(struct output_request *out, const char *file, struct counter counter)
-{
-    out->counted[out->n_counters] = file;
-    out->counters[out->n_counters++] = counter;
-}
-
-void stats_args_free(struct output_request *out)
-{
-    for (size_t i = 0; i < out->n_counters; i++)
-        if (out->counters[i].end)
-            out->counters[i].end(out->counters[i].settings);
-    free(out->counter_settings);
-}
 
 static const struct option beyond[] = {
     {"total-memory", required_argument, NULL, OPT_TOTAL_MEMORY},
@@ -202,11 +169,11 @@ enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, c
         result = settle(&own, &args, argc - optind, argv + optind);
     if (result != ENGINE_ARGS_RUN)
         return result;
-    struct counter_settings *s = open_settings(&o->out, 0, 0);
+    struct counter_settings *s = count_args_open(&o->out, 0, 0);
     if (!s || want_fields(o, SAM_FLAG | SAM_MAPQ | SAM_RNAME | SAM_RNEXT) < 0)
         return engine_args_no_memory();
     s->flagstat.format = own.format;
-    count_for(&o->out, NULL, flagstat_counter(&s->flagstat));
+    count_args_add(&o->out, NULL, flagstat_counter(&s->flagstat));
     return result;
 }
 
@@ -221,11 +188,11 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
         result = settle(&own, &args, argc - optind, argv + optind);
     if (result != ENGINE_ARGS_RUN)
         return result;
-    struct counter_settings *s = open_settings(&o->out, 0, 0);
+    struct counter_settings *s = count_args_open(&o->out, 0, 0);
     if (!s || want_fields(o, SAM_FLAG | SAM_RNAME) < 0)
         return engine_args_no_memory();
     s->idxstats.path = engine_opts_input(o);
-    count_for(&o->out, NULL, idxstats_counter(&s->idxstats));
+    count_args_add(&o->out, NULL, idxstats_counter(&s->idxstats));
     return result;
 }
 
@@ -272,13 +239,12 @@ static void put_common(const struct stats_settings *s, char **ours, int *n_ours)
 {
     static char threads[] = "-@", reference[] = "--reference", verbosity[] = "--verbosity";
     const struct {
-        char *option;
-        const char *value;
+        char *option, *value;
     } common[] = {{threads, s->threads}, {reference, s->reference}, {verbosity, s->verbosity}};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (common[i].value) {
             ours[(*n_ours)++] = common[i].option;
-            ours[(*n_ours)++] = (char *)common[i].value;
+            ours[(*n_ours)++] = common[i].value;
         }
 }
 
@@ -320,7 +286,7 @@ enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char
     int n_theirs = 0, n_ours = 2;
     *opts = (struct stats_opts){.from_index = false};
     message_set_command("stats");
-    struct counter_settings *s = open_settings(&none, 2 * (size_t)argc + COMMON + 2, 0);
+    struct counter_settings *s = count_args_open(&none, 2 * (size_t)argc + COMMON + 2, 0);
     if (!s)
         return engine_args_no_memory();
     char **theirs = s->words, **ours = s->words + argc;
@@ -331,86 +297,9 @@ enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char
     put_common(&s->stats, ours, &n_ours);
     enum engine_args_result result = engine_args_read(&args, &stats, o, n_ours, ours);
     o->out.counter_settings = s;
-    count_for(&o->out, NULL, stats_counter(&s->stats));
+    count_args_add(&o->out, NULL, stats_counter(&s->stats));
     if (parsed == STATS_HELP || parsed == STATS_USAGE)
         fputs(stats_args_usage, stdout);
     return parsed != STATS_PARSED ? ENGINE_ARGS_ERROR : result != ENGINE_ARGS_RUN ? result
          : settle_stats(opts, &args, &s->stats, n_theirs - s->stats.first_operand, theirs + s->stats.first_operand);
-}
-
-/* ------------------------------------------------------- in the same pass */
-
-/* getopt_long() keeps in mind where the operands are that it has found. */
-static void forget_operands(int index)
-{
-    char none[] = "", *words[] = {none, NULL};
-    optind = 0;
-    getopt_long(1, words, "", beyond, NULL);
-    optind = index;
-}
-
-static int count_stats(struct engine_args *args, struct counter_settings *s, int n_words)
-{
-    bool is_sorted = args->o->order.by == SORT_COORDINATE && strcmp(args->command->name, "fixmate") != 0;
-    int operands = optind;                       /* of the command, which looks at them later */
-    enum stats_parse parsed = stats_settings_parse(&s->stats, n_words, s->words);
-    forget_operands(operands);
-    s->stats.sorted = is_sorted;
-    count_for(&args->o->out, args->stats, stats_counter(&s->stats));
-    if (parsed == STATS_REFUSED)
-        return -1;
-    if (parsed != STATS_PARSED || s->stats.first_operand + 1 != n_words)
-        return message_mistake("--stats-args: '%s' are not options of samtools stats", args->stats_args);
-    if (s->stats.split_tag || s->stats.split_prefix || s->stats.custom_index || s->stats.input_options)
-        return message_mistake("--stats-args takes neither -S, -P, -X nor --input-fmt-option: run samtools stats on the "
-                               "output for that");
-    return s->stats.targets_path && !is_sorted
-         ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
-}
-
-/* The words of samtools stats on the output. Those that name files are told to who looks after them. */
-static int split_stats(struct engine_args *args, struct counter_settings *s, char *to)
-{
-    struct engine_opts *o = args->o;
-    const char *path = o->out.path;
-    int n = 0;
-    s->words[n++] = strcpy(to, "stats");
-    to += strlen(to) + 1;
-    if (option_words_split(args->stats_args, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
-        return -1;
-    const char **values = realloc(o->values, (o->n_values + (size_t)n) * sizeof *values);
-    if (!values)
-        return engine_args_no_memory();
-    o->values = values;
-    for (int i = 1; i < n; i++)
-        values[o->n_values++] = s->words[i];
-    s->words[n++] = strcpy(to, path);
-    return count_stats(args, s, n);
-}
-
-/* As the commands would count what was written, by its index where there is one. */
-int stats_args_settle_counters(struct engine_args *args)
-{
-    struct output_request *out = &args->o->out;
-    const char *given = args->stats_args ? args->stats_args : "";
-    if (args->stats_args && !args->stats)
-        return message_mistake("--stats-args needs --stats FILE");
-    if (!args->stats && !args->flagstat && !args->idxstats)
-        return 0;
-    if (args->o->check)
-        return message_mistake("--stats, --flagstat and --idxstats count what is written, and --check writes nothing");
-    size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
-    struct counter_settings *s = open_settings(out, OPTION_WORDS_MOST + 2, text);
-    if (!s)
-        return engine_args_no_memory();
-    args->stats_args = given;
-    s->idxstats = (struct idxstats_settings){
-        .as_index = out->format.format == bam && args->write_index, .any_order = true, .path = out->path};
-    if (args->stats && split_stats(args, s, (char *)(s->words + OPTION_WORDS_MOST + 2)) < 0)
-        return -1;
-    if (args->flagstat)
-        count_for(out, args->flagstat, flagstat_counter(&s->flagstat));
-    if (args->idxstats)
-        count_for(out, args->idxstats, idxstats_counter(&s->idxstats));
-    return 0;
 }

@@ -86,7 +86,7 @@ static int parse_switch(struct stats_settings *s, int option)
     return 0;
 }
 
-static int parse_text(struct stats_settings *s, int option, const char *text)
+static int parse_text(struct stats_settings *s, int option, char *text)
 {
     switch (option) {
     case 'I': s->id = text; break;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/message.h"
+#include "cli/count_args.h"
+#include "cli/option_words.h"
+#include "engine/engine_opts.h"
+#include "stats/stats_counter.h"
+
+static int no_memory(void)
+{
+    return message_error("out of memory");
+}
+
+struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text)
+{
+    out->counter_settings = calloc(1, sizeof(struct counter_settings) + n_words * sizeof(char *) + text);
+    return out->counter_settings;
+}
+
+void count_args_add(struct output_request *out, const char *file, struct counter counter)
+{
+    out->counted[out->n_counters] = file;
+    out->counters[out->n_counters++] = counter;
+}
+
+void count_args_free(struct output_request *out)
+{
+    for (size_t i = 0; i < out->n_counters; i++)
+        if (out->counters[i].end)
+            out->counters[i].end(out->counters[i].settings);
+    free(out->counter_settings);
+}
+
+
+/* getopt_long() keeps in mind where the operands are that it has found. */
+static void forget_operands(int index)
+{
+    const struct option end = {NULL, 0, NULL, 0};
+    char none[] = "", *words[] = {none, NULL};
+    optind = 0;
+    getopt_long(1, words, "", &end, NULL);
+    optind = index;
+}
+
+static int count_stats(struct engine_opts *o, const struct count_words *words, struct counter_settings *s, int n_words)
+{
+    bool is_sorted = o->order.by == SORT_COORDINATE && !words->keeps_order;
+    int operands = optind;                       /* of the command, which looks at them later */
+    enum stats_parse parsed = stats_settings_parse(&s->stats, n_words, s->words);
+    forget_operands(operands);
+    s->stats.sorted = is_sorted;
+    count_args_add(&o->out, words->stats, stats_counter(&s->stats));
+    if (parsed == STATS_REFUSED)
+        return -1;
+    if (parsed != STATS_PARSED || s->stats.first_operand + 1 != n_words)
+        return message_mistake("--stats-args: '%s' are not options of samtools stats", words->stats_args);
+    if (s->stats.split_tag || s->stats.split_prefix || s->stats.custom_index || s->stats.input_options)
+        return message_mistake("--stats-args takes neither -S, -P, -X nor --input-fmt-option: run samtools stats on the "
+                               "output for that");
+    return s->stats.targets_path && !is_sorted
+         ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
+}
+
+/* The words of samtools stats on the output. Those that name files are told to who looks after them. */
+static int split_stats(struct engine_opts *o, const struct count_words *words, struct counter_settings *s, char *to)
+{
+    const char *path = o->out.path, *given = words->stats_args ? words->stats_args : "";
+    int n = 0;
+    s->words[n++] = strcpy(to, "stats");
+    to += strlen(to) + 1;
+    if (option_words_split(given, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
+        return -1;
+    const char **values = realloc(o->values, (o->n_values + (size_t)n) * sizeof *values);
+    if (!values)
+        return no_memory();
+    o->values = values;
+    for (int i = 1; i < n; i++)
+        values[o->n_values++] = s->words[i];
+    s->words[n++] = strcpy(to, path);
+    return count_stats(o, words, s, n);
+}
+
+/* As the commands would count what was written, by its index where there is one. */
+int count_args_settle(struct engine_opts *o, const struct count_words *words)
+{
+    struct output_request *out = &o->out;
+    const char *given = words->stats_args ? words->stats_args : "";
+    if (words->stats_args && !words->stats)
+        return message_mistake("--stats-args needs --stats FILE");
+    if (!words->stats && !words->flagstat && !words->idxstats)
+        return 0;
+    if (o->check)
+        return message_mistake("--stats, --flagstat and --idxstats count what is written, and --check writes nothing");
+    size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
+    struct counter_settings *s = count_args_open(out, OPTION_WORDS_MOST + 2, text);
+    if (!s)
+        return no_memory();
+    s->idxstats = (struct idxstats_settings){
+        .as_index = out->format.format == bam && words->writes_index, .any_order = true, .path = out->path};
+    if (words->stats && split_stats(o, words, s, (char *)(s->words + OPTION_WORDS_MOST + 2)) < 0)
+        return -1;
+    if (words->flagstat)
+        count_args_add(out, words->flagstat, flagstat_counter(&s->flagstat));
+    if (words->idxstats)
+        count_args_add(out, words->idxstats, idxstats_counter(&s->idxstats));
+    return 0;
+}
