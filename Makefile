@@ -194,6 +194,10 @@ $(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 $(BUILD)/unit_%: test/unit_%.c $(PARTS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -U_FORTIFY_SOURCE $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(PARTS) -lcmocka $(LIBS))
 
+# The counter of stats alone, in ranges: test_stats.py runs it.
+$(BUILD)/stats_ranges: test/stats_ranges.c $(PARTS) $(SETTINGS) | $(BUILD)
+	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(PARTS) $(LIBS))
+
 # The program, of the same objects, with functions between them that spoil records: test_guards.py runs it.
 FAULTY_WRAPS = bam_arena_cut_sublist sort_run spill_packer_add spill_packer_pack spill_slice_unpack record_sink_put \
                output_blocks_open output_blocks_put bgzf_block_deflate hts_writer_put sam_write1 sam_format1 record_sink_count hts_idx_push \
@@ -237,7 +241,7 @@ $(BUILD):
 
 tools: $(TOOLS)
 
-check-programs: $(BUILD)/samtools $(BUILD)/faulty_samtools $(BUILD)/dilated_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
+check-programs: $(BUILD)/samtools $(BUILD)/stats_ranges $(BUILD)/faulty_samtools $(BUILD)/dilated_samtools $(TOOLS) $(UNIT_BINS) $(REPLAY_BINS) $(BUILD)/fault_shim.so
 
 fuzz-programs: $(FUZZ_BINS)
 

@@ -38,7 +38,7 @@ static void forget_operands(int index)
 
 static int count_stats(struct engine_args *args, struct counter_settings *s, int n_words)
 {
-    bool is_sorted = args->o->order.by == SORT_COORDINATE && strcmp(args->command->name, "fixmate") != 0;
+    bool is_sorted = args->o->order.by == SORT_COORDINATE && !args->command->keeps_order;
     int operands = optind;                       /* of the command, which looks at them later */
     enum stats_parse parsed = stats_settings_parse(&s->stats, n_words, s->words);
     forget_operands(operands);

@@ -15,6 +15,7 @@ struct engine_command {
     int level;                   /* of compression */
     int more_threads;            /* than -@ says: 1 where samtools counts those beside the first one, else 0 */
     struct sort_order order;
+    bool keeps_order;            /* of the input, whatever it is; `order` says nothing */
 };
 
 /* The command line as far as it was read; what it means together is settled at its end. */

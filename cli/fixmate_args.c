@@ -42,6 +42,7 @@ const struct engine_command fixmate_command = {
              "of one name must follow one another: see samtools collate. - is standard input or output.\n\n",
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
+    .keeps_order = true,
 };
 
 enum engine_args_result fixmate_args_parse(struct fixmate_opts *opts, bool is_step, int argc, char **argv)

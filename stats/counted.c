@@ -45,9 +45,8 @@ static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struc
         message_warning("Region '%s' specifies an unknown reference name. Continue anyway", text);
         return 0;
     }
-    int64_t last = end < HTS_POS_MAX ? end : (int64_t)sam_hdr_tid2len(sam, ref);
     struct region region = {ref, begin, end};
-    return ref_regions_add(list, &region) < 0 || stats_regions_add(&c->opts->stats->regions, ref, begin + 1, last) < 0
+    return ref_regions_add(list, &region) < 0 || stats_regions_add(&c->opts->stats->regions, ref, begin + 1, end) < 0
          ? latch_fail(c->d->latch, "out of memory for regions") : 0;
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "base/byte_buffer.h"
 #include "stats/stats_log.h"
-#include "stats/stats_ring.h"
 
 void stats_log_free(struct stats_log *log)
 {

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { STATS_RING_READ = 300 };  /* a ring has room for reads shorter than this, at first */
+
 /* Bases of a reference, from 0 on. */
 struct stats_block {
     int64_t begin, end;

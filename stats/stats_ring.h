@@ -14,8 +14,7 @@
 #include "stats/stats_log.h"
 
 enum {
-    STATS_RING_READ = 300,       /* a ring has room for reads shorter than this ... */
-    STATS_RING_SIZE = 5 * STATS_RING_READ,       /* ... and this many cells, at first */
+    STATS_RING_SIZE = 5 * STATS_RING_READ,       /* cells of a ring at first */
 };
 
 /* The bins of -c MIN,MAX,STEP, as samtools mends them. */

@@ -86,7 +86,7 @@ static int parse_switch(struct stats_settings *s, int option)
     return 0;
 }
 
-static int parse_text(struct stats_settings *s, int option, const char *text)
+static int parse_text(struct stats_settings *s, int option, char *text)
 {
     switch (option) {
     case 'I': s->id = text; break;
@@ -193,7 +193,7 @@ int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch 
         s->regions = (struct stats_regions){0};
     }
     s->has_targets = s->targets.n > 0;
-    if (s->has_targets && stats_regions_close(&s->targets, sam_hdr_nref(sam)) < 0)
+    if (s->has_targets && stats_regions_close(&s->targets, sam, s->targets_path ? 1 : 0) < 0)
         return latch_fail(latch, "out of memory");
     if (s->fasta_path && !(s->fasta = stats_fasta_open(s->fasta_path, latch)))
         return -1;

@@ -33,10 +33,10 @@ struct stats_settings {
     const char *fasta_path;      /* -r */
     const char *targets_path;    /* -t */
     const char *split_tag, *split_prefix;        /* -S, -P */
-    const char *threads;         /* -@; NULL: not given */
-    const char *reference;       /* --reference */
+    char *threads;               /* -@; NULL: not given */
+    char *reference;             /* --reference */
     hts_opt *input_options;      /* --input-fmt-option; owned */
-    const char *verbosity;       /* --verbosity; NULL: not given */
+    char *verbosity;             /* --verbosity; NULL: not given */
     bool sorted;                 /* set behind the parsing: the records are known to be in order */
     int first_operand;           /* among the words, which were put in order */
     char *command_line;          /* the words as they are printed; owned */

@@ -16,7 +16,7 @@ int stats_regions_add(struct stats_regions *list, int32_t ref, int64_t first, in
     if (!grown)
         return -1;
     list->each = grown;
-    list->each[list->n++] = (struct stats_region){ref, first, last};
+    list->each[list->n++] = (struct stats_region){ref, first, last, last == HTS_POS_MAX};
     return 0;
 }
 
@@ -30,29 +30,35 @@ static int compare_regions(const void *a, const void *b)
     return (x->last > y->last) - (x->last < y->last);
 }
 
-/* Joins regions of the sorted list that share a base. */
-static void unite(struct stats_regions *list)
+/* Joins regions of the sorted list that share so many bases. */
+static void unite(struct stats_regions *list, int shared)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->n; i++) {
         struct stats_region *last = kept ? &list->each[kept - 1] : NULL, *next = &list->each[i];
-        if (!last || last->ref != next->ref || next->first > last->last)
+        if (!last || last->ref != next->ref || next->first + shared > last->last + 1)
             list->each[kept++] = *next;
-        else if (next->last > last->last)
+        else if (next->last > last->last) {
             last->last = next->last;
+            last->is_open = next->is_open;
+        }
     }
     list->n = kept;
 }
 
-int stats_regions_close(struct stats_regions *list, int32_t n_refs)
+int stats_regions_close(struct stats_regions *list, sam_hdr_t *sam, int shared)
 {
+    int32_t n_refs = sam_hdr_nref(sam);
     list->n_refs = n_refs;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->each[i].is_open)
+            list->each[i].last = sam_hdr_tid2len(sam, list->each[i].ref);
     list->starts = calloc((size_t)n_refs + 1, sizeof *list->starts);
     if (!list->starts)
         return -1;
     if (list->n > 0)
         qsort(list->each, list->n, sizeof *list->each, compare_regions);
-    unite(list);
+    unite(list, shared);
     size_t i = 0;
     for (int32_t ref = 0; ref <= n_refs; ref++) {
         while (i < list->n && list->each[i].ref < ref)

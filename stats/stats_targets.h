@@ -15,6 +15,7 @@ struct latch;
 struct stats_region {
     int32_t ref;
     int64_t first, last;
+    bool is_open;                /* given without an end */
 };
 
 /* One of all zeros is empty. Regions of one reference stand together, in order, and do not meet each other. */
@@ -26,11 +27,11 @@ struct stats_regions {
     int32_t bound;               /* references below this one must be in order (samtools' own rule) */
 };
 
-/* -1: no memory. */
+/* last: HTS_POS_MAX if the region was given without an end. -1: no memory. */
 int stats_regions_add(struct stats_regions *list, int32_t ref, int64_t first, int64_t last);
 
-/* Sorts the list and joins regions that meet. -1: no memory. */
-int stats_regions_close(struct stats_regions *list, int32_t n_refs);
+/* Sorts the list and joins regions that share so many bases (0: that touch). -1: no memory. */
+int stats_regions_close(struct stats_regions *list, sam_hdr_t *sam, int shared);
 
 /* Reads the lines of -t FILE: name, first, last base. -1: an error, recorded in the latch. */
 int stats_regions_read(struct stats_regions *list, const char *path, sam_hdr_t *sam, struct latch *latch);

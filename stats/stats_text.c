@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include "stats/stats_references.h"
 #include "stats/stats_sections.h"
 #include "stats/stats_settings.h"
 #include "stats/stats_sums.h"
@@ -145,5 +146,7 @@ int stats_text_print(const struct stats_settings *settings, struct stats_sums *s
     stats_section_indels(sums, out);
     stats_section_coverage(settings, whole, out);
     uint64_t reads = all_ends(sums->counts.ends);
-    return stats_section_gcd(whole, reads ? (float)all_ends(sums->counts.bases) / (float)reads : 0, out);
+    if (stats_section_gcd(whole, reads ? (float)all_ends(sums->counts.bases) / (float)reads : 0, out) < 0)
+        return -1;
+    return settings->ref_stats && !value ? stats_references_print(settings, out) : 0;
 }

@@ -11,7 +11,7 @@ struct stats_settings;
 struct stats_sums;
 struct stats_whole;
 
-/* Prints all but RFS. The sums and `whole` are closed on the way. value: of the tag that -S names; NULL: all records. -1: no
+/* Prints all. The sums and `whole` are closed on the way. value: of the tag that -S names; NULL: all records. -1: no
  * memory. */
 int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
                      const struct stats_barcode_order *barcodes, const char *value, FILE *out);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What --ref-stats prints: length and GC of references, or of the regions in which records count (RFS). */
+#ifndef STATS_REFERENCES_H
+#define STATS_REFERENCES_H
+
+#include <stdio.h>
+
+struct stats_settings;
+
+/* -1: no memory. */
+int stats_references_print(const struct stats_settings *settings, FILE *out);
+
+#endif

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""What `stats` prints, beside samtools 1.24: real files, seeded ones of all kinds, and odd ones; in one range and cut into
+ranges at random places (build/stats_ranges), and by the program with several threads."""
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+import bamgen
+import statsgen
+from conftest import BINARY, HANG, REAL_DIR, THREADS, clean_env, run
+
+RANGES = pathlib.Path(os.path.realpath(BINARY)).parent / "stats_ranges"
+ORACLE = """
+import os, sys
+from pysam.libcutils import _pysam_dispatch
+status, err, out = _pysam_dispatch("samtools", "stats", tuple(sys.argv[1:]), catch_stdout=True)
+sys.stdout.buffer.write(out if isinstance(out, bytes) else (out or "").encode())
+sys.stdout.flush()
+sys.stderr.write(err or "")
+sys.stderr.flush()
+os._exit(status & 255)
+"""
+
+
+def oracle(args):
+    """Exit status and lines of samtools 1.24, but for the first line, which names versions."""
+    p = subprocess.run([sys.executable, "-c", ORACLE, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL, timeout=HANG)
+    return p.returncode, p.stdout.split(b"\n")[1:]
+
+
+def in_ranges(seed, args):
+    p = subprocess.run([RANGES, str(seed), "stats", *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=HANG, env=clean_env())
+    return p.returncode, p.stdout.split(b"\n")[1:]
+
+
+def same(ours, theirs, what):
+    status, lines = ours
+    expected_status, expected = theirs
+    assert (status == 0) == (expected_status == 0), what
+    if expected_status:
+        assert lines in ([], [b""]), "%s: something was printed" % (what,)
+        return
+    for i, (a, b) in enumerate(zip(lines, expected)):
+        assert a == b, "%s: line %d" % (what, i + 2)
+    assert len(lines) == len(expected), what
+
+
+def compare(args, seeds=(0, 1, 2)):
+    theirs = oracle(args)
+    for seed in seeds:
+        same(in_ranges(seed, args), theirs, (seed, *args))
+    return theirs
+
+
+def by_program(args, theirs, threads):
+    p = run(["stats", *args[:-1], "-@", str(threads), args[-1]])
+    lines = p.stdout.split(b"\n")[1:]
+    same((p.returncode, [b"" if x.startswith(b"# The command line") else x for x in lines]),
+         (theirs[0], [b"" if x.startswith(b"# The command line") else x for x in theirs[1]]), (threads, *args))
+
+
+@pytest.fixture(params=range(24))
+def seeded(request, tmp_path):
+    """A path, and options of a case of this seed."""
+    bam, options, regions, fasta = statsgen.case(request.param, with_fasta=request.param % 3 == 0)
+    (tmp_path / "in.bam").write_bytes(bam)
+    r = random.Random(request.param)
+    if request.param % 3 == 0:
+        (tmp_path / "ref.fa").write_text(fasta)
+        subprocess.run([sys.executable, "-c", "import pysam, sys; pysam.faidx(sys.argv[1])", tmp_path / "ref.fa"], check=True)
+        options += ["-r", str(tmp_path / "ref.fa")] + r.choice(([], ["--ref-stats"]))
+    if r.random() < 0.4:
+        (tmp_path / "regions").write_text(regions)
+        options += ["-t", str(tmp_path / "regions"), "-g", r.choice("012")]
+    return [*options, str(tmp_path / "in.bam")]
+
+
+def test_seeded_files_count_as_samtools_counts_them(seeded):
+    compare(seeded, (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_threads_change_nothing(seeded, threads):
+    by_program(seeded, oracle(seeded), threads)
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in REAL_DIR.glob("*.bam") if p.name != "cigar-64k.bam"))
+def test_real_files(name):
+    compare([REAL_DIR / name], (0, 5))
+
+
+@pytest.mark.parametrize("options", (["-p"], ["-q", "20", "-m", "0.9", "-x"], ["-c", "1,40,5", "-i", "0", "--GC-depth", "500"]),
+                         ids=lambda o: o[0])
+@pytest.mark.parametrize("name", ("NA12878.chr22.s.bam", "test.rna.paired_end.sorted.chr6.bam", "chr9.sample.bam"))
+def test_options_on_real_files(name, options):
+    compare([*options, REAL_DIR / name])
+
+
+def write(path, records, refs=statsgen.REFS, text=None):
+    path.write_bytes(bamgen.bgzf(bamgen.header(text or "@HD\tVN:1.6\n" + bamgen.sq_text(refs), refs) + b"".join(records)))
+    return str(path)
+
+
+def test_reads_that_grow_make_the_ring_lose_depths(tmp_path):
+    """Each read that is longer than all before makes samtools' ring grow, and garble what it holds."""
+    r = random.Random(11)
+    lengths = [100] * 300 + [299, 300, 301, 310, 320, 600, 100, 700, 1500] * 20 + [100] * 50
+    records = [bamgen.record("g%d" % i, 0, 3, 100 + i * 7, seq=bamgen.bases(r, n), qual=bytes([30]) * n)
+               for i, n in enumerate(lengths)]
+    compare([write(tmp_path / "in.bam", records)], range(8))
+
+
+def test_far_blocks_come_round_in_the_ring(tmp_path):
+    """A block behind an intron that is longer than the ring is counted at another place."""
+    r = random.Random(12)
+    records = [bamgen.record("n%d" % i, 0, 3, i * 11, cigar=[(20, "M"), (r.choice((1400, 1480, 1500, 3000, 7777)), "N"), (30, "M")],
+                             seq=bamgen.bases(r, 50)) for i in range(1500)]
+    compare([write(tmp_path / "in.bam", records)], range(6))
+
+
+def test_gaps_of_all_sizes(tmp_path):
+    """Steps by less than the ring, by as much, by more, and to other references and back."""
+    r = random.Random(13)
+    records, pos, tid = [], 0, 0
+    for i in range(3000):
+        pos += r.choice((0, 0, 1, 3, 50, 1400, 1499, 1500, 1501, 4000))
+        if pos > statsgen.REFS[tid][1] - 200:
+            tid, pos = r.choice((0, 3)), r.choice((0, 1, 500))
+        records.append(bamgen.record("q%d" % i, 0, tid, pos, seq=bamgen.bases(r, 100)))
+    compare([write(tmp_path / "in.bam", records)], range(6))
+
+
+def test_overlaps_are_forgotten_when_many_names_wait(tmp_path):
+    """samtools sweeps its table of names after 10,000 records: what comes later counts twice."""
+    r = random.Random(14)
+    refs, records = [("big", 2000000)], []
+    for i in range(24000):
+        records.append(bamgen.record("w%d" % i, 99, 0, i, cigar=[(50, "M")], mtid=0, mpos=i + 20, tlen=r.choice((70, 99, 60)),
+                                     seq="ACGTA" * 10))
+        if i > 12000:
+            records.append(bamgen.record("w%d" % r.choice((i - 12000, i - 60, i - 20)), 147, 0, i, cigar=[(50, "M")], mtid=0, mpos=max(0, i - 20),
+                                         tlen=-70, seq="ACGTA" * 10))
+    compare(["-p", write(tmp_path / "in.bam", records, refs)], (0, 1))
+
+
+def test_more_records_than_a_narrow_counter_holds(tmp_path):
+    """65,535 reads fill the counters of a cycle."""
+    records = [bamgen.record("c", 16 * (i % 3 == 0), 0, 10, seq="ACGTACG", qual=b"\x1e" * 7) for i in range(140000)]
+    compare([write(tmp_path / "in.bam", records)], (0, 1))
+
+
+@pytest.mark.parametrize("words, status", ((["-c", "1,2"], 1), (["-f", "NONE"], 1), (["-g", "-1"], 1), (["-g", "3"], 1),
+                                           (["-t", "nothing"], 1), (["-r", "nothing"], 1), (["-F", "-4"], 1)),
+                         ids=lambda w: str(w))
+def test_what_is_refused_prints_nothing(tmp_path, monkeypatch, words, status):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in.bam", [bamgen.record("a")])
+    assert oracle([*words, "in.bam"])[0] == status
+    p = run(["stats", *words, "in.bam"])
+    assert (p.returncode, p.stdout) == (status, b"") and p.stderr
+
+
+def test_a_record_without_cigar_is_an_error(tmp_path):
+    path = write(tmp_path / "in.bam", [bamgen.record("a"), bamgen.record("b", cigar=[], pos=5)])
+    assert oracle([path])[0] == 1
+    p = run(["stats", path])
+    assert p.returncode == 1 and p.stdout == b"" and "CIGAR" in p.stderr
+
+
+def test_errors_of_the_reference_end_with_the_order(tmp_path):
+    """A name that the FASTA file lacks is an error only while the records are in order."""
+    (tmp_path / "one.fa").write_text(">chr1\n" + "ACGT" * 5000 + "\n")
+    subprocess.run([sys.executable, "-c", "import pysam, sys; pysam.faidx(sys.argv[1])", tmp_path / "one.fa"], check=True)
+    for name, places in (("sorted", ((0, 5), (0, 9), (1, 3))), ("unsorted", ((0, 9), (0, 5), (1, 3)))):
+        path = write(tmp_path / (name + ".bam"), [bamgen.record("a%d" % i, 0, t, p) for i, (t, p) in enumerate(places * 30)])
+        compare(["-r", tmp_path / "one.fa", path], range(6))
