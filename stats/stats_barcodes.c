@@ -210,9 +210,9 @@ static void add_group(struct barcode_sum *sum, const struct barcode_group *group
 
 static void print_bases(const struct barcode_sum *sum, const char *tag, FILE *out)
 {
-    fprintf(out, "# ACGT content per cycle for barcodes. Use `grep ^%sC | cut -f 2-` to extract this part. The columns are: "
-            "cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N counts as a percentage of all A/C/G/T "
-            "bases [%%]\n", tag);
+    fprintf(out, "# ACGT content per cycle for barcodes. Use `grep ^%sC | cut -f 2-` to extract this part. "
+            "The columns are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N counts as a "
+            "percentage of all A/C/G/T bases [%%]\n", tag);
     for (uint32_t i = 0; i < sum->length; i++) {
         const uint64_t *n = sum->bases[i];
         uint64_t all = n[0] + n[1] + n[2] + n[3];
@@ -265,8 +265,8 @@ static int print_tag(const struct stats_barcodes *b, const struct stats_barcode_
         print_bases(&sum, stats_barcode_tags[tag][0], out);
         print_qualities(&sum, stats_barcode_tags[tag][1], out);
         if (sum.left_out > 0)
-            message_warning("%" PRIu64 " barcodes in %s count in part or not at all: they are longer than the first one, or "
-                            "have the separator elsewhere", sum.left_out, stats_barcode_tags[tag][0]);
+            message_warning("%" PRIu64 " barcodes in %s count in part or not at all: they are longer than the first "
+                            "one, or have the separator elsewhere", sum.left_out, stats_barcode_tags[tag][0]);
         result = 0;
     }
     free(sum.bases);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Bases and qualities of barcodes, by position (BCC, QTQ, ..). samtools decides by the first barcodes it sees what it counts
- * of the later ones: none may be longer than the first one, and the first character that is no base sets the place of the
- * separator. So that records can be counted in any order, barcodes are counted in groups, by length and by the place of
- * the first such character; and ranges of records keep which groups came first (struct stats_barcode_order). What counts
- * of a group is decided at the end:
+/* Bases and qualities of barcodes, by position (BCC, QTQ, ..). samtools decides by the first barcodes it sees what
+ * it counts of the later ones: none may be longer than the first one, and the first character that is no base sets
+ * the place of the separator. So that records can be counted in any order, barcodes are counted in groups, by
+ * length and by the place of the first such character; and ranges of records keep which groups came first (struct
+ * stats_barcode_order). What counts of a group is decided at the end:
  *
  *     ACGT-ACGT    bases before the character count in any case; those behind it, and the qualities, only if it stands
  *     bases ^      where the separator is, or if there is none
@@ -29,7 +29,8 @@ struct stats_barcodes {
     size_t last[BARCODE_TAGS];   /* the group of the last barcode of a tag: mostly that of the next one */
 };
 
-/* The first record of each length that has such a character, in the order of the records. One of all zeros is empty. */
+/* The first record of each length that has such a character, in the order of the records. One of all zeros is
+ * empty. */
 struct barcode_first {
     int tag;
     uint32_t length, place;

@@ -292,7 +292,8 @@ uint64_t stats_cycles_quality_sum(const struct stats_cycles *c, int end, int qua
 }
 
 /* Adds the bases at the high (or low) end of the pairs of one number. */
-static void add_half(const struct stats_cycles *c, int end, int way, size_t number, bool high, uint64_t bases[STATS_BASES])
+static void add_half(const struct stats_cycles *c, int end, int way, size_t number, bool high,
+                     uint64_t bases[STATS_BASES])
 {
     const uint64_t *table = c->totals + pair_table(c->stride, end, way) + number;
     for (unsigned base = 0; base < STATS_BASES; base++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bases and qualities of each cycle (FFQ, LFQ, GCC, GCT, FBC, LBC). This is where `stats` spends most of its time, so the
- * tables are made for the cache:
+/* Bases and qualities of each cycle (FFQ, LFQ, GCC, GCT, FBC, LBC). This is where `stats` spends most of its time,
+ * so the tables are made for the cache:
  *
  *   - a counter has 16 bits; after 65,535 records all are added to `totals`, which have 64;
  *   - a table has a row for each quality, and a column for each cycle: files have few qualities, so few rows are used, and
@@ -30,8 +30,8 @@ enum {
     CYCLE_QUALS = 256,
 };
 
-/* Counters of one width. The tables lie one behind the other, so that one allocation holds them: qualities of both ends,
- * then pairs. */
+/* Counters of one width. The tables lie one behind the other, so that one allocation holds them: qualities of both
+ * ends, then pairs. */
 struct stats_cycles {
     size_t stride;               /* cycles that there is room for; columns of qualities */
     uint32_t pair_at[256];       /* where the row of a byte of SEQ begins in a table of pairs */

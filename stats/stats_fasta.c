@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sequence is read whole when the first thread asks for it, and kept until the last one that uses it asks for another:
- * in a sorted file all threads are on one or two references at a time. */
+/* A sequence is read whole when the first thread asks for it, and kept until the last one that uses it asks for
+ * another: in a sorted file all threads are on one or two references at a time. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <htslib/faidx.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depth and GC of stretches of a reference (GCD). A stretch begins with a record and takes those that begin (with -r, end)
- * at most a bin further. Sums are of 32 bits, in the order of the records, as those of samtools. */
+/* Depth and GC of stretches of a reference (GCD). A stretch begins with a record and takes those that begin (with
+ * -r, end) at most a bin further. Sums are of 32 bits, in the order of the records, as those of samtools. */
 #ifndef STATS_GCD_H
 #define STATS_GCD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many pairs have which insert size (IS), in three orientations. Sizes up to some limit have an array, the rest, of
- * which there are few, a hash table. */
+/* How many pairs have which insert size (IS), in three orientations. Sizes up to some limit have an array, the
+ * rest, of which there are few, a hash table. */
 #ifndef STATS_INSERTS_H
 #define STATS_INSERTS_H
 
@@ -34,8 +34,8 @@ int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from
 /* Puts the sizes in order; nothing may be added any more. */
 void stats_inserts_close(struct stats_inserts *s);
 
-/* The next size from *at on that was counted, and its counts; NULL: there is none. After stats_inserts_close(). *at must
- * be 0 at first. */
+/* The next size from *at on that was counted, and its counts; NULL: there is none. After stats_inserts_close().
+ * *at must be 0 at first. */
 const uint64_t *stats_inserts_next(const struct stats_inserts *s, size_t *at, uint32_t *size);
 
 #endif

@@ -22,7 +22,8 @@ void stats_log_clear(struct stats_log *log)
 }
 
 /* Makes room for one element more of an array of the log. */
-#define GROW(array, n, room) ((grown = byte_buffer_grow(array, n, &(room), sizeof *(array))) ? ((array) = grown, 0) : -1)
+#define GROW(array, n, room) \
+    ((grown = byte_buffer_grow(array, n, &(room), sizeof *(array))) ? ((array) = grown, 0) : -1)
 
 static int add_entry(struct stats_log *log, struct stats_entry entry)
 {

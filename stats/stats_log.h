@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What one range of records leaves for those who join ranges: all that depends on records before. The records that reach
- * the check of the order, while the range is in order, and what makes the ring of the coverage grow.
+/* What one range of records leaves for those who join ranges: all that depends on records before. The records that
+ * reach the check of the order, while the range is in order, and what makes the ring of the coverage grow.
  *
  *     entries   reference 0 | record | record | longer read | record | reference 1 | record ...
  *     blocks                  2        1                      1                      0

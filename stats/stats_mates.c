@@ -88,7 +88,8 @@ static struct waiting_mate **find(const struct stats_mates *mates, uint64_t hash
 }
 
 /* Lets a record wait with the blocks that come. NULL: no memory. */
-static struct waiting_mate *enter(struct stats_mates *mates, uint64_t hash, const char *name, size_t name_n, uint32_t end)
+static struct waiting_mate *enter(struct stats_mates *mates, uint64_t hash, const char *name, size_t name_n,
+                                  uint32_t end)
 {
     if (mates->n >= mates->mask && grow(mates) < 0)
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* With -p, what both ends of a template cover counts once. The blocks of the end that comes first wait for the other one in
- * a table of names. samtools empties that table now and then, which shows in what it counts, so we do the same. */
+/* With -p, what both ends of a template cover counts once. The blocks of the end that comes first wait for the
+ * other one in a table of names. samtools empties that table now and then, which shows in what it counts, so we do
+ * the same. */
 #ifndef STATS_MATES_H
 #define STATS_MATES_H
 

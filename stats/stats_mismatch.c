@@ -19,8 +19,8 @@ static unsigned code_at(const uint8_t *seq, uint64_t i)
 }
 
 /* A block of n bases at `query` of SEQ, at this place of the reference. */
-static int log_block(struct stats_log *log, const struct stats_view *v, const char *bases, uint64_t query, uint64_t cycle,
-                     uint64_t n)
+static int log_block(struct stats_log *log, const struct stats_view *v, const char *bases, uint64_t query,
+                     uint64_t cycle, uint64_t n)
 {
     enum { NONE = 0, ANY = 15 };
     for (uint64_t i = 0; i < n; i++) {

@@ -42,11 +42,13 @@ void stats_part_close(struct stats_part *part)
     free(part);
 }
 
-static int fail(const struct stats_part *part, struct stats_fault *fault, const char *text, const char *name)
+/* `after` follows the name. Returns -1. */
+static int fail(const struct stats_part *part, struct stats_fault *fault, const char *text, const char *name,
+                const char *after)
 {
     if (!*fault->text) {
         fault->record = part->n_before + part->n_records - 1;
-        snprintf(fault->text, sizeof fault->text, text, name);
+        snprintf(fault->text, sizeof fault->text, "%s%s%s", text, name, after);
     }
     return -1;
 }
@@ -74,7 +76,8 @@ static enum filtered filter_regions(struct stats_part *part, const struct stats_
     if (v->ref < 0 || v->ref >= list->n_refs)
         return FILTER_DROPS;
     if (part->log.unsorted && v->ref < list->bound) {
-        fail(part, &part->fault, "the file must be sorted by position for -t: a record before this one was not%s", "");
+        fail(part, &part->fault, "the file must be sorted by position for -t: a record before this one was not", "",
+             "");
         return FILTER_FAULT;
     }
     bool in_order = stats_settings_in_sequence(part->settings);
@@ -85,7 +88,8 @@ static enum filtered filter_regions(struct stats_part *part, const struct stats_
     return *region == SIZE_MAX ? FILTER_DROPS : FILTER_TAKES;
 }
 
-static enum filtered filter(struct stats_part *part, struct stats_sums *sums, const struct stats_view *v, size_t *region)
+static enum filtered filter(struct stats_part *part, struct stats_sums *sums, const struct stats_view *v,
+                            size_t *region)
 {
     const struct stats_settings *settings = part->settings;
     if (settings->has_targets && !part->ignores_regions) {
@@ -151,7 +155,7 @@ static int log_reference(struct stats_part *part, const struct stats_view *v)
         const char *name = v->ref < 0 ? NULL : sam_hdr_tid2name(settings->sam, v->ref);
         part->sequence = name ? stats_fasta_take(settings->fasta, v->ref, name) : NULL;
         if (!part->sequence) {
-            fail(part, &part->sorted_fault, "the FASTA file of -r has no sequence \"%s\"", name ? name : "*");
+            fail(part, &part->sorted_fault, "the FASTA file of -r has no sequence \"", name ? name : "*", "\"");
             return 0;
         }
     }
@@ -159,8 +163,8 @@ static int log_reference(struct stats_part *part, const struct stats_view *v)
     case STATS_MISMATCH_NO_MEMORY:
         return -1;
     case STATS_MISMATCH_BEYOND:
-        fail(part, &part->sorted_fault, "the record reaches beyond the end of the sequence \"%s\" of -r",
-             sam_hdr_tid2name(settings->sam, v->ref));
+        fail(part, &part->sorted_fault, "the record reaches beyond the end of the sequence \"",
+             sam_hdr_tid2name(settings->sam, v->ref), "\" of -r");
         break;
     case STATS_MISMATCH_OK:
         break;
@@ -195,20 +199,20 @@ int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8
     uint32_t gc;
     enum stats_way way = stats_sums_add(sums, &part->barcodes, part->settings, &v, &gc);
     if (way == STATS_NO_MEMORY)
-        return fail(part, &part->fault, "%s", OUT_OF_MEMORY);
+        return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
     if (way != STATS_ENDS_HERE && stats_log_length(&part->log, v.whole) < 0)
-        return fail(part, &part->fault, "%s", OUT_OF_MEMORY);
+        return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
     if (way != STATS_IS_MAPPED)
         return 0;
     if (v.n_cigar == 0)
-        return fail(part, &part->fault, "the record is mapped and has no CIGAR%s", "");
+        return fail(part, &part->fault, "the record is mapped and has no CIGAR", "", "");
     if (part->settings->has_targets && !part->ignores_regions)
         sums->counts.cigar_bases += stats_region_bases(&part->settings->targets.each[region], &v);
     if (log_record(part, &v, gc, region) < 0)
-        return fail(part, &part->fault, "%s", OUT_OF_MEMORY);
+        return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
     if (part->log.n_entries >= SETTLE_ENTRIES && stats_settings_in_sequence(part->settings)
         && stats_part_settle(part) < 0)
-        return fail(part, &part->fault, "%s", OUT_OF_MEMORY);
+        return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
     return 0;
 }
 

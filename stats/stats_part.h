@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One range of the records, as the counter of `stats` keeps it: the log of what depends on the order, and what went wrong.
- * The part that stands at the beginning of the stream also has the state of all that was joined to it. */
+/* One range of the records, as the counter of `stats` keeps it: the log of what depends on the order, and what
+ * went wrong. The part that stands at the beginning of the stream also has the state of all that was joined to it.
+ * */
 #ifndef STATS_PART_H
 #define STATS_PART_H
 

@@ -20,7 +20,8 @@ struct reference_rows {
     size_t n, room;
 };
 
-static int add_row(struct reference_rows *rows, const struct stats_settings *settings, const struct stats_region *region)
+static int add_row(struct reference_rows *rows, const struct stats_settings *settings,
+                   const struct stats_region *region)
 {
     int64_t length = region->last - region->first + 1, whole = sam_hdr_tid2len(settings->sam, region->ref);
     if (length <= 0)
@@ -55,7 +56,8 @@ static void look_up(struct reference_row *row, const struct stats_settings *sett
 {
     const struct stats_region *region = &row->region;
     int64_t begin = region->first < 1 ? 0 : region->first - 1;
-    struct stats_sequence *s = stats_fasta_take(settings->fasta, region->ref, sam_hdr_tid2name(settings->sam, region->ref));
+    const char *name = sam_hdr_tid2name(settings->sam, region->ref);
+    struct stats_sequence *s = stats_fasta_take(settings->fasta, region->ref, name);
     row->gc = 0;
     row->unknown = 0;
     if (!s)
@@ -91,11 +93,11 @@ int stats_references_print(const struct stats_settings *settings, FILE *out)
     }
     if (result == 0) {
         fprintf(out, "# Reference statistics. Use `grep ^RFS | cut -f 2-` to extract this part.\n"
-                "# Total count, Output count, Average GC, Min length, Max length, Average length, Total length in first row.\n"
-                "# Sequence name, Length, GC content, Unknown count in following rows.\n"
+                "# Total count, Output count, Average GC, Min length, Max length, Average length, "
+                "Total length in first row.\n# Sequence name, Length, GC content, Unknown count in following rows.\n"
                 "RFS\t%d\t%zu\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.2f\t%" PRId64 "\n", sam_hdr_nref(settings->sam), rows.n,
-                rows.n ? (double)(gc / (float)rows.n) : -1.0, least, most, rows.n ? (double)((float)sum / (float)rows.n) : -1.0,
-                sum);
+                rows.n ? (double)(gc / (float)rows.n) : -1.0, least, most,
+                rows.n ? (double)((float)sum / (float)rows.n) : -1.0, sum);
         for (size_t i = 0; i < rows.n; i++)
             print_row(&rows.each[i], settings, out);
     }

@@ -8,7 +8,10 @@ size_t stats_region_met(const struct stats_regions *list, const struct stats_vie
     if (i == list->starts[v->ref + 1])
         return SIZE_MAX;
     int64_t end = v->pos + (stats_view_is_unmapped(v) ? 1 : bam_record_ref_span(v->record));
-    return list->each[i].first <= end ? i : SIZE_MAX;
+    if (list->each[i].first <= end)
+        return i;
+    *next = from;                /* samtools does not move on for a record that lies between regions */
+    return SIZE_MAX;
 }
 
 static int64_t above_zero(int64_t n)

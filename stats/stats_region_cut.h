@@ -8,8 +8,8 @@
 #include "stats/stats_targets.h"
 #include "stats/stats_view.h"
 
-/* The first region that the record meets, among those from number `from` on; SIZE_MAX: none. *next gets the number from
- * which to look for the next record. */
+/* The first region that the record meets, among those from number `from` on; SIZE_MAX: none. *next gets the number
+ * from which to look for the next record. */
 size_t stats_region_met(const struct stats_regions *list, const struct stats_view *v, size_t from, size_t *next);
 
 /* The bases of the CIGAR in that region alone, as samtools counts them. */

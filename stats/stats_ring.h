@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The depth of the places of a reference that reads may still cover (COV). samtools keeps them in a ring, and what it
- * prints shows how: a block that reaches further ahead than the ring is long comes round again, and when longer reads make
- * the ring grow, some depths are lost. We keep the same ring to print the same numbers.
+/* The depth of the places of a reference that reads may still cover (COV). samtools keeps them in a ring, and what
+ * it prints shows how: a block that reaches further ahead than the ring is long comes round again, and when longer
+ * reads make the ring grow, some depths are lost. We keep the same ring to print the same numbers.
  *
  *     cells   | .. | left | at | at+1 | .. | at+size-1 (mod size) |
  *                           ^ head
@@ -11,7 +11,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "stats/stats_log.h"
 
 enum {
     STATS_RING_SIZE = 5 * STATS_RING_READ,       /* cells of a ring at first */

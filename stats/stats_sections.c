@@ -92,8 +92,8 @@ static void print_end(const struct stats_sums *sums, int end, FILE *out)
     const char key[] = {letter, 'B', 'C', 0};
     uint64_t total[STATS_BASES] = {0};
     fprintf(out, "# ACGT content per cycle for %s fragments. Use `grep ^%s | cut -f 2-` to extract this part. The columns "
-            "are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N and O counts as a percentage of all A/C/G/T bases [%%]\n", names[end],
-            key);
+            "are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N and O counts as a "
+            "percentage of all A/C/G/T bases [%%]\n", names[end], key);
     for (size_t cycle = 0; cycle < sums->longest[end]; cycle++) {
         uint64_t n[STATS_BASES] = {0}, unused[STATS_BASES] = {0};
         stats_cycles_bases(&sums->cycles, end, cycle, n, unused);
@@ -140,8 +140,10 @@ static double deviation(const struct stats_inserts *inserts, const struct insert
     size_t at = 0;
     uint32_t size;
     for (const uint64_t *n; (n = stats_inserts_next(inserts, &at, &size)) && size <= summary->last;)
-        if (size > 0)
-            sum += (double)half_total(n) * ((double)size - summary->average) * ((double)size - summary->average) / pairs;
+        if (size > 0) {
+            double apart = (double)size - summary->average;
+            sum += (double)half_total(n) * apart * apart / pairs;
+        }
     return sqrt(sum);
 }
 
@@ -232,12 +234,13 @@ void stats_section_indels(const struct stats_sums *sums, FILE *out)
     for (int i = 1; i <= STATS_INDEL_LENGTHS; i++)
         if (c->insertions[i] > 0 || c->deletions[i] > 0)
             fprintf(out, "ID\t%d\t%" PRIu64 "\t%" PRIu64 "\n", i, c->insertions[i], c->deletions[i]);
-    fputs("# Indels per cycle" USE_GREP("IC") " The columns are: cycle, number of insertions (fwd), .. (rev) , number of "
-          "deletions (fwd), .. (rev)\n", out);
+    fputs("# Indels per cycle" USE_GREP("IC") " The columns are: cycle, number of insertions (fwd), .. (rev) , number "
+          "of deletions (fwd), .. (rev)\n", out);
     for (size_t cycle = 0; cycle < sums->indels.room; cycle++) {
         const uint64_t *n = sums->indels.n + cycle * STATS_INDEL_COLUMNS;
         if (n[0] | n[1] | n[2] | n[3])
-            fprintf(out, "IC\t%zu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cycle + 1, n[0], n[1], n[2], n[3]);
+            fprintf(out, "IC\t%zu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cycle + 1,
+                    n[0], n[1], n[2], n[3]);
     }
 }
 

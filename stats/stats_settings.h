@@ -54,16 +54,16 @@ struct stats_settings {
 
 enum stats_parse { STATS_PARSED, STATS_HELP, STATS_USAGE, STATS_REFUSED };
 
-/* Sets what the words ask for; words[0] is the name of the command. Puts options before operands, as GNU getopt does.
- * STATS_HELP, STATS_USAGE: the usage is to be printed (to standard output, exit status 1). STATS_REFUSED: what is wrong was
- * told. Call stats_settings_free() in any case. */
+/* Sets what the words ask for; words[0] is the name of the command. Puts options before operands, as GNU getopt
+ * does. STATS_HELP, STATS_USAGE: the usage is to be printed (to standard output, exit status 1). STATS_REFUSED:
+ * what is wrong was told. Call stats_settings_free() in any case. */
 enum stats_parse stats_settings_parse(struct stats_settings *s, int n, char **words);
 
 /* Reads the files that -t and -r name, and finds the read groups of -I. -1: an error, recorded in the latch. */
 int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch *latch);
 
-/* Whether the records have to be counted in the order of the file by one part: with -t, records that are out of order are
- * lost, and which ones depends on all before; with -S and -p, all objects share one table of names. */
+/* Whether the records have to be counted in the order of the file by one part: with -t, records that are out of
+ * order are lost, and which ones depends on all before; with -S and -p, all objects share one table of names. */
 bool stats_settings_in_sequence(const struct stats_settings *s);
 
 void stats_settings_free(struct stats_settings *s);

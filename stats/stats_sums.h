@@ -53,9 +53,9 @@ void stats_sums_free(struct stats_sums *s);
 /* How a record goes on from here. */
 enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
 
-/* Counts of a record that passed the filters all that needs no order, but for the bases that its CIGAR maps, if there are
- * targets (stats_part). Notes in `order` which barcodes come first. *gc: the number of G and C, if the record is primary
- * and first or last, else 0. */
+/* Counts of a record that passed the filters all that needs no order, but for the bases that its CIGAR maps, if
+ * there are targets (stats_part). Notes in `order` which barcodes come first. *gc: the number of G and C, if the
+ * record is primary and first or last, else 0. */
 enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
                               const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions in which `samtools stats` counts (-t FILE, REGION): sorted lists for each reference. Serial; threads may look at
- * a list that changes no more. */
+/* Regions in which `samtools stats` counts (-t FILE, REGION): sorted lists for each reference. Serial; threads may
+ * look at a list that changes no more. */
 #ifndef STATS_TARGETS_H
 #define STATS_TARGETS_H
 

@@ -14,7 +14,8 @@
 static void print_head(const struct stats_settings *settings, const uint32_t checksums[STATS_CHECKSUMS],
                        const char *value, FILE *out)
 {
-    fputs("# This file was produced by samtools stats (1.24+htslib-1.24) and can be plotted using plot-bamstats\n", out);
+    fputs("# This file was produced by samtools stats (1.24+htslib-1.24) and can be plotted using "
+          "plot-bamstats\n", out);
     if (value)
         fprintf(out, "# This file contains statistics only for reads with tag: %s=%s\n", settings->split_tag, value);
     else

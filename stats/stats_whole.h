@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What depends on the order of the records, for all ranges that were joined so far, from the beginning of the stream on.
- * It takes the logs of ranges one after the other, so its state is always that of one pass. */
+/* What depends on the order of the records, for all ranges that were joined so far, from the beginning of the
+ * stream on. It takes the logs of ranges one after the other, so its state is always that of one pass. */
 #ifndef STATS_WHOLE_H
 #define STATS_WHOLE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places, counts
- * each range in a part and joins them. Prints what samtools stats prints. The result must not depend on the seed.
+/* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
+ * counts each range in a part and joins them. Prints what samtools stats prints. The result must not depend on the
+ * seed.
  *
  * usage: stats_ranges SEED stats [OPTIONS] FILE       SEED 0: one range */
 #include <stdio.h>
