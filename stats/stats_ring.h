@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "stats/stats_log.h"
 
 enum {
     STATS_RING_SIZE = 5 * STATS_RING_READ,       /* cells of a ring at first */
