@@ -37,6 +37,7 @@ struct chunk_reader {
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
     struct chunk_counts counts;
+    uint64_t last_block;         /* file offset of the block taken back last */
     uint64_t gone_on;            /* units of BAM that are another input's */
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* and all records were lent */
@@ -93,6 +94,7 @@ static int close_chunk(struct chunk_reader *r)
         return -1;
     c->begin = cut.begin;
     c->end = cut.end;
+    c->last_block = r->last_block;
     r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;
@@ -184,6 +186,7 @@ static int close_chunks(struct chunk_reader *r)
     if (r->at_end && r->carry.n && may_fill(r)) {
         if (equip_chunk(r, chunk_of(r, r->filling)) < 0)
             return -1;
+        chunk_of(r, r->filling)->last_block = r->last_block;
         take_carry(r, chunk_of(r, r->filling++));
         tell_pool(r);
         task_ring_hand_out(&r->ring);
@@ -196,6 +199,7 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
 {
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
     c->arrived += block->size;
+    r->last_block = block->file_offset;
     if (r->opt.arrived)
         r->opt.arrived(r->opt.arg, &r->carry, c->bytes, c->arrived, block);
 }
@@ -334,8 +338,6 @@ static struct chunk *lend(struct chunk_reader *r)
     struct chunk_counts *counts = &r->counts;
     if (r->opt.lend(r->opt.arg, number, c) < 0)
         return NULL;
-    if (r->opt.in.file)
-        r->window.offset = r->opt.in.file->offset;
     c->made.number = counts->made.n + 1;
     counts->n += c->n;
     counts->bytes += c->size;
@@ -399,8 +401,9 @@ struct byte_window *chunk_reader_window(struct chunk_reader *r)
     return &r->window;
 }
 
-enum chunk_state chunk_reader_advance(struct chunk_reader *r)
+enum chunk_state chunk_reader_advance(void *reader)
 {
+    struct chunk_reader *r = reader;
     bool filled;
     enum chunk_state state;
     do
@@ -411,9 +414,9 @@ enum chunk_state chunk_reader_advance(struct chunk_reader *r)
     return state;
 }
 
-int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
+int chunk_reader_take(void *reader, struct record_slice *slice)
 {
-    struct chunk *c = lend(r);
+    struct chunk *c = lend(reader);
     if (!c)
         return -1;
     struct record_slice made = c->made;
@@ -422,8 +425,9 @@ int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
     return 0;
 }
 
-bool chunk_reader_help(struct chunk_reader *r)
+bool chunk_reader_help(void *reader)
 {
+    struct chunk_reader *r = reader;
     return task_ring_help(&r->ring) || (task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0);
 }
 
@@ -443,7 +447,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
 {
     uint64_t n = r->counts.n + c->n;
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
-                              r->opt.in.file->offset};
+                              c->last_block};
     if (fault == BAM_CUT)
         return record_fault_tell_cut(r->opt.in.latch, &at, true);
     if (fault)
@@ -490,6 +494,7 @@ static void begin(struct chunk_reader *r)
     struct bam_header *header = r->opt.header;
     if (header) {
         r->counts.bytes = header->size;
+        r->last_block = bgzf_source_offset(r->opt.in.source);
         chunk_reader_put(r, header->rest, header->rest_size);
         bam_header_drop_rest(header);
     }

@@ -37,6 +37,7 @@ struct chunk {
     size_t filled;               /* bytes handed out; main thread only, as the next */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
+    uint64_t last_block;         /* file offset of the last block of bytes; main thread */
     size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
     struct record_slice made;    /* of the units: records as BAM, and whatever else the owner lists of them; the
                                   * claimer's before DONE, as the next two */
@@ -73,7 +74,6 @@ static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk
 /* What chunks are made of, for whoever owns a reader. */
 struct chunk_input {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader */
-    const struct byte_window *file;  /* what that reads from: it tells the place in the file. NULL: nobody asks */
     struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
@@ -149,13 +149,27 @@ int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chu
 /* ---- in place of the window, for who takes the records away, and must not wait ---- */
 
 /* Hands out what there is room for, and takes back what is inflated. Says what there is of the next chunk. */
-enum chunk_state chunk_reader_advance(struct chunk_reader *reader);
+enum chunk_state chunk_reader_advance(void *reader);
 
 /* Lends the chunk that is made: puts what was made, which may be no records, into *slice, whose buffers it takes in
  * exchange. -1: lend() failed. */
-int chunk_reader_take(struct chunk_reader *reader, struct record_slice *slice);
+int chunk_reader_take(void *reader, struct record_slice *slice);
 
 /* Does a little of the work that is handed out. False: there is none. */
-bool chunk_reader_help(struct chunk_reader *reader);
+bool chunk_reader_help(void *reader);
+
+/* All were taken: says what was made, see chunk_reader_compare(). */
+static inline int chunk_reader_tally(void *reader, struct tally *given)
+{
+    *given = chunk_reader_counts(reader)->made;
+    return chunk_reader_compare(reader);
+}
+
+/* The four as a stream. */
+static inline struct record_stream chunk_reader_stream(struct chunk_reader *reader)
+{
+    return (struct record_stream){chunk_reader_advance, chunk_reader_take, chunk_reader_help, chunk_reader_tally,
+                                  reader};
+}
 
 #endif

@@ -101,7 +101,7 @@ static int read_chunks(struct input *in, struct chunk_reader *chunks, struct bgz
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats};
+    return (struct chunk_input){in->source, how->sam, in->name, how->latch, how->stats};
 }
 
 /* From now on its records come as they pass. */

@@ -291,7 +291,7 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {r->source, NULL, r->opt.sam, r->opt.path, r->opt.latch, r->opt.stats},
+        .in = {r->source, r->opt.sam, r->opt.path, r->opt.latch, r->opt.stats},
         .cut = cut_lines,
         .make = parse_chunk,
         .lend = lend,
