@@ -20,7 +20,6 @@
 #include "base/stats.h"
 #include "merge/bam_merge.h"
 #include "bam_sort.h"
-#include "bgzf_omp.h"
 #include "sort/merge_ring.h"
 #include "engine/driver.h"
 #include "engine/engine_opts.h"
@@ -46,12 +45,12 @@ static void show_progress(struct sorted *s)
 
 /* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place
  * in the arena, and hands it to an inflate task, which also finds the records in it. */
-static int deal_blocks(struct sorted *s, struct bgzf_source *source)
+static int deal_blocks(struct sorted *s)
 {
-    uint32_t size;
+    size_t size;
     int found;
-    while ((found = bgzf_source_peek(source, &size)) > 0) {
-        if ((bgzf_source_ring_full(source) && take_block(s, true) < 0) || make_room(s, size) < 0)
+    while ((found = block_reader_peek(&s->reader, &size)) > 0) {
+        if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
             return -1;
         block_reader_hand_out(&s->reader, size);
         show_progress(s);
@@ -102,13 +101,12 @@ static int put_tail(struct sorted *s, const struct input_part *part)
 int bam_sort_read_input(struct sorted *s, size_t number)
 {
     struct input *in = &s->in.each[number];
-    if (input_begin(in) < 0)
+    if (input_begin(in) < 0 || block_reader_begin(&s->reader, in) < 0)
         return -1;
-    block_reader_begin(&s->reader, in);
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
     enum stage before = stats_enter(s->stats, STAGE_DEAL);
-    int result = deal_blocks(s, in->source);
+    int result = deal_blocks(s);
     stats_leave(s->stats, before, 0);
     if (result < 0 || put_tail(s, in->part) < 0 || block_reader_end(&s->reader) < 0)
         return -1;

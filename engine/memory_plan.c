@@ -102,6 +102,12 @@ static size_t inputs_at_once(const struct memory_job *job)
     return 1 + job->n_waiting;
 }
 
+/* Slices that the stage behind works at, while as many chunks are made. */
+static uint32_t lent_slices(uint32_t n_chunks)
+{
+    return n_chunks / 2 + 1;
+}
+
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
@@ -115,9 +121,10 @@ struct chunk_memory memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_t
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.tight = use.text_size < TEXT_MAX;
     use.records_size = RECORDS_PER_TEXT * use.text_size;
+    use.n_lent = lent_slices(use.n_chunks);
     use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
     use.bytes = read_ahead_memory(use.piece_size, READ_AHEAD_PIECES) + bgzf_source_memory(n_threads, use.source_slots)
-              + use.n_chunks * (use.text_size + use.records_size);
+              + use.n_chunks * (use.text_size + use.records_size) + use.n_lent * use.records_size;
     return use;
 }
 
@@ -189,7 +196,8 @@ static void divide_for_merge(struct memory_rings *rings)
     use->records_size = merge_records(job, use->text_size);
     use->keeps = job->copies;
     use->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
-    use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
+    use->n_lent = lent_slices(use->n_chunks);
+    use->bytes = use->n_chunks * merge_chunk(job, use->text_size) + use->n_lent * use->records_size;
     share_chunks(rings, each / BOOKS_PART, CHUNKS_PER_THREAD * threads);
 }
 
