@@ -235,9 +235,9 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
     size_t rest = r->in->header.rest_size;
     if (rest)
         memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
-    if (rest && is_stream(r) && list_rest(r) < 0)
+    if (r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
         return -1;
-    return r->arena->rule && r->in == r->opt.inputs->each ? place_sample(r, rule) : 0;
+    return rest && is_stream(r) ? list_rest(r) : 0;
 }
 
 bool block_reader_full(const struct block_reader *r)

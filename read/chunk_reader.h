@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inflated bytes of an input, or records of another stage, made into BAM records by tasks, chunk by chunk. The owner
- * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records). Both
- * are called units here. The result is a record_stream. */
+ * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records).
+ * Both are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
 #define CHUNK_READER_H
 

@@ -13,8 +13,8 @@
 struct byte_window;
 struct input;
 
-/* The records of the part are head, then what is in the blocks or lines of the file, in the window or the stream, then tail. All
- * pointers stay the caller's. */
+/* The records of the part are head, then what is in the blocks or lines of the file, in the window or the stream, then
+ * tail. All pointers stay the caller's. */
 struct input_part {
     sam_hdr_t *sam;              /* the header of the whole input; it is copied */
     struct byte_window *window;  /* bytes of records that come from elsewhere ... */
