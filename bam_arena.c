@@ -259,7 +259,8 @@ int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t 
     return 0;
 }
 
-/* Lists and mends the records that w found. Reports an error if the record after them is bad. */
+/* Lists and mends the records that w found. Reports an error if the record after them is bad. 1: its name lacks the
+ * NUL. */
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
                        struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
@@ -277,6 +278,8 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
     if (sound(w))
         return 0;
+    if (bam_record_can_close(arena->base + w->end, w->fault))
+        return 1;
     struct record_place at = {origin->file, arena->n_records - arena->n_before + 1, arena->origin + w->end,
                               origin->offset};
     return record_fault_tell(latch, &at, w->fault, arena->base + w->end);
@@ -290,8 +293,9 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, cons
     struct bam_key few[RECORDS_AT_ONCE];
     while (arena->walked != guess->start && arena->walked < block_end) {
         struct bam_walk w = walk(arena, arena->walked, block_end, guess->start, few, RECORDS_AT_ONCE);
-        if (accept_walk(arena, &w, few, NULL, latch, origin) < 0)
-            return -1;
+        int status = accept_walk(arena, &w, few, NULL, latch, origin);
+        if (status)
+            return status;
         if (w.fault == BAM_CUT)
             return 0;
     }

@@ -130,7 +130,8 @@ struct bam_origin {
  * place: if not NULL, the guess's keys are not copied to where they belong, because a task that has them in its cache
  * copies them faster. *place is then where the caller must copy them to, or NULL if there is nothing to copy.
  *
- * -1: a bad record or no memory; the error is recorded in the latch. */
+ * 1: the name of the next record lacks its NUL (bam_record_can_close()): there is no room for it here. -1: a bad record
+ * or no memory; the error is recorded in the latch. */
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,
                      uint64_t block_end, struct bam_key **place, struct latch *latch, const struct bam_origin *origin);
 

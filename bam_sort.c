@@ -24,7 +24,6 @@
 #include "engine/driver.h"
 #include "engine/engine_opts.h"
 #include "sort/sorted.h"
-#include "read/input_part.h"
 #include "write/list_stream.h"
 #include "write/written.h"
 
@@ -43,21 +42,31 @@ static void show_progress(struct sorted *s)
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
+/* Unless the rest of the input became a stream while room was made: the block is a part of that now. */
+static int deal_block(struct sorted *s, const struct input *in, size_t size)
+{
+    const void *stage = in->stream.stage;
+    if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
+        return -1;
+    if (in->stream.stage == stage)
+        block_reader_hand_out(&s->reader, size);
+    show_progress(s);
+    return 0;
+}
+
 /* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place
  * in the arena, and hands it to an inflate task, which also finds the records in it. */
-static int deal_blocks(struct sorted *s)
+static int deal_blocks(struct sorted *s, const struct input *in)
 {
-    size_t size;
-    int found;
-    while ((found = block_reader_peek(&s->reader, &size)) > 0) {
-        if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
+    for (;;) {
+        const void *stage = in->stream.stage;
+        size_t size;
+        int found = block_reader_peek(&s->reader, &size);
+        if (found < 0 || (found > 0 && deal_block(s, in, size) < 0) || take_blocks(s, found == 0) < 0)
             return -1;
-        block_reader_hand_out(&s->reader, size);
-        show_progress(s);
-        if (take_blocks(s, false) < 0)
-            return -1;
+        if (found == 0 && in->stream.stage == stage)
+            return 0;
     }
-    return found < 0 ? -1 : take_blocks(s, true);
 }
 
 /* Loop 2: while there is an inflated block (wait: while any is out), takes it back, in file order. */
@@ -87,17 +96,6 @@ static int take_block(struct sorted *s, bool wait)
     return taken > 0 && sort_tasks_close_sublist(&s->sorts, behind, records_to_come(s)) < 0 ? -1 : taken;
 }
 
-/* The bytes of a part that lie behind its blocks. */
-static int put_tail(struct sorted *s, const struct input_part *part)
-{
-    if (!part || !part->tail_size)
-        return 0;
-    if (make_room(s, part->tail_size) < 0)
-        return -1;
-    memcpy(bam_arena_take(s->arenas.filled, part->tail_size), part->tail, part->tail_size);
-    return 0;
-}
-
 int bam_sort_read_input(struct sorted *s, size_t number)
 {
     struct input *in = &s->in.each[number];
@@ -106,9 +104,12 @@ int bam_sort_read_input(struct sorted *s, size_t number)
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
     enum stage before = stats_enter(s->stats, STAGE_DEAL);
-    int result = deal_blocks(s);
+    int more;
+    do
+        more = deal_blocks(s, in) < 0 ? -1 : block_reader_end(&s->reader);
+    while (more > 0);
     stats_leave(s->stats, before, 0);
-    if (result < 0 || put_tail(s, in->part) < 0 || block_reader_end(&s->reader) < 0)
+    if (more < 0)
         return -1;
     if (number + 1 < s->in.n)
         input_end(in);

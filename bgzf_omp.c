@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,21 @@ struct source_slot {
     enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
 };
 
+/* Bytes that were inflated before. */
+struct span {
+    const uint8_t *p;
+    size_t n;
+};
+
 struct bgzf_source {
     struct bgzf_source_options opt;
     int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
     int peeked;                  /* frame is the block at the window's beginning */
-    struct bgzf_frame frame;     /* its size is 0 if the block is that of `gzip` */
+    struct bgzf_frame frame;     /* its size is 0 if the block is that of `span` or `gzip` */
     struct gzip_blocks *gzip;    /* plain gzip that the input goes on with; NULL: there is none here */
+    struct span back, tail;      /* what is left of the bytes that were put back, and of the tail */
+    struct span *span;           /* the one of them that the peeked block comes from; NULL: none */
+    uint8_t *put_back;           /* where `back` lies */
     struct source_slot *slots;
     struct task_ring ring;       /* of them: inflating one is its work */
     bgzf_source_inflated_fn *inflated;
@@ -62,6 +72,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
         return NULL;
     }
     s->opt = *options;
+    s->tail = (struct span){options->tail, options->tail_size};
     if (source_alloc(s) == 0)
         return s;
     latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
@@ -76,9 +87,11 @@ void bgzf_source_end(struct bgzf_source *s)
         bgzf_codec_free_all(s->codecs, s->opt.n_threads);
     gzip_blocks_close(s->gzip);
     free(s->slots);
+    free(s->put_back);
     s->codecs = NULL;
     s->gzip = NULL;
     s->slots = NULL;
+    s->put_back = NULL;
 }
 
 void bgzf_source_close(struct bgzf_source *s)
@@ -107,7 +120,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
     enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (frame->size == 0)
-        memcpy(dst, s->gzip->data, frame->inflated_size);
+        memcpy(dst, s->span ? s->span->p : s->gzip->data, frame->inflated_size);
     else if (s->opt.framed)
         fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
     else
@@ -181,12 +194,21 @@ static int gzip_frame(struct bgzf_source *s)
     return 1;
 }
 
+static int span_frame(struct bgzf_source *s, struct span *span)
+{
+    s->span = span;
+    s->frame = (struct bgzf_frame){.inflated_size = span->n < BGZF_FILL ? (uint32_t)span->n : BGZF_FILL};
+    return 1;
+}
+
 /* As bgzf_source_peek(), but the block may be empty. */
 static int source_frame(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
     enum bgzf_fault fault;
     int more = 1;
+    if (s->back.n)
+        return span_frame(s, &s->back);
     if (s->gzip)
         return gzip_frame(s);
     while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
@@ -197,6 +219,8 @@ static int source_frame(struct bgzf_source *s)
         return 1;
     if (fault == BGZF_NOT_BGZF && !s->opt.latch->by_index)
         return gzip_frame(s);
+    if (more == 0 && w->size == 0 && s->tail.n)
+        return span_frame(s, &s->tail);
     if (more < 0 || (more == 0 && w->size == 0))
         return more;
     if (s->opt.latch->by_index)                  /* it names no whole blocks */
@@ -211,6 +235,11 @@ static void source_pass(struct bgzf_source *s)
     struct byte_window *w = s->opt.input;
     byte_window_skip(w, s->frame.size);
     s->peeked = 0;
+    if (s->span) {
+        s->span->p += s->frame.inflated_size;
+        s->span->n -= s->frame.inflated_size;
+        s->span = NULL;
+    }
     if (!s->opt.framed || w->frames)
         return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
@@ -226,7 +255,8 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
             return found;
         bool is_gzip = s->frame.size == 0;
         s->peeked = s->frame.inflated_size > 0;
-        s->eof_block = is_gzip || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);
+        if (!s->span)
+            s->eof_block = is_gzip || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);
         if (s->peeked || is_gzip)
             continue;
         if (bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
@@ -262,15 +292,15 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst, uint8_t *keep)
     struct byte_window *w = s->opt.input;
     uint32_t index = task_ring_next(&s->ring);
     struct source_slot *slot = &s->slots[index];
-    bool is_gzip = s->frame.size == 0;
+    bool is_here = s->frame.size == 0;
     slot->frame = s->frame;
     slot->compressed = w->data;
     slot->keep = keep;
-    slot->users = is_gzip ? NULL : byte_window_hold(w);
+    slot->users = is_here ? NULL : byte_window_hold(w);
     slot->fault = BGZF_OK;
     slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
-    if (is_gzip) {
-        slot->block.file_offset = s->gzip->begin;
+    if (is_here) {
+        slot->block.file_offset = s->span ? w->offset : s->gzip->begin;
         source_inflate(s, NULL, &s->frame, dst);
     }
     source_pass(s);
@@ -314,9 +344,25 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
     return latch_tripped(s->opt.latch) ? -1 : 1;
 }
 
+int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
+{
+    bool takes_gzip = s->peeked && s->frame.size == 0 && !s->span;   /* it cannot be found again */
+    size_t more = takes_gzip ? s->frame.inflated_size : 0;
+    assert(task_ring_empty(&s->ring) && !s->put_back);
+    if (!(s->put_back = malloc(n + more)))
+        return latch_fail(s->opt.latch, "%s: out of memory for its records", s->opt.path);
+    memcpy(s->put_back, bytes, n);
+    if (more)
+        memcpy(s->put_back + n, s->gzip->data, more);
+    s->back = (struct span){s->put_back, n + more};
+    s->span = NULL;
+    s->peeked = 0;
+    return 0;
+}
+
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
-    return s->eof_block || !s->opt.framed;
+    return s->eof_block || !s->opt.framed || s->opt.goes_on;
 }
 
 void bgzf_source_warn_of_end(const struct bgzf_source *s)

@@ -55,6 +55,9 @@ struct bgzf_source_options {
     struct stats *stats;         /* may be NULL */
     uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
                                   * records. 0: the bytes are records */
+    const uint8_t *tail;         /* inflated bytes that come behind those of the input; the caller's */
+    size_t tail_size;
+    bool goes_on;                /* the file does, behind the input: no EOF block is missed */
 };
 
 /* A block as its consumer sees it. */
@@ -94,6 +97,10 @@ uint32_t bgzf_source_compressed_size(const struct bgzf_source *source);
 /* Hands out the peeked block: a task inflates it to dst, and copies its compressed bytes to `keep`, if that is not
  * NULL. The ring must not be full. */
 void bgzf_source_hand_out(struct bgzf_source *source, uint8_t *dst, uint8_t *keep);
+
+/* These bytes come next: copies of the last ones that were taken back. No block may be out; call it once. -1: no
+ * memory, and the error is recorded in the latch. */
+int bgzf_source_put_back(struct bgzf_source *source, const uint8_t *bytes, size_t n);
 
 /* Blocks that were handed out wait no longer for others that would share their task. */
 void bgzf_source_make_task(struct bgzf_source *source);

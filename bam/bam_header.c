@@ -359,7 +359,7 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     if (!text || n_ref < 0 || text_size > text_max(bam))
         return -1;
     for (int i = 0; i < n_ref; i++) {
-        if (sam_hdr_tid2len(sam, i) > INT32_MAX || strlen(sam_hdr_tid2name(sam, i)) >= INT32_MAX)
+        if (strlen(sam_hdr_tid2name(sam, i)) >= INT32_MAX)
             return -1;
         total += 4 + strlen(sam_hdr_tid2name(sam, i)) + 1 + 4;
     }
@@ -378,7 +378,8 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
         size_t name_size = strlen(name) + 1;
         store_le32(p, (uint32_t)name_size);
         memcpy(p + 4, name, name_size);
-        store_le32(p + 4 + name_size, (uint32_t)sam_hdr_tid2len(sam, i));
+        int64_t length = sam_hdr_tid2len(sam, i);
+        store_le32(p + 4 + name_size, length < UINT32_MAX ? (uint32_t)length : UINT32_MAX);
         p += 4 + name_size + 4;
     }
     return 0;

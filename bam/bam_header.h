@@ -66,7 +66,8 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
 int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch);
 
 /* Makes the bytes of the header as they stand in the uncompressed stream. The caller frees *bytes. Returns
- * 0, or -1 if there is no memory, a reference is longer than 2^31-1, or the text longer than BAM holds. */
+ * 0, or -1 if there is no memory, or the text is longer than BAM holds. A reference whose length does not fit gets the
+ * largest one there is, as in htslib: see inputs_held(). */
 int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size);
 
 #endif

@@ -62,9 +62,9 @@ int64_t long_pos_longest(sam_hdr_t *sam)
     return most;
 }
 
-const char *long_pos_reference(sam_hdr_t *sam, int64_t longest)
+const char *long_pos_reference(sam_hdr_t *sam, int n, int64_t longest)
 {
-    for (int i = 0; i < sam_hdr_nref(sam); i++)
+    for (int i = 0; i < n; i++)
         if (sam_hdr_tid2len(sam, i) > longest)
             return sam_hdr_tid2name(sam, i);
     return NULL;

@@ -64,7 +64,7 @@ bool long_pos_fits(const htsFormat *format);
 /* The length of the longest reference; 0 if there is none. */
 int64_t long_pos_longest(sam_hdr_t *sam);
 
-/* The name of the first reference longer than this; NULL if there is none. */
-const char *long_pos_reference(sam_hdr_t *sam, int64_t longest);
+/* The name of the first one of n references that is longer than this; NULL if there is none. */
+const char *long_pos_reference(sam_hdr_t *sam, int n, int64_t longest);
 
 #endif

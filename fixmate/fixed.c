@@ -71,7 +71,8 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
     f->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     return driver_open(f->d, o, &f->rings) < 0 || open_input(f) < 0 || check_memory(f) < 0
         || (f->in.each->header.is_broken && written_keep_header(&f->d->out, &f->in.each->header, true) < 0)
-        || written_prepare(&f->d->out, f->in.each->header.sam, NULL) < 0 ? -1 : open_records(f);
+        || written_prepare(&f->d->out, f->in.each->header.sam, inputs_held(&f->in, f->in.each->header.sam, false),
+                           NULL) < 0 ? -1 : open_records(f);
 }
 
 /* ------------------------------------------------------------------ records */

@@ -118,7 +118,7 @@ static int open_marking(struct marked *m)
     struct memory_plan plan;
     if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
-        || written_prepare(&m->d->out, m->sam, NULL) < 0)
+        || written_prepare(&m->d->out, m->sam, inputs_held(&m->in, m->sam, false), NULL) < 0)
         return -1;
     struct marking_options how = {
         .opts = m->opts,

@@ -104,7 +104,8 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
     if (driver_open(m->d, o, &m->rings) < 0
         || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->stats) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0
-        || written_prepare(&m->d->out, m->inputs.sam, sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
+        || written_prepare(&m->d->out, m->inputs.sam, inputs_held(&m->inputs.in, m->inputs.sam, false),
+                           sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
         return -1;
     m->n = m->inputs.in.n;
     return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(m->d->latch, "out of memory");

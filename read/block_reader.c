@@ -151,6 +151,12 @@ static size_t piece_size(const struct bam_arena *arena)
     return share < BGZF_FILL ? BGZF_FILL : share < MOST ? share : MOST;
 }
 
+static int open_feed(struct block_reader *r)
+{
+    return slice_feed_open(&r->feed, &r->in->stream, r->in->format->opt.sam.n_lent, piece_size(r->arena), r->opt.latch,
+                           r->opt.stats) < 0 ? latch_fail(r->opt.latch, "out of memory") : 0;
+}
+
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
 int block_reader_begin(struct block_reader *r, struct input *in)
 {
@@ -161,8 +167,7 @@ int block_reader_begin(struct block_reader *r, struct input *in)
     r->last_block = 0;
     slice_feed_close(&r->feed);
     if (is_stream(r))
-        return slice_feed_open(&r->feed, &in->stream, in->format->opt.sam.n_lent, piece_size(r->arena), r->opt.latch,
-                               r->opt.stats) < 0 ? latch_fail(r->opt.latch, "out of memory") : 0;
+        return open_feed(r);
     assert(bgzf_source_slots(in->source) == r->opt.n_slots);
     bgzf_source_on_inflated(in->source, find_records, r);
     return 0;
@@ -237,7 +242,7 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
         memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
     if (r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
         return -1;
-    return rest && is_stream(r) ? list_rest(r) : 0;
+    return rest && is_stream(r) && list_rest(r) < 0 ? -1 : 0;
 }
 
 bool block_reader_full(const struct block_reader *r)
@@ -301,13 +306,35 @@ static int take_piece(struct block_reader *r, bool wait)
     return failed ? -1 : 1;
 }
 
+/* Takes the oldest block back. If no block is out, no task uses a slot: all keys can be put in their places. */
+static int take(struct block_reader *r, bool wait, struct bgzf_source_block *block)
+{
+    int taken = bgzf_source_take(r->in->source, wait, block);
+    for (uint32_t i = 0; taken == 0 && wait && i < r->opt.n_slots; i++)
+        settle_keys(&r->found[i]);
+    return taken;
+}
+
+/* The name of the next record lacks its NUL: from there on records go through a buffer, in which it is added. */
+static int pass_rest(struct block_reader *r)
+{
+    struct bam_arena *a = r->arena;
+    struct bgzf_source_block block;
+    int taken;
+    while ((taken = take(r, true, &block)) > 0)
+        ;
+    if (taken < 0 || bgzf_source_put_back(r->in->source, a->base + a->walked, a->bottom - a->walked) < 0)
+        return -1;
+    a->bottom = a->walked;
+    if (input_pass_rest(r->in, a->n_records - a->n_before, a->origin + a->walked) < 0)
+        return -1;
+    return open_feed(r) < 0 ? -1 : 1;
+}
+
 static int take_block(struct block_reader *r, bool wait)
 {
     struct bgzf_source_block block;
-    int taken = bgzf_source_take(r->in->source, wait, &block);
-    /* If no block is out, no task uses a slot: all keys can be put in their places. */
-    for (uint32_t i = 0; taken == 0 && wait && i < r->opt.n_slots; i++)
-        settle_keys(&r->found[i]);
+    int taken = take(r, wait, &block);
     if (taken <= 0)
         return taken;
     struct found *found = &r->found[block.slot];
@@ -315,10 +342,11 @@ static int take_block(struct block_reader *r, bool wait)
     uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
     r->last_block = block.file_offset;
-    if (bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin) < 0)
+    int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
+    if (status < 0)
         return -1;
     count_records(r, r->arena->n_records - n_before);
-    return 1;
+    return status ? pass_rest(r) : 1;
 }
 
 int block_reader_take(struct block_reader *r, bool wait)
@@ -336,11 +364,12 @@ static int record_is_cut(const struct block_reader *r)
 int block_reader_end(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;
-    if (list_rest(r) < 0)
-        return -1;
+    int status = list_rest(r);
+    if (status)
+        return status < 0 ? -1 : pass_rest(r);
     if (a->walked != a->bottom)
         return record_is_cut(r);
-    if (!is_stream(r) && (!r->in->part || r->in->part->is_last))
+    if (!is_stream(r))
         bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

@@ -75,12 +75,13 @@ uint32_t block_reader_behind(const struct block_reader *reader);
 
 /* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated.
  * 1: done; 0: none is ready (with wait: none is out, and all keys are in their places); -1: a bad block or record, or
- * no memory, and the error is recorded in the latch. The block's keys may reach their places only when the source's
- * slot is used again, or when this returns 0 with wait. */
+ * no memory, and the error is recorded in the latch. Where a name lacks its NUL, the input gets another source: peek
+ * again. The block's keys may reach their places only when the source's slot is used again,
+ * or when this returns 0 with wait. */
 int block_reader_take(struct block_reader *reader, bool wait);
 
-/* Call it after the input's last block is taken back. -1: the input ends inside a record, and the error is recorded
- * in the latch. */
+/* Call it after the input's last block is taken back. 1: a name lacked its NUL, and the input goes on with another
+ * source. -1: the input ends inside a record, and the error is recorded in the latch. */
 int block_reader_end(struct block_reader *reader);
 
 /* Bytes of records to be expected in all, judged by what is read so far; 0: nobody knows. */

@@ -470,6 +470,7 @@ static int alloc_chunks(struct chunk_reader *r)
 static void begin(struct chunk_reader *r)
 {
     struct bam_header *header = r->opt.header;
+    r->counts.n = r->opt.in.n_before;
     if (reads_stream(r))
         return;
     if (header) {

@@ -79,6 +79,7 @@ struct chunk_input {
     const char *path;            /* for messages */
     struct latch *latch;
     struct stats *stats;         /* may be NULL */
+    uint64_t n_before;           /* records of the input that were read before, for messages */
 };
 
 struct chunk_reader_options {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
 static int open_source(struct input *in)
 {
     bool rests = input_format_may_rest(in->format);
+    const struct input_part *part = in->format->opt.part;
     struct bgzf_source_options from = {
         .input = in->format->window,
         .framed = in->format->framing == INPUT_BGZF,
@@ -50,6 +52,9 @@ static int open_source(struct input *in)
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
         .stats = rests ? NULL : in->format->opt.stats,
+        .tail = part ? part->tail : NULL,
+        .tail_size = part ? part->tail_size : 0,
+        .goes_on = part && !part->is_last,
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
@@ -82,11 +87,11 @@ struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
     return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->sam, in->name, how->latch,
-                                how->stats};
+                                how->stats, 0};
 }
 
 /* From now on its records come as they pass. */
-static int open_passed(struct input *in)
+static int open_passed(struct input *in, uint64_t n_before)
 {
     struct passed_records_options records = {
         .in = input_chunks(in),
@@ -94,6 +99,7 @@ static int open_passed(struct input *in)
         .merge = in->merge,
         .regions = in->by_region ? &in->regions : NULL,
     };
+    records.in.n_before = n_before;
     in->passed = passed_records_open(&records, &in->remap, &in->header);
     if (!in->passed)
         return -1;
@@ -163,7 +169,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         return take_part(in, part, how->latch);
     if (take_header(in, how) < 0)
         return -1;
-    return how->waits || !passes(in) ? 0 : open_passed(in);      /* before other headers are joined to its own */
+    return how->waits || !passes(in) ? 0 : open_passed(in, 0);       /* before other headers are joined to its own */
 }
 
 /* Gives back, until its turn, what can be read again. */
@@ -354,11 +360,19 @@ int input_begin(struct input *in)
     if (wake(in) < 0)
         return -1;
     bool is_stream = in->stream.stage;
-    if (!in->passed && passes(in) && open_passed(in) < 0)
+    if (!in->passed && passes(in) && open_passed(in, 0) < 0)
         return -1;
     if (is_stream && in->merge && in->merge->learns && learn_of_stream(in, in->merge->learns) < 0)
         return -1;
     return in->fixes ? open_fixed(in) : 0;
+}
+
+int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
+{
+    assert(!in->passed && !in->fixed);           /* they mend names */
+    bam_header_drop_rest(&in->header);
+    in->header.size = bytes;
+    return open_passed(in, n_before);
 }
 
 void input_end(struct input *in)
@@ -392,6 +406,17 @@ void input_close(struct input *in)
     record_remap_free(&in->remap);
     free(in->regions.each);
     bam_header_free(&in->header);
+}
+
+int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts)
+{
+    int n = 0, all = sam_hdr_nref(sam);
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct bam_header *header = &inputs->each[i].header;
+        int held = header->size == 0 ? all : sorts ? all - header->n_unlisted : 0;
+        n = held > n ? held : n;
+    }
+    return n;
 }
 
 void inputs_end(struct inputs *inputs)

@@ -33,7 +33,7 @@ struct input {
     struct input_format *format;
     struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
     struct record_stream stream; /* of what the next two make, or the format. No stage: the source has the records */
-    struct passed_records *passed;   /* if records are left out or changed; else NULL */
+    struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
@@ -101,6 +101,11 @@ int input_choose(struct input *input, struct ref_regions *regions, const char *i
  * is recorded in the latch. */
 int input_begin(struct input *input);
 
+/* The name of the next record lacks its NUL, for which another source makes room: in->passed has it from now on. The
+ * source that there is was given back the record. n_before records and so many bytes of the input came before it.
+ * -1: failed, and the error is recorded in the latch. */
+int input_pass_rest(struct input *input, uint64_t n_before, uint64_t bytes);
+
 /* What is read of an input that has buffers, for chunks of its records. */
 struct chunk_input input_chunks(const struct input *input);
 
@@ -117,6 +122,10 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 
 /* Counts a header more. */
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
+
+/* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records
+ * may lie behind 2^31-1. Of BAM none, but for a sort, which as in samtools refuses such a one in the list of BAM. */
+int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts);
 
 /* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
  * parallel region, because late tasks still look at the sources. */

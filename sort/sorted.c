@@ -176,6 +176,12 @@ static int open_output(struct sorted *s)
     return 0;
 }
 
+static int prepare_output(struct sorted *s)
+{
+    bool sorts = s->opts->order.by != SORT_COLLATE;
+    return written_prepare(s->to, s->sam, inputs_held(&s->in, s->sam, sorts), s->minhash ? NULL : s->rule);
+}
+
 int sorted_open(struct sorted *s, const struct sorted_options *how, struct written *to)
 {
     s->opts = how->opts;
@@ -188,7 +194,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
              : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
         || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0
-        || prepare_order(s) < 0 || (to && written_prepare(to, s->sam, s->minhash ? NULL : s->rule) < 0))
+        || prepare_order(s) < 0 || (to && prepare_output(s) < 0))
         return -1;
     if (how->between)
         s->sink = NULL;

@@ -5,13 +5,16 @@
 # there holds the version and a number made of compiler and machine. Prints the folder; exit status 1 and one line on
 # standard error if it cannot be built.
 #
-# usage: test/build_htslib.sh VERSION
+# "static" makes lib/libhts.a for a program without shared libraries instead: without libcurl, so without URLs. Then
+# lib/libhts.libs names the libraries that it needs.
+#
+# usage: test/build_htslib.sh VERSION [static]
 set -eu
 cd -- "$(dirname -- "$0")/.."
-version=$1
+version=$1 kind=${2:-shared}
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
-folder=$cache/htslib-$version-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
+folder=$cache/htslib-$version${2:+-$2}-$({ $cc --version; uname -sm; } | cksum | cut -d' ' -f1)
 
 mkdir -p "$cache"
 scratch=$(mktemp -d "$cache/build.XXXXXX")
@@ -34,11 +37,21 @@ step() {
     }
 }
 
-# runs FOLDER: a program can be linked with the htslib there, and is not run with another
+# libs_of FOLDER: what a program is linked with
+libs_of() {
+    case $kind in
+    static) echo "-static -L$1/lib -lhts $(cat "$1/lib/libhts.libs" 2>/dev/null)" ;;
+    *)      echo "-L$1/lib -Wl,-rpath,$1/lib -lhts" ;;
+    esac
+}
+
+# runs FOLDER: a program can be linked with the htslib there, and is not run with another. EMULATOR starts a program of
+# another processor.
 runs() {
     printf '#include <stdio.h>\n#include <htslib/hts.h>\nint main(void) { return puts(hts_version()) < 0; }\n' >"$scratch/probe.c"
-    $cc -I"$1/include" -o "$scratch/probe" "$scratch/probe.c" -L"$1/lib" -Wl,-rpath,"$1/lib" -lhts 2>"$scratch/log" &&
-        [ "$("$scratch/probe" 2>/dev/null)" = "$version" ]
+    # shellcheck disable=SC2046
+    $cc -I"$1/include" -o "$scratch/probe" "$scratch/probe.c" $(libs_of "$1") 2>"$scratch/log" &&
+        [ "$(${EMULATOR:-} "$scratch/probe" 2>/dev/null)" = "$version" ]
 }
 
 fetch() {
@@ -53,23 +66,37 @@ without() {
     echo "#include <$2>" | $cc -E - >/dev/null 2>&1 || echo "$1"
 }
 
-build() {
+# configured OPTION...
+configured() {
     # shellcheck disable=SC2046
     step 'its configure failed' env -C "$source" ./configure -q CC="$cc" CFLAGS=-O2 --disable-s3 --disable-gcs \
-        $(without --disable-bz2 bzlib.h) $(without --disable-lzma lzma.h) $(without --disable-libcurl curl/curl.h)
-    step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-shared
+        $(without --disable-bz2 bzlib.h) $(without --disable-lzma lzma.h) "$@"
     mkdir "$scratch/done" "$scratch/done/include" "$scratch/done/lib"
     cp -R "$source/htslib" "$scratch/done/include"
+}
+
+build_static() {
+    configured --disable-libcurl --disable-plugins --with-libdeflate ${HOST:+--host="$HOST"}
+    step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
+    cp "$source/libhts.a" "$scratch/done/lib"
+    sed -n 's/^HTSLIB_static_LIBS = //p' "$source/htslib_static.mk" >"$scratch/done/lib/libhts.libs"
+    [ -s "$scratch/done/lib/libhts.libs" ] || die 'htslib_static.mk does not name its libraries'
+}
+
+build_shared() {
+    # shellcheck disable=SC2046
+    configured $(without --disable-libcurl curl/curl.h)
+    step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-shared
     cp -P "$source"/libhts.so* "$scratch/done/lib"
     # Of the same objects, for check_names.sh: a static library defines more names.
     find "$source" -name '*.pico' -exec ar -q "$scratch/done/lib/libhts.a" {} + 2>/dev/null
-    runs "$scratch/done" || die 'what was built does not run'
 }
 
 if ! runs "$folder"; then
     [ "$(uname -s)" = Linux ] || die 'built on Linux only'
     fetch
-    build
+    "build_$kind"
+    runs "$scratch/done" || die 'what was built does not run'
     rm -rf "$folder"
     mv "$scratch/done" "$folder"
 fi

@@ -10,11 +10,12 @@
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 short=${1:-}
+[ -z "$short" ] || export TIDY_NODES=60000
 failed=''
 
 # static NAME TARGET: the target of the Makefile, all sources at once
 static() {
-    if make -s -k -j"$(getconf _NPROCESSORS_ONLN)" "$2"; then
+    if make -s -k -j"$(getconf _NPROCESSORS_ONLN)" ${TIDY_NODES:+TIDY_NODES=$TIDY_NODES} "$2"; then
         echo "ok static $1"
     else
         echo "FAILED static $1"

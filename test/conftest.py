@@ -6,6 +6,7 @@ SAMTOOLS_OMP=path   the program to test; default: samtools in the repository roo
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
 TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one: for builds with which all would take too long
 TEST_REST=n         what TEST_SAMPLE=n leaves out
+TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 """
 
@@ -63,6 +64,11 @@ collect_ignore = ["test_%s.py" % name for name in
                   os.environ.get("TEST_WITHOUT", "").split() + SHORT * ["bootstrap", "demo", "install", "make", "pages"]]
 
 
+def is_its_turn(name):
+    one_in, word = (os.environ.get("TEST_TURN") or "1 -").split()
+    return zlib.crc32((word + name).encode()) % int(one_in) == 0
+
+
 def pytest_collection_modifyitems(config, items):
     n, rest = int(os.environ.get("TEST_SAMPLE") or 0), int(os.environ.get("TEST_REST") or 0)
     if not n and not rest:
@@ -72,7 +78,7 @@ def pytest_collection_modifyitems(config, items):
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, sets in tests.items():
         chosen = sampled(name, sets, 1 if LONG_TESTS.search(name) else n or rest)
-        kept += [item for i, item in enumerate(sets) if (i in chosen) == bool(n)]
+        kept += [item for i, item in enumerate(sets) if (i in chosen) == bool(n) and (n or is_its_turn(item.nodeid))]
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 

@@ -18,6 +18,7 @@ MARKDUP = "test_markdup.py::"
 SORMADUP = "test_sormadup.py::"
 COPIES = "test_copy_blocks.py::"
 OWN = "test_own_files.py::"
+OPEN = "test_open_names.py::"
 
 # Of --verify: the sum is made before the block is deflated, or of what inflates from it.
 SUM_FIRST = """    if (!o->how.verify)
@@ -164,6 +165,28 @@ MUTANTS = [
      "what a task found wrong with its block"),
     ("read/input_file.c", "if (f->begin + (off_t)offset + done < f->end)", "if (0)", ["unit_bgzf_source"],
      "an input that became shorter meanwhile"),
+    ("bam_arena.c", "    if (bam_record_can_close(arena->base + w->end, w->fault))\n        return 1;\n", "",
+     [OPEN + "test_sort_of_a_name_without_nul[sort-whole]"], "a name gets the NUL that it lacks"),
+    ("read/block_reader.c", "return status < 0 ? -1 : pass_rest(r);", "return -1;",
+     [OPEN + "test_last_record_needs_a_nul"], "also where no block follows the header's"),
+    ("bam_sort.c", "if (in->stream.stage == stage)\n        block_reader_hand_out", "if (1)\n        block_reader_hand_out",
+     [OPEN + "test_name_without_nul_far_behind[each-little]"], "what was peeked of another source is peeked again"),
+    ("bam_sort.c", "if (found == 0 && in->stream.stage == stage)", "if (found == 0)",
+     [OPEN + "test_name_without_nul_far_behind[last-sort]"], "a source that came with the last block is read"),
+    ("bgzf_omp.c", "        if (!s->span)\n            s->eof_block", "        s->eof_block",
+     [OPEN + "test_missing_end_is_told_behind_a_name_without_nul"], "bytes that come again are no EOF block"),
+    ("bgzf_omp.c", "bool takes_gzip = s->peeked && s->frame.size == 0 && !s->span;", "bool takes_gzip = false;",
+     ["unit_bgzf_source"], "gzip that was decompressed is not lost"),
+    ("read/input.c", "    in->header.size = bytes;\n", "    (void)bytes;\n",
+     [OPEN + "test_fault_behind_a_name_without_nul_is_told_with_its_place"], "a record's place counts from the file's beginning"),
+    ("read/input.c", "    records.in.n_before = n_before;\n", "    (void)n_before;\n",
+     [OPEN + "test_fault_behind_a_name_without_nul_is_told_with_its_place"], "and so does its number"),
+    ("read/input.c", "header->size == 0 ? all : sorts", "sorts",
+     ["test_far_positions.py::test_sam_beside_bam_is_taken_for_bam"], "records of SAM may lie behind 2^31-1"),
+    ("read/input.c", "sorts ? all - header->n_unlisted : 0;", "0;",
+     ["test_far_positions.py::test_long_reference_that_no_record_of_bam_needs[listed-bam]"], "samtools sort looks at the list"),
+    ("bgzf_omp.c", " || s->opt.goes_on;", ";", [MPI_INPUT + "test_rank_lacks_the_nul_of_a_name[each]"],
+     "only the last part ends with an EOF block"),
     ("read/block_reader.c", "if (a->walked != a->bottom)", "if (0)",
      [SAFETY + "test_record_cut_at_a_block_edge_is_dropped_silently"], "a file that ends inside a record"),
 

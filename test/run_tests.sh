@@ -217,7 +217,7 @@ run_pytest() {
 [ "$tests" = rest ] || run_units
 echo "command-line tests: some minutes on 2 cores"
 run_pytest
-unset TEST_SAMPLE TEST_REST TESTS
+unset TEST_SAMPLE TEST_REST TEST_TURN TESTS
 if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
     run_again 'each guard made blind in turn, a sample; some 4 minutes' test/check_mutants.py short

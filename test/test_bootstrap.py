@@ -46,7 +46,7 @@ def tree(tmp_path):
 
 def outside(**env):
     """The environment without what the check sets in which these tests may run."""
-    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "MORE_CHECKS")
+    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "MORE_CHECKS")
     return {**{k: v for k, v in os.environ.items() if k not in names}, **env}
 
 
@@ -122,6 +122,14 @@ def test_a_test_is_neither_in_check_nor_in_the_rest():
     assert set(times) == {name.partition("[")[0] for name in everything}
     assert {n for name, n in times.items() if "test_spill" in name} == {1}
     assert {n for name, n in times.items() if "test_coordinate" in name} == {1, 2}
+
+
+def test_each_test_of_the_rest_has_its_turn():
+    """A word draws about one in three, and another word draws others."""
+    rest = set(collected(TEST_REST="2"))
+    drawn = [set(collected(TEST_REST="2", TEST_TURN="3 " + word)) for word in ("a", "b")]
+    assert all(len(rest) / 4 < len(d) < len(rest) / 2.2 and d < rest for d in drawn)
+    assert len(drawn[0] & drawn[1]) < len(drawn[0]) / 2
 
 
 CI = """echo working on $1 with WERROR=$WERROR

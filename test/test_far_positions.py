@@ -11,7 +11,8 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import HTSLIB_LEAKS, THREADS, oracle_bytes, oracle_sort, read_bam, run_sort, same_bam, sorted_bytes
+from conftest import (
+    HTSLIB_LEAKS, THREADS, oracle_bytes, oracle_call, oracle_sort, read_bam, run, run_sort, same_bam, sorted_bytes)
 
 ORDERS = {
     "coordinate": [], "n": ["-n"], "N": ["-N"], "tag": ["-t", "NM"], "text_tag": ["-t", "BX"],
@@ -323,3 +324,53 @@ def test_tag_of_our_own_name_orders_bam(tmp_path):
     assert run_sort(["--no-PG", "--verify", "-o", out, path]).returncode == 0
     same_bam(read_bam(out), read_bam(oracle_bytes(path, "--no-PG")))
     assert run_sort(["--check", out]).returncode == 0
+
+
+# ------------------------------------------------------- a long reference in BAM, where no record can lie far
+
+LONG_TEXT = "@HD\tVN:1.6\t%s\n@SQ\tSN:c\tLN:1000\n@SQ\tSN:long\tLN:3000000000\n"
+
+
+def long_bam(path, lists, order):
+    """lists: the list of references has the long one, as a number without sign."""
+    text = (LONG_TEXT % order).encode()
+    refs = [("c", 1000), ("long", 3000000000)][:1 + lists]
+    head = b"BAM\1" + struct.pack("<i", len(text)) + text + struct.pack("<i", len(refs)) + b"".join(
+        struct.pack("<i", len(n) + 1) + n.encode() + b"\0" + struct.pack("<I", length) for n, length in refs)
+    recs = [bamgen.record("r", flag, 0, pos, 60, [(4, "M")], 0, 250 - pos, 54 if flag == 99 else -54, "ACGT", bytes([30] * 4),
+                          b"MCZ4M\0msS\x78\0") for flag, pos in ((99, 100), (147, 150))]
+    path.write_bytes(bamgen.bgzf(head + b"".join(recs)))
+    return path
+
+
+LONG_COMMANDS = ["sort --no-PG -O {f} -o {o} {a}", "collate --no-PG --output-fmt {f} -o {o} {a}", "markdup --no-PG -O {f} {a} {o}",
+                 "merge --no-PG -O {f} -o {o} {a}", "merge --no-PG -O {f} -o {o} {b} {a}", "fixmate --no-PG -O {f} {g} {o}"]
+
+
+@pytest.mark.parametrize("form", ["bam", "cram", "sam"])
+@pytest.mark.parametrize("lists", [False, True], ids=["unlisted", "listed"])
+def test_long_reference_that_no_record_of_bam_needs(tmp_path, lists, form):
+    """samtools writes it, but for a sort where the list of the input has it."""
+    long_bam(tmp_path / "a", lists, "SO:coordinate")
+    long_bam(tmp_path / "g", lists, "GO:query")
+    (tmp_path / "b").write_bytes(bamgen.bgzf(bamgen.header(refs=[("c", 1000)])))
+    for words in LONG_COMMANDS:
+        got = []
+        for who in "theirs", "ours":
+            out = tmp_path / (who + "." + form)
+            out.unlink(missing_ok=True)
+            name, *args = words.format(f=form, o=out, **{x: tmp_path / x for x in "abg"}).split()
+            status = oracle_call(name, args)[0] if who == "theirs" else run([name, *args]).returncode
+            got.append((status, out.exists() and pysam.view("-h", "--no-PG", str(out))))
+        assert got[0] == got[1] and got[0][0] == (lists and name == "sort" and form != "sam"), words
+        if got[0][0] == 0 and form == "bam":
+            same_bam(read_bam(tmp_path / "ours.bam"), read_bam(tmp_path / "theirs.bam"))
+
+
+def test_sam_beside_bam_is_taken_for_bam(tmp_path):
+    """A record of the second input may lie far."""
+    long_bam(tmp_path / "a.bam", False, "SO:coordinate")
+    (tmp_path / "b.sam").write_text(LONG_TEXT % "SO:coordinate" + "f\t0\tlong\t2999999000\t9\t4M\t*\t0\t0\tACGT\tIIII\n")
+    for inputs in ("a.bam", "b.sam"), ("b.sam", "a.bam"):
+        p = run(["merge", "-o", tmp_path / "o.bam", *[tmp_path / x for x in inputs]])
+        assert p.returncode == 1 and "longer than 2^31-1" in p.stderr and not (tmp_path / "o.bam").exists()

@@ -14,7 +14,8 @@ import pytest
 
 import bamgen
 from conftest import BINARY, REAL_DIR, clean_env
-from test_mpi import KINDS, desk, kind, programs, pytestmark, same, sort_mpi  # noqa: F401
+from test_mpi import KINDS, desk, kind, programs, pytestmark, same, sort_mpi, write  # noqa: F401
+from test_open_names import opened
 
 
 def to_sam(desk, data, name="in.sam"):
@@ -199,3 +200,14 @@ def test_false_records_cost_a_rank_minutes(programs, desk):
         seconds[name] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     same(programs, desk, source, (2,))
     assert seconds["false"] < 3 * seconds["twin"] + 1, seconds
+
+
+@pytest.mark.parametrize("which", ["first", "one in a thousand", "each"])
+def test_rank_lacks_the_nul_of_a_name(programs, desk, which):
+    """In a part's first bytes, in its blocks, and in the tail that it shares with the next one."""
+    every = {"first": 10 ** 9, "one in a thousand": 1000, "each": 1}[which]
+    head, closed = bamgen.realistic(20000)
+    recs = [opened(c) if i % every == 0 and c[12] < 255 else c for i, c in enumerate(closed)]
+    source = write(desk / "in.bam", head, recs, bamgen.l_straddle)
+    err = same(programs, desk, source, (3, 4), ["-n"])
+    assert "EOF" not in err

@@ -682,6 +682,76 @@ static void test_plain_bytes_come_back_whole(void **state)
     input_free(in);
 }
 
+/* Hands out the peeked block, and takes it back. */
+static void pass_block(struct reading *r, uint32_t size)
+{
+    struct bgzf_source_block block;
+    bgzf_source_hand_out(r->source, r->out + r->placed, NULL);
+    r->placed += size;
+    assert_int_equal(bgzf_source_take(r->source, 1, &block), 1);
+    assert_int_equal(block.size, size);
+}
+
+/* Also where another block was peeked, and behind the last one. */
+static void check_put_back(struct input *in)
+{
+    char path[64];
+    int fd = input_file(in);
+    for (size_t first = 2; first <= in->n; first += 66) {
+        struct reading r;
+        uint32_t size;
+        reading_open(&r, in, unit_fd_path(path, fd), 1, PIECE);
+        for (size_t i = 0; i < first && bgzf_source_peek(r.source, &size) > 0; i++)
+            pass_block(&r, size);
+        bgzf_source_peek(r.source, &size);
+        size_t back = 1 + unit_below(&in->seed, (uint32_t)r.placed);
+        r.placed -= back;
+        assert_int_equal(bgzf_source_put_back(r.source, r.out + r.placed, back), 0);
+        memset(r.out + r.placed, 0, back);
+        while (bgzf_source_peek(r.source, &size) > 0)
+            pass_block(&r, size);
+        assert_int_equal(r.placed, in->data.n);
+        assert_memory_equal(r.out, in->data.data, r.placed);
+        assert_int_equal(r.wrong_inflated, 0);
+        assert_int_equal(bgzf_source_saw_eof_block(r.source), 1);
+        reading_close(&r);
+    }
+    close(fd);
+}
+
+static void test_bytes_that_are_put_back_come_again(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 300);
+    add_random_blocks(in, 200);
+    add_eof(in);
+    check_put_back(in);
+    input_free(in);
+}
+
+/* A block as a member of plain gzip: without its extra field. */
+static void add_member(struct input *in)
+{
+    static const uint8_t head[] = {31, 139, 8, 0, 0, 0, 0, 0, 0, 255};
+    size_t at = in->file.n, less = BGZF_HEADER - sizeof head;
+    add_block(in, BGZF_FILL);
+    memcpy(in->file.data + at, head, sizeof head);
+    memmove(in->file.data + at + sizeof head, in->file.data + at + BGZF_HEADER, in->file.n - at - BGZF_HEADER);
+    in->file.n -= less;
+}
+
+/* What was decompressed and peeked by then is not lost. */
+static void test_bytes_are_put_back_in_plain_gzip(void **state)
+{
+    (void)state;
+    struct input *in = input_new(1, 300);
+    add_random_blocks(in, 1);
+    for (size_t i = 0; i < 140; i++)
+        add_member(in);
+    check_put_back(in);
+    input_free(in);
+}
+
 /* ---- tests: the ring ---- */
 
 /* Hands out blocks without taking any back; *fits: how many went in. */
@@ -1043,6 +1113,8 @@ int main(void)
         cmocka_unit_test(test_pipe_needs_a_thread),
         cmocka_unit_test(test_redirected_file_is_read_from_its_beginning),
         cmocka_unit_test(test_plain_bytes_come_back_whole),
+        cmocka_unit_test(test_bytes_that_are_put_back_come_again),
+        cmocka_unit_test(test_bytes_are_put_back_in_plain_gzip),
         cmocka_unit_test(test_full_ring_takes_one_block_for_each_taken_back),
         cmocka_unit_test(test_peek_repeats_itself_until_the_block_is_handed_out),
         cmocka_unit_test(test_header_blocks_inflated_at_once_are_not_handed_out),

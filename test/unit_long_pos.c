@@ -244,11 +244,12 @@ static void test_far_references_are_missed(void **state)
     (void)state;
     sam_hdr_t *sam = sam_hdr_parse(sizeof header - 1, header);
     MUST(sam);
-    assert_string_equal(long_pos_reference(sam, INT32_MAX), "b");
+    assert_string_equal(long_pos_reference(sam, 3, INT32_MAX), "b");
     assert_int_equal(sam_hdr_remove_line_id(sam, "SQ", "SN", "b"), 0);
-    assert_string_equal(long_pos_reference(sam, INT32_MAX), "c");
+    assert_string_equal(long_pos_reference(sam, 2, INT32_MAX), "c");
+    assert_null(long_pos_reference(sam, 1, INT32_MAX));
     assert_int_equal(sam_hdr_remove_line_id(sam, "SQ", "SN", "c"), 0);
-    assert_null(long_pos_reference(sam, INT32_MAX));
+    assert_null(long_pos_reference(sam, 1, INT32_MAX));
     sam_hdr_destroy(sam);
 }
 

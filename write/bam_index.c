@@ -24,7 +24,7 @@ struct bam_index {
 
 const char *bam_index_beyond_bai(sam_hdr_t *sam)
 {
-    return long_pos_reference(sam, (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
+    return long_pos_reference(sam, sam_hdr_nref(sam), (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
 }
 
 /* Measured with htslib 1.16: one read in each of the smallest bins of

@@ -96,9 +96,9 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
 }
 
 /* As samtools, which looks no further than the header. */
-static int check_references(const struct written *f, sam_hdr_t *sam)
+static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
 {
-    const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, INT32_MAX);
+    const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, n_held, INT32_MAX);
     if (!far)
         return 0;
     return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
@@ -137,9 +137,9 @@ int written_keep_header(struct written *f, const struct bam_header *header, bool
     return 0;
 }
 
-int written_prepare(struct written *f, sam_hdr_t *sam, const struct sort_rule *rule)
+int written_prepare(struct written *f, sam_hdr_t *sam, int n_held, const struct sort_rule *rule)
 {
-    return check_references(f, sam) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
+    return check_references(f, sam, n_held) < 0 || check_header_size(f, sam) < 0 || open_index(f, sam) < 0
         || (f->request->verify && open_verify(f, rule) < 0)
         || (f->request->checksum_samtools && open_samtools(f) < 0) ? -1 : 0;
 }

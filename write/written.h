@@ -49,10 +49,10 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
  * be, or the format cannot hold such a header, and the error is recorded in the latch. */
 int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
-/* Checks that the format can hold the references, opens the index and prepares --verify. --verify checks the order
- * unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1: failed,
- * and the error is recorded in the latch. */
-int written_prepare(struct written *written, sam_hdr_t *sam, const struct sort_rule *rule);
+/* Checks that the format can hold the first n_held references, opens the index and prepares --verify. That checks the
+ * order unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order afterwards. -1:
+ * failed, and the error is recorded in the latch. */
+int written_prepare(struct written *written, sam_hdr_t *sam, int n_held, const struct sort_rule *rule);
 
 /* Marks the header as sorted, in that order (NULL: what it says of its order stays), and writes it. unplaced: as in
  * bam_header_mark_sorted(). beyond: as in record_sink_header(). sam must live as long as the files are open. -1:

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes one tarball that runs on any Linux of its processor: the program without shared libraries, with htslib 1.24 in it,
+# with manuals, completion and module files. It reads no URLs (htslib without libcurl). The same commit gives the same
+# bytes with the same compiler and libraries. Needs the static libraries of zlib, libdeflate, LZ4, jansson, lzma and bzip2
+# (Debian's -dev packages have them), and a Python package index for the sources of htslib.
+#
+#   packaging/static.sh [FOLDER]     makes FOLDER/samtools-omp-VERSION-linux-x86_64.tar.gz (default: .) and .sha256 beside it
+#
+# HOST=aarch64-linux-gnu builds with that cross compiler. EMULATOR, such as qemu-aarch64-static, runs the result once.
+set -eu
+cd -- "$(dirname -- "$0")/.."
+folder=$(mkdir -p "${1:-.}" && cd "${1:-.}" && pwd)
+CC=${CC:-${HOST:+$HOST-}gcc}
+export CC
+processor=$($CC -dumpmachine | cut -d- -f1)
+version=$(make -s show-VERSION)
+name=samtools-omp-$version-linux-$processor
+build=build-static-$processor
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/samtools-omp.XXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+htslib=$(HOST=${HOST:-} EMULATOR=${EMULATOR:-} sh test/build_htslib.sh 1.24 static)
+# What is made must not tell where it was made, and when.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+export SOURCE_DATE_EPOCH
+set -- BUILD="$build" CC="$CC" CFLAGS="-O2 -ffile-prefix-map=$PWD=." CPPFLAGS="-isystem $htslib/include" LDFLAGS=-static \
+    HTS_LIBS="-L$htslib/lib -lhts $(cat "$htslib/lib/libhts.libs")"
+make -s -j"$(getconf _NPROCESSORS_ONLN)" "$@" "$build/samtools" 2>"$scratch/warnings" || { cat "$scratch/warnings" >&2; exit 1; }
+# glibc warns of what it loads when it runs: names of hosts and users, which nothing here asks for.
+grep -v -e 'in statically linked applications requires at runtime' -e 'in function' "$scratch/warnings" >&2 || :
+make -s "$@" INSTALL_PROGRAM="install -s --strip-program=${HOST:+$HOST-}strip" prefix=/ DESTDIR="$scratch/$name" install >/dev/null
+cp LICENSE NEWS.md "$scratch/$name/"
+${EMULATOR:-} "$scratch/$name/bin/samtools-omp" --version >/dev/null
+tar -C "$scratch" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=ustar -cf - "$name" |
+    gzip -n9 >"$scratch/$name.tar.gz"
+(cd "$scratch" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
+mv -f "$scratch/$name.tar.gz" "$scratch/$name.tar.gz.sha256" "$folder/"
+echo "$folder/$name.tar.gz"
