@@ -8,8 +8,8 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM,
- * cram_reader and hts_reader have CRAM decoded, and passed_records filters or changes records of BAM. Whatever the
+ * BAM comes as blocks from a bgzf_source, CRAM that htslib decodes, too. Other records come as slices of a stream: of
+ * sam_reader, which parses SAM; of passed_records, which filters or changes records; of another sort. Whatever the
  * output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
  * htslib write CRAM and the rest.
  *
