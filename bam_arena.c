@@ -225,10 +225,12 @@ struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n)
     return (struct bam_key *)(arena->base + arena->top);
 }
 
-struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, const struct bam_key *known,
-                                     uint32_t n, struct bam_key *keys)
+struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                                     const struct bam_key *known, uint32_t n, struct bam_key *keys)
 {
     struct bam_walk w = {.start = start, .end = start};
+    if (!known)
+        return walk(arena, start, end, UINT64_MAX, keys, n);
     for (; w.n < n; w.n++) {
         const struct bam_record *record = (const struct bam_record *)(arena->base + w.end);
         size_t size = bam_record_size(record);

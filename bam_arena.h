@@ -109,10 +109,10 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
  * listed. Returns where the keys belong. Their checksums are to be added later. */
 struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n);
 
-/* Of n records that were copied to base + start and belong there, none of which bam_record_fix() would change: makes
- * keys[n] of those that they had elsewhere, where they lay one behind the other. Returns what a walk would. */
-struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, const struct bam_key *known,
-                                     uint32_t n, struct bam_key *keys);
+/* As bam_arena_walk(), of n whole records that were copied to [start, end) and belong there. known: keys that they had
+ * elsewhere, where they lay one behind the other; these records were checked and mended there. NULL: they had none. */
+struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
+                                     const struct bam_key *known, uint32_t n, struct bam_key *keys);
 
 /* Mends those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and corrects
  * the sum of checksums. Changes nothing else. -1: no memory. */

@@ -8,8 +8,8 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * Whatever the input is, it comes as blocks from a bgzf_source: read_ahead reads BAM, sam_reader parses SAM,
- * cram_reader and hts_reader have CRAM decoded, and passed_records filters or changes records of BAM. Whatever the
+ * BAM comes as blocks from a bgzf_source, CRAM that htslib decodes, too. Other records come as slices of a stream: of
+ * sam_reader, which parses SAM; of passed_records, which filters or changes records; of another sort. Whatever the
  * output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
  * htslib write CRAM and the rest.
  *
@@ -20,7 +20,6 @@
 #include "base/stats.h"
 #include "merge/bam_merge.h"
 #include "bam_sort.h"
-#include "bgzf_omp.h"
 #include "sort/merge_ring.h"
 #include "engine/driver.h"
 #include "engine/engine_opts.h"
@@ -43,12 +42,13 @@ static void show_progress(struct sorted *s)
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
-/* Unless the input got another source while room was made: its bytes come from there now. */
-static int deal_block(struct sorted *s, const struct input *in, struct bgzf_source *source, uint32_t size)
+/* Unless the rest of the input became a stream while room was made: the block is a part of that now. */
+static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
-    if ((bgzf_source_ring_full(source) && take_block(s, true) < 0) || make_room(s, size) < 0)
+    const void *stage = in->stream.stage;
+    if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
         return -1;
-    if (in->source == source)
+    if (in->stream.stage == stage)
         block_reader_hand_out(&s->reader, size);
     show_progress(s);
     return 0;
@@ -59,12 +59,12 @@ static int deal_block(struct sorted *s, const struct input *in, struct bgzf_sour
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
-        struct bgzf_source *source = in->source;
-        uint32_t size;
-        int found = bgzf_source_peek(source, &size);
-        if (found < 0 || (found > 0 && deal_block(s, in, source, size) < 0) || take_blocks(s, found == 0) < 0)
+        const void *stage = in->stream.stage;
+        size_t size;
+        int found = block_reader_peek(&s->reader, &size);
+        if (found < 0 || (found > 0 && deal_block(s, in, size) < 0) || take_blocks(s, found == 0) < 0)
             return -1;
-        if (found == 0 && in->source == source)
+        if (found == 0 && in->stream.stage == stage)
             return 0;
     }
 }
@@ -99,9 +99,8 @@ static int take_block(struct sorted *s, bool wait)
 int bam_sort_read_input(struct sorted *s, size_t number)
 {
     struct input *in = &s->in.each[number];
-    if (input_begin(in) < 0)
+    if (input_begin(in) < 0 || block_reader_begin(&s->reader, in) < 0)
         return -1;
-    block_reader_begin(&s->reader, in);
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
     enum stage before = stats_enter(s->stats, STAGE_DEAL);

@@ -160,7 +160,7 @@ static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byt
         return BGZF_MORE;
     if (s->opt.framed)
         return frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
-    uint32_t most = w->slice ? UINT32_MAX : s->opt.text_size ? s->opt.text_size : BGZF_FILL;
+    uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
     frame->size = frame->inflated_size = w->size < most ? (uint32_t)w->size : most;
     frame->data_offset = 0;
     return BGZF_OK;
@@ -276,21 +276,6 @@ uint64_t bgzf_source_offset(const struct bgzf_source *s)
     return s->opt.input->offset;
 }
 
-uint32_t bgzf_source_out(const struct bgzf_source *s)
-{
-    return (uint32_t)(task_ring_head(&s->ring) - s->ring.tail);
-}
-
-uint32_t bgzf_source_next_slot(const struct bgzf_source *s)
-{
-    return task_ring_next(&s->ring);
-}
-
-uint32_t bgzf_source_records(const struct bgzf_source *s)
-{
-    return s->opt.input->slice ? s->opt.input->n_records : 0;
-}
-
 int bgzf_source_ring_full(const struct bgzf_source *s)
 {
     return task_ring_full(&s->ring);
@@ -313,8 +298,7 @@ void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst, uint8_t *keep)
     slot->keep = keep;
     slot->users = is_here ? NULL : byte_window_hold(w);
     slot->fault = BGZF_OK;
-    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index, w->slice, w->first,
-                                             w->n_records};
+    slot->block = (struct bgzf_source_block){w->offset, dst, s->frame.inflated_size, index};
     if (is_here) {
         slot->block.file_offset = s->span ? w->offset : s->gzip->begin;
         source_inflate(s, NULL, &s->frame, dst);

@@ -35,7 +35,6 @@
 struct bgzf_codec;
 struct byte_window;
 struct latch;
-struct record_slice;
 struct stats;
 struct task_bundle;
 
@@ -67,17 +66,13 @@ struct bgzf_source_block {
     uint8_t *data;               /* where it was inflated to */
     uint32_t size;               /* inflated */
     uint32_t slot;               /* 0 .. n_slots - 1; free again when the next block is handed out */
-    const struct record_slice *slice;    /* these three: of the input's window; until the function that is called once
-                                  * the bytes are there returns */
-    size_t first;
-    uint32_t n_records;
 };
 
 /* Called in the inflate task, in any thread, as soon as the block is inflated. */
 typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
 /* NULL: there is no memory, and the error is recorded in the latch. A source of plain bytes (raw BAM, records) gives
- * "blocks" that are cut anywhere, but where the window lists its records: these are one block. */
+ * "blocks" that are cut anywhere. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
@@ -98,12 +93,6 @@ int bgzf_source_peek(struct bgzf_source *source, uint32_t *inflated_size);
 
 /* Compressed size of the peeked block, if it is one that may be written as it is; else 0. */
 uint32_t bgzf_source_compressed_size(const struct bgzf_source *source);
-
-/* Records of the peeked block, if its window lists them; else 0. */
-uint32_t bgzf_source_records(const struct bgzf_source *source);
-
-/* The slot that it gets. */
-uint32_t bgzf_source_next_slot(const struct bgzf_source *source);
 
 /* Hands out the peeked block: a task inflates it to dst, and copies its compressed bytes to `keep`, if that is not
  * NULL. The ring must not be full. */
@@ -129,7 +118,6 @@ int bgzf_source_take(struct bgzf_source *source, int wait, struct bgzf_source_bl
 
 uint32_t bgzf_source_slots(const struct bgzf_source *source);   /* as opened with */
 int bgzf_source_ring_full(const struct bgzf_source *source);
-uint32_t bgzf_source_out(const struct bgzf_source *source);     /* blocks that are handed out and not taken back */
 
 /* File offset of the block behind those that were handed out or inflated, or of the end. */
 uint64_t bgzf_source_offset(const struct bgzf_source *source);

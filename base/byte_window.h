@@ -10,7 +10,6 @@
 #include "base/task_ring.h"
 
 struct frame_list;
-struct record_slice;
 
 /* The reader may leave fewer bytes than this when it asks for more: one BGZF block. */
 enum { BYTE_WINDOW_KEPT = 65536 };
@@ -23,11 +22,6 @@ struct byte_window {
     int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
     struct frame_list *frames;   /* BGZF blocks in them, listed (codec/frame_list.h) from the bytes that the window has
                                   * there. NULL: there is no list */
-    const struct record_slice *slice;    /* if it is not NULL, the bytes are some of its records, whole ones, mended,
-                                  * with keys of coordinate order, and are read all at once; it stays as it is while
-                                  * they are held */
-    size_t first;                /* number of the first of these records in the slice ... */
-    uint32_t n_records;          /* ... and how many there are */
     int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
 };
 

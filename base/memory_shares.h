@@ -79,6 +79,7 @@ struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text under way */
     uint32_t n_chunks;           /* at least two */
+    uint32_t n_lent;             /* slices of such records that the stage behind has at one time */
     size_t text_size;            /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* bytes for a chunk's records, mostly */
     bool keeps;                  /* with the compressed blocks that they came in (codec/kept_block.h) */

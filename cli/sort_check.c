@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "bam/bam_record.h"
-#include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
 #include "write/written.h"
 #include "base/latch.h"
@@ -10,8 +9,8 @@
 #include "base/out_file.h"
 #include "base/message.h"
 #include "cli/sort_check.h"
-#include "read/record_pass.h"
 #include "read/input.h"
+#include "read/passed_records.h"
 #include "order/sort_key.h"
 #include "engine/limits.h"
 #include "engine/engine_memory.h"
@@ -23,94 +22,149 @@ static const char NO_MEMORY[] = "out of memory for --checksum";
 struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
-    struct inputs in;       /* one */
+    struct inputs in;            /* one */
+    struct merge_wish wish;      /* the records with keys, mended as htslib would write them */
     struct sort_rule *rule;
-    struct record_pass pass;
-    struct byte_buffer before;   /* the record before, if n is not 0 */
-    uint64_t key_before;
-    uint64_t n;                  /* records read */
-    uint64_t checksum;           /* of them */
-    struct samtools_checksum *samtools;   /* of them; NULL: not wanted */
+    struct record_stream stream; /* of them */
+    struct task_ring ring;       /* of what was taken; the sums of a slice are made in its slot */
+    struct record_slice *slices; /* of each slot */
+    struct tally taken;
+    struct samtools_checksum *samtools;   /* of the records; NULL: not wanted */
     struct out_file out;         /* of --checksum */
 };
 
-/* Sums of the main thread are number 0, those of a slot the numbers above. */
-static int sums_of(const struct record_found *found)
-{
-    return 1 + (int)found->slot;
-}
+/* ------------------------------------------------------------------- tasks */
 
-static void add_to_samtools(struct sort_check *c, const struct record_found *found)
-{
-    samtools_checksum_clear(c->samtools, sums_of(found));
-    for (uint64_t i = 0; i < found->n; i++) {
-        const struct bam_record *r = record_found_at(found, i);
-        if (samtools_checksum_add(c->samtools, sums_of(found), (const uint8_t *)r, bam_record_size(r)) < 0)
-            latch_fail(&c->latch, NO_MEMORY);
-    }
-}
-
-/* The number of the first record that belongs before the one before it; 0: none does. */
-static uint64_t look(void *check, const struct record_found *found)
+static void add_to_samtools(void *check, uint32_t slot)
 {
     struct sort_check *c = check;
-    if (c->samtools)
-        add_to_samtools(c, found);
-    for (uint64_t i = 1; i < found->n; i++)
-        if (!sort_key_in_order(c->rule, found->keys[i - 1].sort, record_found_at(found, i - 1), found->keys[i].sort,
-                               record_found_at(found, i)))
-            return i;
+    const struct record_slice *s = &c->slices[slot];
+    for (size_t i = 0; c->samtools && i < s->n; i++)
+        if (samtools_checksum_add(c->samtools, task_thread(), bam_key_record(s->records.p, s->keys[i]),
+                                  bam_key_record_size(s->records.p, s->keys[i])) < 0) {
+            latch_fail(&c->latch, NO_MEMORY);
+            return;
+        }
+}
+
+/* ------------------------------------------------------------- main thread */
+
+static const char *name_in(const struct record_slice *s, size_t number)
+{
+    return bam_record_name((const struct bam_record *)bam_key_record(s->records.p, s->keys[number]));
+}
+
+/* The record belongs before the one in front of it. */
+static int tell_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
+{
+    uint64_t n = s->number + number;
+    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+                      engine_opts_input(c->opts), n, name_in(s, number), n - 1, name_before);
+}
+
+/* The records must follow each other, and those of the slice before. */
+static int check_order(struct sort_check *c, const struct record_slice *s, const struct record_slice *before)
+{
+    if (c->taken.n > 0 && !record_slice_follows(before, before->n - 1, s, 0, c->rule))
+        return tell_offence(c, s, 0, name_in(before, before->n - 1));
+    return s->out_of_order < s->n ? tell_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
+}
+
+/* Takes the next slice. The one before it is still there, for nobody else has used its slot. */
+static int take_slice(struct sort_check *c)
+{
+    struct task_ring *ring = &c->ring;
+    if (task_ring_full(ring)) {
+        task_ring_wait(ring, task_ring_oldest(ring), TASK_DONE, NULL, NULL);
+        task_ring_take(ring);
+    }
+    struct record_slice *s = &c->slices[task_ring_next(ring)];
+    const struct record_slice *before = &c->slices[(task_ring_next(ring) + ring->opt.n_slots - 1) % ring->opt.n_slots];
+    if (c->stream.take(c->stream.stage, s) < 0)
+        return -1;
+    if (s->n == 0)
+        return 0;
+    if (check_order(c, s, before) < 0)
+        return -1;
+    tally_add(&c->taken, (struct tally){s->n, s->checksum});
+    task_ring_hand_out(ring);
     return 0;
 }
 
-/* `at` belongs before the record before it, which is number n. */
-static int tell_offence(struct sort_check *c, const struct bam_record *at, const struct bam_record *before, uint64_t n)
-{
-    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
-                      engine_opts_input(c->opts), n + 1, bam_record_name(at), n, bam_record_name(before));
-}
-
-static int take_records(void *check, const struct record_found *found)
+static bool is_made(void *check)
 {
     struct sort_check *c = check;
-    const struct bam_record *first = record_found_at(found, 0), *last = record_found_at(found, found->n - 1);
-    const struct bam_record *before = (const struct bam_record *)c->before.p;
-    if (c->n > 0 && !sort_key_in_order(c->rule, c->key_before, before, found->keys[0].sort, first))
-        return tell_offence(c, first, before, c->n);
-    if (found->seen)
-        return tell_offence(c, record_found_at(found, found->seen), record_found_at(found, found->seen - 1),
-                            c->n + found->seen);
-    c->n += found->n;
-    c->checksum += found->checksum;
-    c->key_before = found->keys[found->n - 1].sort;
-    c->before.n = 0;
-    if (byte_buffer_append(&c->before, last, bam_record_size(last)) < 0)
-        return latch_fail(&c->latch, "out of memory for a record of %zu bytes", bam_record_size(last));
-    if (c->samtools && samtools_checksum_join(c->samtools, sums_of(found)) < 0)
+    return latch_tripped(&c->latch) || c->stream.advance(c->stream.stage) != CHUNK_AWAITED;
+}
+
+static bool help(void *check)
+{
+    struct sort_check *c = check;
+    return c->stream.help(c->stream.stage) || task_ring_help(&c->ring);
+}
+
+static int take_all(struct sort_check *c)
+{
+    struct tally given;
+    for (;;) {
+        task_wait(is_made, help, c, NULL);
+        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.stage);
+        if (state == CHUNK_NONE)
+            return c->stream.end(c->stream.stage, &given) < 0 ? -1
+                 : tally_compare(given, c->taken, "--check", engine_opts_input(c->opts), &c->latch);
+        if (state == CHUNK_FAILED || take_slice(c) < 0)
+            return -1;
+    }
+}
+
+static int join_sums(struct sort_check *c, int n_threads)
+{
+    for (int i = 1; c->samtools && i < n_threads; i++)
+        if (samtools_checksum_join(c->samtools, i) < 0)
+            return latch_fail(&c->latch, NO_MEMORY);
+    return 0;
+}
+
+/* -------------------------------------------------------- from beginning to end */
+
+/* The records are taken in chunks, as a merge takes them. */
+static int take_header(void *check, struct input *in)
+{
+    struct sort_check *c = check;
+    const struct engine_opts *opts = c->opts;
+    if (!(c->rule = sort_rule_new(&opts->order, in->header.sam)))
+        return latch_fail(&c->latch, "out of memory");
+    c->wish.rule = c->rule;
+    in->merge = &c->wish;
+    return 0;
+}
+
+static int open_all(struct sort_check *c, int n_threads)
+{
+    const struct engine_opts *opts = c->opts;
+    struct task_ring_options ring = {.n_slots = (uint32_t)n_threads + 2, .run = add_to_samtools, .arg = c};
+    c->slices = calloc(ring.n_slots, sizeof *c->slices);
+    if (!c->slices || task_ring_open(&c->ring, &ring) < 0)
+        return latch_fail(&c->latch, "out of memory");
+    if (opts->out.checksum_samtools && !(c->samtools = samtools_checksum_new(n_threads)))
         return latch_fail(&c->latch, NO_MEMORY);
     return 0;
 }
 
-static int open_all(struct sort_check *c)
+static int open_input(struct sort_check *c)
 {
     const struct engine_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
-    struct inputs_options how = engine_memory_pass(opts, &c->latch);
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, false);
+    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->latch, NULL);
+    how.far = true;
+    how.join = take_header;
+    how.arg = c;
     if (inputs_open(&c->in, &how) < 0)
         return -1;
-    sam_hdr_t *sam = c->in.each->header.sam;
-    c->rule = sort_rule_new(&opts->order, sam);
-    if (!c->rule)
-        return latch_fail(&c->latch, "out of memory");
     if (opts->order.by == SORT_COORDINATE && c->in.n_converted)
         sort_rule_expect_far(c->rule);
-    struct record_pass_options pass = {
-        .input = c->in.each, .rule = c->rule, .look = look, .next = take_records, .arg = c, .latch = &c->latch};
-    if (record_pass_open(&c->pass, &pass) < 0)
-        return -1;
-    if (opts->out.checksum_samtools && !(c->samtools = samtools_checksum_new(2 + (int)c->pass.n_slots)))
-        return latch_fail(&c->latch, NO_MEMORY);
     return 0;
 }
 
@@ -120,31 +174,41 @@ static int tell_checksum(struct sort_check *c)
         return 0;
     return out_file_open(&c->out, c->opts->out.checksum, &c->latch) < 0
         || (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
-            : written_checksum(&c->out, (struct tally){c->n, c->checksum}, &c->latch)) < 0
+            : written_checksum(&c->out, c->taken, &c->latch)) < 0
         || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
           ? -1 : 0;
 }
 
 static void in_team(void *check)
 {
-    record_pass_run(&((struct sort_check *)check)->pass);
+    struct sort_check *c = check;
+    struct input *in = c->in.each;
+    if (input_begin(in) < 0)
+        return;
+    c->stream = chunk_reader_stream(passed_records_chunks(in->passed));
+    if (take_all(c) < 0)
+        return;
+    task_ring_take_all(&c->ring, NULL);
 }
 
 int sort_check(const struct engine_opts *opts)
 {
     struct sort_check c = {.opts = opts, .out.fd = -1};
     machine_share_heaps();
-    if (open_all(&c) == 0) {
-        task_team(limits_threads(opts, c.in.n_converted), in_team, &c);
-        if (!latch_tripped(&c.latch))
+    int n_threads = open_input(&c) < 0 ? 0 : limits_threads(opts, c.in.n_converted);
+    if (n_threads > 0 && open_all(&c, n_threads) == 0) {
+        task_team(n_threads, in_team, &c);
+        if (!latch_tripped(&c.latch) && join_sums(&c, n_threads) == 0)
             tell_checksum(&c);
     }
     out_file_abandon(&c.out);
-    record_pass_close(&c.pass);
-    sort_rule_free(c.rule);
     inputs_close(&c.in);
+    task_ring_close(&c.ring, !latch_tripped(&c.latch));
+    for (uint32_t i = 0; c.slices && i < c.ring.opt.n_slots; i++)
+        record_slice_free(&c.slices[i]);
+    free(c.slices);
+    sort_rule_free(c.rule);
     samtools_checksum_free(c.samtools);
-    free(c.before.p);
     latch_reraise();
     if (!latch_tripped(&c.latch))
         return EXIT_SUCCESS;

@@ -68,17 +68,6 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
     };
 }
 
-struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch)
-{
-    enum { SLOTS_MIN = 8, SLOTS_PER_THREAD = 4, PIECE = 256 << 10 };     /* PIECE: bytes per read */
-    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_IN_TURN, false);
-    rings.source_slots = SLOTS_MIN + SLOTS_PER_THREAD * (uint32_t)opts->n_threads;
-    rings.piece_size = PIECE;
-    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, latch, NULL);
-    how.far = true;
-    return how;
-}
-
 static int too_little(const struct memory_rings *rings, const struct engine_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {

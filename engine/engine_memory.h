@@ -18,10 +18,6 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
                                               const struct memory_rings *rings, struct latch *latch,
                                               struct stats *stats);
 
-/* Returns how the inputs are opened for a pass that keeps no records (read/record_pass.h): few blocks are in flight.
- * SAM and CRAM get as much as in a sort. */
-struct inputs_options engine_memory_pass(const struct engine_opts *opts, struct latch *latch);
-
 /* The second half: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,

@@ -35,7 +35,7 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         pieces of output being written     see bgzf_sink_piece_size()      disks want large writes
  *   1/32         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
- *   1/8          chunks of SAM text and records     2, 2 n + 2 of them              see memory_plan_sam()
+ *   1/8          chunks of SAM text and records     2, 2 n + 2 of them; and slices  see memory_plan_sam()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
@@ -102,6 +102,12 @@ static size_t inputs_at_once(const struct memory_job *job)
     return 1 + job->n_waiting;
 }
 
+/* Slices that the stage behind works at, while as many chunks are made: as much as the text of all. */
+static uint32_t lent_slices(uint32_t n_chunks)
+{
+    return n_chunks / 2 + 1;
+}
+
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
@@ -109,15 +115,16 @@ struct chunk_memory memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_t
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
-    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (1 + RECORDS_PER_TEXT);
+    size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (2 + RECORDS_PER_TEXT);
     struct chunk_memory use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.tight = use.text_size < TEXT_MAX;
     use.records_size = RECORDS_PER_TEXT * use.text_size;
+    use.n_lent = lent_slices(use.n_chunks);
     use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
     use.bytes = read_ahead_memory(use.piece_size, READ_AHEAD_PIECES) + bgzf_source_memory(n_threads, use.source_slots)
-              + use.n_chunks * (use.text_size + use.records_size);
+              + use.n_chunks * (use.text_size + use.records_size) + use.n_lent * use.records_size;
     return use;
 }
 
@@ -189,6 +196,7 @@ static void divide_for_merge(struct memory_rings *rings)
     use->records_size = merge_records(job, use->text_size);
     use->keeps = job->copies;
     use->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
+    use->n_lent = lent_slices(use->n_chunks);    /* in place of the chunks' text, where they are fed by a stream */
     use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
     share_chunks(rings, each / BOOKS_PART, CHUNKS_PER_THREAD * threads);
 }

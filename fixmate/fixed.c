@@ -131,9 +131,7 @@ static int next(void *fixed, struct record_list *list)
 
 static int end(void *fixed, struct tally *given)
 {
-    const struct chunk_reader *chunks = fixed_records_chunks(((struct fixed *)fixed)->records);
-    *given = chunk_reader_counts(chunks)->made;
-    return chunk_reader_compare(chunks);
+    return chunk_reader_tally(fixed_records_chunks(((struct fixed *)fixed)->records), given);
 }
 
 struct list_stream fixed_stream(struct fixed *f)

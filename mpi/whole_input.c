@@ -9,6 +9,7 @@
 #include "mpi/whole_input.h"
 #include "read/header_read.h"
 #include "read/input_part.h"
+#include "read/slice_feed.h"
 
 enum { SAMPLE_BYTES = 65536 };   /* from which all ranks learn the shape of names */
 
@@ -18,13 +19,30 @@ struct news {
     uint64_t header, sample;     /* bytes of each */
 };
 
-/* The first records, which stay the input's, too: it gives them out before its other blocks. */
+/* The next records of a stream. 1: done; 0: there are none; -1: failed, and the error is recorded in the latch. */
+static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct latch *latch)
+{
+    enum chunk_state state = slice_feed_await(feed, NULL, NULL);
+    if (state != CHUNK_MADE)
+        return state == CHUNK_FAILED ? -1 : 0;
+    struct slice_piece piece = slice_feed_take(feed);
+    int status = byte_buffer_append(to, piece.bytes, piece.size);
+    slice_piece_release(&piece);
+    return status < 0 ? latch_fail(latch, "out of memory for the first records") : 1;
+}
+
+/* The first records, which stay the input's, too: it gives them out before its others. */
 static int read_sample(struct input *in, struct latch *latch)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
+    struct slice_feed feed = {.lent = NULL};
     int found = 1;
+    if (in->stream.stage && slice_feed_open(&feed, &in->stream, 1, SIZE_MAX, latch, NULL) < 0)
+        found = latch_fail(latch, "out of memory for the first records");
     while (rest.n < SAMPLE_BYTES && found > 0)
-        found = header_read_block(&rest, in->source, SIZE_MAX, in->name, latch);
+        found = feed.lent ? read_slice(&rest, &feed, latch)
+                          : header_read_block(&rest, in->source, SIZE_MAX, in->name, latch);
+    slice_feed_close(&feed);
     in->header.rest = rest.p;
     in->header.rest_size = rest.n;
     return found;

@@ -5,9 +5,8 @@
 #include "bam/record_fault.h"
 #include "bgzf_omp.h"
 #include "read/block_reader.h"
-#include "read/fixed_records.h"
+#include "read/input_format.h"
 #include "read/input_part.h"
-#include "read/record_slice.h"
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
@@ -22,22 +21,39 @@ enum {
  * the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
 struct found {
     struct bam_walk walk;
-    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task. Of
-                                  * known records: the same task */
+    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
     struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 
+/* A piece on its way into the arena. The main thread fills it, but for the walk, which is the task's. */
+struct copied {
+    struct slice_piece piece;
+    uint64_t start;              /* its offset in the arena */
+    uint64_t number;             /* of its first record, in the input, from 1 up */
+    struct bam_key *place;       /* of its keys */
+    struct bam_walk walk;
+};
+
+static void copy_piece(void *reader, uint32_t slot);
+
 int block_reader_open(struct block_reader *r, const struct block_reader_options *options)
 {
+    struct task_ring_options ring = {.n_slots = options->n_slots, .run = copy_piece, .arg = r};
     *r = (struct block_reader){.opt = *options};
-    if ((r->found = calloc(options->n_slots, sizeof *r->found)))
+    r->found = calloc(options->n_slots, sizeof *r->found);
+    r->copied = calloc(options->n_slots, sizeof *r->copied);
+    if (r->found && r->copied && task_ring_open(&r->ring, &ring) == 0)
         return 0;
     return latch_fail(options->latch, "out of memory");
 }
 
 void block_reader_close(struct block_reader *r)
 {
+    slice_feed_close(&r->feed);
+    task_ring_close(&r->ring, r->found && !latch_tripped(r->opt.latch));
+    free(r->copied);
     free(r->found);
+    r->copied = NULL;
     r->found = NULL;
 }
 
@@ -48,7 +64,7 @@ void block_reader_set_arena(struct block_reader *r, struct bam_arena *arena)
 
 size_t block_reader_slot_memory(void)
 {
-    return sizeof(struct found);
+    return sizeof(struct found) + sizeof(struct copied) + task_ring_memory(1);
 }
 
 /* Bytes of records that were listed, of this input. */
@@ -88,6 +104,8 @@ static void settle_keys(struct found *found)
     found->place = NULL;
 }
 
+/* ------------------------------------------------------------------- tasks */
+
 /* In the inflate task: finds the block's records while they are in the cache. */
 static void find_records(void *reader, const struct bgzf_source_block *block)
 {
@@ -95,36 +113,97 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     struct found *found = &r->found[block->slot];
     uint64_t start = (uint64_t)(block->data - r->arena->base);
     enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
-    if (block->slice) {
-        const struct bam_key *known = block->slice->keys + block->first;
-        found->walk = bam_arena_take_known(r->arena, start, known, block->n_records, found->place);
-    } else {
-        settle_keys(found);
-        found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
-    }
+    settle_keys(found);
+    found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
     stats_leave(r->opt.stats, before, block->size);
 }
 
-/* Records that come with their keys make large blocks, but what is left of a full arena shall be little. */
-static size_t most_known(const struct bam_arena *arena)
+static void copy_piece(void *reader, uint32_t slot)
+{
+    struct block_reader *r = reader;
+    struct copied *c = &r->copied[slot];
+    const struct slice_piece *piece = &c->piece;
+    if (latch_tripped(r->opt.latch))
+        return;
+    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    memcpy(r->arena->base + c->start, piece->bytes, piece->size);
+    const struct bam_key *known = r->keyed ? piece->slice->keys + piece->first : NULL;
+    c->walk = bam_arena_take_known(r->arena, c->start, c->start + piece->size, known, piece->n, c->place);
+    if (c->walk.n_fix && bam_arena_fix(r->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
+        latch_fail(r->opt.latch, "%s: out of memory while mending a CIGAR", r->in->name);
+    slice_piece_release(piece);
+    stats_leave(r->opt.stats, before, piece->size);
+}
+
+/* ------------------------------------------------------------- main thread */
+
+/* Whether the input's records come in slices. */
+static bool is_stream(const struct block_reader *r)
+{
+    return r->in->stream.stage;
+}
+
+/* Pieces may be large, but what is left of a full arena shall be little. */
+static size_t piece_size(const struct bam_arena *arena)
 {
     enum { SHARE = 32, MOST = 1 << 20 };
     size_t share = arena->size / SHARE;
     return share < BGZF_FILL ? BGZF_FILL : share < MOST ? share : MOST;
 }
 
-/* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
-void block_reader_begin(struct block_reader *r, struct input *in)
+static int open_feed(struct block_reader *r)
 {
-    assert(bgzf_source_slots(in->source) == r->opt.n_slots);
+    return slice_feed_open(&r->feed, &r->in->stream, r->in->format->opt.sam.n_lent, piece_size(r->arena), r->opt.latch,
+                           r->opt.stats) < 0 ? latch_fail(r->opt.latch, "out of memory") : 0;
+}
+
+/* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
+int block_reader_begin(struct block_reader *r, struct input *in)
+{
     r->in = in;
-    r->known = in->fixed && !r->arena->rule;
-    if (r->known)
-        chunk_reader_show_records(fixed_records_chunks(in->fixed), most_known(r->arena));
+    r->keyed = in->fixed && !r->arena->rule;
     r->arena->origin = in->header.size - r->arena->bottom;
     r->arena->n_before = r->arena->n_records;
     r->last_block = 0;
+    slice_feed_close(&r->feed);
+    if (is_stream(r))
+        return open_feed(r);
+    assert(bgzf_source_slots(in->source) == r->opt.n_slots);
     bgzf_source_on_inflated(in->source, find_records, r);
+    return 0;
+}
+
+static bool help_copy(void *reader)
+{
+    return task_ring_help(&((struct block_reader *)reader)->ring);
+}
+
+static int peek_piece(struct block_reader *r, size_t *size)
+{
+    enum chunk_state state = slice_feed_await(&r->feed, help_copy, r);
+    *size = r->feed.piece.size;
+    return latch_tripped(r->opt.latch) || state == CHUNK_FAILED ? -1 : state == CHUNK_MADE;
+}
+
+int block_reader_peek(struct block_reader *r, size_t *size)
+{
+    if (is_stream(r))
+        return peek_piece(r, size);
+    uint32_t inflated = 0;
+    int found = bgzf_source_peek(r->in->source, &inflated);
+    *size = inflated;
+    return found;
+}
+
+/* Lets the order look at the first records of the stream. */
+static int learn_of_stream(struct block_reader *r, struct sort_rule *rule)
+{
+    size_t size;
+    if (peek_piece(r, &size) < 0)
+        return -1;
+    const struct slice_piece *first = &r->feed.piece;
+    sort_rule_learn_of(rule, first->bytes, first->size < SAMPLE_BYTES ? first->size : SAMPLE_BYTES, r->arena->n_ref);
+    return 0;
 }
 
 /* Inflates the first blocks alone and lets the order look at their records, or at those that the part brings. */
@@ -138,6 +217,8 @@ static int place_sample(struct block_reader *r, struct sort_rule *rule)
         sort_rule_learn_of(rule, part->sample, part->sample_size, a->n_ref);
         return 0;
     }
+    if (is_stream(r))
+        return learn_of_stream(r, rule);
     while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
         if (bgzf_source_inflate(r->in->source, bam_arena_take(a, size)) < 0)
             return -1;
@@ -145,38 +226,84 @@ static int place_sample(struct block_reader *r, struct sort_rule *rule)
     return found < 0 ? -1 : 0;
 }
 
+/* Lists what is in the arena, if it is whole. */
+static int list_rest(struct block_reader *r)
+{
+    struct bam_arena *a = r->arena;
+    struct bam_walk none = {.start = a->bottom, .end = a->bottom};
+    struct bam_origin origin = {r->in->name, r->last_block};
+    return bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin);
+}
+
 int block_reader_start(struct block_reader *r, struct sort_rule *rule)
 {
     size_t rest = r->in->header.rest_size;
     if (rest)
         memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
-    return r->arena->rule && r->in == r->opt.inputs->each ? place_sample(r, rule) : 0;
+    if (r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
+        return -1;
+    return rest && is_stream(r) && list_rest(r) < 0 ? -1 : 0;
 }
 
-void block_reader_hand_out(struct block_reader *r, uint32_t size)
+bool block_reader_full(const struct block_reader *r)
 {
-    struct bgzf_source *source = r->in->source;
+    return is_stream(r) ? task_ring_full(&r->ring) : bgzf_source_ring_full(r->in->source);
+}
+
+/* The keys have their places at once. */
+static void hand_out_piece(struct block_reader *r, uint64_t start)
+{
+    struct copied *c = &r->copied[task_ring_next(&r->ring)];
+    struct bam_arena *a = r->arena;
+    *c = (struct copied){.piece = slice_feed_take(&r->feed), .start = start, .number = a->n_records - a->n_before + 1};
+    c->place = bam_arena_list(a, c->piece.n);
+    task_ring_hand_out(&r->ring);
+}
+
+void block_reader_hand_out(struct block_reader *r, size_t size)
+{
     uint8_t *place = bam_arena_take(r->arena, size);
-    if (r->known)
-        r->found[bgzf_source_next_slot(source)].place = bam_arena_list(r->arena, bgzf_source_records(source));
-    bgzf_source_hand_out(source, place, NULL);
+    if (is_stream(r))
+        hand_out_piece(r, (uint64_t)(place - r->arena->base));
+    else
+        bgzf_source_hand_out(r->in->source, place, NULL);
 }
 
 uint32_t block_reader_behind(const struct block_reader *r)
 {
-    return r->known ? bgzf_source_out(r->in->source) : r->opt.n_slots;
+    return is_stream(r) ? (uint32_t)(task_ring_head(&r->ring) - r->ring.tail) : r->opt.n_slots;
 }
 
-static int accept(struct block_reader *r, const struct bgzf_source_block *block, struct found *found)
+static void count_records(const struct block_reader *r, uint64_t n)
 {
-    struct bam_origin origin = {r->in->name, block->file_offset};
-    uint64_t end = (uint64_t)(block->data - r->arena->base) + block->size;
-    if (!r->known)
-        return bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
-    found->place = NULL;
-    r->arena->checksum += found->walk.checksum;
-    r->arena->beyond |= found->walk.beyond;
-    return 0;
+    if (!r->in->part || !r->in->part->collated)
+        stats_records(r->opt.stats, n);
+}
+
+/* All records of the piece that came are in the arena, or the next one is broken. */
+static int accept_piece(struct block_reader *r, const struct copied *c)
+{
+    const struct bam_walk *w = &c->walk;
+    struct bam_arena *a = r->arena;
+    a->checksum += w->checksum;
+    a->beyond |= w->beyond;
+    count_records(r, w->n);
+    r->last_block = c->piece.slice->offset;
+    if (w->end == c->start + c->piece.size)
+        return 0;
+    struct record_place at = {r->in->name, c->number + w->n, a->origin + w->end, r->last_block};
+    return record_fault_tell(r->opt.latch, &at, w->fault, a->base + w->end);
+}
+
+static int take_piece(struct block_reader *r, bool wait)
+{
+    uint32_t slot = task_ring_oldest(&r->ring);
+    if (task_ring_empty(&r->ring) || (!wait && task_ring_state(&r->ring, slot) != TASK_DONE))
+        return 0;
+    task_ring_wait(&r->ring, slot, TASK_DONE, NULL, r->opt.stats);
+    bool failed = latch_tripped(r->opt.latch) || accept_piece(r, &r->copied[slot]) < 0;
+    task_ring_take(&r->ring);
+    return failed ? -1 : 1;
 }
 
 /* Takes the oldest block back. If no block is out, no task uses a slot: all keys can be put in their places. */
@@ -201,26 +328,30 @@ static int pass_rest(struct block_reader *r)
     a->bottom = a->walked;
     if (input_pass_rest(r->in, a->n_records - a->n_before, a->origin + a->walked) < 0)
         return -1;
-    bgzf_source_on_inflated(r->in->source, find_records, r);
-    return 1;
+    return open_feed(r) < 0 ? -1 : 1;
 }
 
-int block_reader_take(struct block_reader *r, bool wait)
+static int take_block(struct block_reader *r, bool wait)
 {
     struct bgzf_source_block block;
     int taken = take(r, wait, &block);
     if (taken <= 0)
         return taken;
     struct found *found = &r->found[block.slot];
+    struct bam_origin origin = {r->in->name, block.file_offset};
+    uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
-    uint64_t n_before = r->arena->n_records;
     r->last_block = block.file_offset;
-    int status = accept(r, &block, found);
+    int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
     if (status < 0)
         return -1;
-    if (!r->in->part || !r->in->part->collated)
-        stats_records(r->opt.stats, r->known ? found->walk.n : r->arena->n_records - n_before);
+    count_records(r, r->arena->n_records - n_before);
     return status ? pass_rest(r) : 1;
+}
+
+int block_reader_take(struct block_reader *r, bool wait)
+{
+    return is_stream(r) ? take_piece(r, wait) : take_block(r, wait);
 }
 
 static int record_is_cut(const struct block_reader *r)
@@ -233,13 +364,12 @@ static int record_is_cut(const struct block_reader *r)
 int block_reader_end(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;
-    struct bam_walk none = {.start = a->bottom, .end = a->bottom};
-    struct bam_origin origin = {r->in->name, r->last_block};
-    int status = bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin);
+    int status = list_rest(r);
     if (status)
         return status < 0 ? -1 : pass_rest(r);
     if (a->walked != a->bottom)
         return record_is_cut(r);
-    bgzf_source_warn_of_end(r->in->source);
+    if (!is_stream(r))
+        bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

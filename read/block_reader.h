@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of the inputs, block by block. A task inflates a block at its place in the arena and finds the records
- * in it. The main thread gives out the places, takes the blocks back in file order, and lists their records in the
- * arena. Only the main thread calls these functions. */
+/* The records of the inputs on their way into the arena, block by block. The main thread gives out the places in the
+ * arena, and takes the blocks back in file order. Two things are blocks:
+ *
+ *   of BAM as it is in the file    a task inflates a block at its place, and guesses where records begin. The main
+ *                                  thread verifies that, and lists them
+ *   pieces of a stream             a task copies whole records to their place, and makes or copies their keys: these
+ *                                  have their places from the beginning
+ *
+ * Only the main thread calls these functions. */
 #ifndef BLOCK_READER_H
 #define BLOCK_READER_H
 
 #include "bam_arena.h"
+#include "base/task_ring.h"
 #include "read/input.h"
+#include "read/slice_feed.h"
 
 struct latch;
 struct sort_rule;
@@ -20,6 +28,7 @@ struct block_reader_options {
     struct stats *stats;
 };
 
+struct copied;
 struct found;
 
 struct block_reader {
@@ -27,8 +36,10 @@ struct block_reader {
     struct input *in;       /* the one being read */
     struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
     struct found *found;         /* one per slot of the source */
-    bool known;                  /* the input brings its records with their keys, which have their places from the
-                                  * beginning */
+    struct slice_feed feed;      /* of the input's stream */
+    struct task_ring ring;       /* of its pieces: copying one is its work */
+    struct copied *copied;       /* one per slot */
+    bool keyed;                  /* they bring the arena's keys */
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 
@@ -41,16 +52,23 @@ void block_reader_close(struct block_reader *reader);
 /* From now on blocks go to this arena. No block may be out. */
 void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena);
 
-/* Goes on with this input, after the last one was ended. */
-void block_reader_begin(struct block_reader *reader, struct input *in);
+/* Goes on with this input, after the last one was ended. -1: no memory, and the error is recorded in the latch. */
+int block_reader_begin(struct block_reader *reader, struct input *in);
 
 /* Puts the bytes behind the header, in the header's last block, into the arena, which has room for them. Of the first
  * input, rule learns from the first records, if the arena has a rule. -1: failed, and the error is recorded in the
  * latch. */
 int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
 
+/* Finds the next block, and its size in the arena. Waits for more input where that is needed. 1: found; 0: the input
+ * ends here; -1: failed, and the error is recorded in the latch. Finds the same block until it is handed out. */
+int block_reader_peek(struct block_reader *reader, size_t *size);
+
+/* Whether a block must be taken back before the next one is handed out. */
+bool block_reader_full(const struct block_reader *reader);
+
 /* Hands out the peeked block, of so many bytes, for which there is room in the arena. */
-void block_reader_hand_out(struct block_reader *reader, uint32_t size);
+void block_reader_hand_out(struct block_reader *reader, size_t size);
 
 /* The keys in the arena are in their places when so many more blocks are taken back. */
 uint32_t block_reader_behind(const struct block_reader *reader);
@@ -75,7 +93,7 @@ uint64_t block_reader_to_come(const struct block_reader *reader);
 /* Bytes that will come for certain. */
 uint64_t block_reader_least(const struct block_reader *reader);
 
-/* Bytes of memory for each slot. */
+/* Bytes of memory for each slot, of which pieces need few. */
 size_t block_reader_slot_memory(void);
 
 #endif

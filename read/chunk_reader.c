@@ -4,7 +4,6 @@
 #include <string.h>
 #include "bam/bam_header.h"
 #include "bam/record_fault.h"
-#include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/stats.h"
@@ -30,17 +29,17 @@
  *
  * A unit may be longer than a chunk. Then chunks in its middle have none. */
 struct chunk_reader {
-    struct byte_window window;   /* must be first: more() gets it. The records of the chunk lent last */
     struct chunk_reader_options opt;
+    struct slice_feed feed;      /* of opt.in.stream */
     struct chunk *chunks;
     struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
     uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
     struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
     struct chunk_counts counts;
+    uint64_t last_block;         /* file offset of the block taken back last */
     uint64_t gone_on;            /* units of BAM that are another input's */
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* and all records were lent */
-    size_t shown_most;           /* see chunk_reader_show_records(); 0: any bytes, all at once */
 };
 
 static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
@@ -53,11 +52,13 @@ static void make_records(void *reader, uint32_t number)
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.latch))
-        return;
+        return;                                  /* nobody waits for its piece any more */
     enum stage before = stats_enter(r->opt.in.stats, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
+    if (c->piece.users)
+        slice_piece_release(&c->piece);
     stats_records(r->opt.in.stats, c->n);
     stats_leave(r->opt.in.stats, before, size);
 }
@@ -84,15 +85,32 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
     r->carry = head;
 }
 
+/* Whether it reads the records of another stage. */
+static bool reads_stream(const struct chunk_reader *r)
+{
+    return !r->opt.in.source;
+}
+
 /* Finds where the units are in a chunk that has all its bytes. */
+static int cut_chunk(const struct chunk_reader *r, const struct chunk *c, struct chunk_cut *cut)
+{
+    if (!reads_stream(r))
+        return r->opt.cut(r->opt.arg, &r->carry, c->bytes, c->filled, cut);
+    *cut = (struct chunk_cut){0, c->filled, true, c->piece.n};
+    if (r->opt.cut_piece)
+        r->opt.cut_piece(r->opt.arg, &c->piece, cut);
+    return 0;
+}
+
 static int close_chunk(struct chunk_reader *r)
 {
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
     struct chunk_cut cut;
-    if (r->opt.cut(r->opt.arg, &r->carry, c->bytes, c->filled, &cut) < 0)
+    if (cut_chunk(r, c, &cut) < 0)
         return -1;
     c->begin = cut.begin;
     c->end = cut.end;
+    c->last_block = r->last_block;
     r->counts.seen += cut.n;
     if (carry_on(r, c->bytes, c->begin) < 0)
         return -1;
@@ -135,7 +153,7 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
     struct chunk_text text;
     if (r->opt.loan && !c->made.records.p)
         chunk_pool_take_records(r->opt.loan->pool, &c->made);
-    if (c->bytes)
+    if (c->bytes || reads_stream(r))
         return 0;
     if (!r->opt.loan || !chunk_pool_take_text(r->opt.loan->pool, &text))
         return make_text(r, c);
@@ -184,6 +202,7 @@ static int close_chunks(struct chunk_reader *r)
     if (r->at_end && r->carry.n && may_fill(r)) {
         if (equip_chunk(r, chunk_of(r, r->filling)) < 0)
             return -1;
+        chunk_of(r, r->filling)->last_block = r->last_block;
         take_carry(r, chunk_of(r, r->filling++));
         tell_pool(r);
         task_ring_hand_out(&r->ring);
@@ -196,6 +215,7 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
 {
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
     c->arrived += block->size;
+    r->last_block = block->file_offset;
     if (r->opt.arrived)
         r->opt.arrived(r->opt.arg, &r->carry, c->bytes, c->arrived, block);
 }
@@ -204,6 +224,8 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
 static int take_bytes(struct chunk_reader *r, bool wait)
 {
     struct bgzf_source_block block;
+    if (reads_stream(r))
+        return close_chunks(r);
     int taken = 1;
     for (; taken > 0; wait = false) {
         if (close_chunks(r) < 0)
@@ -225,6 +247,26 @@ static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32
     c->blocks[c->n_blocks++] = (struct chunk_block){c->filled, size, compressed_size, c->n_kept};
     c->n_kept += compressed_size;
     return c->kept + c->n_kept - compressed_size;
+}
+
+/* As fill_chunk(), but for bytes that are there. */
+static int fill_of_stream(struct chunk_reader *r)
+{
+    if (r->at_end || !may_fill(r))
+        return 0;
+    enum chunk_state state = slice_feed_advance(&r->feed);
+    r->at_end = state == CHUNK_NONE;
+    if (state != CHUNK_MADE)
+        return state == CHUNK_FAILED ? -1 : 0;
+    struct chunk *c = chunk_of(r, r->filling++);
+    if (equip_chunk(r, c) < 0)
+        return -1;
+    c->piece = slice_feed_take(&r->feed);
+    c->bytes = (uint8_t *)(uintptr_t)c->piece.bytes;         /* records are not changed */
+    c->filled = c->arrived = c->piece.size;
+    r->last_block = c->piece.slice->offset;
+    tell_pool(r);
+    return 1;
 }
 
 /* Hands out blocks for one chunk. 1: done; 0: there is no room, or no more bytes; -1: failed, and the error is recorded
@@ -258,20 +300,20 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
     byte_buffer_trim(&c->head, r->opt.in.use.text_size);
+    if (c->piece.users)
+        c->bytes = NULL;
+    c->piece = (struct slice_piece){.users = NULL};
     record_slice_clear(&c->made);
     byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
     if (r->opt.loan)
         strip_chunk(r, c);
 }
 
-/* Frees the oldest chunks as far as nobody uses them. */
+/* Frees the chunks whose records were taken. */
 static void free_chunks(struct chunk_reader *r)
 {
     while (r->ring.tail < r->lent) {
-        struct chunk *c = chunk_of(r, r->ring.tail);
-        if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
-            return;
-        clear_chunk(r, c);
+        clear_chunk(r, chunk_of(r, r->ring.tail));
         task_ring_take(&r->ring);
         tell_pool(r);
     }
@@ -282,11 +324,11 @@ static void free_chunks(struct chunk_reader *r)
 static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 {
     free_chunks(r);
-    int found = fill_chunk(r);
+    int found = reads_stream(r) ? fill_of_stream(r) : fill_chunk(r);
     *filled = found > 0;
     if (found < 0 || take_bytes(r, false) < 0)
         return CHUNK_FAILED;
-    if (found == 0)
+    if (found == 0 && !reads_stream(r))
         bgzf_source_make_task(r->opt.in.source);
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
@@ -294,32 +336,12 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     return r->at_end && r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE : CHUNK_AWAITED;
 }
 
-/* Hands out work for other threads, and works, until the next chunk is made or there is none. */
-static enum chunk_state await_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
-{
-    for (unsigned spins = 0; !latch_tripped(r->opt.in.latch);) {
-        bool filled;
-        enum chunk_state state = advance(r, &filled);
-        if (state != CHUNK_AWAITED)
-            return state;
-        if (filled || task_ring_help(&r->ring) || help(arg)) {
-            spins = 0;
-        } else if (task_ring_head(&r->ring) == r->filling) {
-            enum stage before = stats_enter(r->opt.in.stats, STAGE_WAIT);
-            task_pause(&spins);
-            stats_leave(r->opt.in.stats, before, 0);
-        } else if (take_bytes(r, true) < 0) {
-            return CHUNK_FAILED;
-        }
-    }
-    return CHUNK_FAILED;
-}
-
 /* The owner is told once; not after an error, for then the last chunk that was lent may be the broken one. */
 static void end_chunks(struct chunk_reader *r)
 {
     if (!r->has_ended && !latch_tripped(r->opt.in.latch)) {
-        bgzf_source_warn_of_end(r->opt.in.source);
+        if (!reads_stream(r))
+            bgzf_source_warn_of_end(r->opt.in.source);
         if (r->opt.ended)
             r->opt.ended(r->opt.arg);
     }
@@ -334,9 +356,8 @@ static struct chunk *lend(struct chunk_reader *r)
     struct chunk_counts *counts = &r->counts;
     if (r->opt.lend(r->opt.arg, number, c) < 0)
         return NULL;
-    if (r->opt.in.file)
-        r->window.offset = r->opt.in.file->offset;
     c->made.number = counts->made.n + 1;
+    c->made.offset = c->last_block;
     counts->n += c->n;
     counts->bytes += c->size;
     counts->dropped += c->dropped;
@@ -344,63 +365,9 @@ static struct chunk *lend(struct chunk_reader *r)
     return c;
 }
 
-/* Goes on with the records of the chunk that is lent. */
-static void show_records(struct chunk_reader *r, const struct chunk *c)
+enum chunk_state chunk_reader_advance(void *reader)
 {
-    struct byte_window *w = &r->window;
-    w->slice = &c->made;
-    w->first += w->n_records;
-    w->n_records = record_slice_fit(&c->made, w->first, r->shown_most, &w->size);
-}
-
-/* Lends the records of the next chunk that has any. Those of the chunk before are used up by now. */
-static int lend_chunk(struct chunk_reader *r, task_help_fn *help, void *arg)
-{
-    struct byte_window *w = &r->window;
-    struct chunk *c;
-    do {
-        enum chunk_state state = await_chunk(r, help, arg);
-        if (state == CHUNK_NONE)
-            end_chunks(r);
-        if (state != CHUNK_MADE)
-            return state == CHUNK_NONE ? 0 : -1;
-        if (!(c = lend(r)))
-            return -1;
-    } while (c->made.records.n == 0);            /* it lies in the middle of a long unit, or no record passes */
-    w->data = c->made.records.p;
-    w->size = c->made.records.n;
-    w->users = &c->users;
-    w->first = w->n_records = 0;
-    if (r->shown_most)
-        show_records(r, c);
-    return 1;
-}
-
-static int more(struct byte_window *window, task_help_fn *help, void *arg)
-{
-    struct chunk_reader *r = (struct chunk_reader *)window;
-    byte_window_leave(window);
-    assert(window->size == 0);
-    if (window->slice && window->first + window->n_records < window->slice->n) {
-        show_records(r, chunk_of(r, r->lent - 1));
-        return 1;
-    }
-    window->slice = NULL;
-    return lend_chunk(r, help, arg);
-}
-
-void chunk_reader_show_records(struct chunk_reader *r, size_t most)
-{
-    r->shown_most = most;
-}
-
-struct byte_window *chunk_reader_window(struct chunk_reader *r)
-{
-    return &r->window;
-}
-
-enum chunk_state chunk_reader_advance(struct chunk_reader *r)
-{
+    struct chunk_reader *r = reader;
     bool filled;
     enum chunk_state state;
     do
@@ -411,9 +378,9 @@ enum chunk_state chunk_reader_advance(struct chunk_reader *r)
     return state;
 }
 
-int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
+int chunk_reader_take(void *reader, struct record_slice *slice)
 {
-    struct chunk *c = lend(r);
+    struct chunk *c = lend(reader);
     if (!c)
         return -1;
     struct record_slice made = c->made;
@@ -422,9 +389,21 @@ int chunk_reader_take(struct chunk_reader *r, struct record_slice *slice)
     return 0;
 }
 
-bool chunk_reader_help(struct chunk_reader *r)
+bool chunk_reader_help(void *reader)
 {
-    return task_ring_help(&r->ring) || (task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0);
+    struct chunk_reader *r = reader;
+    if (task_ring_help(&r->ring))
+        return true;
+    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.stage)
+                           : task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0;
+}
+
+const uint8_t *chunk_reader_first(struct chunk_reader *r, size_t *size)
+{
+    if (slice_feed_await(&r->feed, NULL, NULL) != CHUNK_MADE)
+        return NULL;
+    *size = r->feed.piece.size;
+    return r->feed.piece.bytes;
 }
 
 const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
@@ -443,7 +422,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
 {
     uint64_t n = r->counts.n + c->n;
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
-                              r->opt.in.file->offset};
+                              c->last_block};
     if (fault == BAM_CUT)
         return record_fault_tell_cut(r->opt.in.latch, &at, true);
     if (fault)
@@ -477,8 +456,11 @@ static int alloc_chunks(struct chunk_reader *r)
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
+    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->text_size, r->opt.in.latch,
+                                           r->opt.in.stats) < 0)
+        return -1;
     for (uint32_t i = 0; i < (r->opt.loan ? 1 : use->n_chunks); i++)
-        if (make_text(r, &r->chunks[i]) < 0
+        if ((!reads_stream(r) && make_text(r, &r->chunks[i]) < 0)
             || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;
     return 0;
@@ -489,8 +471,11 @@ static void begin(struct chunk_reader *r)
 {
     struct bam_header *header = r->opt.header;
     r->counts.n = r->opt.in.n_before;
+    if (reads_stream(r))
+        return;
     if (header) {
         r->counts.bytes = header->size;
+        r->last_block = bgzf_source_offset(r->opt.in.source);
         chunk_reader_put(r, header->rest, header->rest_size);
         bam_header_drop_rest(header);
     }
@@ -503,7 +488,6 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     struct chunk_reader *r = calloc(1, sizeof *r);
     if (r) {
         r->opt = *options;
-        r->window.more = more;
         if (r->opt.in.use.tight)
             machine_keep_heaps_small();          /* units longer than a chunk make it larger for a while */
         if (alloc_chunks(r) == 0) {
@@ -519,19 +503,22 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 void chunk_reader_collect(struct chunk_reader *r, struct task_bundle *bundle)
 {
     task_ring_collect(&r->ring, bundle);
-    bgzf_source_collect(r->opt.in.source, bundle);
+    if (!reads_stream(r))
+        bgzf_source_collect(r->opt.in.source, bundle);
 }
 
 static void free_buffers(struct chunk_reader *r)
 {
     for (uint32_t i = 0; r->chunks && i < r->opt.in.use.n_chunks; i++) {
         struct chunk *c = &r->chunks[i];
-        free(c->bytes);
+        if (!c->piece.users)
+            free(c->bytes);
         free(c->head.p);
         record_slice_free(&c->made);
         free(c->blocks);
         free(c->kept);
     }
+    slice_feed_close(&r->feed);
     free(r->chunks);
     free(r->carry.p);
     r->chunks = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Inflated bytes of an input made into BAM records by tasks, chunk by chunk. The owner knows what the bytes are and
- * what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records). Both are called units here. */
+/* Inflated bytes of an input, or records of another stage, made into BAM records by tasks, chunk by chunk. The owner
+ * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records).
+ * Both are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
 #define CHUNK_READER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +14,11 @@
 #include "read/chunk_pool.h"
 #include "read/record_slice.h"
 #include "read/record_stream.h"
+#include "read/slice_feed.h"
 
 struct bam_header;
 struct bgzf_source;
 struct bgzf_source_block;
-struct byte_window;
 struct chunk_reader;
 struct latch;
 struct stats;
@@ -34,15 +34,16 @@ struct chunk_block {
 struct chunk {
     uint8_t *bytes;              /* one more than the plan says; the main thread's before READY, then the claimer's, who
                                   * may change them */
+    struct slice_piece piece;    /* that `bytes` are of, until they are made; no users: they are the chunk's own */
     size_t filled;               /* bytes handed out; main thread only, as the next */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
+    uint64_t last_block;         /* file offset of the last block of bytes; main thread */
     size_t begin, end;           /* the other units in bytes; the main thread sets it before READY */
     struct record_slice made;    /* of the units: records as BAM, and whatever else the owner lists of them; the
                                   * claimer's before DONE, as the next two */
     uint64_t n, size;            /* units that were looked at, up to one that has a fault; their bytes, of BAM */
     uint64_t dropped;            /* of them: they are left out */
-    atomic_int users;            /* of its records, see struct byte_window */
     struct chunk_block *blocks;  /* n_blocks; this and the next two: as `bytes`. NULL: none is kept (chunk_memory) */
     uint8_t *kept;               /* compressed bytes of these blocks */
     size_t n_blocks, n_kept;
@@ -72,8 +73,8 @@ static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk
 
 /* What chunks are made of, for whoever owns a reader. */
 struct chunk_input {
-    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader */
-    const struct byte_window *file;  /* what that reads from: it tells the place in the file. NULL: nobody asks */
+    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader. NULL: ... */
+    struct record_stream stream; /* ... they are these records, in order */
     struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
@@ -89,6 +90,8 @@ struct chunk_reader_options {
     /* Finds the units in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is
      * recorded in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
+    /* The same of bytes that are whole records. NULL: each of them is a unit. */
+    void (*cut_piece)(void *arg, const struct slice_piece *piece, struct chunk_cut *cut);
     /* The first n bytes of a chunk are there, the last ones as this block; cut() is called when all are. Main thread;
      * may be NULL. */
     void (*arrived)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n,
@@ -121,19 +124,16 @@ void chunk_reader_collect(struct chunk_reader *reader, struct task_bundle *bundl
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);
 
-/* Bytes that come before those of the source, without a header: a block's at most. Call it before the window is
- * used. */
+/* Bytes that come before those of the source, without a header: a block's at most. Call it before they are looked
+ * at. */
 void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t n);
 
 /* The same of a unit that an input before this one has left, with n units of BAM: it may go on here. Takes it over. */
 void chunk_reader_go_on(struct chunk_reader *reader, struct byte_buffer *unit, uint64_t n);
 
-/* The records, whole ones, until the reader is closed. The bytes of a chunk must be used up before there are more. */
-struct byte_window *chunk_reader_window(struct chunk_reader *reader);
-
-/* From now on the window shows whole records, which its slice lists: so many bytes of them at most, unless one has
- * more. Their owner lists them (chunk.made). */
-void chunk_reader_show_records(struct chunk_reader *reader, size_t most);
+/* Waits for the first records of the stream that it reads. Returns them, *size bytes, which stay to be read, or NULL:
+ * there are none, or there is an error, which is recorded in the latch. */
+const uint8_t *chunk_reader_first(struct chunk_reader *reader, size_t *size);
 
 /* Those of the chunks that were lent, without the one that lend() looks at. */
 const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader);
@@ -147,16 +147,30 @@ int chunk_reader_compare(const struct chunk_reader *reader);
 int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
                       const uint8_t *record, const char *why);
 
-/* ---- in place of the window, for who takes the records away, and must not wait ---- */
+/* ---- the functions of its stream ---- */
 
 /* Hands out what there is room for, and takes back what is inflated. Says what there is of the next chunk. */
-enum chunk_state chunk_reader_advance(struct chunk_reader *reader);
+enum chunk_state chunk_reader_advance(void *reader);
 
 /* Lends the chunk that is made: puts what was made, which may be no records, into *slice, whose buffers it takes in
  * exchange. -1: lend() failed. */
-int chunk_reader_take(struct chunk_reader *reader, struct record_slice *slice);
+int chunk_reader_take(void *reader, struct record_slice *slice);
 
 /* Does a little of the work that is handed out. False: there is none. */
-bool chunk_reader_help(struct chunk_reader *reader);
+bool chunk_reader_help(void *reader);
+
+/* All were taken: says what was made, see chunk_reader_compare(). */
+static inline int chunk_reader_tally(void *reader, struct tally *given)
+{
+    *given = chunk_reader_counts(reader)->made;
+    return chunk_reader_compare(reader);
+}
+
+/* The four as a stream. */
+static inline struct record_stream chunk_reader_stream(struct chunk_reader *reader)
+{
+    return (struct record_stream){chunk_reader_advance, chunk_reader_take, chunk_reader_help, chunk_reader_tally,
+                                  reader};
+}
 
 #endif

@@ -379,6 +379,31 @@ static int cut_templates(void *records, const struct byte_buffer *carried, const
     return 0;
 }
 
+static const uint8_t *record_in(const struct slice_piece *piece, size_t number)
+{
+    return bam_key_record(piece->slice->records.p, piece->slice->keys[piece->first + number]);
+}
+
+/* The templates between the first that begins there and the last need no look. */
+static void cut_piece(void *records, const struct slice_piece *piece, struct chunk_cut *cut)
+{
+    struct seam *s = &((struct fixed_records *)records)->seam;
+    struct borders b = {.any = false};
+    size_t first = 0, last = piece->n - 1;
+    look_for_border(s, record_in(piece, first), 0, &b);
+    while (!b.any && first < last)
+        look_for_border(s, record_in(piece, ++first), 0, &b);
+    *cut = (struct chunk_cut){piece->size, piece->size, false, piece->n};
+    if (!b.any)
+        return;
+    keep_name(s, record_in(piece, last));
+    while (last > first && is_named_as(record_at(record_in(piece, last - 1)), record_at(record_in(piece, last))))
+        last--;
+    cut->begin = (size_t)(record_in(piece, first) - piece->bytes);
+    cut->end = (size_t)(record_in(piece, last) - piece->bytes);
+    cut->ends_carried = true;
+}
+
 /* A record that is cut ends its input. */
 static struct byte_buffer *leave_template(void *records, const struct byte_buffer *carried, uint64_t *n)
 {
@@ -443,6 +468,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .in = r->opt.in,
         .header = header,
         .cut = cut_templates,
+        .cut_piece = cut_piece,
         .arrived = follow_block,
         .inflated = find_in_block,
         .make = fix_chunk,
@@ -452,7 +478,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
     };
     r->n_ref = sam_hdr_nref(header->sam);
     r->found = calloc(r->opt.in.use.n_chunks, sizeof *r->found);
-    r->blocks = calloc(bgzf_source_slots(r->opt.in.source), sizeof *r->blocks);
+    r->blocks = calloc(r->opt.in.source ? bgzf_source_slots(r->opt.in.source) : 1, sizeof *r->blocks);
     if (!r->found || !r->blocks)
         return -1;
     if (!(r->chunks = chunk_reader_open(&how)))

@@ -16,7 +16,6 @@
 #include "base/byte_buffer.h"
 #include "read/chunk_reader.h"
 
-struct byte_window;
 struct fixed_records;
 
 /* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
@@ -47,7 +46,7 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
 void fixed_records_end(struct fixed_records *records);
 
-/* Call it after the parallel region, and after the source is closed, and the one that reads its window. */
+/* Call it after the parallel region, and after the source that it reads is closed. */
 void fixed_records_close(struct fixed_records *records);
 
 /* The records, with keys. */

@@ -52,7 +52,6 @@ static int open_source(struct input *in)
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
         .stats = rests ? NULL : in->format->opt.stats,
-        .text_size = part && part->collated ? BGZF_FILL : 0,
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
         .goes_on = part && !part->is_last,
@@ -84,28 +83,11 @@ static bool passes(const struct input *in)
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge || in->looks;
 }
 
-/* From now on the source reads records that are made of what it gives; *before goes on to give that. */
-static int read_chunks(struct input *in, struct chunk_reader *chunks, struct bgzf_source **before)
-{
-    const struct input_options *how = &in->format->opt;
-    struct bgzf_source_options from = {
-        .input = chunk_reader_window(chunks),
-        .path = in->name,
-        .n_threads = how->n_threads,
-        .n_slots = in->n_slots,
-        .latch = how->latch,
-        .stats = how->stats,
-        .text_size = BGZF_FILL,                  /* the first source counts the bytes */
-    };
-    *before = in->source;
-    in->source = bgzf_source_open(&from);
-    return in->source ? 0 : -1;
-}
-
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->source, in->format->window, how->sam, in->name, how->latch, how->stats, 0};
+    return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->sam, in->name, how->latch,
+                                how->stats, 0};
 }
 
 /* From now on its records come as they pass. */
@@ -120,9 +102,10 @@ static int open_passed(struct input *in, uint64_t n_before)
     };
     records.in.n_before = n_before;
     in->passed = passed_records_open(&records, &in->remap, &in->header);
-    if (!in->passed || in->merge || in->looks)
-        return in->passed ? 0 : -1;
-    return read_chunks(in, passed_records_chunks(in->passed), &in->as_read);
+    if (!in->passed)
+        return -1;
+    in->stream = chunk_reader_stream(passed_records_chunks(in->passed));
+    return 0;
 }
 
 /* From now on they come as fixmate writes them. */
@@ -135,7 +118,10 @@ static int open_fixed(struct input *in)
         .collated = in->part && in->part->collated,
     };
     in->fixed = fixed_records_open(&records, &in->header);
-    return in->fixed ? read_chunks(in, fixed_records_chunks(in->fixed), &in->as_passed) : -1;
+    if (!in->fixed)
+        return -1;
+    in->stream = chunk_reader_stream(fixed_records_chunks(in->fixed));
+    return 0;
 }
 
 int input_open(struct input *in, const char *path, const struct input_part *part,
@@ -175,7 +161,9 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     in->codecs = how->codecs;
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
-    bool needs_source = in->format->framing == INPUT_RECORDS ? !how->waits : !in->format->known.sam;
+    in->stream = in->format->stream;
+    bool needs_source = in->stream.stage ? false : in->format->framing == INPUT_RECORDS ? !how->waits
+                      : !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
     if (part)
@@ -234,7 +222,7 @@ static size_t count_sam(const struct inputs *inputs)
     bool any = false, pass = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct input_format *format = inputs->each[i].format;
-        bool has_buffers = i > 0 && format->window;
+        bool has_buffers = i > 0 && (format->window || format->stream.stage);
         waiting += has_buffers && input_format_is_sam(format);
         any |= !has_buffers && input_format_is_sam(format);
         pass |= passes(&inputs->each[i]);
@@ -344,15 +332,38 @@ static int learn(struct input *in, struct sort_rule *rule)
     return found;
 }
 
-int input_begin(struct input *in)
+/* The same of records that come in slices. */
+static int learn_of_stream(struct input *in, struct sort_rule *rule)
+{
+    size_t size = 0;
+    const uint8_t *records = chunk_reader_first(passed_records_chunks(in->passed), &size);
+    sort_rule_learn_of(rule, records, size < BGZF_FILL ? size : BGZF_FILL, sam_hdr_nref(in->header.sam));
+    return latch_tripped(in->format->opt.latch) ? -1 : 0;
+}
+
+/* The buffers that it lacks. */
+static int wake(struct input *in)
 {
     bool rested = input_format_may_rest(in->format);
-    if (input_format_wake(in->format, in->header.sam) < 0
-        || (!in->source && open_source(in) < 0)
-        || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
-        || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0))
+    if (input_format_wake(in->format, in->header.sam) < 0)
         return -1;
+    if (!in->passed)
+        in->stream = in->format->stream;
+    if (in->stream.stage)
+        return 0;
+    return (!in->source && open_source(in) < 0)
+        || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0) ? -1 : 0;
+}
+
+int input_begin(struct input *in)
+{
+    if (wake(in) < 0)
+        return -1;
+    bool is_stream = in->stream.stage;
     if (!in->passed && passes(in) && open_passed(in, 0) < 0)
+        return -1;
+    if (is_stream && in->merge && in->merge->learns && learn_of_stream(in, in->merge->learns) < 0)
         return -1;
     return in->fixes ? open_fixed(in) : 0;
 }
@@ -367,13 +378,10 @@ int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
 
 void input_end(struct input *in)
 {
-    bgzf_source_end(in->source);
-    if (in->fixed) {
-        bgzf_source_end(in->as_passed);
+    if (in->source)
+        bgzf_source_end(in->source);
+    if (in->fixed)
         fixed_records_end(in->fixed);
-    }
-    if (in->as_read)
-        bgzf_source_end(in->as_read);
     if (in->passed)
         passed_records_end(in->passed);
     input_format_end(in->format);
@@ -383,12 +391,11 @@ void input_end(struct input *in)
 static void close_buffers(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
-    bgzf_source_close(in->as_passed);
     fixed_records_close(in->fixed);
-    bgzf_source_close(in->as_read);
     passed_records_close(in->passed);
     input_format_close(in->format);
-    in->source = in->as_passed = in->as_read = NULL;
+    in->source = NULL;
+    in->stream = (struct record_stream){.stage = NULL};
     in->fixed = NULL;
     in->passed = NULL;
     in->format = NULL;

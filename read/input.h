@@ -12,6 +12,7 @@
 #include "bam/record_remap.h"
 #include "bam/ref_regions.h"
 #include "base/memory_shares.h"
+#include "read/record_stream.h"
 
 struct bgzf_codec;
 struct bgzf_source;
@@ -31,22 +32,19 @@ struct stats;
 struct input {
     const char *name;            /* for messages */
     struct input_format *format;
-    struct bgzf_source *source;  /* NULL: there are no buffers yet */
-    struct bgzf_source *as_read; /* what `passed` reads; NULL if that is */
-    struct passed_records *passed;   /* what the source reads, if records are left out or changed, or names lack their
-                                      * NUL; else NULL */
+    struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
+    struct record_stream stream; /* of what the next two make, or the format. No stage: the source has the records */
+    struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
-    const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them, and nothing reads its window;
-                                      * set it before input_begin(). NULL: no merge reads them */
+    const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them; set it before input_begin().
+                                      * NULL: no merge reads them */
     const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
-    struct fix_wish *fixes;      /* the source gives the records as fixmate writes them; set it before
-                                  * input_begin(). NULL: it does not */
+    struct fix_wish *fixes;      /* they are as fixmate writes them; set it before input_begin(). NULL: they are not */
     bool is_last;                /* of those that are fixed; set with `fixes` */
-    struct fixed_records *fixed; /* what the source reads then, from its begin on */
-    struct bgzf_source *as_passed;   /* what `fixed` reads */
-    uint32_t n_slots;            /* of the source */
+    struct fixed_records *fixed; /* which makes them then, from its begin on */
+    uint32_t n_slots;            /* of the source; of who takes the stream */
     int n_sharing;               /* this and the next: see bgzf_source_options */
     struct bgzf_codec **codecs;
     bool by_region;              /* only records in `regions` are read */

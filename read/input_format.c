@@ -107,7 +107,8 @@ static int open_sam(struct input_format *in)
         return -1;
     if (!(in->sam = sam_reader_open(in->window, in->kind == INPUT_SAM_PACKED, &how, &in->header)))
         return -1;
-    in->window = sam_reader_window(in->sam);
+    in->stream = sam_reader_stream(in->sam);
+    in->window = NULL;
     return 0;
 }
 
@@ -222,6 +223,7 @@ static struct input_format *open_window(struct input_format *in, const struct in
     in->opt = *options;
     in->framing = INPUT_RECORDS;
     in->window = options->part->window;
+    in->stream = options->part->stream;
     return in;
 }
 
@@ -232,7 +234,7 @@ struct input_format *input_format_open(const struct input_options *options)
         latch_fail(options->latch, "out of memory");
         return NULL;
     }
-    if (options->part && options->part->window)
+    if (options->part && (options->part->window || options->part->stream.stage))
         return open_window(in, options);
     int opened = input_file_open(&in->file, options->path, options->latch);
     in->opt = *options;
@@ -271,12 +273,13 @@ void input_format_rest(struct input_format *in)
     in->sam = NULL;
     in->ahead = NULL;
     in->window = NULL;
+    in->stream = (struct record_stream){.stage = NULL};
 }
 
 int input_format_wake(struct input_format *in, sam_hdr_t *header)
 {
     in->opt.waits = false;
-    if (in->window)
+    if (in->window || in->stream.stage)
         return 0;
     in->header = header;
     int status = open_buffers(in);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An input of any format as a stream of BAM bytes. BAM is given as it is. SAM is parsed by our tasks (sam_reader), and
- * all other formats are decoded by htslib (hts_reader), CRAM in our tasks where it can be (cram_reader). */
+/* An input of any format as a stream of BAM bytes, or of records. BAM is given as it is. SAM is parsed by our tasks
+ * (sam_reader), and all other formats are decoded by htslib (hts_reader), CRAM in our tasks where it can be
+ * (cram_reader). */
 #ifndef INPUT_FORMAT_H
 #define INPUT_FORMAT_H
 
@@ -8,6 +9,7 @@
 #include "bam/bam_header.h"
 #include "read/input_file.h"
 #include "read/input_options.h"
+#include "read/record_stream.h"
 
 struct byte_window;
 struct file_extents;
@@ -30,7 +32,8 @@ enum input_kind {
 struct input_format {
     enum input_framing framing;
     enum input_kind kind;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it rests */
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it rests, or ... */
+    struct record_stream stream; /* ... its records come in slices. No stage: it rests, or they do not */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
                                   * all are */

@@ -56,6 +56,8 @@ struct passed_records {
 static int list_record(const struct merge_wish *merge, struct pass_found *f, struct record_slice *to, size_t start,
                        bool mend)
 {
+    if (!merge)                                  /* who takes it makes its key */
+        return record_slice_note(to, start) < 0 ? PASS_NO_MEMORY : PASS_FINE;
     f->at = start;
     int status = record_slice_list(to, start, mend, merge->rule, &f->broken);
     if (status < 0 || f->broken)
@@ -163,7 +165,7 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
         return PASS_NO_MEMORY;
     if (r->marks)
         group_mark_set(to->records.p + start, has_second ? (uint32_t)(start - mark) : status == 1);
-    return r->opt.merge ? list_record(r->opt.merge, f, to, start, mend) : PASS_FINE;
+    return list_record(r->opt.merge, f, to, start, mend);
 }
 
 /* The record with the NUL that its name lacks. NULL: no memory. */
@@ -357,7 +359,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     if (r->opt.filter)
         r->filter = record_filter_new(r->opt.filter, header->sam, r->opt.in.use.n_chunks);
     r->found = calloc(r->opt.in.use.n_chunks, sizeof *r->found);
-    r->chains = calloc(bgzf_source_slots(r->opt.in.source), sizeof *r->chains);
+    r->chains = calloc(r->opt.in.source ? bgzf_source_slots(r->opt.in.source) : 1, sizeof *r->chains);
     if (!r->found || !r->chains || (r->opt.filter && !r->filter))
         return -1;
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;

@@ -12,7 +12,6 @@
 #include "bam/record_remap.h"
 #include "read/chunk_reader.h"
 
-struct byte_window;
 struct passed_records;
 struct record_slice;
 struct ref_regions;
@@ -41,8 +40,8 @@ struct passed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
     const struct ref_regions *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
-    const struct merge_wish *merge;  /* this and the next NULL: the records are read by the window */
-    const struct look_wish *looks;
+    const struct merge_wish *merge;  /* NULL: the records need no keys */
+    const struct look_wish *looks;   /* NULL: no task looks at them */
 };
 
 /* Takes over what the records need, which may be nothing, and the records behind the header from `header`. NULL: no
@@ -53,8 +52,7 @@ struct passed_records *passed_records_open(const struct passed_records_options *
 /* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
 void passed_records_end(struct passed_records *records);
 
-/* Call it after the parallel region, and after both sources, the one that it reads and the one that reads its window,
- * are closed. */
+/* Call it after the parallel region, and after the source that it reads is closed. */
 void passed_records_close(struct passed_records *records);
 
 /* The records that pass; for a merge with keys. */

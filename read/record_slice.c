@@ -81,6 +81,16 @@ int record_slice_list(struct record_slice *s, size_t start, bool mend, const str
     return 0;
 }
 
+int record_slice_note(struct record_slice *s, size_t start)
+{
+    if (reserve(s, s->n + 1) < 0)
+        return -1;
+    size_t size = s->records.n - start;
+    s->keys[s->n++] = (struct bam_key){0, bam_key_place(start, size)};
+    s->bytes += size;
+    return 0;
+}
+
 int record_slice_append(struct record_slice *s, const struct record_slice *more, const struct sort_rule *rule)
 {
     size_t n = s->n, pad = (0 - s->records.n) % KEPT_BLOCK_PLACES, start = s->records.n + pad;

@@ -10,13 +10,14 @@
 /* A slice of all zeros is empty. Its owner frees records.p and keys. */
 struct record_slice {
     struct byte_buffer records;
-    struct bam_key *keys;        /* of each record; places are relative to records.p */
+    struct bam_key *keys;        /* of each record, or its place alone; places are relative to records.p */
     size_t n, max;               /* records; keys there is room for */
     size_t bytes;                /* of the records alone: kept blocks may lie between them (codec/kept_block.h) */
     size_t out_of_order;               /* the first record that belongs before the one in front of it; n: there is
                                           none */
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint64_t number;             /* of its first record, in the input, from 1 up */
+    uint64_t offset;             /* how far the input's file was read for it; 0: nobody knows */
 };
 
 /* Empties the slice; its memory stays. */
@@ -32,6 +33,9 @@ void record_slice_free(struct record_slice *slice);
  * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: no memory. */
 int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
                       enum bam_fault *fault);
+
+/* The same of one that is only to be found again: no key but its place, no checksum. -1: no memory. */
+int record_slice_note(struct record_slice *slice, size_t start);
 
 /* How many records, from number `first` on, take at most so many bytes together, of which *size are taken; one at
  * least, which may take more. The slice has records alone, and `first` is one of them. */

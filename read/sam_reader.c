@@ -66,9 +66,10 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk
     int passes = found.fault ? 1 : filter_record(r, number, records->p + before, records->n - before);
     if (passes == 0)
         records->n = before;
-    if (found.fault || passes < 0 || (passes && found.far && !r->opt.far)) {
+    bool is_lost = passes > 0 && !found.fault && record_slice_note(&c->made, before) < 0;
+    if (found.fault || is_lost || passes < 0 || (passes && found.far && !r->opt.far)) {
         f->broken = place;
-        f->why = found.fault ? sam_line_fault_text(found.fault)
+        f->why = found.fault ? sam_line_fault_text(found.fault) : is_lost ? "finds no memory"
                : passes < 0 ? "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it"
                : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
         return;
@@ -158,9 +159,9 @@ static void ended(void *reader)
     sam_notes_total(&r->notes, r->opt.path);
 }
 
-struct byte_window *sam_reader_window(struct sam_reader *r)
+struct record_stream sam_reader_stream(struct sam_reader *r)
 {
-    return chunk_reader_window(r->chunks);
+    return chunk_reader_stream(r->chunks);
 }
 
 /* ------------------------------------------------------------------ header */
@@ -291,7 +292,8 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {r->source, NULL, r->opt.sam, r->opt.path, r->opt.latch, r->opt.stats},
+        .in = {.source = r->source, .use = r->opt.sam, .path = r->opt.path, .latch = r->opt.latch,
+               .stats = r->opt.stats},
         .cut = cut_lines,
         .make = parse_chunk,
         .lend = lend,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* SAM text as a stream of raw BAM records. Tasks find the lines and parse each (bam/sam_line.h). */
+/* SAM text as a stream of BAM records. Tasks find the lines and parse each (bam/sam_line.h). */
 #ifndef SAM_READER_H
 #define SAM_READER_H
 
 #include <stdbool.h>
 #include <htslib/sam.h>
 #include "read/input_options.h"
+#include "read/record_stream.h"
 
 struct byte_window;
 struct sam_reader;
@@ -28,8 +29,7 @@ void sam_reader_close(struct sam_reader *reader);
 /* Gives back all but the rings, when all records are read and used. Tasks may still look at these: close it later. */
 void sam_reader_end(struct sam_reader *reader);
 
-/* The records, whole ones, until the reader is closed. Errors name the number of the record and of its line. The bytes
- * of a chunk must be used up before there are more. */
-struct byte_window *sam_reader_window(struct sam_reader *reader);
+/* The records, noted only (record_slice_note()). Errors name the number of the record and of its line. */
+struct record_stream sam_reader_stream(struct sam_reader *reader);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
 #include "base/version.h"
 #include "order/collate_key.h"
 #include "sormadup/collated.h"
@@ -10,12 +8,7 @@
 #include "engine/engine_memory.h"
 #include "write/written.h"
 
-struct lent_slice {
-    struct record_slice records;
-    atomic_int users;
-};
-
-/* ------------------------------------------------------------------ window */
+/* ------------------------------------------------------------------ stream */
 
 int collated_stop(const struct collated *c)
 {
@@ -24,63 +17,32 @@ int collated_stop(const struct collated *c)
     return -1;
 }
 
-/* 1: the window has records; 0: it is still empty; -1: failed. */
-static int lend(struct collated *c, struct lent_slice *next)
+static enum chunk_state advance(void *collated)
 {
-    struct byte_window *w = &c->window;
-    if (sorted_source_take(&c->source, &next->records) < 0)
-        return collated_stop(c);
-    w->data = next->records.records.p;
-    w->size = next->records.records.n;
-    w->users = &next->users;
-    c->current++;
-    return w->size > 0;
+    struct collated *c = collated;
+    enum chunk_state state = sorted_source_advance(&c->source);
+    bool failed = state == CHUNK_FAILED
+               || (state == CHUNK_NONE && sorted_source_end(&c->source, &c->behind->latch) < 0);
+    return failed ? (enum chunk_state)collated_stop(c) : state;
 }
 
-static void idle(const struct collated *c, unsigned *spins)
+static int take(void *collated, struct record_slice *slice)
 {
-    enum stage before = stats_enter(c->sort.stats, STAGE_WAIT);
-    task_pause(spins);
-    stats_leave(c->sort.stats, before, 0);
+    struct collated *c = collated;
+    return sorted_source_take(&c->source, slice) < 0 ? collated_stop(c) : 0;
 }
 
-/* Who reads it leaves nothing in it. */
-static int more(struct byte_window *window, task_help_fn *help, void *arg)
+static bool help(void *collated)
 {
-    struct collated *c = (struct collated *)window;
-    assert(window->size == 0);
-    byte_window_leave(window);
-    for (unsigned spins = 0; !latch_tripped(&c->behind->latch);) {
-        struct lent_slice *next = &c->lent[(c->current + 1) % c->n_lent];
-        enum chunk_state state = sorted_source_advance(&c->source);
-        if (state == CHUNK_NONE)
-            return sorted_source_end(&c->source, &c->behind->latch);
-        if (state == CHUNK_FAILED)
-            return collated_stop(c);
-        int lent = 0;
-        if (state == CHUNK_MADE && atomic_load_explicit(&next->users, memory_order_acquire) == 0)
-            lent = lend(c, next);
-        if (lent)
-            return lent;
-        if (help(arg) || merge_ring_help(c->sort.merge))
-            spins = 0;
-        else
-            idle(c, &spins);
-    }
-    return -1;
+    return merge_ring_help(((struct collated *)collated)->sort.merge);
 }
 
 /* ---------------------------------------------------------- open and close */
 
-static uint32_t count_lent(int n_threads)
-{
-    return 4 + (uint32_t)n_threads / 4;
-}
-
-/* Bytes of what is lent, and of what is copied to be lent. */
+/* Bytes of what the sort behind has at one time, and of what is copied for it. */
 static size_t lent_memory(const struct memory_rings *behind)
 {
-    return (count_lent(behind->job.n_threads) + behind->merge_ranges) * SORTED_SLICE;
+    return (behind->sam.n_lent + behind->merge_ranges) * (size_t)SORTED_SLICE;
 }
 
 /* Of the sort in front: half of what the one behind leaves for arenas. The inputs are open, with those rings. */
@@ -126,9 +88,7 @@ static int open_sort(struct collated *c, size_t beside)
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
     c->opts.memory_beside = 1;                   /* more is no error here */
     c->opts.in.reference = NULL;                 /* it is open, and was warned of */
-    c->n_lent = count_lent(c->opts.n_threads);
-    c->lent = calloc(c->n_lent, sizeof *c->lent);
-    if (!c->lent || !c->whole)
+    if (!c->whole)
         return latch_fail(&behind->latch, "out of memory");
     for (size_t i = 0; i < behind->in.n; i++)
         c->whole[i] = (struct input_part){.opened = &behind->in.each[i], .is_last = true,
@@ -138,12 +98,12 @@ static int open_sort(struct collated *c, size_t beside)
 
 int collated_open(struct collated *c, struct sorted *behind, size_t beside, const char *command_line)
 {
-    *c = (struct collated){.behind = behind, .window.more = more};
+    *c = (struct collated){.behind = behind};
     if (open_sort(c, beside) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), command_line) < 0)
         return latch_fail(&behind->latch, "%s: the header could not be changed", engine_opts_input(behind->opts));
-    c->part = (struct input_part){.sam = c->sort.sam, .window = &c->window, .collated = true};
+    c->part = (struct input_part){.sam = c->sort.sam, .stream = {advance, take, help, NULL, c}, .collated = true};
     struct inputs_options how = engine_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
                                                         behind->stats);
     if (input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
@@ -165,11 +125,7 @@ void collated_finish(struct collated *c, int n_threads)
 
 void collated_close(struct collated *c)
 {
-    for (uint32_t i = 0; c->lent && i < c->n_lent; i++)
-        record_slice_free(&c->lent[i].records);
-    free(c->lent);
     free(c->whole);
     sorted_source_close(&c->source);
-    c->lent = NULL;
     c->whole = NULL;
 }

@@ -2,34 +2,27 @@
 /* A sort in the order of `collate` whose records another sort reads, in the same process: so these may come in any
  * order.
  *
- *   in.bam -> arenas -> sublists, runs -> ranges -> slices -> window -> the sort behind
- *                                         merged    lent
+ *   in.bam -> arenas -> sublists, runs -> ranges -> slices -> the sort behind
+ *                                         merged
  *                                         and copied
  *
- * The sort behind has opened the input, hands it over, and gets the window in its place. Each has half of what
- * memory is left for arenas, for both hold records while the window is read. */
+ * The sort behind has opened the input, hands it over, and gets the slices in its place. Each has half of what
+ * memory is left for arenas, for both hold records while the slices are read. */
 #ifndef COLLATED_H
 #define COLLATED_H
 
-#include "base/byte_window.h"
 #include "engine/engine_opts.h"
 #include "sort/sorted.h"
 #include "sormadup/sorted_source.h"
 #include "read/input_part.h"
-#include "read/record_slice.h"
-
-struct lent_slice;
 
 /* All zeros: nothing is open. */
 struct collated {
-    struct byte_window window;   /* must be first: more() gets it */
     struct sorted *behind;       /* the sort that reads it; NULL: nobody does */
     struct sorted sort;
     struct engine_opts opts;       /* of this sort */
     struct input_part *whole, part;  /* its inputs; the one of the sort behind */
     struct sorted_source source;
-    struct lent_slice *lent;     /* the window lies in one of them after the other */
-    uint32_t n_lent, current;
 };
 
 /* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, has opened the
@@ -37,7 +30,7 @@ struct collated {
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 
-/* Takes over the input of `behind`, which is opening, and puts the window in its place. beside: bytes of all that is
+/* Takes over the input of `behind`, which is opening, and puts the slices in its place. beside: bytes of all that is
  * around the sort behind, but for this one. command_line: of the @PG line; NULL: none. -1: the error is recorded in the
  * latch of `behind`; finish and close it all the same. */
 int collated_open(struct collated *collated, struct sorted *behind, size_t beside, const char *command_line);
@@ -48,7 +41,7 @@ int collated_stop(const struct collated *collated);
 /* Ends the sort, as sorted_finish(), before the one behind is finished. */
 void collated_finish(struct collated *collated, int n_threads);
 
-/* Call it when nobody looks at the window any more. */
+/* Call it when nobody looks at the slices any more. */
 void collated_close(struct collated *collated);
 
 #endif

@@ -123,12 +123,12 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 const struct chunk_counts *__real_chunk_reader_counts(const struct chunk_reader *chunks);
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks);
 
-/* As if a record had changed between its chunk and what takes it. Lines of SAM are not listed yet. */
+/* As if a record had changed between its chunk and what takes it. Lines of SAM have no checksums yet. */
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks)
 {
     static struct chunk_counts wrong;
     const struct chunk_counts *counts = __real_chunk_reader_counts(chunks);
-    if (counts->made.n == 0 || !strikes("lent", "flip"))
+    if (counts->made.checksum == 0 || !strikes("lent", "flip"))
         return counts;
     wrong = *counts;
     wrong.made.checksum++;

@@ -191,8 +191,14 @@ def test_gzip_behind_a_name_without_nul(tmp_path, memory):
     assert got[0] == got[1]
 
 
-def test_check_says_what_adds_the_nul(tmp_path):
-    path = tmp_path / "in.bam"
+def test_check_refuses_the_name_of_a_record_that_lacks_its_nul(tmp_path):
+    """Every command reads such records; --check looks at their order alone."""
+    path, ordered = tmp_path / "in.bam", tmp_path / "sorted.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), pairs(True)))
     p = run(["sort", "--check", path])
-    assert p.returncode == 1 and "samtools view -b adds it" in p.stderr, p.stderr
+    assert p.returncode == 1 and "belongs before record" in p.stderr, p.stderr
+    assert run(["sort", "-o", ordered, path]).returncode == 0
+    sums = [run(["sort", "--check", "--checksum", "-", ordered])]
+    ordered.write_bytes(bamgen.bam(bamgen.header(), pairs(True)[:1]))
+    sums.append(run(["sort", "--check", "--checksum", "-", ordered]))
+    assert [s.returncode for s in sums] == [0, 0], sums

@@ -10,6 +10,7 @@
 #include "read/input_format.h"
 #include "read/input_request.h"
 #include "read/input.h"
+#include "read/slice_feed.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 #include "unit_stdin.h"
@@ -278,13 +279,19 @@ static void test_sam_becomes_the_records_that_htslib_writes(void **state)
     assert_non_null(sam);
     assert_int_equal(sam_hdr_nref(sam), 2);
     assert_string_equal(sam_hdr_str(sam), text);
-    struct unit_bytes want = records_of(sam_lines, sam), got = read_rest(source);
-    assert_int_equal(got.n, want.n);
-    assert_memory_equal(got.data, want.data, got.n);
+    struct unit_bytes want = records_of(sam_lines, sam);
+    struct slice_feed feed;
+    MUST(slice_feed_open(&feed, &source->stream, 2, SIZE_MAX, &latch, NULL) == 0);
+    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_MADE);
+    struct slice_piece got = slice_feed_take(&feed);
+    assert_int_equal(got.size, want.n);
+    assert_memory_equal(got.bytes, want.data, got.size);
+    slice_piece_release(&got);
+    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_NONE);
+    slice_feed_close(&feed);
     sam_hdr_destroy(sam);
     input_format_close(source);
     unit_free(&want);
-    unit_free(&got);
     unit_free(&file);
 }
 
@@ -298,7 +305,10 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     struct input_format *source = open_bytes(file.data, file.n);
     MUST(source);
     sam_hdr_t *sam = input_format_header(source);
-    assert_int_equal(byte_window_more(source->window, no_help, NULL), -1);
+    struct slice_feed feed;
+    MUST(slice_feed_open(&feed, &source->stream, 2, SIZE_MAX, &latch, NULL) == 0);
+    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_FAILED);
+    slice_feed_close(&feed);
     assert_non_null(strstr(latch.message, "record 4 (line 7)"));
     sam_hdr_destroy(sam);
     input_format_close(source);
@@ -465,7 +475,7 @@ static int join_alike(void *arg, struct input *in)
 {
     struct alike *a = arg;
     a->n++;
-    a->n_at_once += !in->format->window && !in->source;
+    a->n_at_once += !in->format->window && !in->stream.stage && !in->source;
     a->n_same += in->header.sam == a->before;
     a->before = in->header.sam;
     return 0;

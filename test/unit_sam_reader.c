@@ -5,8 +5,8 @@
 #include "bam/bam1_bytes.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
-#include "base/byte_window.h"
 #include "read/input_format.h"
+#include "read/slice_feed.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 
@@ -123,34 +123,50 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
     return source;
 }
 
+static struct slice_feed open_feed(struct input_format *source, uint32_t n_slices, size_t most)
+{
+    struct slice_feed feed;
+    MUST(slice_feed_open(&feed, &source->stream, n_slices, most, &latch, NULL) == 0);
+    return feed;
+}
+
 static bool no_help(void *arg)
 {
     (void)arg;
     return false;
 }
 
-/* Takes all bytes that are there next. */
-static int lend(struct input_format *source, struct byte_window *loan, task_help_fn *help, void *arg)
+/* Takes the next piece, which has whole records. */
+static bool take(struct slice_feed *feed, struct slice_piece *piece)
 {
-    struct byte_window *window = source->window;
-    int found = byte_window_more(window, help, arg);
-    *loan = *window;
-    byte_window_skip(window, window->size);
-    return found;
+    if (slice_feed_await(feed, no_help, NULL) != CHUNK_MADE)
+        return false;
+    *piece = slice_feed_take(feed);
+    size_t size = 0;
+    for (uint32_t i = 0; i < piece->n; i++) {
+        struct bam_key key = piece->slice->keys[piece->first + i];
+        assert_ptr_equal(bam_key_record(piece->slice->records.p, key), piece->bytes + size);
+        size += bam_key_record_size(piece->slice->records.p, key);
+    }
+    assert_int_equal(size, piece->size);
+    return true;
 }
 
 static int append_all(struct input_format *source, struct unit_bytes *to)
 {
-    struct byte_window loan;
-    int found;
-    while ((found = lend(source, &loan, no_help, NULL)) > 0) {
-        assert_int_equal(*loan.users, 0);
-        unit_append(to, loan.data, loan.size);
+    struct slice_feed feed = open_feed(source, 2, 1 + to->n % 300);
+    struct slice_piece piece;
+    while (take(&feed, &piece)) {
+        assert_true(piece.n == 1 || piece.size <= feed.most);
+        unit_append(to, piece.bytes, piece.size);
+        slice_piece_release(&piece);
     }
-    return found;
+    enum chunk_state state = slice_feed_advance(&feed);
+    slice_feed_close(&feed);
+    return latch_tripped(&latch) || state == CHUNK_FAILED ? -1 : 0;
 }
 
-/* The records of a text; *status: as byte_window_more() in the end. */
+/* The records of a text. *status: -1 if it is refused. */
 static struct unit_bytes read_text(const struct unit_bytes *text, const struct reading *how, int *status)
 {
     struct unit_bytes got = {NULL, 0, 0};
@@ -180,7 +196,7 @@ static void check_read(const struct unit_bytes *text, const struct unit_bytes *w
 
 static const size_t sizes[] = {64, 65, 100, 257, 1000};
 
-/* The result does not depend on the sizes: every place of the text gets to the end of a block and of a chunk. */
+/* The same whatever the sizes are: every place of the text gets to the end of a block and of a chunk. */
 static void check_all_sizes(const struct unit_bytes *text, int n_threads)
 {
     sam_hdr_t *sam;
@@ -263,47 +279,54 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     (void)state;
     enum { HELD = 3 };
     struct unit_bytes text = make_text(9, 300, 30), copies[HELD] = {{NULL, 0, 0}};
-    struct byte_window loans[HELD], other;
-    struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, HELD + 2, false, 0});
+    struct slice_piece held[HELD], other;
+    struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, false, 0});
     MUST(source);
+    struct slice_feed feed = open_feed(source, HELD + 1, SIZE_MAX);
     for (int i = 0; i < HELD; i++) {
-        assert_int_equal(lend(source, &loans[i], no_help, NULL), 1);
-        atomic_fetch_add(loans[i].users, 1);
-        unit_append(&copies[i], loans[i].data, loans[i].size);
+        MUST(take(&feed, &held[i]));
+        unit_append(&copies[i], held[i].bytes, held[i].size);
     }
-    assert_int_equal(lend(source, &other, no_help, NULL), 1);
-    assert_int_equal(lend(source, &other, no_help, NULL), 1);
+    MUST(take(&feed, &other));
+    slice_piece_release(&other);
+    assert_int_equal(slice_feed_advance(&feed), CHUNK_AWAITED);      /* for the first is held */
     for (int i = 0; i < HELD; i++) {
-        assert_memory_equal(loans[i].data, copies[i].data, copies[i].n);
-        atomic_fetch_sub(loans[i].users, 1);
+        assert_memory_equal(held[i].bytes, copies[i].data, copies[i].n);
+        slice_piece_release(&held[i]);
         unit_free(&copies[i]);
     }
-    while (lend(source, &other, no_help, NULL) > 0)
-        ;
+    while (take(&feed, &other))
+        slice_piece_release(&other);
+    slice_feed_close(&feed);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
     unit_free(&text);
 }
 
-static bool release(void *users)
+static bool release(void *piece)
 {
-    return atomic_exchange((atomic_int *)users, 0) > 0;
+    struct slice_piece *p = piece;
+    bool held = p->users;
+    if (held)
+        slice_piece_release(p);
+    p->users = NULL;
+    return held;
 }
 
-/* All chunks are lent: it goes on only because the borrower gives one back when asked for help. */
+/* All slices are lent: it goes on only because the borrower gives one back when asked for help. */
 static void test_a_borrower_is_not_asked_for_help(void **state)
 {
     (void)state;
     struct unit_bytes text = make_text(9, 300, 30);
-    struct byte_window first, loan;
+    struct slice_piece first, other;
     struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, false, 0});
     MUST(source);
-    assert_int_equal(lend(source, &first, no_help, NULL), 1);
-    atomic_store(first.users, 1);
-    assert_int_equal(lend(source, &loan, no_help, NULL), 1);
-    atomic_store(loan.users, 1);
-    assert_int_equal(lend(source, &loan, release, (void *)first.users), 1);
-    assert_int_equal(*first.users, 0);
+    struct slice_feed feed = open_feed(source, 2, SIZE_MAX);
+    MUST(take(&feed, &first) && take(&feed, &other));
+    assert_int_equal(slice_feed_await(&feed, release, &first), CHUNK_MADE);
+    assert_null(first.users);
+    slice_piece_release(&other);
+    slice_feed_close(&feed);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
     unit_free(&text);
@@ -380,43 +403,29 @@ static void test_position_beyond_32_bits_is_kept_where_it_fits(void **state)
     unit_free(&text);
 }
 
-/* A caller that returns the chunks that it was lent only when it is asked for help. */
-struct keeper {
-    atomic_int *kept[1000];
-    size_t first, n;
-};
-
-static bool give_one_back(void *arg)
+/* Takes a slice only when no chunk can be filled any more. */
+static void check_late(const struct unit_bytes *text, size_t want, uint32_t n_chunks)
 {
-    struct keeper *k = arg;
-    if (k->first == k->n)
-        return false;
-    atomic_fetch_sub(k->kept[k->first++], 1);
-    return true;
-}
-
-static void check_kept(const struct unit_bytes *text, size_t want, uint32_t n_chunks)
-{
-    struct keeper keeper = {.n = 0};
-    struct byte_window loan;
-    size_t got = 0;
     struct input_format *source = open_text(text, &(struct reading){1, 0, 100, n_chunks, false, 0});
     MUST(source);
-    while (lend(source, &loan, give_one_back, &keeper) > 0) {
-        got += loan.size;
-        MUST(keeper.n < N_OF(keeper.kept));
-        atomic_fetch_add(loan.users, 1);
-        keeper.kept[keeper.n++] = loan.users;
+    struct record_stream *s = &source->stream;
+    struct record_slice slice = {.n = 0};
+    enum chunk_state now;
+    size_t got = 0;
+    while ((now = s->advance(s->stage)) != CHUNK_NONE) {
+        if (s->help(s->stage) || now == CHUNK_AWAITED)
+            continue;
+        MUST(s->take(s->stage, &slice) == 0);
+        got += slice.records.n;
     }
     assert_int_equal(got, want);
-    while (give_one_back(&keeper))
-        ;
+    record_slice_free(&slice);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
 }
 
 /* All chunks are in use when the text ends inside a line, which needs one more. */
-static void test_last_line_is_lost_while_all_chunks_are_kept(void **state)
+static void test_last_line_is_lost_while_all_chunks_are_in_use(void **state)
 {
     (void)state;
     struct unit_bytes text = make_text(4, 12, 40);
@@ -426,7 +435,7 @@ static void test_last_line_is_lost_while_all_chunks_are_kept(void **state)
         text.n -= text.data[text.n - 1] == '\r';
         struct unit_bytes want = records_by_htslib(&text, &sam);
         for (uint32_t n_chunks = 2; n_chunks <= 9; n_chunks++)
-            check_kept(&text, want.n, n_chunks);
+            check_late(&text, want.n, n_chunks);
         sam_hdr_destroy(sam);
         unit_free(&want);
         while (text.data[text.n - 1] != '\n')    /* without its last line */
@@ -471,7 +480,7 @@ int main(void)
         cmocka_unit_test(test_broken_line_is_passed_or_another_is_told),
         cmocka_unit_test(test_position_beyond_32_bits_is_passed_where_it_does_not_fit),
         cmocka_unit_test(test_position_beyond_32_bits_is_kept_where_it_fits),
-        cmocka_unit_test(test_last_line_is_lost_while_all_chunks_are_kept),
+        cmocka_unit_test(test_last_line_is_lost_while_all_chunks_are_in_use),
         cmocka_unit_test(test_header_takes_all_memory),
         cmocka_unit_test(test_broken_header_is_found_late),
     };

@@ -255,7 +255,7 @@ struct samtools_checksum *samtools_checksum_new(int n_threads)
     return s;
 }
 
-void samtools_checksum_clear(struct samtools_checksum *s, int thread)
+static void clear(struct samtools_checksum *s, int thread)
 {
     struct thread_sums *t = &s->threads[thread];
     while (t->n > 0)
@@ -267,7 +267,7 @@ void samtools_checksum_clear(struct samtools_checksum *s, int thread)
 void samtools_checksum_free(struct samtools_checksum *s)
 {
     for (int i = 0; s && i < s->n_threads; i++) {
-        samtools_checksum_clear(s, i);
+        clear(s, i);
         free(s->threads[i].groups);
     }
     free(s);
@@ -284,7 +284,7 @@ int samtools_checksum_join(struct samtools_checksum *s, int thread)
             return -1;
         sums_add(&group->sums, from->groups[k]->sums.count, from->groups[k]->sums.column);
     }
-    samtools_checksum_clear(s, thread);
+    clear(s, thread);
     return 0;
 }
 

@@ -20,9 +20,6 @@ int samtools_checksum_add(struct samtools_checksum *sum, int thread, const uint8
 /* Adds what thread number `thread`, not 0, has added to what thread 0 has, and clears it. -1: no memory. */
 int samtools_checksum_join(struct samtools_checksum *sum, int thread);
 
-/* Forgets what that thread has added. */
-void samtools_checksum_clear(struct samtools_checksum *sum, int thread);
-
 /* Writes the table of all records added, in whatever order and by whichever thread. path: the file they are in, as the
  * first line names it. Call it when no thread adds any more. -1: no memory, or writing failed. */
 int samtools_checksum_print(struct samtools_checksum *sum, const char *path, FILE *to);

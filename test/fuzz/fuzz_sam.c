@@ -4,25 +4,21 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/byte_buffer.h"
-#include "base/byte_window.h"
 #include "read/input_format.h"
+#include "read/slice_feed.h"
 #include "fuzz.h"
 #include "base/latch.h"
 
-static bool no_help(void *arg)
+static void take_records(const struct record_stream *stream, struct latch *latch, struct byte_buffer *to)
 {
-    (void)arg;
-    return false;
-}
-
-static void take_records(struct byte_window *w, struct byte_buffer *to)
-{
-    while (byte_window_more(w, no_help, NULL) > 0) {
-        MUST(w->size > 0 && byte_buffer_reserve(to, to->n + w->size) == 0 && to->p);
-        memcpy(to->p + to->n, w->data, w->size);
-        to->n += w->size;
-        byte_window_skip(w, w->size);
+    struct slice_feed feed;
+    MUST(slice_feed_open(&feed, stream, 2, SIZE_MAX, latch, NULL) == 0);
+    while (slice_feed_await(&feed, NULL, NULL) == CHUNK_MADE) {
+        struct slice_piece piece = slice_feed_take(&feed);
+        MUST(piece.size > 0 && byte_buffer_append(to, piece.bytes, piece.size) == 0);
+        slice_piece_release(&piece);
     }
+    slice_feed_close(&feed);
 }
 
 /* What a text gives, read in chunks of so many bytes. */
@@ -39,7 +35,7 @@ static void read_text(struct outcome *o, const char *path, size_t text)
     struct input_format *input = input_format_open(&from);
     if (!input)
         return;
-    take_records(input->window, &o->records);
+    take_records(&input->stream, &o->latch, &o->records);
     sam_hdr_destroy(input_format_header(input));
     input_format_close(input);
 }

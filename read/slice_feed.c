@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "base/task_ring.h"
+#include "read/slice_feed.h"
+
+struct lent_slice {
+    struct record_slice records;
+    atomic_int users;
+};
+
+int slice_feed_open(struct slice_feed *f, const struct record_stream *from, uint32_t n_slices, size_t most,
+                    const struct latch *latch, struct stats *stats)
+{
+    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .stats = stats, .n_lent = n_slices};
+    f->lent = calloc(n_slices, sizeof *f->lent);
+    return f->lent ? 0 : -1;
+}
+
+void slice_feed_close(struct slice_feed *f)
+{
+    for (uint32_t i = 0; f->lent && i < f->n_lent; i++)
+        record_slice_free(&f->lent[i].records);
+    free(f->lent);
+    *f = (struct slice_feed){.lent = NULL};
+}
+
+/* Shows the next records of the current slice. False: there are none. */
+static bool show(struct slice_feed *f)
+{
+    struct lent_slice *lent = &f->lent[f->current % f->n_lent];
+    const struct record_slice *s = &lent->records;
+    size_t first = f->piece.slice ? f->piece.first + f->piece.n : 0, size;
+    if (first >= s->n)
+        return false;
+    uint32_t n = record_slice_fit(s, first, f->most, &size);
+    const uint8_t *bytes = f->piece.slice ? f->piece.bytes + f->piece.size : s->records.p;
+    f->piece = (struct slice_piece){s, first, n, bytes, size, &lent->users};
+    return true;
+}
+
+enum chunk_state slice_feed_advance(struct slice_feed *f)
+{
+    while (!f->piece.users && !show(f)) {
+        struct lent_slice *next = &f->lent[(f->current + 1) % f->n_lent];
+        if (atomic_load_explicit(&next->users, memory_order_acquire) > 0)
+            return CHUNK_AWAITED;
+        enum chunk_state state = f->from.advance(f->from.stage);
+        if (state != CHUNK_MADE)
+            return state;
+        if (f->from.take(f->from.stage, &next->records) < 0)
+            return CHUNK_FAILED;
+        f->current++;
+        f->piece = (struct slice_piece){.slice = NULL};
+    }
+    return CHUNK_MADE;
+}
+
+struct feed_wait {
+    struct slice_feed *feed;
+    enum chunk_state state;
+    bool (*help)(void *);
+    void *arg;
+};
+
+static bool is_there(void *wait)
+{
+    struct feed_wait *w = wait;
+    w->state = latch_tripped(w->feed->latch) ? CHUNK_FAILED : slice_feed_advance(w->feed);
+    return w->state != CHUNK_AWAITED;
+}
+
+/* Pieces first: that makes room for more. */
+static bool help_both(void *wait)
+{
+    const struct feed_wait *w = wait;
+    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.stage);
+}
+
+enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), void *arg)
+{
+    struct feed_wait w = {f, CHUNK_AWAITED, help, arg};
+    if (!is_there(&w))
+        task_wait(is_there, help_both, &w, f->stats);
+    return w.state;
+}
+
+struct slice_piece slice_feed_take(struct slice_feed *f)
+{
+    struct slice_piece piece = f->piece;
+    atomic_fetch_add_explicit(piece.users, 1, memory_order_relaxed);
+    f->piece.users = NULL;
+    return piece;
+}
