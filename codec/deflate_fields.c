@@ -39,6 +39,20 @@ enum {
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
 static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
 
+/* match_lazily() is a function of its own: inlined at each call it takes two thirds of the compiler's time. */
+typedef void lazily_fn(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t);
+
+static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
+                                  const struct tuning *t)
+{
+    match_lazily(d, p, from, to, t);
+}
+NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
+                                             const struct tuning *t)
+{
+    match_lazily(d, p, from, to, t);
+}
+
 /* What a record is compared with, and what came of it. */
 struct history {
     struct heads heads;
@@ -126,7 +140,7 @@ INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t
             lazy_insert(d, p->in, x);
 }
 
-INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
 {
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct qual_costs costs;
@@ -136,34 +150,35 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *
     qual_costs_make(&costs);
     lazy_begin(d);
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
-        match_head(d, p, &h.heads, &f, &text_near, agree);
+        match_head(d, p, &h.heads, &f, agree);
+        lazily(d, p, tail_of_head(&f), f.seq, &text_near);
         if (alike)
             match_seq(d, p, &h.reads, &f, thorough, agree);
         else
-            match_lazily(d, p, f.seq, f.qual, &seq_near);
+            lazily(d, p, f.seq, f.qual, &seq_near);
         match_qual(d, p, &h, &f, &costs, agree);
-        match_lazily(d, p, f.tags, f.end, &text_near);
+        lazily(d, p, f.tags, f.end, &text_near);
         p->at = max_u32(f.end, p->anchor);
         if (alike && is_lazy_better(&h.reads)) {
             alike = false;
             insert_seqs(d, p, f.end);
         }
     }
-    match_lazily(d, p, max_u32(at, FIRST), p->last, &text_near);
+    lazily(d, p, max_u32(at, FIRST), p->last, &text_near);
 }
 
-INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
+INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
 {
     if (!is_whole_genome(p, agree))
         return false;
-    parse_records(d, p, agree);
+    parse_records(d, p, agree, lazily);
     return true;
 }
 
-static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
+static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64, lazily_older); }
 NEWER_AVX2 static bool parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, agree64_avx2);
+    return parse_fields(d, p, agree64_avx2, lazily_newer);
 }
 
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)

@@ -61,10 +61,13 @@ INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const str
     return dist <= f->at ? dist : 1;               /* else it begins less far into the first record */
 }
 
+/* Where what is matched lazily begins. */
+INLINE uint32_t tail_of_head(const struct fields *f) { return max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL); }
+
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h, const struct fields *f,
-                       const struct tuning *t, agree64_fn *agree)
+                       agree64_fn *agree)
 {
-    uint32_t dist[N_HEADS], tail = max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL);
+    uint32_t dist[N_HEADS];
     uint32_t tile = find_tile(p, f, agree), *place = dist + PLACES;
     uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
     for (uint32_t k = 0; k < N_BEFORE; k++)
@@ -77,8 +80,7 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h
     for (uint32_t k = 0; k < N_TILE_PLACES; k++)
         *place++ = place_distance(h, p, f, tile - tile_places[k]);
     if (f->at > 0)
-        match_at(d, p, f->at, tail, dist, N_HEADS, true, agree);
-    match_lazily(d, p, tail, f->seq, t);
+        match_at(d, p, f->at, tail_of_head(f), dist, N_HEADS, true, agree);
     *mate = (uint16_t)f->cigar;
     memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
     h->record[0] = f->at;

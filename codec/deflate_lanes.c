@@ -369,56 +369,29 @@ static void choose_older(struct lanes *l, const struct part *part)
 }
 
 #ifdef __x86_64__
-/* dst[k][i] = src[i][k] of 16 rows of 16 bytes. */
-NEWER_AVX2 static inline void turn_bytes(const uint8_t *src, size_t row, uint8_t *dst, size_t dst_row)
+/* A square is turned: dst[k][i] = src[i][k], n rows of n elements, which are 16 bytes in all. Rows begin so many bytes
+ * behind each other. Each round deals the rows of both halves in turn. */
+NEWER_AVX2 INLINE void turn(const void *src, size_t row, void *dst, size_t dst_row, int n)
 {
     __m128i a[16], b[16];
     UNROLL(16)
-    for (int i = 0; i < 16; i++)
-        a[i] = _mm_loadu_si128((const void *)(src + (size_t)i * row));
-    UNROLL(2)
-    for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < n; i++)
+        a[i] = _mm_loadu_si128((const void *)((const uint8_t *)src + (size_t)i * row));
+    UNROLL(4)
+    for (int round = 1; round < n; round *= 2) {
         UNROLL(8)
-        for (int i = 0; i < 8; i++) {
-            b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
-            b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+        for (int i = 0; i < n / 2; i++) {
+            __m128i x = a[i], y = a[i + n / 2];
+            b[2 * i] = n == 16 ? _mm_unpacklo_epi8(x, y) : _mm_unpacklo_epi16(x, y);
+            b[2 * i + 1] = n == 16 ? _mm_unpackhi_epi8(x, y) : _mm_unpackhi_epi16(x, y);
         }
-        UNROLL(8)
-        for (int i = 0; i < 8; i++) {
-            a[2 * i] = _mm_unpacklo_epi8(b[i], b[i + 8]);
-            a[2 * i + 1] = _mm_unpackhi_epi8(b[i], b[i + 8]);
-        }
+        UNROLL(16)
+        for (int i = 0; i < n; i++)
+            a[i] = b[i];
     }
     UNROLL(16)
-    for (int i = 0; i < 16; i++)
-        _mm_storeu_si128((void *)(dst + (size_t)i * dst_row), a[i]);
-}
-
-/* The same of 8 rows of 8 numbers. */
-NEWER_AVX2 static inline void turn_words(const uint16_t *src, size_t row, uint16_t *dst)
-{
-    __m128i a[8], b[8];
-    UNROLL(8)
-    for (int i = 0; i < 8; i++)
-        a[i] = _mm_loadu_si128((const void *)(src + (size_t)i * row));
-    UNROLL(4)
-    for (int i = 0; i < 4; i++) {
-        b[2 * i] = _mm_unpacklo_epi16(a[i], a[i + 4]);
-        b[2 * i + 1] = _mm_unpackhi_epi16(a[i], a[i + 4]);
-    }
-    UNROLL(4)
-    for (int i = 0; i < 4; i++) {
-        a[2 * i] = _mm_unpacklo_epi16(b[i], b[i + 4]);
-        a[2 * i + 1] = _mm_unpackhi_epi16(b[i], b[i + 4]);
-    }
-    UNROLL(4)
-    for (int i = 0; i < 4; i++) {
-        b[2 * i] = _mm_unpacklo_epi16(a[i], a[i + 4]);
-        b[2 * i + 1] = _mm_unpackhi_epi16(a[i], a[i + 4]);
-    }
-    UNROLL(8)
-    for (int i = 0; i < 8; i++)
-        _mm_storeu_si128((void *)(dst + (size_t)i * LANES), b[i]);
+    for (int i = 0; i < n; i++)
+        _mm_storeu_si128((void *)((uint8_t *)dst + (size_t)i * dst_row), a[i]);
 }
 
 /* A chunk of all lanes, step by step. */
@@ -445,11 +418,11 @@ NEWER_AVX2 static inline void turn_chunk(struct lanes *l, const struct part *par
     size_t steps = part->steps;
     UNROLL(1)
     for (uint32_t k = 0; k < LANE_CHUNK; k += 16) {
-        turn_bytes(l->len + first + k, steps, c->len + 16 * k, 16);
-        turn_bytes(part->bytes + first + k, steps, c->byte + 16 * (k + 1), 16);
+        turn(l->len + first + k, steps, c->len + 16 * k, 16, 16);
+        turn(part->bytes + first + k, steps, c->byte + 16 * (k + 1), 16, 16);
         for (uint32_t h = k; h < k + 16; h += 8) {
-            turn_words(l->found + first + h, steps, c->found + 16 * h);
-            turn_words(l->found + first + h + 8 * steps, steps, c->found + 16 * h + 8);
+            turn(l->found + first + h, 2 * steps, c->found + 16 * h, 2 * LANES, 8);
+            turn(l->found + first + h + 8 * steps, 2 * steps, c->found + 16 * h + 8, 2 * LANES, 8);
         }
     }
     for (uint32_t k = 0; k < LANES; k++)
@@ -613,7 +586,7 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
         }
         i++;
         for (uint32_t k = 0; k < LANE_CHUNK && i < part->steps; k += 16)
-            turn_bytes(c.chosen + LANES * k, LANES, l->chosen + i + k, part->steps);
+            turn(c.chosen + LANES * k, LANES, l->chosen + i + k, part->steps, 16);
     }
 }
 #else

@@ -173,7 +173,7 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
 INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
 {
     uint32_t best = 0;
-    UNROLL(32)
+    UNROLL(20)
     for (uint32_t k = 0; k < n; k++)
         best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 5 | (31 - k));
     return best;
@@ -232,7 +232,7 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
     to = min_u32(to, p->last);
     for (uint32_t x = max_u32(from, p->anchor), step; x < to; x += step) {
         uint64_t same[MAX_DISTS], starts = 0;
-        UNROLL(32)
+        UNROLL(20)
         for (uint32_t k = 0; k < n; k++) {
             same[k] = same_window(p, x, dist[k], agree);
             starts |= begins(same[k]);
