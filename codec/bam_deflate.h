@@ -26,7 +26,7 @@ struct bam_deflate *bam_deflate_new(int effort, bool portable);
  * n + BAM_DEFLATE_STORED bytes at most and touches nothing beyond out + cap. */
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap);
 
-/* The same without compression. in may be out + BAM_DEFLATE_STORED. */
+/* Makes a block without compression. in may be out + BAM_DEFLATE_STORED. */
 size_t bam_deflate_store(const uint8_t *in, size_t n, uint8_t *out, size_t cap);
 
 #endif

@@ -91,7 +91,7 @@ struct token {
 
 _Static_assert(sizeof(struct token) == TOKEN >> TOKEN_TO_SIZE, "one step");
 
-/* What the loop has decoded and not copied yet. */
+/* The tokens that the loop has decoded and not copied yet. */
 struct chunk {
     struct token *end;
     uint8_t *lits_end;
@@ -139,7 +139,7 @@ INLINE void refill(struct cursor *c)
     c->left |= FILLED;
 }
 
-/* The same at the end of the input: loads what there is. */
+/* Refills at the end of the input: loads what there is. */
 INLINE void refill_careful(struct cursor *c, const uint8_t *end)
 {
     c->left &= 63;

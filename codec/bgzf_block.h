@@ -35,7 +35,7 @@ struct bgzf_frame {
     uint32_t inflated_size;
 };
 
-/* What can be wrong with a block, in words for an error message. BGZF_MORE: it goes on behind the bytes at hand. */
+/* Tells what is wrong with a block, in words for an error message. BGZF_MORE: it goes on behind the bytes at hand. */
 #define BGZF_FAULTS(X) \
     X(BGZF_OK, "no fault") \
     X(BGZF_MORE, "the file ends inside a block (truncated file?)") \
@@ -78,7 +78,7 @@ static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
     return end + BGZF_HEADER <= avail ? end : avail;
 }
 
-/* What inflating and deflating need. A codec serves one thread at a time. */
+/* The state of inflating and deflating. A codec serves one thread at a time. */
 struct bgzf_codec;
 
 /* Makes a codec. level: 0..9 as with samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT; or 0..9 and BGZF_LEVEL_TEXT.

@@ -7,7 +7,7 @@
 /* CRC-32 of RFC 1952 over a block's data. */
 uint32_t block_crc(const uint8_t *data, uint32_t n);
 
-/* The same, as processors without AVX-512 make it. */
+/* The checksum, as processors without AVX-512 make it. */
 uint32_t block_crc_portable(const uint8_t *data, uint32_t n);
 
 #endif

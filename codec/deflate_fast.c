@@ -38,15 +38,15 @@ enum {
     /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
      * do not show how qualities come that cost next to nothing. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
-    /* Strangers without mates: in their trial one byte in so many of heads and names becomes a literal, or more. HiSeq
-     * by coordinate has one in 3 or 4, by name one in 7. */
+    /* Unrelated reads without mates: in their trial one byte in so many of heads and names becomes a literal, or more.
+     * HiSeq by coordinate has one in 3 or 4, by name one in 7. */
     MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
     SHORT_IN_TURN = 16,           /* the same in template order, where SEQ is half explained */
     LONG_MATCHES = 32,
-    /* Of so many pairs of qualities one must be of the same value, where they do not come in runs, or their matches
+    /* One in so many pairs of qualities must be of the same value, where they do not come in runs, or their matches
      * are too short for a table of 5 bytes: HiSeq has one of 7 to 11, generated ones have one of 19. */
     NOISY_PAIRS = 13,
     /* As RUN_RATE, two in so many: HiSeq has 48 to 61 percent. RNA of 8 levels, between the two, gains nothing by
@@ -142,7 +142,7 @@ struct outcome {
     uint32_t bytes, lits;
 };
 
-/* What a record is compared with. */
+/* The state that a record is compared with. */
 struct history {
     uint32_t record[MANY_BEFORE];                  /* where they begin, the last first */
     uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
@@ -212,7 +212,7 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Of a field that begins within the trials. *lits: literals before it, then behind it. A match may go back and take
+/* Adds a field that begins within the trials. *lits: literals before it, then behind it. A match may go back and take
  * some of them. */
 INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
                         uint32_t to, uint32_t *lits)
@@ -235,7 +235,7 @@ INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse 
 }
 
 /* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
- * that of bisulfite reads: whole genomes have 8 to 30 % of it left, strangers 70 and more. */
+ * that of bisulfite reads: whole genomes have 8 to 30 % of it left, unrelated reads 70 and more. */
 INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn,
                    bool noisy)
 {
@@ -257,10 +257,10 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 }
 
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
-INLINE bool are_strangers(const struct reads *h) { return is_seq_left(h, 3, 4); }
+INLINE bool are_unrelated(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Do strangers whose qualities are not in runs have bases in common after all? Or do they come without mates, as in a
- * deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
+/* Do unrelated reads whose qualities are not in runs have bases in common after all? Or do they come without mates, as
+ * in a deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
 INLINE bool is_known_from_afar(const struct history *h)
 {
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
@@ -268,14 +268,14 @@ INLINE bool is_known_from_afar(const struct history *h)
 
 /* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next to
  * nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
- * earlier one, and SEQ of which much is left though it is known. Of strangers a twentieth that is known is enough: RNA
+ * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is enough: RNA
  * by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
     if (h->qual.lits * CHEAP_QUALS >= h->qual.bytes || h->tag.lits * TAG_LITERALS > bytes)
         return false;
-    if (are_strangers(&h->reads))
+    if (are_unrelated(&h->reads))
         return apart || !is_seq_left(&h->reads, 19, 20);
     return is_seq_left(&h->reads, 1, SEQ_LEFT) || (apart && h->head.bytes * 1000 > bytes * HEAD_APART);
 }
@@ -286,13 +286,13 @@ INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, co
 {
     if (at < TRIAL && end >= TRIAL) {
         bool of_literals = h->tag.lits * TAG_LITERALS > end;
-        bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_strangers(&h->reads);
+        bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_unrelated(&h->reads);
         *rest = noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
         return of_literals || is_cut(d, p, h, in_turn, noisy);
     }
     if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
         return false;
-    *rest = are_strangers(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
+    *rest = are_unrelated(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
     return is_cut_later(h, end);
 }
 

@@ -14,7 +14,7 @@
 
 enum {
     /* doc/tried.md says what other numbers cost. */
-    /* Of the first records: mapped reads of another length than the one before; an odd one makes 2. */
+    /* Mapped reads of another length than the one before, among the first records; an odd one makes 2. */
     MANY_LENGTHS = 3,
     MANY_COPIES = 2,              /* of them: alignments of the same read */
     SAME_BASES = 16,              /* bytes of SEQ that tell */
@@ -35,7 +35,7 @@ enum {
     SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
 };
 
-/* Of what is matched lazily: all but SEQ, and SEQ. */
+/* The settings of the lazy search: for all but SEQ, and for SEQ. */
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
 static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
 
@@ -53,7 +53,7 @@ NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct par
     match_lazily(d, p, from, to, t);
 }
 
-/* What a record is compared with, and what came of it. */
+/* The state that a record is compared with, and the outcome. */
 struct history {
     struct heads heads;
     struct reads reads;

@@ -38,7 +38,7 @@ static bool has_small_steps(const uint8_t *in, uint32_t n, uint32_t of_1000)
     return small * 1000 >= samples * of_1000;
 }
 
-/* What suits a block. */
+/* The settings that suit a block. */
 struct suited {
     struct greedy singly;
     bool cheap;                   /* literals cost so little that pairs gain nothing (long reads, unmapped ones of 4

@@ -17,7 +17,8 @@ enum {
     N_FIXED_PLACES = 7,
     N_TILE_PLACES = 2,
 
-    /* What a record's head is compared with: so many records before, its mate, what has the same at a place. */
+    /* The places that a record's head is compared with: so many records before, its mate, what has the same at a
+     * place. */
     MATE = N_BEFORE,
     PLACES,
     N_HEADS = PLACES + N_FIXED_PLACES + N_TILE_PLACES,
@@ -25,7 +26,7 @@ enum {
 _Static_assert((int)N_HEADS <= (int)MAX_DISTS, "which of them fits best_of()");
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* Where the eight bytes begin: in the record (reference and position, those of the mate, size and reference, CIGAR
+/* The eight bytes begin here: in the record (reference and position, those of the mate, size and reference, CIGAR
  * operations to number of bases, name's length or MAPQ to flag, template length and name), and behind the colon before
  * the tile: with two and four digits of it. The first two share their slots, so mates at each other's place meet. */
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
@@ -61,7 +62,7 @@ INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const str
     return dist <= f->at ? dist : 1;               /* else it begins less far into the first record */
 }
 
-/* Where what is matched lazily begins. */
+/* The lazy search begins here. */
 INLINE uint32_t tail_of_head(const struct fields *f) { return max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL); }
 
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h, const struct fields *f,

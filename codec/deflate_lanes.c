@@ -146,7 +146,7 @@ INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t le
     return n;
 }
 
-/* The same of qualities of many levels, where four bytes are hardly ever followed by three more. */
+/* The probe of qualities of many levels, where four bytes are hardly ever followed by three more. */
 INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
 {
     const uint8_t *in = p->in;

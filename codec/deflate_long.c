@@ -69,7 +69,7 @@ struct regions {
 
 INLINE uint32_t region_begin(const struct regions *r, uint32_t i) { return i > 0 ? r->of[i - 1].end : 0; }
 
-/* What finds no room is joined with the last one. */
+/* A region that finds no room is joined with the last one. */
 INLINE void add_region(struct regions *r, uint64_t end, uint32_t n, enum kind kind)
 {
     uint32_t to = end < n ? (uint32_t)end : n;

@@ -181,7 +181,7 @@ INLINE uint32_t qual_cost(const struct qual_events *q, const struct qual_costs *
     return min_u32(w.run, min_u32(w.match, w.next));
 }
 
-/* What comes behind the piece costs `behind` more where no match goes on into it. */
+/* The bytes behind the piece cost `behind` more where no match goes on into it. */
 INLINE void qual_find_costs(struct qual_events *q, const struct qual_costs *c, uint32_t behind)
 {
     q->cost[q->n] = q->cost[q->n + 1] = behind;

@@ -23,7 +23,7 @@ enum {
     /* Fewer records in a block (of 64 KiB) are long: their fields are hardly alike. */
     MIN_RECORDS = 16,
     FIRST_RECORDS = 8,            /* are looked at before a block is parsed */
-    /* Of reads on the bases with even numbers, and as many on odd ones: two bases are
+    /* So many reads on the bases with even numbers, and as many on odd ones: two bases are
      * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
     N_READS = 4,
     MANY_READS = 8,               /* -l 1, template order: at one of the two places they are in no order */
@@ -38,7 +38,7 @@ enum {
      * have 57 to 70, real files 50 and less (OQ of HiSeq 26). Among all bytes they cannot be told where most are tags
      * (bisulfite). */
     SMALL_STEP = 3, STEPS_PERCENT = 53,
-    /* Of all bytes one in so many is a quality, or there is little but names and tags. Short
+    /* One byte in so many is a quality, or there is little but names and tags. Short
      * reads with many tags have one in 5, alignments without SEQ none. */
     QUAL_RATE = 16,
     /* SEQ must become literals by less than one byte in so many: whole genomes have
@@ -91,7 +91,7 @@ INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, ag
     return dist + back <= x ? agree(p->in + x - back, p->in + x - back - dist) >> back : 0;
 }
 
-/* Where MIN_MATCH bits in a row begin. */
+/* Bit k is set where MIN_MATCH bits in a row begin at k. */
 INLINE uint64_t begins(uint64_t m)
 {
     m &= m >> 1;
@@ -185,7 +185,7 @@ NEWER_AVX2 static inline __m256i max64(__m256i a, __m256i b)
     return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
 }
 
-/* The same of all MAX_DISTS, without a loop: 3 to 6 % of the speed. Bit 63 of same[] is not set. */
+/* best_of() of all MAX_DISTS, without a loop: 3 to 6 % of the speed. Bit 63 of same[] is not set. */
 NEWER_AVX2 static inline uint32_t best_of_all(const uint64_t *same, uint32_t s)
 {
     __m256i run[8], best[8], other;
@@ -217,7 +217,7 @@ _Static_assert(MAX_DISTS == 32, "eight words of four");
 #define BEST_OF(same, n, s, agree) \
     ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s))
 
-/* What such a match saves, in quarter bytes, less the bits of its distance. */
+/* A match saves so many quarter bytes, less the bits of its distance. */
 INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
 {
     return (int32_t)(4 * (best >> 5)) - (int32_t)log2_floor(dist[31 - (best & 31)]);
@@ -267,7 +267,7 @@ struct effort {
     bool lazy;
 };
 
-/* Of the default level. */
+/* The effort of the default level. */
 static const struct effort thorough = {.n_reads = N_READS, .many_literals = 3, .lazy = true};
 
 /* The last reads of one place, the last first, by the lowest bit of the position. */
@@ -279,7 +279,7 @@ struct place_reads {
     int64_t pos;                                   /* of the last one */
 };
 
-/* What SEQ is compared with. */
+/* The reads that SEQ is compared with. */
 struct reads {
     struct place_reads place[2];                   /* in template order first and second reads lie at two places */
     uint32_t here;                                 /* the place of the last read */
@@ -291,7 +291,7 @@ struct reads {
 /* So far mapped reads were not alike. */
 INLINE bool is_unlike(const struct reads *h) { return h->seq_lits * LITERAL_RATE > h->seq_bytes; }
 
-/* Where the first base would lie if no base were clipped. */
+/* The place of the first base, were no base clipped. */
 INLINE int64_t unclipped_pos(const struct bam_record *r)
 {
     uint32_t op = load_le16(r->n_cigar) ? load_le32(r->data + r->name_len) : 0;
@@ -306,9 +306,9 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
 
 static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
-/* Where the same bases were before, in a read that its position did not explain either: copies of a fragment, secondary
- * alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy are the
- * same ones, however it is shifted. Puts the first distance and the last; is there one? */
+/* Finds where the same bases were before, in a read that its position did not explain either: copies of a fragment,
+ * secondary alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy
+ * are the same ones, however it is shifted. Puts the first distance and the last; is there one? */
 INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {

@@ -9,12 +9,12 @@
 enum {
     AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
     NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
-    /* What a match one or two bytes later must gain more, in quarter bytes. */
+    /* A match one or two bytes later must gain so much more, in quarter bytes. */
     BIAS_1 = 1,
     BIAS_2 = 7,
 };
 
-/* What suits a block. */
+/* The settings that suit a block. */
 struct tuning {
     int32_t min_gain;             /* a match must gain more, in quarter bytes */
     uint32_t dense_len;           /* of longer matches every other position is inserted: up

@@ -23,20 +23,20 @@ enum {
     PRICE_MAX = 13 * PRICE,       /* of a symbol */
 };
 
-/* What symbols have cost so far. */
+/* The prices of symbols, by their counts so far. */
 struct lane_prices {
     uint8_t literal[16];          /* by the higher half of the byte */
     uint8_t distance[16];         /* by log2_floor() of the distance, with its extra bits */
     uint8_t longer[16];           /* of ALL_SEEN bytes and more, by length / 16 */
-    /* Of 4 to 15 bytes, and of ALL_SEEN without what `longer` adds: price << 4 | length - 3. So the cheapest says
-     * which it is. */
+    /* The prices of 4 to 15 bytes, and of ALL_SEEN without what `longer` adds: price << 4 | length - 3. So the
+     * cheapest says which it is. */
     uint16_t length[ALL_SEEN + 1];
 };
 
 struct lanes {
     /* The last position with the same first bytes, by their hash. */
     uint16_t of_4[1 << BITS_OF_4], of_7[1 << BITS_OF_7];
-    /* Of each position of a part: how far what was found agrees, up to 255, and where it is; then which length to take,
+    /* For each position of a part: how many bytes of the match agree, and how far back it is; then the length to take,
      * as `length` above has it, 0: a literal. */
     uint8_t len[LANE_ROOM], chosen[LANE_ROOM];
     uint16_t found[LANE_ROOM];
@@ -46,7 +46,7 @@ struct lanes {
     uint16_t taken[LANE_ROOM], cost[LANE_ROOM];
     int32_t zero[LANE_STEPS / LANE_CHUNK + 2][LANES];
     struct lane_prices price;
-    /* Of the block up to here. */
+    /* Counts of the block up to here. */
     uint32_t literals[256], lengths[32], distances[16];
 };
 

@@ -67,7 +67,7 @@ static void refill(uint32_t *num, uint32_t limit)
     }
 }
 
-/* Of 16 bits. */
+/* Reverses 16 bits. */
 static uint32_t reverse_bits(uint32_t v)
 {
     v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
