@@ -266,10 +266,10 @@ INLINE bool is_known_from_afar(const struct history *h)
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
 }
 
-/* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next to
- * nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
- * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is enough: RNA
- * by name. */
+/* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next
+ * to nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
+ * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is
+ * enough: RNA by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
