@@ -206,13 +206,12 @@ static void put_common(const struct stats_settings *s, char **ours, int *n_ours)
 {
     static char threads[] = "-@", reference[] = "--reference", verbosity[] = "--verbosity";
     const struct {
-        char *option;
-        const char *value;
+        char *option, *value;
     } common[] = {{threads, s->threads}, {reference, s->reference}, {verbosity, s->verbosity}};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (common[i].value) {
             ours[(*n_ours)++] = common[i].option;
-            ours[(*n_ours)++] = (char *)common[i].value;
+            ours[(*n_ours)++] = common[i].value;
         }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
 #include "read/input_format.h"
@@ -28,13 +27,6 @@ struct sampler {
     struct bam_key *found;       /* keys of one place */
     uint64_t inflated, deflated, bytes, n;       /* of this input: blocks, and records in them */
 };
-
-double input_sample_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ blocks */
 
@@ -106,7 +98,6 @@ static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most
     struct bam_arena *a = &m->s->arena;
     struct bgzf_frame frame;
     size_t n_blocks = 0, first = a->bottom;
-    double before = input_sample_clock();
     while (n_blocks < BLOCKS_MAX && at < most && a->bottom - first < PLACE_OUT
            && bgzf_block_frame(m->raw + at, n - at, &frame) == BGZF_OK) {
         uint64_t start = a->bottom;
@@ -119,7 +110,6 @@ static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most
         m->deflated += frame.size;
         at += frame.size;
     }
-    m->s->inflate_s += input_sample_clock() - before;
     m->s->inflated += a->bottom - first;
     return n_blocks;
 }
@@ -138,7 +128,6 @@ static int take_place(struct sampler *m, uint64_t offset, size_t most, bool know
         return 0;
     size_t at = known ? 0 : bgzf_block_find(m->raw, (size_t)n);
     size_t n_blocks = sample_inflate(m, at, (size_t)n, most, starts);
-    double before = input_sample_clock();
     bool listed = false;
     if (known && n_blocks > 0 && starts[0] + skip <= a->bottom) {
         struct bam_walk walk = bam_arena_walk(a, starts[0] + skip, a->bottom, m->found);
@@ -151,7 +140,6 @@ static int take_place(struct sampler *m, uint64_t offset, size_t most, bool know
         if (listed)
             note_sizes(m, &walk);
     }
-    m->s->find_s += input_sample_clock() - before;
     a->walked = a->bottom;
     return 0;
 }

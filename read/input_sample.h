@@ -17,7 +17,6 @@ struct input_sample {
     uint64_t bytes;              /* of these records */
     uint64_t largest;            /* bytes of the largest record that was seen, also of one that is not whole here */
     uint64_t inflated;           /* bytes of the blocks */
-    double inflate_s, find_s;    /* CPU seconds that inflating and finding took */
     double all_bytes;            /* of all records of all inputs, estimated; 0: no estimate */
     double all_records;
 };
@@ -27,8 +26,5 @@ struct input_sample {
  * close it all the same. */
 int input_sample_take(struct input_sample *sample, const struct inputs *inputs, struct latch *latch);
 void input_sample_close(struct input_sample *sample);
-
-/* Seconds of CPU time of this thread. */
-double input_sample_clock(void);
 
 #endif

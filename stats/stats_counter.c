@@ -83,7 +83,7 @@ static int print(void *sums, void *part_, FILE *out, struct latch *latch)
         return latch_fail(latch, "out of memory");
     if (part->settings->sorted && part->settings->targets_path && part->whole->unsorted)
         return latch_fail(latch, "the records are not in order, as -t of stats needs them");
-    if (stats_text_print(part->settings, sums, part->whole, &part->barcodes, NULL, out) < 0)
+    if (stats_text_print(part->settings, sums, part->whole, &part->barcodes, out) < 0)
         return latch_fail(latch, "out of memory");
     return 0;
 }

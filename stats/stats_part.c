@@ -92,12 +92,12 @@ static enum filtered filter(struct stats_part *part, struct stats_sums *sums, co
                             size_t *region)
 {
     const struct stats_settings *settings = part->settings;
-    if (settings->has_targets && !part->ignores_regions) {
+    if (settings->has_targets) {
         enum filtered result = filter_regions(part, v, region);
         if (result != FILTER_TAKES)
             return result;
     }
-    if (settings->id && !part->ignores_groups && !is_of_group(settings, v))
+    if (settings->id && !is_of_group(settings, v))
         return FILTER_DROPS;
     if ((v->flag & settings->required) != settings->required || (v->flag & settings->filtered)) {
         sums->counts.filtered++;
@@ -111,7 +111,7 @@ static enum filtered filter(struct stats_part *part, struct stats_sums *sums, co
 static int log_blocks(struct stats_part *part, const struct stats_view *v, size_t region)
 {
     int64_t place = v->pos;
-    bool cuts = part->settings->has_targets && !part->ignores_regions;
+    bool cuts = part->settings->has_targets;
     for (uint32_t i = 0; i < v->n_cigar; i++) {
         uint32_t op = stats_view_op(v, i), type = bam_cigar_op(op), n = bam_cigar_oplen(op);
         if ((type == BAM_CMATCH || type == BAM_CEQUAL || type == BAM_CDIFF) && n > 0) {
@@ -206,7 +206,7 @@ int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8
         return 0;
     if (v.n_cigar == 0)
         return fail(part, &part->fault, "the record is mapped and has no CIGAR", "", "");
-    if (part->settings->has_targets && !part->ignores_regions)
+    if (part->settings->has_targets)
         sums->counts.cigar_bases += stats_region_bases(&part->settings->targets.each[region], &v);
     if (log_record(part, &v, gc, region) < 0)
         return fail(part, &part->fault, OUT_OF_MEMORY, "", "");

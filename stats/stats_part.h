@@ -22,7 +22,6 @@ struct stats_fault {
 
 struct stats_part {
     const struct stats_settings *settings;
-    bool ignores_groups, ignores_regions;        /* of a split object */
     struct stats_log log;
     struct stats_barcode_order barcodes;         /* of all that was counted into it or joined to it */
     struct stats_whole *whole;   /* NULL: nothing was joined to it yet */

@@ -11,15 +11,11 @@
 
 #define FIND_PART(what) ". Use `grep ^" what " | cut -f 2-` to extract this part."
 
-static void print_head(const struct stats_settings *settings, const uint32_t checksums[STATS_CHECKSUMS],
-                       const char *value, FILE *out)
+static void print_head(const struct stats_settings *settings, const uint32_t checksums[STATS_CHECKSUMS], FILE *out)
 {
     fputs("# This file was produced by samtools stats (1.24+htslib-1.24) and can be plotted using "
           "plot-bamstats\n", out);
-    if (value)
-        fprintf(out, "# This file contains statistics only for reads with tag: %s=%s\n", settings->split_tag, value);
-    else
-        fputs("# This file contains statistics for all reads.\n", out);
+    fputs("# This file contains statistics for all reads.\n", out);
     fprintf(out, "# The command line was:  %s\n", settings->command_line);
     fputs("# CHK, Checksum\t[2]Read Names\t[3]Sequences\t[4]Qualities\n"
           "# CHK, CRC32 of reads which passed filtering followed by addition (32bit overflow)\n", out);
@@ -125,7 +121,7 @@ static void print_summary(const struct stats_settings *settings, const struct st
 }
 
 int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
-                     const struct stats_barcode_order *barcodes, const char *value, FILE *out)
+                     const struct stats_barcode_order *barcodes, FILE *out)
 {
     struct insert_summary inserts;
     if (stats_cycles_close(&sums->cycles) < 0)
@@ -133,7 +129,7 @@ int stats_text_print(const struct stats_settings *settings, struct stats_sums *s
     stats_inserts_close(&sums->inserts);
     stats_whole_end(whole);
     stats_section_summarise(&sums->inserts, settings->most_inserts, &inserts);
-    print_head(settings, sums->checksums, value, out);
+    print_head(settings, sums->checksums, out);
     print_summary(settings, sums, whole, &inserts, out);
     stats_section_qualities(sums, out);
     if (settings->fasta)
@@ -149,5 +145,5 @@ int stats_text_print(const struct stats_settings *settings, struct stats_sums *s
     uint64_t reads = all_ends(sums->counts.ends);
     if (stats_section_gcd(whole, reads ? (float)all_ends(sums->counts.bases) / (float)reads : 0, out) < 0)
         return -1;
-    return settings->ref_stats && !value ? stats_references_print(settings, out) : 0;
+    return settings->ref_stats ? stats_references_print(settings, out) : 0;
 }

@@ -11,9 +11,8 @@ struct stats_settings;
 struct stats_sums;
 struct stats_whole;
 
-/* Prints all. The sums and `whole` are closed on the way. value: of the tag that -S names; NULL: all records. -1: no
- * memory. */
+/* Prints all. The sums and `whole` are closed on the way. -1: no memory. */
 int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
-                     const struct stats_barcode_order *barcodes, const char *value, FILE *out);
+                     const struct stats_barcode_order *barcodes, FILE *out);
 
 #endif
