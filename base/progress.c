@@ -88,26 +88,31 @@ static double seconds_of(const struct stats *stats, enum phase phase)
     return stats_phase_times(stats, phase, &start, &end) ? (double)(end - start) / 1e9 : 0;
 }
 
+static double input_bytes(const struct progress *p)
+{
+    return (double)stats_input_bytes(stats_total(p->stats, STAGE_INFLATE).bytes, stats_total(p->stats, STAGE_FIND).bytes);
+}
+
 /* Returns the work of the whole sort; *now describes the phase. */
 static struct progress_work work_of(const struct progress *p, struct progress_now *now)
 {
     uint64_t start, end;
-    double inflated = (double)stats_total(p->stats, STAGE_INFLATE).bytes, all = inflated;
+    double bytes = input_bytes(p), all = bytes;
     struct progress_work w = {
         .read_seconds = seconds_of(p->stats, PHASE_READ),
         .read_share = p->file_bytes > 0 ? (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes
-                    : p->data_bytes > 0 ? inflated / p->data_bytes : -1,
+                    : p->data_bytes > 0 ? bytes / p->data_bytes : -1,
         .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
         .write_seconds = seconds_of(p->stats, PHASE_WRITE),
     };
     uint64_t dealt = stats_total(p->stats, STAGE_DEAL).records;
-    *now = (struct progress_now){"reading", dealt, inflated, w.read_seconds, -1, -1};
+    *now = (struct progress_now){"reading", dealt, bytes, w.read_seconds, -1, -1};
     if (w.writing) {
         uint64_t put = stats_total(p->stats, STAGE_FILL).records + stats_total(p->stats, STAGE_CONVERT).records;
         w.write_share = dealt ? (double)put / (double)dealt : 1;
-        *now = (struct progress_now){"writing", put, w.write_share * inflated, w.write_seconds, -1, -1};
+        *now = (struct progress_now){"writing", put, w.write_share * bytes, w.write_seconds, -1, -1};
     } else if (w.read_share > 0 && w.read_share < 1) {
-        all = inflated / w.read_share;
+        all = bytes / w.read_share;
     }
     w.write_guess = guess_writing(p, all);
     return w;
@@ -152,7 +157,7 @@ void progress_end(struct progress *p, bool succeeded)
         duration(took, sizeof took, seconds);
         fprintf(stderr, "samtools %s: done: 100 %%, %.2f M records, %.0f MB/s, %s\n", message_command(),
                 (double)stats_total(p->stats, STAGE_DEAL).records / 1e6,
-                (double)stats_total(p->stats, STAGE_INFLATE).bytes / 1e6 / seconds, took);
+                input_bytes(p) / 1e6 / seconds, took);
     }
     p->on = false;
 }

@@ -119,7 +119,7 @@ void report_make(struct report *r, const struct report_facts *facts, const struc
     count_shares(r, stats);
     measure_presence(r, stats);
     measure_memory(r, stats);
-    r->bytes = r->stages[STAGE_INFLATE].bytes;
+    r->bytes = stats_input_bytes(r->stages[STAGE_INFLATE].bytes, r->stages[STAGE_FIND].bytes);
     report_judge(r);
     report_advise(r);
 }

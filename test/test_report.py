@@ -156,7 +156,7 @@ def test_sam_is_counted_like_bam(made, tmp_path, team, fmt):
     stages, want = r["stages"], reported(tmp_path, ["-@", team, made("mixed")])
     assert stages["read"]["bytes"] == path.stat().st_size
     assert stages["parse"]["records"] == r["records"] == want["records"] and stages["convert"]["events"] == 0
-    assert r["bytes"] == stages["inflate"]["bytes"] == stages["find"]["bytes"]
+    assert r["bytes"] == stages["find"]["bytes"] > 0 == stages["inflate"]["bytes"]
 
 
 def test_other_formats_are_not_counted(realistic_bam, tmp_path):
