@@ -90,7 +90,8 @@ static double seconds_of(const struct stats *stats, enum phase phase)
 
 static double input_bytes(const struct progress *p)
 {
-    return (double)stats_input_bytes(stats_total(p->stats, STAGE_INFLATE).bytes, stats_total(p->stats, STAGE_FIND).bytes);
+    return (double)stats_input_bytes(stats_total(p->stats, STAGE_INFLATE).bytes,
+                                     stats_total(p->stats, STAGE_FIND).bytes);
 }
 
 /* Returns the work of the whole sort; *now describes the phase. */

@@ -121,8 +121,8 @@ int stats_slots(const struct stats *stats);              /* in the team, and tho
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 
-/* Bytes of uncompressed input. inflated, found: those of STAGE_INFLATE and STAGE_FIND. Text and CRAM are not inflated to
- * records, so those that were found count. */
+/* Bytes of uncompressed input. inflated, found: those of STAGE_INFLATE and STAGE_FIND. Text and CRAM are not inflated
+ * to records, so those that were found count. */
 static inline uint64_t stats_input_bytes(uint64_t inflated, uint64_t found)
 {
     return inflated > found ? inflated : found;

@@ -49,8 +49,8 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
     if (parsed != STATS_PARSED || s->stats.first_operand + 1 != n_words)
         return message_mistake("--stats-args: '%s' are not options of samtools stats", args->stats_args);
     if (s->stats.split_tag || s->stats.split_prefix || s->stats.custom_index || s->stats.input_options)
-        return message_mistake("--stats-args takes neither -S, -P, -X nor --input-fmt-option: run samtools stats on the "
-                               "output for that");
+        return message_mistake("--stats-args takes neither -S, -P, -X nor --input-fmt-option: run samtools stats on "
+                               "the output for that");
     return s->stats.targets_path && !is_sorted
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
 }

@@ -105,8 +105,8 @@ int option_check_next(const char *option, const char *next);
 enum { OPTION_WORDS_MOST = 64 };  /* of a text */
 
 /* Adds the words of the text, which blanks separate and quotes group, to words[*n], which has room for `most`. *to is
- * where their characters are put; it moves behind them. They take no more than the text, and a NUL each. -1: too many, or
- * a quote is open; reported. */
+ * where their characters are put; it moves behind them. They take no more than the text, and a NUL each. -1: too many,
+ * or a quote is open; reported. */
 int option_split(const char *text, char **words, int *n, int most, char **to);
 
 /* Compares without regard to case. */

@@ -39,8 +39,8 @@ static const struct option_row options[] = {
     ENGINE(ADD_INPUT),
     OPTION_BEYOND(0, "check", NULL, SETS(OPTS(check)),
                   "only look whether the input is in order; the first offence is an error"),
-    ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(COPY_BLOCKS), ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV), ENGINE(TOTAL_MEMORY),
-    ENGINE_REPORT_ROWS,
+    ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(COPY_BLOCKS), ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV),
+    ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
     OPTION_END,
 };
 

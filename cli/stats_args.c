@@ -67,7 +67,8 @@ static const struct option_row flagstat_options[] = {
 };
 
 static const struct option_row idxstats_options[] = {
-    OPTION('X', NULL, NULL, SETS(OPTION_IN(OPTION_OWN, struct stats_words, has_index)), "the index file is an operand, too"),
+    OPTION('X', NULL, NULL, SETS(OPTION_IN(OPTION_OWN, struct stats_words, has_index)),
+           "the index file is an operand, too"),
     COMMON_ROWS, ENGINE(LONG_HELP), BEYOND_ROWS, OPTION_END,
 };
 
@@ -84,8 +85,8 @@ const struct engine_command idxstats_command = {
     .name = "idxstats",
     .options = idxstats_options,
     .usage = "Usage: samtools idxstats [options...] <in.bam> [<in.bam.bai>]\n"
-             "Prints for each reference its name, its length, and how many records are mapped and unmapped there: of BAM\n"
-             "as its index says, else counted on as many threads as -@ gives. - is standard input.\n\n",
+             "Prints for each reference its name, its length, and how many records are mapped and unmapped there:\n"
+             "of BAM as its index says, else counted on as many threads as -@ gives. - is standard input.\n\n",
     .more = MORE("idxstats"),
     .more_threads = 1,
 };
@@ -184,7 +185,8 @@ static int beyond_words(const char *word)
     static const char memory[] = "--total-memory";
     if (strcmp(word, "--progress") == 0 || strcmp(word, "--no-progress") == 0)
         return 1;
-    return strcmp(word, memory) == 0 ? 2 : strncmp(word, memory, sizeof memory - 1) == 0 && word[sizeof memory - 1] == '=';
+    return strcmp(word, memory) == 0 ? 2
+         : strncmp(word, memory, sizeof memory - 1) == 0 && word[sizeof memory - 1] == '=';
 }
 
 /* Deals the words of a command line out: those that samtools has to theirs, the others behind the command to ours. */

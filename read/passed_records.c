@@ -222,7 +222,8 @@ static void find_chain(void *records, const struct bgzf_source_block *block)
     const struct passed_records *r = records;
     enum stage before = stats_enter(r->opt.in.stats, STAGE_FIND);
     r->chains[block->slot] = record_search_chain(block->data, block->size, r->n_ref);
-    stats_leave(r->opt.in.stats, before, r->opt.merge || r->opt.looks ? block->size : 0);   /* a sort finds them again */
+    bool is_last = r->opt.merge || r->opt.looks; /* else a sort finds them again */
+    stats_leave(r->opt.in.stats, before, is_last ? block->size : 0);
 }
 
 /* ------------------------------------------------------------- main thread */

@@ -63,7 +63,8 @@ static hts_idx_t *find_index(const struct counted *c)
     struct latch latch = {0};
     if (!c->opts->from_index || !is_bam)
         return NULL;
-    hts_idx_t *index = hts_file_load_index(NULL, in->name, c->opts->common.in.paths[0], named ? named[0] : NULL, &latch);
+    const char *path = c->opts->common.in.paths[0];
+    hts_idx_t *index = hts_file_load_index(NULL, in->name, path, named ? named[0] : NULL, &latch);
     if (!index)
         message_warning("fail to load index for \"%s\", reverting to slow method", in->name);
     return index;

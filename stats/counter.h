@@ -23,7 +23,7 @@ struct latch;
 
 /* How sums are kept, or parts. settings: those of the counter; they live longer than what is kept. */
 struct counter_store {
-    void *(*open)(const void *settings);             /* an empty one. NULL: no memory. If this is NULL, there are none */
+    void *(*open)(const void *settings);             /* an empty one. NULL: no memory. Itself NULL: there are none */
     int (*join)(void *left, void *right);            /* adds right, which follows left (parts: in the stream), and is
                                                       * empty afterwards and may be used again. -1: no memory */
     void (*close)(void *store);                      /* NULL: nothing was opened */
@@ -47,8 +47,8 @@ struct counter {
     /* What is wrong with the first record that has a fault, and its number from 0 on among all that were joined. NULL:
      * nothing. If this is NULL, add() never fails. */
     const char *(*fault)(const void *part, uint64_t *record);
-    /* Closes the counting and prints the text to a stream in memory; whoever called asks that whether all went well
-     * (ferror()). -1: the settings do not fit what was counted, or no memory, and the error is recorded in the latch. */
+    /* Closes the counting and prints the text to a stream in memory; the caller looks at ferror(). -1: the settings do
+     * not fit what was counted, or no memory, and the error is recorded in the latch. */
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
     void (*end)(void *settings);                     /* gives back what the settings own; NULL: they own nothing */
 };

@@ -133,8 +133,8 @@ static int print(void *sums, void *part, FILE *out, struct latch *latch)
     const struct visits *visits = part;
     struct ref_counts *none = &s->each[s->n_ref];
     if (!s->settings->any_order && visits->n > count_visited(s))
-        return latch_fail(latch, "%s: file is not position sorted. samtools sort sorts it; `sort --idxstats FILE` counts "
-                          "in the same pass", s->settings->path);
+        return latch_fail(latch, "%s: file is not position sorted. samtools sort sorts it; `sort --idxstats FILE` "
+                          "counts in the same pass", s->settings->path);
     if (s->settings->as_index)
         *none = (struct ref_counts){0, none->mapped + none->unmapped};
     for (int32_t i = 0; i < s->n_ref; i++)

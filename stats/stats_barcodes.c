@@ -59,7 +59,8 @@ static struct barcode_group *find_group(struct stats_barcodes *b, int tag, uint3
     group->tag = tag;
     group->length = length;
     group->place = place;
-    return b->groups[b->n++] = group;
+    b->groups[b->n++] = group;
+    return group;
 }
 
 static int base_of(char c)

@@ -3,10 +3,10 @@
  * so the tables are made for the cache:
  *
  *   - a counter has 16 bits; after 65,535 records all are added to `totals`, which have 64;
- *   - a table has a row for each quality, and a column for each cycle: files have few qualities, so few rows are used, and
- *     a run of one quality adds 1 to neighbours, eight at a time;
- *   - bases are counted two at a time, as a byte of SEQ has them. Where the pairs of a reverse read lie depends on whether
- *     its length is odd, so these have tables of their own:
+ *   - a table has a row for each quality, and a column for each cycle: files have few qualities, so few rows are used,
+ *     and a run of one quality adds 1 to neighbours, eight at a time;
+ *   - bases are counted two at a time, as a byte of SEQ has them. Where the pairs of a reverse read lie depends on
+ *     whether its length is odd, so these have tables of their own:
  *
  *         pair number          0     1     2    ..
  *         forward        cycles 0 1   2 3   4 5  ..

@@ -95,7 +95,8 @@ int stats_references_print(const struct stats_settings *settings, FILE *out)
         fprintf(out, "# Reference statistics. Use `grep ^RFS | cut -f 2-` to extract this part.\n"
                 "# Total count, Output count, Average GC, Min length, Max length, Average length, "
                 "Total length in first row.\n# Sequence name, Length, GC content, Unknown count in following rows.\n"
-                "RFS\t%d\t%zu\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.2f\t%" PRId64 "\n", sam_hdr_nref(settings->sam), rows.n,
+                "RFS\t%d\t%zu\t%.2f\t%" PRId64 "\t%" PRId64 "\t%.2f\t%" PRId64 "\n",
+                sam_hdr_nref(settings->sam), rows.n,
                 rows.n ? (double)(gc / (float)rows.n) : -1.0, least, most,
                 rows.n ? (double)((float)sum / (float)rows.n) : -1.0, sum);
         for (size_t i = 0; i < rows.n; i++)

@@ -91,9 +91,9 @@ static void print_end(const struct stats_sums *sums, int end, FILE *out)
     char letter = "FL"[end];
     const char key[] = {letter, 'B', 'C', 0};
     uint64_t total[STATS_BASES] = {0};
-    fprintf(out, "# ACGT content per cycle for %s fragments. Use `grep ^%s | cut -f 2-` to extract this part. The columns "
-            "are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N and O counts as a "
-            "percentage of all A/C/G/T bases [%%]\n", names[end], key);
+    fprintf(out, "# ACGT content per cycle for %s fragments. Use `grep ^%s | cut -f 2-` to extract this part. The "
+            "columns are: cycle; A,C,G,T base counts as a percentage of all A/C/G/T bases [%%]; and N and O counts "
+            "as a percentage of all A/C/G/T bases [%%]\n", names[end], key);
     for (size_t cycle = 0; cycle < sums->longest[end]; cycle++) {
         uint64_t n[STATS_BASES] = {0}, unused[STATS_BASES] = {0};
         stats_cycles_bases(&sums->cycles, end, cycle, n, unused);

@@ -188,7 +188,7 @@ int __wrap_sorted_source_take(struct sorted_source *source, struct record_slice 
 {
     int result = __real_sorted_source_take(source, slice);
     if (result == 0 && strikes("collated", "drop"))
-        slice->records.n = 0;
+        slice->n = slice->records.n = 0;
     return result;
 }
 

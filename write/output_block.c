@@ -126,9 +126,9 @@ static void look_at_records(struct output_blocks *o, const struct output_block *
     uint32_t slot = (uint32_t)(block - o->slots);
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
-        size_t size;
+        size_t size = 0;
         const uint8_t *record = ending_record(block, i, &size);
-        bool is_whole = record == r->data, is_unfinished = !is_whole && o->how.finish;
+        bool is_whole = record && record == r->data, is_unfinished = !is_whole && o->how.finish;
         record = is_whole ? data : record;
         if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, task_thread(), record, size) < 0)
             latch_fail(o->opt.latch, "out of memory for --checksum");

@@ -42,8 +42,8 @@ struct written {
     {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
 
 /* Opens data, checksum, and files for what is counted. What can be refused before data come from a pipe is refused
- * first. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
- * latch; close the files all the same. */
+ * first. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is
+ * recorded in the latch; close the files all the same. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
 
