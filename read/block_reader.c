@@ -30,6 +30,7 @@ struct copied {
     struct slice_piece piece;
     uint64_t start;              /* its offset in the arena */
     uint64_t number;             /* of its first record, in the input, from 1 up */
+    uint64_t offset;             /* of its slice, which is another one's when the piece is released */
     struct bam_key *place;       /* of its keys */
     struct bam_walk walk;
 };
@@ -256,6 +257,7 @@ static void hand_out_piece(struct block_reader *r, uint64_t start)
     struct copied *c = &r->copied[task_ring_next(&r->ring)];
     struct bam_arena *a = r->arena;
     *c = (struct copied){.piece = slice_feed_take(&r->feed), .start = start, .number = a->n_records - a->n_before + 1};
+    c->offset = c->piece.slice->offset;
     c->place = bam_arena_list(a, c->piece.n);
     task_ring_hand_out(&r->ring);
 }
@@ -288,7 +290,7 @@ static int accept_piece(struct block_reader *r, const struct copied *c)
     a->checksum += w->checksum;
     a->beyond |= w->beyond;
     count_records(r, w->n);
-    r->last_block = c->piece.slice->offset;
+    r->last_block = c->offset;
     if (w->end == c->start + c->piece.size)
         return 0;
     struct record_place at = {r->in->name, c->number + w->n, a->origin + w->end, r->last_block};

@@ -187,6 +187,8 @@ MUTANTS = [
      ["test_far_positions.py::test_long_reference_that_no_record_of_bam_needs[listed-bam]"], "samtools sort looks at the list"),
     ("bgzf_omp.c", " || s->opt.goes_on;", ";", [MPI_INPUT + "test_rank_lacks_the_nul_of_a_name[each]"],
      "only the last part ends with an EOF block"),
+    ("read/block_reader.c", "r->last_block = c->offset;", "r->last_block = c->piece.slice->offset;", ["unit_block_reader"],
+     "a broken record of a slice is reported with its own file offset"),
     ("read/block_reader.c", "if (a->walked != a->bottom)", "if (0)",
      [SAFETY + "test_record_cut_at_a_block_edge_is_dropped_silently"], "a file that ends inside a record"),
 
