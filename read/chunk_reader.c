@@ -95,10 +95,10 @@ static bool reads_stream(const struct chunk_reader *r)
 static int cut_chunk(const struct chunk_reader *r, const struct chunk *c, struct chunk_cut *cut)
 {
     if (!reads_stream(r))
-        return r->opt.cut(r->opt.arg, &r->carry, c->bytes, c->filled, cut);
+        return r->opt.cutter.cut(r->opt.cutter.arg, &r->carry, c->bytes, c->filled, cut);
     *cut = (struct chunk_cut){0, c->filled, true, c->piece.n};
-    if (r->opt.cut_piece)
-        r->opt.cut_piece(r->opt.arg, &c->piece, cut);
+    if (r->opt.cutter.cut_piece)
+        r->opt.cutter.cut_piece(r->opt.cutter.arg, &c->piece, cut);
     return 0;
 }
 
@@ -216,8 +216,8 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
     c->arrived += block->size;
     r->last_block = block->file_offset;
-    if (r->opt.arrived)
-        r->opt.arrived(r->opt.arg, &r->carry, c->bytes, c->arrived, block);
+    if (r->opt.cutter.arrived)
+        r->opt.cutter.arrived(r->opt.cutter.arg, &r->carry, c->bytes, c->arrived, block);
 }
 
 /* Takes inflated bytes back. With wait, works until there are some. */
@@ -479,8 +479,8 @@ static void begin(struct chunk_reader *r)
         chunk_reader_put(r, header->rest, header->rest_size);
         bam_header_drop_rest(header);
     }
-    if (r->opt.inflated)
-        bgzf_source_on_inflated(r->opt.in.source, r->opt.inflated, r->opt.arg);
+    if (r->opt.cutter.inflated)
+        bgzf_source_on_inflated(r->opt.in.source, r->opt.cutter.inflated, r->opt.cutter.arg);
 }
 
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options)

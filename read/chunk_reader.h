@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inflated bytes of an input, or records of another stage, made into BAM records by tasks, chunk by chunk. The owner
- * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), or records of BAM (passed_records).
- * Both are called units here. The result is a record_stream. */
+ * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or
+ * templates of BAM (record_cut). All are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
 #define CHUNK_READER_H
 
@@ -82,15 +82,12 @@ struct chunk_input {
     uint64_t n_before;           /* records of the input that were read before, for messages */
 };
 
-struct chunk_reader_options {
-    struct chunk_input in;
-    struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
-                                  * they are taken over. NULL: it is not BAM */
-    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
-    /* Finds the units in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is
-     * recorded in the latch. */
+/* Finds the units in the bytes of chunks. */
+struct chunk_cutter {
+    /* Finds those in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is recorded
+     * in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
-    /* The same of bytes that are whole records. NULL: each of them is a unit. */
+    /* The same of bytes that are whole records. It finds *cut as if each of them was a unit. NULL: so they are. */
     void (*cut_piece)(void *arg, const struct slice_piece *piece, struct chunk_cut *cut);
     /* The first n bytes of a chunk are there, the last ones as this block; cut() is called when all are. Main thread;
      * may be NULL. */
@@ -98,6 +95,15 @@ struct chunk_reader_options {
                     const struct bgzf_source_block *block);
     /* A block was inflated. In the task that did it; may be NULL. */
     void (*inflated)(void *arg, const struct bgzf_source_block *block);
+    void *arg;                   /* of these */
+};
+
+struct chunk_reader_options {
+    struct chunk_input in;
+    struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
+                                  * they are taken over. NULL: it is not BAM */
+    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
+    struct chunk_cutter cutter;
     /* Makes the units of the head, then those of the bytes, into records, and counts them. In a task, not after an
      * error. At the end of the input the head may be a unit that is cut. number: of the chunk's slot, below
      * use.n_chunks. */
@@ -109,7 +115,7 @@ struct chunk_reader_options {
     struct byte_buffer *(*leave)(void *arg, const struct byte_buffer *carried, uint64_t *n);
     /* All records were lent. Main thread; may be NULL. */
     void (*ended)(void *arg);
-    void *arg;                   /* of these */
+    void *arg;                   /* of all but the cutter */
 };
 
 /* NULL: no memory, and the error is recorded in the latch. */

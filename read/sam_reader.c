@@ -294,7 +294,7 @@ static int open_chunks(struct sam_reader *r)
     struct chunk_reader_options how = {
         .in = {.source = r->source, .use = r->opt.sam, .path = r->opt.path, .latch = r->opt.latch,
                .stats = r->opt.stats},
-        .cut = cut_lines,
+        .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
         .lend = lend,
         .ended = ended,
