@@ -197,7 +197,7 @@ static int change_arena(struct sorted *s)
         if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
             return -1;
     }
-    if (arenas_change(&s->arenas, &s->latch) < 0)
+    if (arenas_change(&s->arenas, s->latch) < 0)
         return -1;
     block_reader_set_arena(&s->reader, s->arenas.filled);
     return 0;
@@ -227,7 +227,7 @@ static int make_room(struct sorted *s, size_t size)
         return 0;
     if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
         return -1;
-    return arenas_grow(&s->arenas, size, &s->latch);
+    return arenas_grow(&s->arenas, size, s->latch);
 }
 
 /* ---------------------------------------------------- merging and writing */
@@ -271,11 +271,11 @@ static void read_merge_and_write(void *sorted)
 static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
 {
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
-                                 .progress = &d->progress};
+                                 .latch = d->latch, .progress = &d->progress};
     int n_threads = 1;
-    if (!latch_tripped(&s->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
+    if (!latch_tripped(d->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
-        if (!latch_tripped(&s->latch))
+        if (!latch_tripped(s->latch))
             command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
@@ -285,10 +285,11 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
 
 int bam_sort(const struct engine_opts *opts)
 {
-    struct sorted s = {0};
-    struct driver d = {.latch = &s.latch};
+    struct latch latch = {0};
+    struct sorted s = {.latch = &latch};
+    struct driver d = {.latch = &latch};
     machine_share_heaps();
-    bool opened = command_report_open(&d.report, &opts->report, &s.latch) == 0;
+    bool opened = command_report_open(&d.report, &opts->report, &latch) == 0;
     int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
     return status >= 0 ? status : sort(opts, &d, &s);
 }

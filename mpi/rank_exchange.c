@@ -20,11 +20,11 @@ static int open_b(struct rank_parts *s)
     struct exchange_options how = {
         .team = s->team,
         .n_threads = s->n_threads,
-        .sender = &s->a.latch,
-        .latch = &s->b.latch,
+        .sender = &s->latch_a,
+        .latch = &s->latch_b,
     };
     if (!(s->exchange = exchange_open(&how)))
-        return latch_fail(&s->latch, "%s", s->b.latch.message);
+        return latch_fail(&s->latch, "%s", s->latch_b.message);
     for (int i = 0; i < 2; i++)
         s->arrivals[i] = (struct input_part){
             .sam = s->split.sam,
@@ -39,9 +39,9 @@ static int open_b(struct rank_parts *s)
     /* The bytes are those of the last input alone. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
-                                  .stats = stats_new(s->each.n_threads, STATS_TIMES)};
+                                  .latch = &s->latch_b, .stats = stats_new(s->each.n_threads, STATS_TIMES)};
     if (sorted_open(&s->b, &sort, &s->out) < 0)
-        return latch_fail(&s->latch, "%s", s->b.latch.message);
+        return latch_fail(&s->latch, "%s", s->latch_b.message);
     if (s->team.rank > 0)
         out_file_drop_name(&s->out.data);
     return 0;
@@ -72,7 +72,7 @@ static bool has_room(const struct rank_parts *s)
 static int share_out(struct rank_parts *s, const struct records_read *how)
 {
     if (record_shares_make(&s->shares, &s->splitters, how) < 0)
-        return latch_fail(&s->b.latch, "out of memory for the ranks' shares");
+        return latch_fail(&s->latch_b, "out of memory for the ranks' shares");
     record_shares_report(&s->shares, &s->team);
     s->keeps = mpi_team_all(has_room(s));
     s->b.spill.fits = s->keeps;
@@ -88,12 +88,12 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
         .rule = deciding_rule(s),
         .runs = &merge->runs,
         .slice_size = s->a.spill.sizes.slice_size,
-        .latch = &s->b.latch,
+        .latch = &s->latch_b,
     };
     if (rank_lists_make(&s->lists, &s->a.arenas) < 0)
-        return latch_fail(&s->b.latch, "out of memory for the list of sublists");
+        return latch_fail(&s->latch_b, "out of memory for the list of sublists");
     if (!in_memory && sorted_prepare_merge(&s->a, merge) < 0)
-        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+        return latch_fail(&s->latch_b, "%s", s->latch_a.message);
     report_merge(s, merge->runs.n);
     how.lists = s->lists.all;
     how.n_lists = s->lists.n;
@@ -112,7 +112,7 @@ static int begin_exchange(struct rank_parts *s)
     if (divide(s, &merge) < 0)
         return -1;
     if (!s->keeps && sorted_begin_merge(&s->a, &merge) < 0)
-        return latch_fail(&s->b.latch, "%s", s->a.latch.message);
+        return latch_fail(&s->latch_b, "%s", s->latch_a.message);
     struct exchange_records records = {
         .shares = s->keeps ? &s->shares : NULL,
         .merge = s->a.merge,
@@ -158,7 +158,7 @@ int rank_exchange(struct rank_parts *s)
     rank_report_begin(&s->report, RANK_EXCHANGE);
     rank_parts_run(s, exchange_records);
     rank_report_end(&s->report, RANK_EXCHANGE);
-    if (latch_tripped(&s->b.latch))
+    if (latch_tripped(&s->latch_b))
         rank_parts_abort(s);
     count_exchange(s);
     return 0;

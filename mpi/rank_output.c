@@ -42,7 +42,7 @@ static void measure_records(void *sort)
     if (begin_merge(s, &n_runs) < 0)
         return;
     if (block_seam_open(&s->seam, records_to_write(s), n_runs == 0) < 0)
-        latch_fail(&s->b.latch, "out of memory for the order of all records");
+        latch_fail(&s->latch_b, "out of memory for the order of all records");
     while (merge_ring_next(s->b.merge, &list) > 0)
         block_seam_add(&s->seam, &list);
 }
@@ -54,7 +54,7 @@ static int find_seam(struct rank_parts *s)
     rank_report_end(&s->report, RANK_MEASURE);
     merge_ring_close(s->b.merge);
     s->b.merge = NULL;
-    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
     block_seam_settle(&s->seam, &s->team);
     return 0;
@@ -151,13 +151,13 @@ static void gather(struct rank_parts *s)
     struct out_file *data = &s->out.data;
     int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        latch_fail(&s->b.latch, "%s cannot be read again: %s", data->path, strerror(errno));
+        latch_fail(&s->latch_b, "%s cannot be read again: %s", data->path, strerror(errno));
     struct output_part part = {fd, data->path, data->temp, s->n_threads};
     uint64_t *places = calloc((size_t)s->team.size, sizeof *places);
     if (!places)
-        latch_fail(&s->b.latch, "out of memory");
-    if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->b.latch) < 0
-        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->out.sink), places, &s->b.latch) < 0))
+        latch_fail(&s->latch_b, "out of memory");
+    if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->latch_b) < 0
+        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->out.sink), places, &s->latch_b) < 0))
         rank_parts_abort(s);
     if (fd != data->fd)
         close(fd);
@@ -178,14 +178,14 @@ int rank_output(struct rank_parts *s)
     rank_report_begin(&s->report, RANK_BLOCKS);
     rank_parts_run(s, write_part);
     rank_report_end(&s->report, RANK_BLOCKS);
-    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
     compare(s);
-    if (mpi_team_agree(&s->team, &s->b.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
     count_output(s);
     rank_report_begin(&s->report, RANK_JOIN);
     gather(s);
     rank_report_end(&s->report, RANK_JOIN);
-    return mpi_team_agree(&s->team, &s->b.latch);
+    return mpi_team_agree(&s->team, &s->latch_b);
 }

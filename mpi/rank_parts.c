@@ -20,7 +20,7 @@ void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
 _Noreturn void rank_parts_abort(struct rank_parts *s)
 {
     written_abandon(&s->out);
-    mpi_team_abort(&s->team, &s->b.latch);
+    mpi_team_abort(&s->team, &s->latch_b);
 }
 
 void rank_parts_close(struct rank_parts *s, struct sorted *p)

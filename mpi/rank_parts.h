@@ -39,6 +39,7 @@ struct rank_parts {
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* of B's output, but at rank 0: it never gets the name */
     int n_threads;
+    struct latch latch_a, latch_b;
     struct latch latch;          /* of what is neither A's nor B's */
 };
 

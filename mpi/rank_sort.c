@@ -112,10 +112,10 @@ static int sort_part(struct rank_parts *s)
     /* One rank may have to read the whole input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
-                                 .stats = stats_new(s->each.n_threads, STATS_TIMES)};
+                                 .latch = &s->latch_a, .stats = stats_new(s->each.n_threads, STATS_TIMES)};
     sorted_open(&s->a, &how, NULL);
     rank_report_end(&s->report, RANK_OPEN);
-    if (mpi_team_agree(&s->team, &s->a.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch_a) < 0)
         return -1;
     s->n_threads = limits_threads(s->opts, s->a.in.n_threads);
     rank_report_begin(&s->report, RANK_READ);
@@ -125,7 +125,7 @@ static int sort_part(struct rank_parts *s)
     if (s->a.minhash)
         minhash_drop_index(s->a.minhash);        /* as does the index of -I */
     machine_give_back_heaps();
-    if (mpi_team_agree(&s->team, &s->a.latch) < 0)
+    if (mpi_team_agree(&s->team, &s->latch_a) < 0)
         return -1;
     count_input(s);
     return 0;
@@ -138,7 +138,7 @@ static int open_split(struct rank_parts *s)
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
     struct memory_rings rings = engine_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
-    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->a.latch, NULL);
+    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->latch_a, NULL);
     return input_split_open(&s->split, &s->team, &how);
 }
 
@@ -161,7 +161,7 @@ static int close_all(struct rank_parts *s, int result)
             written_abandon(&s->out);
         rank_parts_close(s, &s->b);
         if (result == 0)
-            result = mpi_team_agree(&s->team, &s->b.latch);
+            result = mpi_team_agree(&s->team, &s->latch_b);
     }
     exchange_close(s->exchange);
     block_seam_close(&s->seam);

@@ -154,7 +154,7 @@ static size_t piece_size(const struct bam_arena *arena)
 
 static int open_feed(struct block_reader *r)
 {
-    return slice_feed_open(&r->feed, &r->in->stream, r->in->format->opt.sam.n_lent, piece_size(r->arena), r->opt.latch,
+    return slice_feed_open(&r->feed, &r->in->stream, r->opt.n_lent, piece_size(r->arena), r->opt.latch,
                            r->opt.stats) < 0 ? latch_fail(r->opt.latch, "out of memory") : 0;
 }
 
@@ -162,7 +162,7 @@ static int open_feed(struct block_reader *r)
 int block_reader_begin(struct block_reader *r, struct input *in)
 {
     r->in = in;
-    r->keyed = in->fixed && !r->arena->rule;
+    r->keyed = in->has_keys && !r->arena->rule;
     r->arena->origin = in->header.size - r->arena->bottom;
     r->arena->n_before = r->arena->n_records;
     r->last_block = 0;
@@ -278,7 +278,7 @@ uint32_t block_reader_behind(const struct block_reader *r)
 
 static void count_records(const struct block_reader *r, uint64_t n)
 {
-    if (!r->in->part || !r->in->part->collated)
+    if (!r->in->is_collated)
         stats_records(r->opt.stats, n);
 }
 

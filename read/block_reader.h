@@ -23,6 +23,7 @@ struct stats;
 struct block_reader_options {
     const struct inputs *inputs;
     uint32_t n_slots;            /* of each input's source */
+    uint32_t n_lent;             /* slices of a stream that it has at one time */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
     struct latch *latch;
     struct stats *stats;

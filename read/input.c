@@ -11,7 +11,6 @@
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
-#include "read/fixed_records.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "read/input_request.h"
@@ -105,22 +104,6 @@ static int open_passed(struct input *in, uint64_t n_before)
     if (!in->passed)
         return -1;
     in->stream = chunk_reader_stream(passed_records_chunks(in->passed));
-    return 0;
-}
-
-/* From now on they come as fixmate writes them. */
-static int open_fixed(struct input *in)
-{
-    struct fixed_records_options records = {
-        .in = input_chunks(in),
-        .wish = in->fixes,
-        .is_last = in->is_last,
-        .collated = in->part && in->part->collated,
-    };
-    in->fixed = fixed_records_open(&records, &in->header);
-    if (!in->fixed)
-        return -1;
-    in->stream = chunk_reader_stream(fixed_records_chunks(in->fixed));
     return 0;
 }
 
@@ -344,6 +327,8 @@ static int learn_of_stream(struct input *in, struct sort_rule *rule)
 /* The buffers that it lacks. */
 static int wake(struct input *in)
 {
+    if (!in->format)
+        return 0;
     bool rested = input_format_may_rest(in->format);
     if (input_format_wake(in->format, in->header.sam) < 0)
         return -1;
@@ -361,16 +346,14 @@ int input_begin(struct input *in)
     if (wake(in) < 0)
         return -1;
     bool is_stream = in->stream.stage;
-    if (!in->passed && passes(in) && open_passed(in, 0) < 0)
+    if (!in->passed && in->format && passes(in) && open_passed(in, 0) < 0)
         return -1;
-    if (is_stream && in->merge && in->merge->learns && learn_of_stream(in, in->merge->learns) < 0)
-        return -1;
-    return in->fixes ? open_fixed(in) : 0;
+    return is_stream && in->merge && in->merge->learns ? learn_of_stream(in, in->merge->learns) : 0;
 }
 
 int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
 {
-    assert(!in->passed && !in->fixed);           /* they mend names */
+    assert(!in->passed);                         /* it mends names */
     bam_header_drop_rest(&in->header);
     in->header.size = bytes;
     return open_passed(in, n_before);
@@ -380,23 +363,20 @@ void input_end(struct input *in)
 {
     if (in->source)
         bgzf_source_end(in->source);
-    if (in->fixed)
-        fixed_records_end(in->fixed);
     if (in->passed)
         passed_records_end(in->passed);
-    input_format_end(in->format);
+    if (in->format)
+        input_format_end(in->format);
     bam_header_drop_rest(&in->header);
 }
 
 static void close_buffers(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
-    fixed_records_close(in->fixed);
     passed_records_close(in->passed);
     input_format_close(in->format);
     in->source = NULL;
     in->stream = (struct record_stream){.stage = NULL};
-    in->fixed = NULL;
     in->passed = NULL;
     in->format = NULL;
 }
@@ -407,6 +387,21 @@ void input_close(struct input *in)
     record_remap_free(&in->remap);
     free(in->regions.each);
     bam_header_free(&in->header);
+}
+
+int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam)
+{
+    struct input *in = calloc(1, sizeof *in);
+    *inputs = *front;
+    inputs->each = in;
+    inputs->n = in ? 1 : 0;
+    inputs->codecs = NULL;
+    inputs->n_codecs = 0;
+    if (!in)
+        return -1;
+    sam_hdr_incr_ref(sam);
+    *in = (struct input){.name = front->each->name, .stream = stream, .header.sam = sam};
+    return 0;
 }
 
 int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts)

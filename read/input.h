@@ -17,8 +17,6 @@
 struct bgzf_codec;
 struct bgzf_source;
 struct chunk_input;
-struct fix_wish;
-struct fixed_records;
 struct input_format;
 struct input_part;
 struct input_request;
@@ -31,9 +29,10 @@ struct stats;
 
 struct input {
     const char *name;            /* for messages */
-    struct input_format *format;
+    struct input_format *format; /* NULL: a stage in front has it */
     struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
-    struct record_stream stream; /* of what the next two make, or the format. No stage: the source has the records */
+    struct record_stream stream; /* of what the next one makes, the format, or a stage in front (inputs_of_stream()).
+                                  * No stage: the source has the records */
     struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
@@ -41,9 +40,8 @@ struct input {
     const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them; set it before input_begin().
                                       * NULL: no merge reads them */
     const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
-    struct fix_wish *fixes;      /* they are as fixmate writes them; set it before input_begin(). NULL: they are not */
-    bool is_last;                /* of those that are fixed; set with `fixes` */
-    struct fixed_records *fixed; /* which makes them then, from its begin on */
+    bool has_keys;               /* the stream's slices have keys, by coordinate */
+    bool is_collated;            /* it has what another sort has collated, with the same stats: counted there */
     uint32_t n_slots;            /* of the source; of who takes the stream */
     int n_sharing;               /* this and the next: see bgzf_source_options */
     struct bgzf_codec **codecs;
@@ -124,6 +122,10 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 
 /* Counts a header more. */
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
+
+/* A stage reads `front` and gives `stream`: makes the inputs of the stage behind it, which is one with this header. It
+ * is also that of the stage in front. Sizes and memory stay those of `front`. -1: no memory. */
+int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam);
 
 /* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records
  * may lie behind 2^31-1. Of BAM none, but for a sort, which as in samtools refuses such a one in the list of BAM. */

@@ -223,7 +223,6 @@ static struct input_format *open_window(struct input_format *in, const struct in
     in->opt = *options;
     in->framing = INPUT_RECORDS;
     in->window = options->part->window;
-    in->stream = options->part->stream;
     return in;
 }
 
@@ -234,7 +233,7 @@ struct input_format *input_format_open(const struct input_options *options)
         latch_fail(options->latch, "out of memory");
         return NULL;
     }
-    if (options->part && (options->part->window || options->part->stream.stage))
+    if (options->part && options->part->window)
         return open_window(in, options);
     int opened = input_file_open(&in->file, options->path, options->latch);
     in->opt = *options;

@@ -8,17 +8,14 @@
 #include <stdint.h>
 #include <htslib/sam.h>
 
-#include "read/record_stream.h"
-
 struct byte_window;
 struct input;
 
-/* The records of the part are head, then what is in the blocks or lines of the file, in the window or the stream, then
- * tail. All pointers stay the caller's. */
+/* The records of the part are head, then what is in the blocks or lines of the file, or in the window, then tail. All
+ * pointers stay the caller's. */
 struct input_part {
     sam_hdr_t *sam;              /* the header of the whole input; it is copied */
-    struct byte_window *window;  /* bytes of records that come from elsewhere ... */
-    struct record_stream stream; /* ... or slices of them; neither: the file is read */
+    struct byte_window *window;  /* bytes of records that come from elsewhere; NULL: the file is read */
     struct input *opened;   /* the whole input, which the sort takes from here; NULL: it opens the part itself */
     uint64_t begin, end;         /* of the file: where the part's first block or line begins, and its last one ends */
     const uint8_t *head, *tail;
@@ -27,7 +24,6 @@ struct input_part {
     size_t sample_size;
     size_t beside;               /* bytes of memory that the process needs meanwhile for what the sort does not know */
     bool prepared;               /* another sort mended the records; with -M it turned reads, which keep their ranks */
-    bool collated;               /* the stream has what another sort has collated, with the same stats: counted there */
     bool silent;                 /* another process tells on stderr what all would */
     bool is_last;                /* the file ends with it, which is when an EOF block is missed */
 };

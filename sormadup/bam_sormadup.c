@@ -1,180 +1,216 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `sormadup`: fixmate, sort and markdup as one.
+/* The driver of `sormadup`: fixmate, sort and markdup as one. Its stages, each of which reads the one before it:
  *
- *   in.bam --> chunks -----> arenas --> sublists, runs --> ranges ----> slices --> out.bam
- *              templates     keys       sorted             merged and   marked     renamed
- *              are fixed                                   copied                  when whole
- *
- * A sort (bam_sort.c) whose input is fixed where it is read (read/fixed_records.h), and whose merge goes through
- * markdup's hands (sormadup/sorted_source.h, markdup/marking.h). Where records of a name are apart, a sort in
- * front of it
- * collates them (sormadup/collated.h). */
+ *   read      the inputs                      blocks, lines or containers (read/)
+ *   collate   groups records by name          a sort of its own (collated.h); only if they are not grouped
+ *   fixmate   fixes templates                 chunks, fixed by tasks (fixed_inputs.h)
+ *   sort      by coordinate                   arenas, sublists, runs (sort/sorted.h); merged to slices
+ *   markdup   marks duplicates                slices that wait for their sets (markdup/marking.h)
+ *   write     the file, and its index         blocks (write/written.h)
+ */
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/machine.h"
 #include "base/stats.h"
 #include "base/version.h"
-#include "sormadup/collated.h"
 #include "engine/driver.h"
-#include "sormadup/orphans.h"
+#include "engine/engine_memory.h"
 #include "markdup/marking.h"
+#include "sormadup/collated.h"
+#include "sormadup/fixed_inputs.h"
+#include "sormadup/orphans.h"
 #include "sormadup/sormadup.h"
 #include "sormadup/sormadup_opts.h"
-#include "sort/sorted.h"
-#include "sormadup/sorted_source.h"
-#include "read/fixed_records.h"
+#include "sormadup/sorted_stream.h"
 
 struct sormadup {
     const struct sormadup_opts *opts;
-    struct driver *d;
+    const struct engine_opts *common;    /* of all stages */
+    struct driver *d;            /* with the last stage */
+    struct memory_rings rings;
     struct sormadup_use use;     /* from when the inputs are open */
-    struct collated collated;    /* if the input is not grouped by name */
+    int held;                    /* inputs_held() of them */
+    struct inputs in;            /* what the stage reads that is opened next */
+    struct collated collated;
+    struct fixed_inputs fixed;
+    struct orphans *lone;        /* which fixmate finds */
     struct sorted sorted;
-    struct sorted_source source;
+    struct sorted_stream merged;
     struct marking marking;
-    struct orphans *lone;
 };
+
+static const char *path_of(const struct sormadup *c)
+{
+    return engine_opts_input(c->common);
+}
+
+/* Adds a @PG line, if there are to be any. */
+static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *command_line)
+{
+    if (c->common->out.no_pg || !command_line
+        || bam_header_mark_sorted(sam, NULL, false, version_of_both(), command_line) == 0)
+        return 0;
+    return latch_fail(c->d->latch, "%s: the header could not be changed", path_of(c));
+}
+
+/* ------------------------------------------------------------- opening the stages */
+
+static int open_output(struct sormadup *c)
+{
+    c->rings = engine_memory_rings(c->common, &c->common->in, MEMORY_IN_TURN, true);
+    return driver_open(c->d, c->common, &c->rings);
+}
+
+static int open_inputs(struct sormadup *c)
+{
+    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->stats);
+    if (inputs_open(&c->in, &how) < 0)
+        return -1;
+    sam_hdr_t *sam = c->in.each->header.sam;
+    int collates = sormadup_collates(c->opts, &c->in, c->d->latch);
+    c->use = (struct sormadup_use){c->common, c->in, written_use(&c->common->out, sam, &c->rings), collates > 0};
+    c->held = inputs_held(&c->in, sam, true);
+    return collates < 0 ? -1 : add_line(c, sam, c->opts->cat_line);
+}
+
+static int open_collated(struct sormadup *c)
+{
+    struct collated_options how = {
+        .behind = c->common,
+        .rings = &c->rings,
+        .output = c->use.output,
+        .command_line = c->common->out.no_pg ? NULL : c->opts->collate_line,
+        .latch = c->d->latch,
+        .stats = c->d->stats,
+        .progress = &c->d->progress,
+    };
+    how.output.beside += sormadup_marking(&c->rings);
+    return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
+}
+
+/* Orphans are looked for in the memory of the markdup stage, which begins later. */
+static int open_fixed(struct sormadup *c)
+{
+    struct orphans_options lone = {
+        .store = engine_opts_store(c->common, c->d->latch, c->d->stats),
+        .memory = sormadup_marking(&c->rings),
+        .path = path_of(c),
+    };
+    struct fixed_inputs_options how = {
+        .rules = &c->opts->fixmate,
+        .lone = orphans_put,
+        .lone_arg = c->lone = orphans_open(&lone),
+        .memory = c->rings.sam,
+        .latch = c->d->latch,
+        .stats = c->d->stats,
+    };
+    return c->lone ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
+}
+
+static int open_sort(struct sormadup *c)
+{
+    struct sorted_options how = {
+        .opts = c->common,
+        .in = &c->common->in,
+        .opened = &c->in,
+        .size_hint = c->common->size_hint,
+        .rings = &c->rings,
+        .output = c->use.output,
+        .latch = c->d->latch,
+        .stats = c->d->stats,
+        .progress = &c->d->progress,
+    };
+    how.output.more = sormadup_beside;
+    how.output.arg = &c->use;
+    return sorted_open(&c->sorted, &how, NULL);
+}
+
+static int prepare_output(struct sormadup *c)
+{
+    return written_prepare(&c->d->out, c->sorted.sam, c->held, c->sorted.rule);
+}
+
+/* ------------------------------------------------------------- running them */
 
 /* Each record of the input is in an arena, as it was fixed, or was left out. */
 static int compare_fixed(struct sormadup *c)
 {
-    struct sorted *s = &c->sorted;
-    struct chunk_counts fixed = {.seen = 0};
-    const char *path = engine_opts_input(s->opts);
-    for (size_t i = 0; i < s->in.n; i++) {
-        const struct chunk_reader *chunks = fixed_records_chunks(s->in.each[i].fixed);
-        if (chunk_reader_compare(chunks) < 0)
-            return -1;
-        chunk_counts_add(&fixed, chunk_reader_counts(chunks));
-    }
-    struct tally collated = {.n = c->collated.source.taken.n}, seen = {.n = fixed.seen};
-    if (c->collated.behind && tally_compare(collated, seen, "fixmate", path, &s->latch) < 0)
-        return -1;
-    return tally_compare(fixed.made, bam_arena_tally(s->arenas.filled), "sort", path, &s->latch);
-}
-
-static int cannot_change_header(struct sorted *s)
-{
-    return latch_fail(&s->latch, "%s: the header could not be changed", engine_opts_input(s->opts));
+    struct tally fixed;
+    return fixed_inputs_end(&c->fixed, &fixed) < 0 ? -1
+         : tally_compare(fixed, bam_arena_tally(c->sorted.arenas.filled), "sort", path_of(c), c->d->latch);
 }
 
 /* One @PG line for each step. */
 static int put_header(struct sormadup *c)
 {
-    struct sorted *s = &c->sorted;
-    bool none = s->opts->out.no_pg;
-    const char *fixmate_line = c->collated.behind ? c->opts->collated_line : c->opts->fixmate_line;
-    if (!none && (bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), fixmate_line) < 0
-                  || bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), c->opts->sort_line) < 0))
-        return cannot_change_header(s);
-    return written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas));
+    const struct sormadup_opts *o = c->opts;
+    const struct sorted *s = &c->sorted;
+    if (add_line(c, s->sam, c->use.collates ? o->collated_line : o->fixmate_line) < 0
+        || add_line(c, s->sam, o->sort_line) < 0)
+        return -1;
+    return written_header(&c->d->out, s->sam, &c->common->order, arenas_unplaced(&s->arenas),
+                          arenas_beyond(&s->arenas));
 }
 
 static int begin_marking(struct sormadup *c)
 {
-    struct sorted *s = &c->sorted;
-    if (sorted_source_begin(&c->source, s) < 0)
+    if (sorted_stream_begin(&c->merged, &c->sorted) < 0)
         return -1;
     struct marking_options marking = {
         .opts = &c->opts->markdup,
-        .source = sorted_source_stream(&c->source),
-        .sam = s->sam,
-        .n_threads = s->opts->n_threads,
+        .source = sorted_stream_records(&c->merged),
+        .sam = c->sorted.sam,
+        .n_threads = c->common->n_threads,
         .slice_size = SORTED_SLICE,
-        .left = sormadup_marking(&s->rings) - sormadup_marking_least(s->opts->n_threads),
+        .left = sormadup_marking(&c->rings) - sormadup_marking_least(c->common->n_threads),
         .d = c->d,
     };
     return marking_open(&c->marking, &marking);
 }
 
-static int mark_and_write(struct sormadup *c)
+static void mark_and_write(struct sormadup *c)
 {
-    struct sorted *s = &c->sorted;
-    if (compare_fixed(c) < 0)
-        return -1;
-    stats_phase(s->stats, PHASE_WRITE);
-    if (put_header(c) < 0 || begin_marking(c) < 0)
-        return -1;
     struct list_stream stream = marking_stream(&c->marking);
-    return written_all(s->to, &stream);
-}
-
-static int group(void *sormadup, struct sorted *s)
-{
-    struct sormadup *c = sormadup;
-    int collates = sormadup_collates(c->opts, &s->in, &s->latch);
-    if (!s->opts->out.no_pg && c->opts->cat_line && collates >= 0
-        && bam_header_mark_sorted(s->sam, NULL, false, version_of_both(), c->opts->cat_line) < 0)
-        return cannot_change_header(s);
-    c->use = (struct sormadup_use){s->opts, s->in, sorted_output(s), collates > 0};
-    const char *line = s->opts->out.no_pg ? NULL : c->opts->collate_line;
-    return collates <= 0 ? collates : collated_open(&c->collated, s, sormadup_marking(&s->rings), line);
-}
-
-static size_t count_beside(const void *sormadup, const struct memory_rings *rings)
-{
-    return sormadup_beside(&((const struct sormadup *)sormadup)->use, rings);
-}
-
-/* Afterwards the collated records can be read. */
-static int collate(struct sormadup *c)
-{
-    struct sorted *s = &c->collated.sort;
-    if (!c->collated.behind)
-        return 0;
-    return bam_sort_read(s) < 0 || sorted_source_begin(&c->collated.source, s) < 0 ? collated_stop(&c->collated) : 0;
+    stats_phase(c->d->stats, PHASE_WRITE);
+    if (put_header(c) == 0 && begin_marking(c) == 0)
+        written_all(&c->d->out, &stream);
 }
 
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (collate(c) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->lone) == 0)
+    if (collated_read(&c->collated) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->lone) == 0
+        && compare_fixed(c) == 0)
         mark_and_write(c);
 }
 
-/* It takes the memory that marking gets later. */
-static int look_for_orphans(struct sormadup *c)
+static void finish(struct sormadup *c, int n_threads)
 {
-    struct sorted *s = &c->sorted;
-    struct orphans_options how = {
-        .store = engine_opts_store(s->opts, &s->latch, s->stats),
-        .memory = sormadup_marking(&s->rings),
-        .path = engine_opts_input(s->opts),
-    };
-    s->fixes.lone = orphans_put;
-    s->fixes.lone_arg = c->lone = orphans_open(&how);
-    return c->lone ? 0 : -1;
+    driver_finish(c->d);
+    sorted_finish(&c->sorted, n_threads);
+    collated_finish(&c->collated, n_threads);
+    marking_close(&c->marking);
+    sorted_stream_close(&c->merged);
+    fixed_inputs_close(&c->fixed);
+    orphans_close(c->lone);
+    inputs_close(&c->in);
 }
 
 int bam_sormadup(const struct sormadup_opts *opts)
 {
-    struct sormadup c = {.opts = opts};
-    struct sorted *s = &c.sorted;
-    struct driver d = {.latch = &s->latch};
-    struct sorted_between between = {.fixes = &opts->fixmate, .group = group, .beside = count_beside, .arg = &c};
-    struct sorted_options how = {
-        .opts = &opts->common,
-        .in = &opts->common.in,
-        .size_hint = opts->common.size_hint,
-        .between = &between,
-        .progress = &d.progress,
-    };
+    struct latch latch = {0};
+    struct driver d = {.latch = &latch};
+    struct sormadup c = {.opts = opts, .common = &opts->common, .d = &d, .sorted.latch = &latch};
     int n_threads = 1;
-    c.d = &d;
     machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, d.latch) == 0
-        && (how.stats = driver_begin(&d, &opts->common)) && sorted_open(s, &how, &d.out) == 0
-        && look_for_orphans(&c) == 0) {
-        n_threads = driver_run(&d, &opts->common, &s->in, work, &c);
-        if (!latch_tripped(&s->latch))
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0
+        && open_output(&c) == 0 && open_inputs(&c) == 0 && open_collated(&c) == 0 && open_fixed(&c) == 0
+        && open_sort(&c) == 0 && prepare_output(&c) == 0) {
+        n_threads = driver_run(&d, &opts->common, &c.use.in, work, &c);
+        if (!latch_tripped(&latch))
             command_report_measure_memory(&d.report);
     }
-    uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    collated_finish(&c.collated, n_threads);
-    sorted_finish(s, n_threads);
-    collated_close(&c.collated);
-    marking_close(&c.marking);
-    sorted_source_close(&c.source);
-    orphans_close(c.lone);
+    uint64_t records = c.sorted.arenas.filled ? c.sorted.arenas.filled->n_records : 0;
+    finish(&c, n_threads);
     return driver_end(&d, records);
 }

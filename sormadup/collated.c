@@ -1,43 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
+#include "bam_sort.h"
 #include "base/latch.h"
 #include "base/version.h"
 #include "order/collate_key.h"
 #include "sormadup/collated.h"
 #include "engine/memory_plan.h"
 #include "engine/engine_memory.h"
-#include "write/written.h"
-
-/* ------------------------------------------------------------------ stream */
-
-int collated_stop(const struct collated *c)
-{
-    if (latch_failed(&c->sort.latch))
-        latch_fail(&c->behind->latch, "%s", c->sort.latch.message);
-    return -1;
-}
-
-static enum chunk_state advance(void *collated)
-{
-    struct collated *c = collated;
-    enum chunk_state state = sorted_source_advance(&c->source);
-    bool failed = state == CHUNK_FAILED
-               || (state == CHUNK_NONE && sorted_source_end(&c->source, &c->behind->latch) < 0);
-    return failed ? (enum chunk_state)collated_stop(c) : state;
-}
-
-static int take(void *collated, struct record_slice *slice)
-{
-    struct collated *c = collated;
-    return sorted_source_take(&c->source, slice) < 0 ? collated_stop(c) : 0;
-}
-
-static bool help(void *collated)
-{
-    return merge_ring_help(((struct collated *)collated)->sort.merge);
-}
-
-/* ---------------------------------------------------------- open and close */
 
 /* Bytes of what the sort behind has at one time, and of what is copied for it. */
 static size_t lent_memory(const struct memory_rings *behind)
@@ -69,63 +37,45 @@ size_t collated_memory(const struct engine_opts *behind, const struct memory_rin
     return (size_t)memory_plan_takes(&plan);
 }
 
-static int open_sort(struct collated *c, size_t beside)
+int collated_open(struct collated *c, struct inputs *in, const struct collated_options *options)
 {
-    struct sorted *behind = c->behind;
-    struct output_use output = sorted_output(behind);
-    output.beside += beside;
-    struct memory_rings rings = divide(behind->opts, &behind->rings, &behind->in, output);
+    const struct engine_opts *behind = options->behind;
+    struct memory_rings rings = divide(behind, options->rings, in, options->output);
     struct sorted_options how = {
         .opts = &c->opts,
         .in = &c->opts.in,
-        .part = c->whole = calloc(behind->in.n, sizeof *c->whole),
-        .size_hint = behind->opts->size_hint,
+        .opened = in,
+        .size_hint = behind->size_hint,
         .rings = &rings,
-        .stats = behind->stats,
-        .progress = behind->progress,
+        .output = {.beside = lent_memory(options->rings)},
+        .latch = options->latch,
+        .stats = options->stats,
+        .progress = options->progress,
     };
-    c->opts = *behind->opts;
+    c->opts = *behind;
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
     c->opts.memory_beside = 1;                   /* more is no error here */
-    c->opts.in.reference = NULL;                 /* it is open, and was warned of */
-    if (!c->whole)
-        return latch_fail(&behind->latch, "out of memory");
-    for (size_t i = 0; i < behind->in.n; i++)
-        c->whole[i] = (struct input_part){.opened = &behind->in.each[i], .is_last = true,
-                                          .beside = lent_memory(&behind->rings)};
-    return sorted_open(&c->sort, &how, NULL) < 0 ? collated_stop(c) : 0;
+    if (sorted_open(&c->sort, &how, NULL) < 0)
+        return -1;
+    if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)
+        return latch_fail(options->latch, "%s: the header could not be changed", engine_opts_input(behind));
+    if (inputs_of_stream(in, &c->sort.in, sorted_stream_records(&c->merged), c->sort.sam) < 0)
+        return latch_fail(options->latch, "out of memory");
+    in->each->is_collated = true;
+    in->n_sam = 0;                               /* this sort parses them */
+    return 0;
 }
 
-int collated_open(struct collated *c, struct sorted *behind, size_t beside, const char *command_line)
+int collated_read(struct collated *c)
 {
-    *c = (struct collated){.behind = behind};
-    if (open_sort(c, beside) < 0)
-        return -1;
-    if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), command_line) < 0)
-        return latch_fail(&behind->latch, "%s: the header could not be changed", engine_opts_input(behind->opts));
-    c->part = (struct input_part){.sam = c->sort.sam, .stream = {advance, take, help, NULL, c}, .collated = true};
-    struct inputs_options how = engine_memory_inputs(behind->opts, &behind->opts->in, &behind->rings, &behind->latch,
-                                                        behind->stats);
-    if (input_open(behind->in.each, behind->opts->in.paths[0], &c->part, &how) < 0)
-        return -1;
-    behind->sam = behind->in.each->header.sam;
-    behind->in.n = 1;
-    behind->in.n_sam = 0;                        /* it is parsed by this sort */
-    return 0;
+    if (!c->sort.latch)
+        return 0;
+    return bam_sort_read(&c->sort) < 0 || sorted_stream_begin(&c->merged, &c->sort) < 0 ? -1 : 0;
 }
 
 void collated_finish(struct collated *c, int n_threads)
 {
-    if (!c->behind)
-        return;
-    if (latch_tripped(&c->behind->latch))        /* or what is under way would be missed */
-        latch_fail(&c->sort.latch, "%s", c->behind->latch.message);
-    sorted_finish(&c->sort, n_threads);
-}
-
-void collated_close(struct collated *c)
-{
-    free(c->whole);
-    sorted_source_close(&c->source);
-    c->whole = NULL;
+    if (c->sort.latch)
+        sorted_finish(&c->sort, n_threads);
+    sorted_stream_close(&c->merged);
 }

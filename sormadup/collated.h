@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* A sort in the order of `collate` whose records another sort reads, in the same process: so these may come in any
- * order.
+/* The stage that groups records by name: a sort in the order of `collate`, whose merged records the next stage reads.
  *
- *   in.bam -> arenas -> sublists, runs -> ranges -> slices -> the sort behind
+ *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the stage behind
  *                                         merged
  *                                         and copied
  *
- * The sort behind has opened the input, hands it over, and gets the slices in its place. Each has half of what
- * memory is left for arenas, for both hold records while the slices are read. */
+ * The sort behind has half of what memory is left for arenas, and this one the other half: both hold records while the
+ * slices are read. */
 #ifndef COLLATED_H
 #define COLLATED_H
 
 #include "engine/engine_opts.h"
 #include "sort/sorted.h"
-#include "sormadup/sorted_source.h"
-#include "read/input_part.h"
+#include "sormadup/sorted_stream.h"
 
 /* All zeros: nothing is open. */
 struct collated {
-    struct sorted *behind;       /* the sort that reads it; NULL: nobody does */
     struct sorted sort;
-    struct engine_opts opts;       /* of this sort */
-    struct input_part *whole, part;  /* its inputs; the one of the sort behind */
-    struct sorted_source source;
+    struct engine_opts opts;     /* of this sort */
+    struct sorted_stream merged;
 };
 
-/* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, has opened the
+struct collated_options {
+    const struct engine_opts *behind;    /* of the sort behind, as the next two */
+    const struct memory_rings *rings;
+    struct output_use output;    /* all that is around it, but for this one */
+    const char *command_line;    /* of the @PG line; NULL: none */
+    struct latch *latch;
+    struct stats *stats;
+    struct progress *progress;   /* NULL: nobody looks */
+};
+
+/* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, reads these
  * inputs, and has `output` beside itself but for this sort. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 
-/* Takes over the input of `behind`, which is opening, and puts the slices in its place. beside: bytes of all that is
- * around the sort behind, but for this one. command_line: of the @PG line; NULL: none. -1: the error is recorded in the
- * latch of `behind`; finish and close it all the same. */
-int collated_open(struct collated *collated, struct sorted *behind, size_t beside, const char *command_line);
+/* Takes over the inputs, and puts its stream in their place. -1: the error is recorded in the latch; finish it all the
+ * same. */
+int collated_open(struct collated *collated, struct inputs *in, const struct collated_options *options);
 
-/* The error of this sort is also that of the one behind, if it has none. Always returns -1. */
-int collated_stop(const struct collated *collated);
+/* Reads and sorts everything. The stream may be read then. Nothing to do if it is not open. */
+int collated_read(struct collated *collated);
 
-/* Ends the sort, as sorted_finish(), before the one behind is finished. */
+/* Closes it behind the parallel region, when nobody looks at the slices any more. */
 void collated_finish(struct collated *collated, int n_threads);
-
-/* Call it when nobody looks at the slices any more. */
-void collated_close(struct collated *collated);
 
 #endif

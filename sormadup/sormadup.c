@@ -6,7 +6,7 @@
 #include "sormadup/sormadup.h"
 #include "sormadup/sormadup_opts.h"
 #include "engine/engine_memory.h"
-#include "sormadup/sorted_source.h"
+#include "sormadup/sorted_stream.h"
 
 int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch)
 {
@@ -18,7 +18,7 @@ int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in,
 
 size_t sormadup_marking_least(int n_threads)
 {
-    return sorted_source_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
+    return sorted_stream_memory(n_threads) + marked_flow_memory(n_threads, SORTED_SLICE);
 }
 
 size_t sormadup_marking(const struct memory_rings *rings)

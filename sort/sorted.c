@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <htslib/hts_log.h>
 #include "bam/long_pos.h"
+#include "base/latch.h"
 #include "engine/engine_opts.h"
 #include "base/stats.h"
 #include "sort/merge_ring.h"
@@ -26,8 +27,8 @@ static int build_index(struct sorted *s)
     if (!cause)
         return 0;
     if (!silent)
-        return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made");
-    return latch_fail(&s->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s", s->opts->order.index_fasta,
+        return latch_fail(s->latch, "the index of minimisers (-M, -I) cannot be made");
+    return latch_fail(s->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s", s->opts->order.index_fasta,
                       cause);
 }
 
@@ -36,9 +37,9 @@ static int prepare_minhash(struct sorted *s)
     if (s->opts->order.by != SORT_MINHASH)
         return 0;
     if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
-        return latch_fail(&s->latch, "%s: too many references for -M", engine_opts_input(s->opts));
+        return latch_fail(s->latch, "%s: too many references for -M", engine_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
-        return latch_fail(&s->latch, "out of memory");
+        return latch_fail(s->latch, "out of memory");
     return is_prepared(s) ? 0 : build_index(s);
 }
 
@@ -54,7 +55,7 @@ static int prepare_lengths(struct sorted *s)
     if (s->opts->out.format.format != cram)
         return 0;
     if (!(s->lengths = bam_header_lengths(s->sam)))
-        return latch_fail(&s->latch, "out of memory");
+        return latch_fail(s->latch, "out of memory");
     return 0;
 }
 
@@ -62,7 +63,7 @@ static int prepare_order(struct sorted *s)
 {
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
-        return latch_fail(&s->latch, "out of memory");
+        return latch_fail(s->latch, "out of memory");
     bool far = s->in.n_converted && long_pos_fits(&s->opts->out.format);
     if (far)
         sort_rule_expect_far(s->rule);
@@ -75,7 +76,7 @@ static int prepare_order(struct sorted *s)
 
 struct output_use sorted_output(const struct sorted *s)
 {
-    struct output_use output = {0};
+    struct output_use output = s->output;
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
     output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
@@ -83,51 +84,33 @@ struct output_use sorted_output(const struct sorted *s)
 }
 
 /* The second half of the plan: the headers are read, and the index of -I is made. */
-static int plan_memory(struct sorted *s, const struct sorted_between *between)
+static int plan_memory(struct sorted *s)
 {
-    struct output_use output = sorted_output(s);
-    output.more = between ? between->beside : NULL;
-    output.arg = between ? between->arg : NULL;
-    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output, &s->latch);
-}
-
-/* Templates are fixed where the input is read. With -r, nobody knows how many records are left. */
-static int fix_input(struct sorted *s, const struct sorted_between *between)
-{
-    bool drops = between->fixes->drops;
-    if (between->group(between->arg, s) < 0)
-        return -1;
-    s->fixes.rules = *between->fixes;
-    s->fixes.rules.lengths = s->reference_lengths = bam_header_lengths(s->sam);
-    if (!s->reference_lengths)
-        return latch_fail(&s->latch, "out of memory for the header");
-    for (size_t i = 0; i < s->in.n; i++)
-        s->in.each[i].fixes = &s->fixes;
-    s->in.each[s->in.n - 1].is_last = true;
-    s->in.n_sam++;                               /* its records go through chunks once more */
-    s->in.size = drops ? 0 : s->in.size;
-    s->in.size_known = s->in.size_known && !drops;
-    return 0;
+    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->latch);
 }
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, &s->latch, s->stats);
+    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->latch, s->stats);
     how.part = s->part;
-    if (inputs_open(&s->in, &how) < 0)
+    if (options->opened) {
+        s->in = *options->opened;
+        *options->opened = (struct inputs){.each = NULL};
+    } else if (inputs_open(&s->in, &how) < 0) {
         return -1;
+    }
     s->sam = s->in.each->header.sam;
-    return options->between ? fix_input(s, options->between) : 0;
+    return 0;
 }
 
 static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
-        .store = engine_opts_store(s->opts, &s->latch, s->stats),
+        .store = engine_opts_store(s->opts, s->latch, s->stats),
         .spill = {
             .merge_memory = s->plan.merge_memory,
             .n_threads = s->opts->n_threads,
-            .latch = &s->latch,
+            .latch = s->latch,
             .stats = s->stats,
         },
         .at_least = block_reader_least(&s->reader),
@@ -145,8 +128,9 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
     struct block_reader_options reader = {
         .inputs = &s->in,
         .n_slots = s->rings.source_slots,
+        .n_lent = s->rings.sam.n_lent,
         .size_hint = size_hint,
-        .latch = &s->latch,
+        .latch = s->latch,
         .stats = s->stats,
     };
     struct sort_tasks_options sorts = {
@@ -157,18 +141,18 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
         .keep_ranks = keep_ranks(s),
         .arena_is_sorted = spill_policy_arena_is_sorted,
         .arg = &s->spill,
-        .latch = &s->latch,
+        .latch = s->latch,
         .stats = s->stats,
     };
     return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
-        || arenas_open(&s->arenas, s->plan.arena_size, &s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
+        || arenas_open(&s->arenas, s->plan.arena_size, s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
 static int open_output(struct sorted *s)
 {
     if (!s->to)
         return 0;
-    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), &s->latch, s->stats) < 0)
+    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->latch, s->stats) < 0)
         return -1;
     s->sink = s->to->sink;
     if (s->progress)
@@ -187,17 +171,17 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->opts = how->opts;
     s->part = how->part;
     s->to = to;
+    s->output = how->output;
+    s->latch = how->latch;
     s->progress = how->progress;
     if (!(s->stats = how->stats))
-        return latch_fail(&s->latch, "out of memory");
+        return latch_fail(s->latch, "out of memory");
     s->rings = how->rings ? *how->rings
              : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
-    if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0
-        || plan_memory(s, how->between) < 0 || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0
-        || prepare_order(s) < 0 || (to && prepare_output(s) < 0))
+    if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0 || plan_memory(s) < 0
+        || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0 || prepare_order(s) < 0
+        || (to && prepare_output(s) < 0))
         return -1;
-    if (how->between)
-        s->sink = NULL;
     if (s->progress) {
         s->progress->file_bytes = (double)s->in.length;
         s->progress->data_bytes = (double)how->size_hint;
@@ -234,7 +218,7 @@ int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
         .n_spare = s->rings.merge_spare,
         .n_records = s->rings.merge_records,
         .n_threads = s->opts->n_threads,
-        .latch = &s->latch,
+        .latch = s->latch,
         .stats = s->stats,
     };
     return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
@@ -288,7 +272,7 @@ static void finish_files(struct sorted *s)
     if (!s->to)
         return;
     enum stage before = stats_enter(s->stats, STAGE_WRITE);
-    if (!latch_tripped(&s->latch))
+    if (!latch_tripped(s->latch))
         written_commit(s->to);
     stats_enter(s->stats, STAGE_FREE);
     written_close(s->to);
@@ -317,7 +301,7 @@ void sorted_finish(struct sorted *s, int n_threads)
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
     struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
     stats_phase(s->stats, PHASE_FINISH);
-    bool much = !latch_tripped(&s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
+    bool much = !latch_tripped(s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
         task_team(n_threads, close_in_team, s);
     else
@@ -326,8 +310,6 @@ void sorted_finish(struct sorted *s, int n_threads)
     sort_tasks_close(&s->sorts);
     arenas_close(&s->arenas);
     free(s->lengths);
-    free(s->reference_lengths);
-    free(s->fixes.open.p);
     sort_rule_free(s->rule);
     minhash_free(s->minhash);
 }

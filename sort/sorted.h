@@ -4,12 +4,10 @@
 #ifndef SORTED_H
 #define SORTED_H
 
-#include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/memory_watch.h"
 #include "base/task_ring.h"
 #include "read/block_reader.h"
-#include "read/fixed_records.h"
 #include "read/input.h"
 #include "sort/arenas.h"
 #include "sort/sort_tasks.h"
@@ -17,6 +15,7 @@
 
 struct input_part;
 struct input_request;
+struct latch;
 struct merge_ring_options;
 struct progress;
 struct record_sink;
@@ -25,24 +24,15 @@ struct sort_order;
 struct sorted;
 struct written;
 
-/* Stages around a sort: its records are fixed where they are read, and its merged records are copied and changed
- * before they are put to the sink. */
-struct sorted_between {
-    const struct fixmate_rules *fixes;   /* as fixmate writes them, but for the lengths, which the header tells */
-    /* The inputs are open and their headers are read. It may put another input in their place, which is grouped by
-     * name. -1: the error is recorded in the latch. */
-    int (*group)(void *arg, struct sorted *sorted);
-    memory_beside_fn *beside;    /* of all that is around the sort, once they are grouped */
-    void *arg;                   /* of both */
-};
-
 struct sorted_options {
     const struct engine_opts *opts;    /* but for ... */
     const struct input_request *in;
+    struct inputs *opened;       /* inputs that are open, which it takes over. NULL: it opens those of `in` */
     const struct input_part *part;   /* what is read of each input; NULL: all */
     uint64_t size_hint;
-    const struct sorted_between *between;    /* NULL: records are sorted as they are, and put to the sink */
     const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
+    struct output_use output;    /* what stages behind the sort take, if there is no other half */
+    struct latch *latch;
     struct stats *stats;         /* the caller's; NULL: there was no memory for them */
     struct progress *progress;   /* the caller's, too; NULL: nobody looks */
 };
@@ -50,15 +40,14 @@ struct sorted_options {
 struct sorted {
     const struct engine_opts *opts;
     const struct input_part *part;
-    struct latch latch;          /* this and the next two serve both halves */
+    struct latch *latch;         /* this and the next two serve both halves */
     struct stats *stats;
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
-    struct fix_wish fixes;       /* of between->fixes */
-    int64_t *reference_lengths;  /* its rules have these */
     struct written *to;          /* the other half; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
+    struct output_use output;    /* beside `to` */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
     struct arenas arenas;        /* the memory for records */
@@ -75,8 +64,8 @@ struct sorted {
 
 /* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
  * mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with the
- * options' output; NULL: there is none. Both halves are zero; only the latch may be in use. -1: the error is recorded
- * in the latch; finish it all the same. */
+ * options' output; NULL: there is none. Both halves are zero. -1: the error is recorded in the latch; finish it all the
+ * same. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
 
 /* What the other half takes, and what the order needs: for the plan. */

@@ -3,7 +3,6 @@
 #include "unit.h"
 #include "base/latch.h"
 #include "read/block_reader.h"
-#include "read/input_format.h"
 #include "read/record_slice.h"
 
 enum { ARENA_SIZE = 1 << 20, N_REF = 3, N_SLICES = 3 };
@@ -52,10 +51,10 @@ static struct latch latch;
 /* Reads all of the stage's records. -1: failed, and the error is in the latch. */
 static int read_all(struct stage *stage)
 {
-    struct input_format format = {.opt.sam.n_lent = 1};      /* a slice is exchanged as soon as it is copied */
-    struct input in = {.name = "in.sam", .format = &format, .stream = {advance, take, help, NULL, stage}};
+    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, stage}};
     struct inputs inputs = {.each = &in, .n = 1};
-    struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .latch = &latch};
+    /* A slice is exchanged as soon as it is copied. */
+    struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .latch = &latch};
     struct block_reader reader;
     struct bam_arena arena;
     size_t size;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/latch.h"
 #include "base/stats.h"
 #include "sort/merge_ring.h"
 #include "engine/engine_opts.h"
-#include "sormadup/sorted_source.h"
+#include "sormadup/sorted_stream.h"
 #include "read/record_slice.h"
 
 /* In the task of a range. What it could not copy is not there, which is seen at the end, too. */
-static void copy(void *source, uint32_t index, const struct record_list *list)
+static void copy(void *stream, uint32_t index, const struct record_list *list)
 {
     enum { AHEAD = 4 };          /* records that are being fetched: they lie anywhere in the arena */
-    const struct sorted_source *s = source;
+    const struct sorted_stream *s = stream;
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
     size_t bytes = 0;
@@ -27,23 +28,23 @@ static void copy(void *source, uint32_t index, const struct record_list *list)
     }
     stats_leave(s->sorted->stats, before, to->records.n);
     if (!done)
-        latch_fail(&s->sorted->latch, "out of memory for what is merged");
+        latch_fail(s->sorted->latch, "out of memory for what is merged");
 }
 
-enum chunk_state sorted_source_advance(void *source)
+enum chunk_state sorted_stream_advance(void *stream)
 {
-    const struct sorted_source *s = source;
+    const struct sorted_stream *s = stream;
     int ready = merge_ring_advance(s->sorted->merge);
     return ready > 0 ? CHUNK_MADE : ready == 0 ? CHUNK_AWAITED
-         : latch_tripped(&s->sorted->latch) ? CHUNK_FAILED : CHUNK_NONE;
+         : latch_tripped(s->sorted->latch) ? CHUNK_FAILED : CHUNK_NONE;
 }
 
-int sorted_source_take(void *source, struct record_slice *slice)
+int sorted_stream_take(void *stream, struct record_slice *slice)
 {
-    struct sorted_source *s = source;
+    struct sorted_stream *s = stream;
     struct record_list list;
     if (merge_ring_next(s->sorted->merge, &list) <= 0)
-        return latch_tripped(&s->sorted->latch) ? -1 : 0;
+        return latch_tripped(s->sorted->latch) ? -1 : 0;
     struct record_slice *made = &s->slices[merge_ring_given(s->sorted->merge)], spare = *slice;
     record_slice_clear(&spare);
     *slice = *made;
@@ -53,9 +54,9 @@ int sorted_source_take(void *source, struct record_slice *slice)
     return 0;
 }
 
-static bool help(void *source)
+bool sorted_stream_help(void *stream)
 {
-    const struct sorted_source *s = source;
+    const struct sorted_stream *s = stream;
     return merge_ring_help(s->sorted->merge);
 }
 
@@ -66,7 +67,7 @@ static uint32_t count_slices(int n_threads)
     return (uint32_t)n_threads + SLICES_MORE;
 }
 
-size_t sorted_source_memory(int n_threads)
+size_t sorted_stream_memory(int n_threads)
 {
     enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
     return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
@@ -80,21 +81,21 @@ static size_t records_of_slice(const struct sorted *s)
 }
 
 /* A range that needs another pass keeps all others waiting for it: one of runs has as much as one of their slices. */
-static int open_copies(struct sorted_source *s, struct sorted *sorted, struct merge_ring_options *how)
+static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct merge_ring_options *how)
 {
     uint32_t most = count_slices(how->n_threads);
     how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
-    *s = (struct sorted_source){.sorted = sorted, .n_slices = how->n_ranges};
+    *s = (struct sorted_stream){.sorted = sorted, .n_slices = how->n_ranges};
     how->copy = copy;
     how->arg = s;
     how->n_bytes = 2 * (sorted->plan.slice_size > SORTED_SLICE ? sorted->plan.slice_size : (size_t)SORTED_SLICE);
     how->n_wanted = records_of_slice(sorted);
     how->n_spare = 0;
     s->slices = calloc(s->n_slices, sizeof *s->slices);
-    return s->slices ? 0 : latch_fail(&sorted->latch, "out of memory");
+    return s->slices ? 0 : latch_fail(sorted->latch, "out of memory");
 }
 
-int sorted_source_begin(struct sorted_source *s, struct sorted *sorted)
+int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
 {
     struct merge_ring_options how;
     if (sorted_prepare_merge(sorted, &how) < 0 || open_copies(s, sorted, &how) < 0
@@ -104,28 +105,18 @@ int sorted_source_begin(struct sorted_source *s, struct sorted *sorted)
     return 0;
 }
 
-void sorted_source_close(struct sorted_source *s)
+void sorted_stream_close(struct sorted_stream *s)
 {
     for (uint32_t i = 0; s->slices && i < s->n_slices; i++)
         record_slice_free(&s->slices[i]);
     free(s->slices);
-    *s = (struct sorted_source){.taken = s->taken};
+    *s = (struct sorted_stream){.taken = s->taken};
 }
 
-int sorted_source_end(const struct sorted_source *s, struct latch *latch)
+int sorted_stream_end(void *stream, struct tally *given)
 {
-    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
-                         engine_opts_input(s->sorted->opts), latch);
-}
-
-static int end(void *source, struct tally *given)
-{
-    struct sorted_source *s = source;
+    const struct sorted_stream *s = stream;
     *given = s->taken;
-    return sorted_source_end(s, &s->sorted->latch);
-}
-
-struct record_stream sorted_source_stream(struct sorted_source *s)
-{
-    return (struct record_stream){sorted_source_advance, sorted_source_take, help, end, s};
+    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
+                         engine_opts_input(s->sorted->opts), s->sorted->latch);
 }

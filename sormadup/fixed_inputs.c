@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/latch.h"
+#include "read/input_format.h"
+#include "sormadup/fixed_inputs.h"
+
+static struct chunk_reader *current(const struct fixed_inputs *f)
+{
+    return fixed_records_chunks(f->each[f->n_begun - 1]);
+}
+
+static int begin_input(struct fixed_inputs *f)
+{
+    struct input *in = &f->in.each[f->n_begun];
+    struct fixed_records_options how = {
+        .wish = &f->wish,
+        .is_last = f->n_begun + 1 == f->in.n,
+        .collated = in->is_collated,
+    };
+    if (input_begin(in) < 0)
+        return -1;
+    how.in = (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, f->opt.memory, in->name,
+                                  f->opt.latch, f->opt.stats, 0};
+    f->each[f->n_begun] = fixed_records_open(&how, &in->header);
+    return f->each[f->n_begun++] ? 0 : -1;
+}
+
+/* Its records are taken. Tasks may still look at its rings. */
+static void end_input(struct fixed_inputs *f)
+{
+    struct input *in = &f->in.each[f->n_begun - 1];
+    f->before += in->format ? in->format->size : 0;
+    input_end(in);
+    fixed_records_end(f->each[f->n_begun - 1]);
+}
+
+static enum chunk_state advance(void *fixed)
+{
+    struct fixed_inputs *f = fixed;
+    if (f->n_begun == 0 && begin_input(f) < 0)
+        return CHUNK_FAILED;
+    for (;;) {
+        enum chunk_state state = chunk_reader_advance(current(f));
+        if (state != CHUNK_NONE || f->n_begun == f->in.n)
+            return state;
+        end_input(f);
+        if (begin_input(f) < 0)
+            return CHUNK_FAILED;
+    }
+}
+
+static int take(void *fixed, struct record_slice *slice)
+{
+    const struct fixed_inputs *f = fixed;
+    if (chunk_reader_take(current(f), slice) < 0)
+        return -1;
+    slice->offset += slice->offset ? f->before : 0;
+    return 0;
+}
+
+static bool help(void *fixed)
+{
+    const struct fixed_inputs *f = fixed;
+    return f->n_begun > 0 && chunk_reader_help(current(f));
+}
+
+/* What the stage in front gave is what was seen here, and each record of that was made or left out. */
+static int compare_input(const struct fixed_inputs *f, size_t number)
+{
+    const struct record_stream *front = &f->in.each[number].stream;
+    const struct chunk_reader *chunks = fixed_records_chunks(f->each[number]);
+    struct tally given = {.n = 0}, seen = {.n = chunk_reader_counts(chunks)->seen};
+    if (chunk_reader_compare(chunks) < 0)
+        return -1;
+    if (!f->in.each[number].is_collated)         /* it is read from a file */
+        return 0;
+    if (front->end(front->stage, &given) < 0)
+        return -1;
+    given.checksum = 0;
+    return tally_compare(given, seen, "fixmate", f->in.each[number].name, f->opt.latch);
+}
+
+int fixed_inputs_end(void *fixed, struct tally *given)
+{
+    const struct fixed_inputs *f = fixed;
+    *given = (struct tally){.n = 0};
+    for (size_t i = 0; i < f->in.n; i++) {
+        if (compare_input(f, i) < 0)
+            return -1;
+        tally_add(given, chunk_reader_counts(fixed_records_chunks(f->each[i]))->made);
+    }
+    return 0;
+}
+
+/* How many records come is not known if some are left out. */
+int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fixed_inputs_options *options)
+{
+    struct record_stream stream = {advance, take, help, fixed_inputs_end, f};
+    f->opt = *options;
+    f->in = *in;
+    *in = (struct inputs){.each = NULL};
+    sam_hdr_t *sam = f->in.each->header.sam;
+    f->each = calloc(f->in.n, sizeof *f->each);
+    f->lengths = bam_header_lengths(sam);
+    f->wish = (struct fix_wish){.rules = *options->rules, .lone = options->lone, .lone_arg = options->lone_arg};
+    f->wish.rules.lengths = f->lengths;
+    if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
+        return latch_fail(options->latch, "out of memory for the header");
+    in->each->has_keys = true;
+    in->each->is_collated = f->in.each->is_collated;
+    in->n_sam++;                                 /* its records go through chunks once more */
+    in->size = options->rules->drops ? 0 : in->size;
+    in->size_known = in->size_known && !options->rules->drops;
+    return 0;
+}
+
+void fixed_inputs_close(struct fixed_inputs *f)
+{
+    inputs_end(&f->in);                          /* the sources are closed before what reads them */
+    for (size_t i = 0; i < f->n_begun; i++)
+        fixed_records_close(f->each[i]);
+    inputs_close(&f->in);
+    free(f->each);
+    free(f->lengths);
+    free(f->wish.open.p);
+}

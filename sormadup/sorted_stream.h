@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The merged records of a sort as a stream of slices, for `markdup`, or for another sort: the tasks that merge ranges
+ * copy their records, too. So a slice of a run can be used again before the sink has passed its records. */
+#ifndef SORTED_STREAM_H
+#define SORTED_STREAM_H
+
+#include "read/record_stream.h"
+#include "sort/sorted.h"
+
+/* Bytes of a slice, about: it fits into a cache, and its task takes so long that it costs nothing. */
+enum { SORTED_SLICE = 512 << 10 };
+
+/* All zeros: nothing is open. */
+struct sorted_stream {
+    struct sorted *sorted;
+    struct record_slice *slices; /* of each range, the copies of its list; its task's */
+    uint32_t n_slices;
+    struct tally taken;          /* of the records */
+};
+
+/* Bytes of the copies, mostly. */
+size_t sorted_stream_memory(int n_threads);
+
+/* Opens the merge of all that was read, with the copies a part of it, and tells of it. -1: failed, and the error is
+ * recorded in the sort's latch. Either way, close it behind the parallel region. */
+int sorted_stream_begin(struct sorted_stream *stream, struct sorted *sorted);
+void sorted_stream_close(struct sorted_stream *stream);
+
+/* Functions of struct record_stream. At the end, what is in the arenas and runs must have come out of the merge. */
+enum chunk_state sorted_stream_advance(void *stream);
+int sorted_stream_take(void *stream, struct record_slice *slice);
+bool sorted_stream_help(void *stream);
+int sorted_stream_end(void *stream, struct tally *given);
+
+static inline struct record_stream sorted_stream_records(struct sorted_stream *stream)
+{
+    return (struct record_stream){sorted_stream_advance, sorted_stream_take, sorted_stream_help, sorted_stream_end,
+                                  stream};
+}
+
+#endif
