@@ -5,6 +5,7 @@
 #define RANK_PARTS_H
 
 #include <limits.h>
+#include "base/latch.h"
 #include "mpi/block_seam.h"
 #include "mpi/exchange.h"
 #include "mpi/input_split.h"
@@ -39,7 +40,7 @@ struct rank_parts {
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* of B's output, but at rank 0: it never gets the name */
     int n_threads;
-    struct latch latch_a, latch_b;
+    struct latch latch_a, latch_b;   /* of the two sorts */
     struct latch latch;          /* of what is neither A's nor B's */
 };
 

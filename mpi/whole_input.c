@@ -25,9 +25,9 @@ static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct la
     enum chunk_state state = slice_feed_await(feed, NULL, NULL);
     if (state != CHUNK_MADE)
         return state == CHUNK_FAILED ? -1 : 0;
-    struct slice_piece piece = slice_feed_take(feed);
-    int status = byte_buffer_append(to, piece.bytes, piece.size);
-    slice_piece_release(&piece);
+    struct slice_span span = slice_feed_take(feed);
+    int status = byte_buffer_append(to, span.bytes, span.size);
+    slice_span_release(&span);
     return status < 0 ? latch_fail(latch, "out of memory for the first records") : 1;
 }
 

@@ -25,47 +25,31 @@ struct found {
     struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 
-/* A piece on its way into the arena. The main thread fills it, but for the walk, which is the task's. */
-struct copied {
-    struct slice_piece piece;
-    uint64_t start;              /* its offset in the arena */
-    uint64_t number;             /* of its first record, in the input, from 1 up */
-    uint64_t offset;             /* of its slice, which is another one's when the piece is released */
-    struct bam_key *place;       /* of its keys */
-    struct bam_walk walk;
-};
-
-static void copy_piece(void *reader, uint32_t slot);
-
 int block_reader_open(struct block_reader *r, const struct block_reader_options *options)
 {
-    struct task_ring_options ring = {.n_slots = options->n_slots, .run = copy_piece, .arg = r};
+    struct slice_copies_options copies = {options->n_slots, options->n_lent, options->latch, options->stats};
     *r = (struct block_reader){.opt = *options};
     r->found = calloc(options->n_slots, sizeof *r->found);
-    r->copied = calloc(options->n_slots, sizeof *r->copied);
-    if (r->found && r->copied && task_ring_open(&r->ring, &ring) == 0)
+    if (slice_copies_open(&r->copies, &copies) == 0 && r->found)
         return 0;
     return latch_fail(options->latch, "out of memory");
 }
 
 void block_reader_close(struct block_reader *r)
 {
-    slice_feed_close(&r->feed);
-    task_ring_close(&r->ring, r->found && !latch_tripped(r->opt.latch));
-    free(r->copied);
+    slice_copies_close(&r->copies);
     free(r->found);
-    r->copied = NULL;
     r->found = NULL;
 }
 
 void block_reader_set_arena(struct block_reader *r, struct bam_arena *arena)
 {
-    r->arena = arena;
+    r->arena = r->copies.arena = arena;
 }
 
 size_t block_reader_slot_memory(void)
 {
-    return sizeof(struct found) + sizeof(struct copied) + task_ring_memory(1);
+    return sizeof(struct found) + slice_copies_slot_memory();
 }
 
 /* Bytes of records that were listed, of this input. */
@@ -119,23 +103,6 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     stats_leave(r->opt.stats, before, block->size);
 }
 
-static void copy_piece(void *reader, uint32_t slot)
-{
-    struct block_reader *r = reader;
-    struct copied *c = &r->copied[slot];
-    const struct slice_piece *piece = &c->piece;
-    if (latch_tripped(r->opt.latch))
-        return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
-    memcpy(r->arena->base + c->start, piece->bytes, piece->size);
-    const struct bam_key *known = r->keyed ? piece->slice->keys + piece->first : NULL;
-    c->walk = bam_arena_take_known(r->arena, c->start, c->start + piece->size, known, piece->n, c->place);
-    if (c->walk.n_fix && bam_arena_fix(r->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
-        latch_fail(r->opt.latch, "%s: out of memory while mending a CIGAR", r->in->name);
-    slice_piece_release(piece);
-    stats_leave(r->opt.stats, before, piece->size);
-}
-
 /* ------------------------------------------------------------- main thread */
 
 /* Whether the input's records come in slices. */
@@ -144,52 +111,24 @@ static bool is_stream(const struct block_reader *r)
     return r->in->stream.stage;
 }
 
-/* Pieces may be large, but what is left of a full arena shall be little. */
-static size_t piece_size(const struct bam_arena *arena)
-{
-    enum { SHARE = 32, MOST = 1 << 20 };
-    size_t share = arena->size / SHARE;
-    return share < BGZF_FILL ? BGZF_FILL : share < MOST ? share : MOST;
-}
-
-static int open_feed(struct block_reader *r)
-{
-    return slice_feed_open(&r->feed, &r->in->stream, r->opt.n_lent, piece_size(r->arena), r->opt.latch,
-                           r->opt.stats) < 0 ? latch_fail(r->opt.latch, "out of memory") : 0;
-}
-
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
 int block_reader_begin(struct block_reader *r, struct input *in)
 {
     r->in = in;
-    r->keyed = in->has_keys && !r->arena->rule;
     r->arena->origin = in->header.size - r->arena->bottom;
     r->arena->n_before = r->arena->n_records;
     r->last_block = 0;
-    slice_feed_close(&r->feed);
     if (is_stream(r))
-        return open_feed(r);
+        return slice_copies_begin(&r->copies, in, r->arena);
     assert(bgzf_source_slots(in->source) == r->opt.n_slots);
     bgzf_source_on_inflated(in->source, find_records, r);
     return 0;
 }
 
-static bool help_copy(void *reader)
-{
-    return task_ring_help(&((struct block_reader *)reader)->ring);
-}
-
-static int peek_piece(struct block_reader *r, size_t *size)
-{
-    enum chunk_state state = slice_feed_await(&r->feed, help_copy, r);
-    *size = r->feed.piece.size;
-    return latch_tripped(r->opt.latch) || state == CHUNK_FAILED ? -1 : state == CHUNK_MADE;
-}
-
 int block_reader_peek(struct block_reader *r, size_t *size)
 {
     if (is_stream(r))
-        return peek_piece(r, size);
+        return slice_copies_peek(&r->copies, size);
     uint32_t inflated = 0;
     int found = bgzf_source_peek(r->in->source, &inflated);
     *size = inflated;
@@ -200,10 +139,9 @@ int block_reader_peek(struct block_reader *r, size_t *size)
 static int learn_of_stream(struct block_reader *r, struct sort_rule *rule)
 {
     size_t size;
-    if (peek_piece(r, &size) < 0)
+    if (slice_copies_peek(&r->copies, &size) < 0)
         return -1;
-    const struct slice_piece *first = &r->feed.piece;
-    sort_rule_learn_of(rule, first->bytes, first->size < SAMPLE_BYTES ? first->size : SAMPLE_BYTES, r->arena->n_ref);
+    slice_copies_learn(&r->copies, rule, SAMPLE_BYTES);
     return 0;
 }
 
@@ -248,64 +186,21 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
 
 bool block_reader_full(const struct block_reader *r)
 {
-    return is_stream(r) ? task_ring_full(&r->ring) : bgzf_source_ring_full(r->in->source);
-}
-
-/* The keys have their places at once. */
-static void hand_out_piece(struct block_reader *r, uint64_t start)
-{
-    struct copied *c = &r->copied[task_ring_next(&r->ring)];
-    struct bam_arena *a = r->arena;
-    *c = (struct copied){.piece = slice_feed_take(&r->feed), .start = start, .number = a->n_records - a->n_before + 1};
-    c->offset = c->piece.slice->offset;
-    c->place = bam_arena_list(a, c->piece.n);
-    task_ring_hand_out(&r->ring);
+    return is_stream(r) ? task_ring_full(&r->copies.ring) : bgzf_source_ring_full(r->in->source);
 }
 
 void block_reader_hand_out(struct block_reader *r, size_t size)
 {
     uint8_t *place = bam_arena_take(r->arena, size);
     if (is_stream(r))
-        hand_out_piece(r, (uint64_t)(place - r->arena->base));
+        slice_copies_hand_out(&r->copies, (uint64_t)(place - r->arena->base));
     else
         bgzf_source_hand_out(r->in->source, place, NULL);
 }
 
 uint32_t block_reader_behind(const struct block_reader *r)
 {
-    return is_stream(r) ? (uint32_t)(task_ring_head(&r->ring) - r->ring.tail) : r->opt.n_slots;
-}
-
-static void count_records(const struct block_reader *r, uint64_t n)
-{
-    if (!r->in->is_collated)
-        stats_records(r->opt.stats, n);
-}
-
-/* All records of the piece that came are in the arena, or the next one is broken. */
-static int accept_piece(struct block_reader *r, const struct copied *c)
-{
-    const struct bam_walk *w = &c->walk;
-    struct bam_arena *a = r->arena;
-    a->checksum += w->checksum;
-    a->beyond |= w->beyond;
-    count_records(r, w->n);
-    r->last_block = c->offset;
-    if (w->end == c->start + c->piece.size)
-        return 0;
-    struct record_place at = {r->in->name, c->number + w->n, a->origin + w->end, r->last_block};
-    return record_fault_tell(r->opt.latch, &at, w->fault, a->base + w->end);
-}
-
-static int take_piece(struct block_reader *r, bool wait)
-{
-    uint32_t slot = task_ring_oldest(&r->ring);
-    if (task_ring_empty(&r->ring) || (!wait && task_ring_state(&r->ring, slot) != TASK_DONE))
-        return 0;
-    task_ring_wait(&r->ring, slot, TASK_DONE, NULL, r->opt.stats);
-    bool failed = latch_tripped(r->opt.latch) || accept_piece(r, &r->copied[slot]) < 0;
-    task_ring_take(&r->ring);
-    return failed ? -1 : 1;
+    return is_stream(r) ? (uint32_t)(task_ring_head(&r->copies.ring) - r->copies.ring.tail) : r->opt.n_slots;
 }
 
 /* Takes the oldest block back. If no block is out, no task uses a slot: all keys can be put in their places. */
@@ -330,7 +225,7 @@ static int pass_rest(struct block_reader *r)
     a->bottom = a->walked;
     if (input_pass_rest(r->in, a->n_records - a->n_before, a->origin + a->walked) < 0)
         return -1;
-    return open_feed(r) < 0 ? -1 : 1;
+    return slice_copies_begin(&r->copies, r->in, a) < 0 ? -1 : 1;
 }
 
 static int take_block(struct block_reader *r, bool wait)
@@ -347,13 +242,18 @@ static int take_block(struct block_reader *r, bool wait)
     int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
     if (status < 0)
         return -1;
-    count_records(r, r->arena->n_records - n_before);
+    stats_records(r->opt.stats, r->arena->n_records - n_before);
     return status ? pass_rest(r) : 1;
 }
 
 int block_reader_take(struct block_reader *r, bool wait)
 {
-    return is_stream(r) ? take_piece(r, wait) : take_block(r, wait);
+    if (!is_stream(r))
+        return take_block(r, wait);
+    int taken = slice_copies_take(&r->copies, wait);
+    if (taken != 0)
+        r->last_block = r->copies.offset;
+    return taken;
 }
 
 static int record_is_cut(const struct block_reader *r)

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of the inputs on their way into the arena, block by block. The main thread gives out the places in the
- * arena, and takes the blocks back in file order. Two things are blocks:
+ * arena, and takes the blocks back in file order. There are two kinds of blocks:
  *
- *   of BAM as it is in the file    a task inflates a block at its place, and guesses where records begin. The main
- *                                  thread verifies that, and lists them
- *   pieces of a stream             a task copies whole records to their place, and makes or copies their keys: these
- *                                  have their places from the beginning
+ *   BGZF blocks of BAM in a file    a task inflates a block at its place, and guesses where records begin. The main
+ *                                   thread verifies the guess, and lists the records
+ *   spans of a stream's slices      a task copies whole records to their place: see read/slice_copies.h
  *
  * Only the main thread calls these functions. */
 #ifndef BLOCK_READER_H
 #define BLOCK_READER_H
 
 #include "bam_arena.h"
-#include "base/task_ring.h"
 #include "read/input.h"
-#include "read/slice_feed.h"
+#include "read/slice_copies.h"
 
 struct latch;
 struct sort_rule;
@@ -29,7 +27,6 @@ struct block_reader_options {
     struct stats *stats;
 };
 
-struct copied;
 struct found;
 
 struct block_reader {
@@ -37,10 +34,7 @@ struct block_reader {
     struct input *in;       /* the one being read */
     struct bam_arena *arena;     /* where its blocks go; set by the main thread while no block is out */
     struct found *found;         /* one per slot of the source */
-    struct slice_feed feed;      /* of the input's stream */
-    struct task_ring ring;       /* of its pieces: copying one is its work */
-    struct copied *copied;       /* one per slot */
-    bool keyed;                  /* they bring the arena's keys */
+    struct slice_copies copies;  /* of the input's stream, if it has one */
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 
@@ -76,13 +70,13 @@ uint32_t block_reader_behind(const struct block_reader *reader);
 
 /* Takes the oldest block back and lists its records in the arena. wait: works until the block is inflated.
  * 1: done; 0: none is ready (with wait: none is out, and all keys are in their places); -1: a bad block or record, or
- * no memory, and the error is recorded in the latch. Where a name lacks its NUL, the input gets another source: peek
+ * no memory, and the error is recorded in the latch. Where a name lacks its NUL, the input becomes a stream: peek
  * again. The block's keys may reach their places only when the source's slot is used again,
  * or when this returns 0 with wait. */
 int block_reader_take(struct block_reader *reader, bool wait);
 
-/* Call it after the input's last block is taken back. 1: a name lacked its NUL, and the input goes on with another
- * source. -1: the input ends inside a record, and the error is recorded in the latch. */
+/* Call it after the input's last block is taken back. 1: a name lacked its NUL, and the input goes on as a
+ * stream. -1: the input ends inside a record, and the error is recorded in the latch. */
 int block_reader_end(struct block_reader *reader);
 
 /* Bytes of records to be expected in all, judged by what is read so far; 0: nobody knows. */
@@ -94,7 +88,7 @@ uint64_t block_reader_to_come(const struct block_reader *reader);
 /* Bytes that will come for certain. */
 uint64_t block_reader_least(const struct block_reader *reader);
 
-/* Bytes of memory for each slot, of which pieces need few. */
+/* Bytes of memory for each slot. */
 size_t block_reader_slot_memory(void);
 
 #endif

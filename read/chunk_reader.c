@@ -52,13 +52,13 @@ static void make_records(void *reader, uint32_t number)
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.latch))
-        return;                                  /* nobody waits for its piece any more */
+        return;                                  /* nobody waits for its span any more */
     enum stage before = stats_enter(r->opt.in.stats, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
-    if (c->piece.users)
-        slice_piece_release(&c->piece);
+    if (c->span.users)
+        slice_span_release(&c->span);
     stats_records(r->opt.in.stats, c->n);
     stats_leave(r->opt.in.stats, before, size);
 }
@@ -96,9 +96,9 @@ static int cut_chunk(const struct chunk_reader *r, const struct chunk *c, struct
 {
     if (!reads_stream(r))
         return r->opt.cutter.cut(r->opt.cutter.arg, &r->carry, c->bytes, c->filled, cut);
-    *cut = (struct chunk_cut){0, c->filled, true, c->piece.n};
-    if (r->opt.cutter.cut_piece)
-        r->opt.cutter.cut_piece(r->opt.cutter.arg, &c->piece, cut);
+    *cut = (struct chunk_cut){0, c->filled, true, c->span.n};
+    if (r->opt.cutter.cut_span)
+        r->opt.cutter.cut_span(r->opt.cutter.arg, &c->span, cut);
     return 0;
 }
 
@@ -261,10 +261,10 @@ static int fill_of_stream(struct chunk_reader *r)
     struct chunk *c = chunk_of(r, r->filling++);
     if (equip_chunk(r, c) < 0)
         return -1;
-    c->piece = slice_feed_take(&r->feed);
-    c->bytes = (uint8_t *)(uintptr_t)c->piece.bytes;         /* records are not changed */
-    c->filled = c->arrived = c->piece.size;
-    r->last_block = c->piece.slice->offset;
+    c->span = slice_feed_take(&r->feed);
+    c->bytes = (uint8_t *)(uintptr_t)c->span.bytes;         /* records are not changed */
+    c->filled = c->arrived = c->span.size;
+    r->last_block = c->span.slice->offset;
     tell_pool(r);
     return 1;
 }
@@ -300,9 +300,9 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
     byte_buffer_trim(&c->head, r->opt.in.use.text_size);
-    if (c->piece.users)
+    if (c->span.users)
         c->bytes = NULL;
-    c->piece = (struct slice_piece){.users = NULL};
+    c->span = (struct slice_span){.users = NULL};
     record_slice_clear(&c->made);
     byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
     if (r->opt.loan)
@@ -402,8 +402,8 @@ const uint8_t *chunk_reader_first(struct chunk_reader *r, size_t *size)
 {
     if (slice_feed_await(&r->feed, NULL, NULL) != CHUNK_MADE)
         return NULL;
-    *size = r->feed.piece.size;
-    return r->feed.piece.bytes;
+    *size = r->feed.span.size;
+    return r->feed.span.bytes;
 }
 
 const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
@@ -511,7 +511,7 @@ static void free_buffers(struct chunk_reader *r)
 {
     for (uint32_t i = 0; r->chunks && i < r->opt.in.use.n_chunks; i++) {
         struct chunk *c = &r->chunks[i];
-        if (!c->piece.users)
+        if (!c->span.users)
             free(c->bytes);
         free(c->head.p);
         record_slice_free(&c->made);

@@ -34,7 +34,7 @@ struct chunk_block {
 struct chunk {
     uint8_t *bytes;              /* one more than the plan says; the main thread's before READY, then the claimer's, who
                                   * may change them */
-    struct slice_piece piece;    /* that `bytes` are of, until they are made; no users: they are the chunk's own */
+    struct slice_span span;      /* that `bytes` are of, until they are made; no users: they are the chunk's own */
     size_t filled;               /* bytes handed out; main thread only, as the next */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
@@ -88,7 +88,7 @@ struct chunk_cutter {
      * in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
     /* The same of bytes that are whole records. It finds *cut as if each of them was a unit. NULL: so they are. */
-    void (*cut_piece)(void *arg, const struct slice_piece *piece, struct chunk_cut *cut);
+    void (*cut_span)(void *arg, const struct slice_span *span, struct chunk_cut *cut);
     /* The first n bytes of a chunk are there, the last ones as this block; cut() is called when all are. Main thread;
      * may be NULL. */
     void (*arrived)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n,

@@ -197,36 +197,36 @@ static int cut_chunk(void *cut, const struct byte_buffer *carried, const uint8_t
     return 0;
 }
 
-static const uint8_t *record_in(const struct slice_piece *piece, size_t number)
+static const uint8_t *record_in(const struct slice_span *span, size_t number)
 {
-    return bam_key_record(piece->slice->records.p, piece->slice->keys[piece->first + number]);
+    return bam_key_record(span->slice->records.p, span->slice->keys[span->first + number]);
 }
 
 /* The templates between the first that begins there and the last need no look. */
-static void cut_piece(void *cut, const struct slice_piece *piece, struct chunk_cut *to)
+static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut *to)
 {
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
-    size_t first = 0, last = piece->n - 1;
+    size_t first = 0, last = span->n - 1;
     if (!c->opt.by_name)
         return;
-    look_for_border(c, &c->seam, record_in(piece, first), 0, &b);
+    look_for_border(c, &c->seam, record_in(span, first), 0, &b);
     while (!b.any && first < last)
-        look_for_border(c, &c->seam, record_in(piece, ++first), 0, &b);
-    *to = (struct chunk_cut){piece->size, piece->size, false, piece->n};
+        look_for_border(c, &c->seam, record_in(span, ++first), 0, &b);
+    *to = (struct chunk_cut){span->size, span->size, false, span->n};
     if (!b.any)
         return;
-    keep_name(&c->seam, record_in(piece, last));
-    while (last > first && record_cut_same_name(record_in(piece, last - 1), record_in(piece, last)))
+    keep_name(&c->seam, record_in(span, last));
+    while (last > first && record_cut_same_name(record_in(span, last - 1), record_in(span, last)))
         last--;
-    to->begin = (size_t)(record_in(piece, first) - piece->bytes);
-    to->end = (size_t)(record_in(piece, last) - piece->bytes);
+    to->begin = (size_t)(record_in(span, first) - span->bytes);
+    to->end = (size_t)(record_in(span, last) - span->bytes);
     to->ends_carried = true;
 }
 
 struct chunk_cutter record_cut_cutter(struct record_cut *cut)
 {
-    return (struct chunk_cutter){cut_chunk, cut_piece, arrived, guess, cut};
+    return (struct chunk_cutter){cut_chunk, cut_span, arrived, guess, cut};
 }
 
 bool record_cut_is_whole(const struct record_cut *c)

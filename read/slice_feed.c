@@ -30,18 +30,18 @@ static bool show(struct slice_feed *f)
 {
     struct lent_slice *lent = &f->lent[f->current % f->n_lent];
     const struct record_slice *s = &lent->records;
-    size_t first = f->piece.slice ? f->piece.first + f->piece.n : 0, size;
+    size_t first = f->span.slice ? f->span.first + f->span.n : 0, size;
     if (first >= s->n)
         return false;
     uint32_t n = record_slice_fit(s, first, f->most, &size);
-    const uint8_t *bytes = f->piece.slice ? f->piece.bytes + f->piece.size : s->records.p;
-    f->piece = (struct slice_piece){s, first, n, bytes, size, &lent->users};
+    const uint8_t *bytes = f->span.slice ? f->span.bytes + f->span.size : s->records.p;
+    f->span = (struct slice_span){s, first, n, bytes, size, &lent->users};
     return true;
 }
 
 enum chunk_state slice_feed_advance(struct slice_feed *f)
 {
-    while (!f->piece.users && !show(f)) {
+    while (!f->span.users && !show(f)) {
         struct lent_slice *next = &f->lent[(f->current + 1) % f->n_lent];
         if (atomic_load_explicit(&next->users, memory_order_acquire) > 0)
             return CHUNK_AWAITED;
@@ -51,7 +51,7 @@ enum chunk_state slice_feed_advance(struct slice_feed *f)
         if (f->from.take(f->from.stage, &next->records) < 0)
             return CHUNK_FAILED;
         f->current++;
-        f->piece = (struct slice_piece){.slice = NULL};
+        f->span = (struct slice_span){.slice = NULL};
     }
     return CHUNK_MADE;
 }
@@ -70,7 +70,7 @@ static bool is_there(void *wait)
     return w->state != CHUNK_AWAITED;
 }
 
-/* Pieces first: that makes room for more. */
+/* Spans first: that makes room for more. */
 static bool help_both(void *wait)
 {
     const struct feed_wait *w = wait;
@@ -85,10 +85,10 @@ enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), vo
     return w.state;
 }
 
-struct slice_piece slice_feed_take(struct slice_feed *f)
+struct slice_span slice_feed_take(struct slice_feed *f)
 {
-    struct slice_piece piece = f->piece;
-    atomic_fetch_add_explicit(piece.users, 1, memory_order_relaxed);
-    f->piece.users = NULL;
-    return piece;
+    struct slice_span span = f->span;
+    atomic_fetch_add_explicit(span.users, 1, memory_order_relaxed);
+    f->span.users = NULL;
+    return span;
 }

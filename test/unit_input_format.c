@@ -283,10 +283,10 @@ static void test_sam_becomes_the_records_that_htslib_writes(void **state)
     struct slice_feed feed;
     MUST(slice_feed_open(&feed, &source->stream, 2, SIZE_MAX, &latch, NULL) == 0);
     assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_MADE);
-    struct slice_piece got = slice_feed_take(&feed);
+    struct slice_span got = slice_feed_take(&feed);
     assert_int_equal(got.size, want.n);
     assert_memory_equal(got.bytes, want.data, got.size);
-    slice_piece_release(&got);
+    slice_span_release(&got);
     assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_NONE);
     slice_feed_close(&feed);
     sam_hdr_destroy(sam);

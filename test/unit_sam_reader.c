@@ -136,30 +136,30 @@ static bool no_help(void *arg)
     return false;
 }
 
-/* Takes the next piece, which has whole records. */
-static bool take(struct slice_feed *feed, struct slice_piece *piece)
+/* Takes the next span, which has whole records. */
+static bool take(struct slice_feed *feed, struct slice_span *span)
 {
     if (slice_feed_await(feed, no_help, NULL) != CHUNK_MADE)
         return false;
-    *piece = slice_feed_take(feed);
+    *span = slice_feed_take(feed);
     size_t size = 0;
-    for (uint32_t i = 0; i < piece->n; i++) {
-        struct bam_key key = piece->slice->keys[piece->first + i];
-        assert_ptr_equal(bam_key_record(piece->slice->records.p, key), piece->bytes + size);
-        size += bam_key_record_size(piece->slice->records.p, key);
+    for (uint32_t i = 0; i < span->n; i++) {
+        struct bam_key key = span->slice->keys[span->first + i];
+        assert_ptr_equal(bam_key_record(span->slice->records.p, key), span->bytes + size);
+        size += bam_key_record_size(span->slice->records.p, key);
     }
-    assert_int_equal(size, piece->size);
+    assert_int_equal(size, span->size);
     return true;
 }
 
 static int append_all(struct input_format *source, struct unit_bytes *to)
 {
     struct slice_feed feed = open_feed(source, 2, 1 + to->n % 300);
-    struct slice_piece piece;
-    while (take(&feed, &piece)) {
-        assert_true(piece.n == 1 || piece.size <= feed.most);
-        unit_append(to, piece.bytes, piece.size);
-        slice_piece_release(&piece);
+    struct slice_span span;
+    while (take(&feed, &span)) {
+        assert_true(span.n == 1 || span.size <= feed.most);
+        unit_append(to, span.bytes, span.size);
+        slice_span_release(&span);
     }
     enum chunk_state state = slice_feed_advance(&feed);
     slice_feed_close(&feed);
@@ -279,7 +279,7 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     (void)state;
     enum { HELD = 3 };
     struct unit_bytes text = make_text(9, 300, 30), copies[HELD] = {{NULL, 0, 0}};
-    struct slice_piece held[HELD], other;
+    struct slice_span held[HELD], other;
     struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, false, 0});
     MUST(source);
     struct slice_feed feed = open_feed(source, HELD + 1, SIZE_MAX);
@@ -288,27 +288,27 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
         unit_append(&copies[i], held[i].bytes, held[i].size);
     }
     MUST(take(&feed, &other));
-    slice_piece_release(&other);
+    slice_span_release(&other);
     assert_int_equal(slice_feed_advance(&feed), CHUNK_AWAITED);      /* for the first is held */
     for (int i = 0; i < HELD; i++) {
         assert_memory_equal(held[i].bytes, copies[i].data, copies[i].n);
-        slice_piece_release(&held[i]);
+        slice_span_release(&held[i]);
         unit_free(&copies[i]);
     }
     while (take(&feed, &other))
-        slice_piece_release(&other);
+        slice_span_release(&other);
     slice_feed_close(&feed);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
     unit_free(&text);
 }
 
-static bool release(void *piece)
+static bool release(void *span)
 {
-    struct slice_piece *p = piece;
+    struct slice_span *p = span;
     bool held = p->users;
     if (held)
-        slice_piece_release(p);
+        slice_span_release(p);
     p->users = NULL;
     return held;
 }
@@ -318,14 +318,14 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
 {
     (void)state;
     struct unit_bytes text = make_text(9, 300, 30);
-    struct slice_piece first, other;
+    struct slice_span first, other;
     struct input_format *source = open_text(&text, &(struct reading){1, 0, 1000, 2, false, 0});
     MUST(source);
     struct slice_feed feed = open_feed(source, 2, SIZE_MAX);
     MUST(take(&feed, &first) && take(&feed, &other));
     assert_int_equal(slice_feed_await(&feed, release, &first), CHUNK_MADE);
     assert_null(first.users);
-    slice_piece_release(&other);
+    slice_span_release(&other);
     slice_feed_close(&feed);
     sam_hdr_destroy(input_format_header(source));
     input_format_close(source);
