@@ -132,17 +132,21 @@ enum { MEMORY_CHUNKS_LEAST = 2 };
 /* Records of a container as htslib writes it, BAM: mostly. */
 static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;
 
+/* So many containers' records are with the stage behind. It copies them, which takes a hundredth of decoding. */
+enum { MEMORY_CRAM_LENT = 2 };
+
 /* How many containers of a CRAM with so long a header are decoded side by side (as n_threads), and what that takes
  * beside htslib's first file. Each thread has one, and some wait until those before them are decoded. */
 static inline struct htslib_use memory_shares_cram(const struct htslib_room *room, size_t header, int n_threads)
 {
     enum { MOST = 64, HEADER_COPIES = 8 };
     const size_t mib = (size_t)1 << 20, each = 16 * mib + MEMORY_CRAM_RECORDS + HEADER_COPIES * header;
-    uint64_t base = memory_shares_htslib(true, false, room, 1).bytes;
+    const size_t lent = MEMORY_CRAM_LENT * MEMORY_CRAM_RECORDS;
+    uint64_t base = memory_shares_htslib(true, false, room, 1).bytes + lent;
     uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0, n = 2 + 3 * (uint64_t)n_threads / 2;
     n = n < most ? n : most;
     n = n < MOST ? n : MOST;
-    return (struct htslib_use){.n_threads = (int)n, .bytes = (size_t)n * each};
+    return (struct htslib_use){.n_threads = (int)n, .bytes = (size_t)n * each + lent};
 }
 
 /* Sizes of arenas and slices are whole pages. */

@@ -157,7 +157,7 @@ static int open_all(struct bgzip *b)
 {
     if (open_input(b) < 0 || read_index(b) < 0 || open_own_output(b) < 0)
         return -1;
-    b->ahead = read_ahead_open(&b->input, NULL, PIECE, READ_AHEAD_PIECES, NULL);
+    b->ahead = read_ahead_open(&b->input, PIECE, READ_AHEAD_PIECES, NULL);
     if (!b->ahead)
         return latch_fail(&b->latch, "%s: out of memory for read buffers", b->input.path);
     input_file_advise(&b->input);

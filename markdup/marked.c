@@ -122,7 +122,7 @@ static int open_marking(struct marked *m)
         return -1;
     struct marking_options how = {
         .opts = m->opts,
-        .source = {advance, take, help, end, m},
+        .source = {advance, take, help, end, m, 0},
         .sam = m->sam,
         .is_broken = m->in.each->header.is_broken,
         .n_threads = m->rings.job.n_threads,

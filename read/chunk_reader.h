@@ -176,7 +176,7 @@ static inline int chunk_reader_tally(void *reader, struct tally *given)
 static inline struct record_stream chunk_reader_stream(struct chunk_reader *reader)
 {
     return (struct record_stream){chunk_reader_advance, chunk_reader_take, chunk_reader_help, chunk_reader_tally,
-                                  reader};
+                                  reader, 0};
 }
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +12,6 @@
 #include <htslib/hts_log.h>
 #include "bam/ref_sums.h"
 #include "base/byte_buffer.h"
-#include "base/byte_window.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "base/stats.h"
@@ -22,30 +20,21 @@
 #include "read/cram_reader.h"
 #include "read/hts_reader.h"
 #include "read/input_file.h"
+#include "read/record_slice.h"
 
-/* The main thread walks over the headers of containers and hands out one container after the other:
- *
- *     records are       decoded, or         headers are
- *     being used        being decoded       still to be read
- *   +-----+-----+-----+-----+-----+-----+
- *   |  2  |  3  |  4  |  5  |  6  |  7  |   8 ...
- *   +-----+-----+-----+-----+-----+-----+
- *    freed       lent               head
- *
- * Each slot has a file of htslib. Its task seeks to the container and reads as many records as its slices have. */
+/* The main thread walks over the headers of containers and hands out one container after the other. A slot is free when
+ * its slice is taken. Each slot has a file of htslib. Its task seeks to the container and reads as many records as its slices have. */
 struct cram_slot {
-    samFile *file;               /* the claimer's, as all below but the place and the users */
+    samFile *file;               /* the claimer's, as all below but the place */
     bam1_t *record;
     struct cram_place place;     /* the main thread sets it before READY */
-    struct byte_buffer records;  /* as BAM */
-    uint64_t n;                  /* how many; the one behind them has the fault */
+    struct record_slice made;    /* as BAM */
+    uint64_t n;                  /* records; the one behind them has the fault */
     enum hts_fault fault;
     bool ended;                  /* htslib took the place behind them for the end of the file */
-    atomic_int users;            /* of the records, see struct byte_window */
 };
 
 struct cram_reader {
-    struct byte_window window;   /* must be first: more() gets it. The records of the slot lent last */
     struct input_options opt;
     const struct input_file *file;
     struct cram_input *cram;     /* main thread, as all below but the slots */
@@ -54,11 +43,11 @@ struct cram_reader {
     struct ref_sums *sums;       /* and what sees the references of mapped reads; NULL: nothing */
     struct htslib_use use;
     struct cram_slot *slots;     /* use.n_threads of them */
-    struct task_ring ring;       /* handed out to be decoded, taken back when freed */
-    uint64_t lent;               /* the number of the container that is lent next */
+    struct task_ring ring;       /* handed out to be decoded, taken back when the slice is taken */
     uint64_t end;                /* of the last container handed out */
     bool at_end;                 /* all containers are handed out */
-    uint64_t n;                  /* records lent */
+    bool has_ended;              /* and what is behind them was looked at */
+    uint64_t n;                  /* records that were taken */
 };
 
 /* ------------------------------------------------------------------- tasks */
@@ -79,7 +68,7 @@ static enum hts_fault read_record(const struct cram_reader *r, struct cram_slot 
     }
     if (r->sums && !(c->record->core.flag & BAM_FUNMAP))
         ref_sums_see(r->sums, c->record->core.tid);
-    return is_beyond(c) ? HTS_BROKEN : hts_reader_append(&c->records, c->record, r->opt.far);
+    return is_beyond(c) ? HTS_BROKEN : hts_reader_append(&c->made, c->record, r->opt.far);
 }
 
 /* Decodes the container of a claimed slot. */
@@ -102,11 +91,6 @@ static void decode(void *reader, uint32_t slot)
 
 /* ------------------------------------------------------------- main thread */
 
-static struct cram_slot *slot_of(const struct cram_reader *r, uint64_t number)
-{
-    return &r->slots[task_ring_slot(&r->ring, number)];
-}
-
 /* Hands out the next container that has records. 1: done; 0: no slot is free, or there is none; -1: failed, and the
  * error is recorded in the latch. */
 static int hand_out(struct cram_reader *r)
@@ -125,44 +109,6 @@ static int hand_out(struct cram_reader *r)
         task_ring_hand_out(&r->ring);
     }
     return found;
-}
-
-/* Frees the oldest slots as far as nobody uses their records. */
-static void free_slots(struct cram_reader *r)
-{
-    for (; r->ring.tail < r->lent; task_ring_take(&r->ring)) {
-        struct cram_slot *c = slot_of(r, r->ring.tail);
-        if (atomic_load_explicit(&c->users, memory_order_acquire) > 0)
-            return;
-        byte_buffer_trim(&c->records, MEMORY_CRAM_RECORDS);
-        c->n = 0;
-    }
-}
-
-/* Hands out work for other threads, and works, until the next container is decoded. 1: it is; 0: there is none; -1:
- * failed, and the error is recorded in the latch. Copying comes before decoding, which takes 30 ms: it frees slots. */
-static int await_slot(struct cram_reader *r, task_help_fn *help, void *arg)
-{
-    for (unsigned spins = 0; !latch_tripped(r->opt.latch);) {
-        free_slots(r);
-        int handed = hand_out(r);
-        if (handed < 0)
-            return -1;
-        if (r->lent == task_ring_head(&r->ring)) {
-            if (r->at_end)
-                return 0;
-        } else if (task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE) {
-            return 1;
-        }
-        if (handed || help(arg) || task_ring_help(&r->ring)) {
-            spins = 0;
-        } else {
-            enum stage before = stats_enter(r->opt.stats, STAGE_WAIT);
-            task_pause(&spins);
-            stats_leave(r->opt.stats, before, 0);
-        }
-    }
-    return -1;
 }
 
 /* Records in the latch why the container could not be decoded. */
@@ -184,28 +130,57 @@ static int end_of_records(struct cram_reader *r)
     return cram_input_check(r->cram, r->n) < 0 ? -1 : hts_reader_check_sums(r->reader);
 }
 
-/* Lends the records of the next container. Those of the one before are used up by now. */
-static int more(struct byte_window *window, task_help_fn *help, void *arg)
+static enum chunk_state advance(void *reader)
 {
-    struct cram_reader *r = (struct cram_reader *)window;
-    byte_window_leave(window);
-    int found = await_slot(r, help, arg);
-    if (found <= 0)
-        return found < 0 ? -1 : end_of_records(r);
-    struct cram_slot *c = slot_of(r, r->lent++);
-    if (c->fault)
-        return tell_fault(r, c);
-    r->n += c->n;
-    assert(window->size == 0);
-    window->data = c->records.p;
-    window->size = c->records.n;
-    window->users = &c->users;
-    return 1;
+    struct cram_reader *r = reader;
+    int handed;
+    while ((handed = hand_out(r)) > 0)
+        ;
+    if (handed < 0)
+        return CHUNK_FAILED;
+    if (!task_ring_empty(&r->ring))
+        return task_ring_state(&r->ring, task_ring_oldest(&r->ring)) == TASK_DONE ? CHUNK_MADE : CHUNK_AWAITED;
+    if (!r->has_ended && end_of_records(r) < 0)
+        return CHUNK_FAILED;
+    r->has_ended = true;
+    return CHUNK_NONE;
 }
 
-struct byte_window *cram_reader_window(struct cram_reader *r)
+static int take(void *reader, struct record_slice *slice)
 {
-    return &r->window;
+    struct cram_reader *r = reader;
+    struct cram_slot *c = &r->slots[task_ring_oldest(&r->ring)];
+    if (latch_tripped(r->opt.latch))
+        return -1;
+    if (c->fault)
+        return tell_fault(r, c);
+    struct record_slice made = c->made;
+    made.number = r->n + 1;
+    r->n += c->n;
+    c->made = *slice;
+    record_slice_clear(&c->made);
+    byte_buffer_trim(&c->made.records, MEMORY_CRAM_RECORDS);
+    c->n = 0;
+    task_ring_take(&r->ring);
+    *slice = made;
+    return 0;
+}
+
+static bool help(void *reader)
+{
+    return task_ring_help(&((struct cram_reader *)reader)->ring);
+}
+
+static int end(void *reader, struct tally *given)
+{
+    const struct cram_reader *r = reader;
+    *given = (struct tally){.n = r->n};
+    return 0;
+}
+
+struct record_stream cram_reader_stream(struct cram_reader *r)
+{
+    return (struct record_stream){advance, take, help, end, r, MEMORY_CRAM_LENT};
 }
 
 size_t cram_reader_memory(const struct cram_reader *r)
@@ -311,7 +286,6 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
     struct cram_reader *r = *reader = calloc(1, sizeof *r);
     if (!r || !(r->slots = calloc((size_t)use.n_threads, sizeof *r->slots)))
         return latch_fail(options->latch, "%s: out of memory", options->path);
-    r->window.more = more;
     r->opt = *options;
     r->file = file;
     r->cram = cram;
@@ -332,16 +306,13 @@ void cram_reader_close(struct cram_reader *r)
 {
     if (!r)
         return;
-    bool read_all = r->at_end && r->lent == task_ring_head(&r->ring) && !latch_tripped(r->opt.latch);
-    if (read_all)
-        free_slots(r);
-    task_ring_close(&r->ring, read_all);
+    task_ring_close(&r->ring, r->has_ended && !latch_tripped(r->opt.latch));
     for (int i = 0; r->slots && i < r->use.n_threads; i++) {
         struct cram_slot *c = &r->slots[i];
         if (c->file)
             hts_close(c->file);
         bam_destroy1(c->record);
-        free(c->records.p);
+        record_slice_free(&c->made);
     }
     free(r->slots);
     free(r);

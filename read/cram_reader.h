@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CRAM in a regular file as a stream of raw BAM records. Tasks decode its containers side by side, each with a file of
+/* CRAM in a regular file as a stream of records. Tasks decode its containers side by side, each with a file of
  * htslib of its own. */
 #ifndef CRAM_READER_H
 #define CRAM_READER_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <htslib/sam.h>
 #include "read/input_options.h"
+#include "read/record_stream.h"
 
-struct byte_window;
 struct cram_input;
 struct cram_reader;
 struct hts_reader;
@@ -32,7 +32,7 @@ void cram_reader_close(struct cram_reader *reader);
 /* Bytes of memory, about, beside what `first` takes. 0 for NULL. */
 size_t cram_reader_memory(const struct cram_reader *reader);
 
-/* The records, whole ones, until the reader is closed. Those of a container must be used up before there are more. */
-struct byte_window *cram_reader_window(struct cram_reader *reader);
+/* The records, a slice for each container, until the reader is closed. */
+struct record_stream cram_reader_stream(struct cram_reader *reader);
 
 #endif

@@ -14,9 +14,11 @@
 #include "read/cram_input.h"
 #include "read/first_bytes.h"
 #include "read/hts_reader.h"
+#include "read/record_slice.h"
 #include "base/hts_file.h"
 #include "base/htslib_version.h"
 #include "base/latch.h"
+#include "base/stats.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
@@ -34,9 +36,9 @@ struct hts_reader {
     hts_idx_t *index;            /* of a CRAM whose references are read one by one; else NULL */
     const struct ref_regions *wanted;    /* with index: the caller's; next_wanted: the first that is not begun */
     size_t next_wanted;
-    struct byte_buffer bytes;    /* the current record's bytes, as BAM */
-    size_t at;                   /* bytes of it that were handed out */
-    uint64_t n;                  /* records read; for messages */
+    struct record_slice made;    /* what is taken next; its bytes are slice_size, mostly */
+    size_t slice_size;
+    uint64_t n;                  /* records read */
     int at_end;                  /* htslib must not be asked again at the end: with threads it would wait for ever */
 };
 
@@ -200,7 +202,7 @@ void hts_reader_close(struct hts_reader *r)
     ref_sums_free(r->sums);
     sam_hdr_destroy(r->header);
     bam_destroy1(r->record);
-    free(r->bytes.p);
+    record_slice_free(&r->made);
     free(r);
 }
 
@@ -308,12 +310,13 @@ int hts_reader_broken(const struct hts_reader *r, uint64_t number)
                                                "new one" : "");
 }
 
-enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far)
+enum hts_fault hts_reader_append(struct record_slice *slice, const bam1_t *record, bool far)
 {
-    int is_far = bam1_bytes_append(bytes, record);
+    size_t start = slice->records.n;
+    int is_far = bam1_bytes_append(&slice->records, record);
     if (is_far < 0)
         return errno == ENOMEM ? HTS_NO_MEMORY : HTS_TOO_LONG;
-    return is_far && !far ? HTS_FAR : HTS_FINE;
+    return is_far && !far ? HTS_FAR : record_slice_note(slice, start) < 0 ? HTS_NO_MEMORY : HTS_FINE;
 }
 
 int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint64_t number)
@@ -332,7 +335,7 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
     return latch_fail(opt->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 
-/* 1: the next record's bytes are in `bytes`; 0: end; -1: failed, and the error is recorded in the latch. */
+/* 1: the next record is in what is made; 0: end; -1: failed, and the error is recorded in the latch. */
 static int next_record(struct hts_reader *r)
 {
     if (r->at_end)
@@ -348,27 +351,53 @@ static int next_record(struct hts_reader *r)
         return hts_reader_broken(r, r->n);
     if (r->sums && !(r->record->core.flag & BAM_FUNMAP))
         ref_sums_see(r->sums, r->record->core.tid);
-    r->at = r->bytes.n = 0;
-    enum hts_fault fault = hts_reader_append(&r->bytes, r->record, r->opt.far);
+    enum hts_fault fault = hts_reader_append(&r->made, r->record, r->opt.far);
     return fault ? hts_reader_fault(&r->opt, fault, r->n) : 1;
 }
 
-ssize_t hts_reader_read(struct hts_reader *r, void *buffer, size_t n)
+/* Reads until a slice is full. */
+static enum chunk_state advance(void *reader)
 {
-    uint8_t *out = buffer;
-    size_t filled = 0;
-    while (filled < n) {
-        if (r->at == r->bytes.n) {
-            int next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
-            if (next < 0)
-                return -1;
-            if (next == 0)
-                break;
-        }
-        size_t part = r->bytes.n - r->at < n - filled ? r->bytes.n - r->at : n - filled;
-        memcpy(out + filled, r->bytes.p + r->at, part);
-        r->at += part;
-        filled += part;
-    }
-    return (ssize_t)filled;
+    struct hts_reader *r = reader;
+    int next = 1;
+    if (r->made.n > 0)
+        return CHUNK_MADE;
+    enum stage before = stats_enter(r->opt.stats, STAGE_CONVERT);
+    r->made.number = r->n + 1;
+    while (next > 0 && r->made.records.n < r->slice_size)
+        next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
+    stats_leave(r->opt.stats, before, r->made.bytes);
+    return next < 0 ? CHUNK_FAILED : r->made.n > 0 ? CHUNK_MADE : CHUNK_NONE;
+}
+
+static int take(void *reader, struct record_slice *slice)
+{
+    struct hts_reader *r = reader;
+    struct record_slice made = r->made;
+    r->made = *slice;
+    record_slice_clear(&r->made);
+    byte_buffer_trim(&r->made.records, r->slice_size);
+    *slice = made;
+    return 0;
+}
+
+static bool help(void *reader)
+{
+    (void)reader;
+    return false;
+}
+
+static int end(void *reader, struct tally *given)
+{
+    const struct hts_reader *r = reader;
+    *given = (struct tally){.n = r->n};
+    return 0;
+}
+
+/* What is lent, and the slice that is being read, take no more memory than the pieces of a file would. */
+struct record_stream hts_reader_stream(struct hts_reader *r)
+{
+    size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.sam.n_lent + 1);
+    r->slice_size = share < r->opt.sam.records_size ? share : r->opt.sam.records_size;
+    return (struct record_stream){advance, take, help, end, r, 0};
 }

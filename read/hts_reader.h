@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Any input that htslib decodes, as a stream of raw BAM records. */
+/* Any input that htslib decodes, as a stream of records, which the main thread reads when it has nothing else to do. */
 #ifndef HTS_READER_H
 #define HTS_READER_H
 
-#include <sys/types.h>
 #include <htslib/hfile.h>
 #include <htslib/sam.h>
 #include "read/input_options.h"
+#include "read/record_stream.h"
 
-struct byte_buffer;
 struct cram_input;
 struct hts_reader;
 struct ref_regions;
@@ -44,15 +43,15 @@ int hts_reader_broken(const struct hts_reader *reader, uint64_t number);
 /* Bytes of memory, about, that reading takes. */
 size_t hts_reader_memory(const struct hts_reader *reader);
 
-/* Reads up to n bytes of the stream of records, as read(). -1: failed, and the error is recorded in the latch. */
-ssize_t hts_reader_read(struct hts_reader *reader, void *buffer, size_t n);
+/* The records, until the reader is closed. */
+struct record_stream hts_reader_stream(struct hts_reader *reader);
 
 /* ---- also for others who take records from htslib ---- */
 
 enum hts_fault { HTS_FINE, HTS_BROKEN, HTS_TOO_LONG, HTS_FAR, HTS_NO_MEMORY };
 
-/* Appends the record's bytes, as BAM. far: as in input_options. */
-enum hts_fault hts_reader_append(struct byte_buffer *bytes, const bam1_t *record, bool far);
+/* Appends the record, as BAM. far: as in input_options. */
+enum hts_fault hts_reader_append(struct record_slice *slice, const bam1_t *record, bool far);
 
 /* Records in the latch what is wrong with this record, counted from 1. Returns -1. */
 int hts_reader_fault(const struct input_options *options, enum hts_fault fault, uint64_t number);

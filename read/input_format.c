@@ -36,8 +36,8 @@ static struct stats *stats_of(const struct input_format *in)
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
     bool rests = input_format_may_rest(in);
-    in->ahead = read_ahead_open(&in->file, in->reader, rests ? HEADER_PIECE : piece_size,
-                                rests ? HEADER_PIECES : in->opt.n_pieces, stats_of(in));
+    in->ahead = read_ahead_open(&in->file, rests ? HEADER_PIECE : piece_size, rests ? HEADER_PIECES : in->opt.n_pieces,
+                                stats_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -93,9 +93,8 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
     if (!(in->reader = hts_reader_open(file, &how, in->cram, &in->header)) || (by_containers && open_cram(in) < 0))
         return -1;
     in->memory = hts_reader_memory(in->reader) + cram_reader_memory(in->containers);
-    if (in->containers)
-        in->window = cram_reader_window(in->containers);
-    return in->containers ? 0 : open_ahead(in, in->opt.piece_size);
+    in->stream = in->containers ? cram_reader_stream(in->containers) : hts_reader_stream(in->reader);
+    return 0;
 }
 
 static int open_sam(struct input_format *in)

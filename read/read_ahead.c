@@ -12,7 +12,6 @@
 #include "base/task_ring.h"
 #include "codec/frame_list.h"
 #include "read/file_extents.h"
-#include "read/hts_reader.h"
 #include "read/input_file.h"
 #include "read/read_ahead.h"
 
@@ -51,7 +50,6 @@ struct read_ahead {
     struct byte_window window;   /* must be first: more() gets it. In the piece `current`; main thread, as the next */
     uint64_t current;
     struct input_file *file;
-    struct hts_reader *reader;   /* whose records are read; NULL: the bytes of the file are */
     size_t piece_size;
     struct stats *stats;
     enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread; IN_TURN: the main thread */
@@ -188,12 +186,11 @@ static int start_reader(struct read_ahead *a)
 /* Reads once into the piece, on the main thread. */
 static void read_here(struct read_ahead *a, struct read_piece *piece)
 {
-    struct hts_reader *reader = a->reader;
     uint8_t *to = piece->data + piece->filled;
     size_t room = a->piece_size - piece->filled;
     task_ring_claim(&a->ring, slot_of(a, piece));   /* succeeds the first time */
-    enum stage before = stats_enter(a->stats, reader ? STAGE_CONVERT : STAGE_READ);
-    ssize_t n = reader ? hts_reader_read(reader, to, room) : input_file_read(a->file, to, room);
+    enum stage before = stats_enter(a->stats, STAGE_READ);
+    ssize_t n = input_file_read(a->file, to, room);
     stats_leave(a->stats, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
     if (n <= 0 || piece->filled == a->piece_size)
@@ -332,14 +329,12 @@ static int alloc_pieces(struct read_ahead *a)
     return 0;
 }
 
-struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
-                                   uint32_t n_pieces, struct stats *stats)
+struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats)
 {
     struct read_ahead *a = calloc(1, sizeof *a + n_pieces * sizeof *a->pieces);
     if (!a)
         return NULL;
-    *a = (struct read_ahead){.file = file, .reader = reader, .piece_size = piece_size, .n_pieces = n_pieces,
-                             .stats = stats};
+    *a = (struct read_ahead){.file = file, .piece_size = piece_size, .n_pieces = n_pieces, .stats = stats};
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
@@ -348,7 +343,7 @@ struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *r
         read_ahead_close(a);
         return NULL;
     }
-    enum input_access access = reader ? INPUT_IN_TURN : input_file_access(file);
+    enum input_access access = input_file_access(file);
     if (access == INPUT_ANYWHERE || (access == INPUT_FROM_PIPE && start_reader(a) == 0))
         a->access = access;
     if (a->access == INPUT_ANYWHERE && !file->extents)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The input, read ahead in pieces: a regular file by tasks, several at a time; a pipe by a thread that does nothing
- * else, so that its writer waits only when all pieces are full; what htslib reads by the main thread, when it has
- * nothing left to look at. */
+ * else, so that its writer waits only when all pieces are full; a URL by the main thread, when it has nothing left to
+ * look at. */
 #ifndef READ_AHEAD_H
 #define READ_AHEAD_H
 
@@ -9,16 +9,13 @@
 #include <stdint.h>
 
 struct byte_window;
-struct hts_reader;
 struct input_file;
 struct read_ahead;
 struct stats;
 struct task_bundle;
 
-/* Reads the reader's records or, if that is NULL, the bytes of the file; both stay the caller's. stats may be NULL.
- * NULL: no memory. Nothing is recorded in the latch. */
-struct read_ahead *read_ahead_open(struct input_file *file, struct hts_reader *reader, size_t piece_size,
-                                   uint32_t n_pieces, struct stats *stats);
+/* The file stays the caller's. stats may be NULL. NULL: no memory. Nothing is recorded in the latch. */
+struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats);
 
 /* Pieces in memory at most, where there is memory for them: blocks of two or three are being inflated, the main thread
  * looks at one, the others are being read. At least four. */

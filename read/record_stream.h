@@ -5,6 +5,7 @@
 #define RECORD_STREAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/tally.h"
 
 struct record_slice;
@@ -25,6 +26,7 @@ struct record_stream {
      * error is recorded in the latch. */
     int (*end)(void *stage, struct tally *given);
     void *stage;                 /* of all these */
+    uint32_t most_lent;          /* slices, which are large, that the stage behind may have at one time; 0: any number */
 };
 
 #endif

@@ -12,8 +12,9 @@ struct lent_slice {
 int slice_feed_open(struct slice_feed *f, const struct record_stream *from, uint32_t n_slices, size_t most,
                     const struct latch *latch, struct stats *stats)
 {
-    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .stats = stats, .n_lent = n_slices};
-    f->lent = calloc(n_slices, sizeof *f->lent);
+    uint32_t n = from->most_lent && from->most_lent < n_slices ? from->most_lent : n_slices;
+    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .stats = stats, .n_lent = n};
+    f->lent = calloc(n, sizeof *f->lent);
     return f->lent ? 0 : -1;
 }
 

@@ -35,7 +35,7 @@ struct slice_feed {
     struct slice_span span;      /* the next one, if slice_feed_advance() says that there is one */
 };
 
-/* n_slices: in memory at most, beside those of the stream. -1: no memory. */
+/* n_slices: in memory at most, beside those of the stream; fewer if that says so. -1: no memory. */
 int slice_feed_open(struct slice_feed *feed, const struct record_stream *from, uint32_t n_slices, size_t most,
                     const struct latch *latch, struct stats *stats);
 

@@ -95,7 +95,7 @@ int fixed_inputs_end(void *fixed, struct tally *given)
 /* How many records come is not known if some are left out. */
 int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fixed_inputs_options *options)
 {
-    struct record_stream stream = {advance, take, help, fixed_inputs_end, f};
+    struct record_stream stream = {advance, take, help, fixed_inputs_end, f, 0};
     f->opt = *options;
     f->in = *in;
     *in = (struct inputs){.each = NULL};

@@ -51,7 +51,7 @@ static struct latch latch;
 /* Reads all of the stage's records. -1: failed, and the error is in the latch. */
 static int read_all(struct stage *stage)
 {
-    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, stage}};
+    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, stage, 0}};
     struct inputs inputs = {.each = &in, .n = 1};
     /* A slice is exchanged as soon as it is copied. */
     struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .latch = &latch};
