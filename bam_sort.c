@@ -8,9 +8,9 @@
  *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * BAM comes as blocks from a bgzf_source, CRAM that htslib decodes, too. Other records come as slices of a stream: of
- * sam_reader, which parses SAM; of passed_records, which filters or changes records; of another sort. Whatever the
- * output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
+ * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream: of sam_reader, which parses SAM; of
+ * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a stage in
+ * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
  * htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only

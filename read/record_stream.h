@@ -26,7 +26,7 @@ struct record_stream {
      * error is recorded in the latch. */
     int (*end)(void *stage, struct tally *given);
     void *stage;                 /* of all these */
-    uint32_t most_lent;          /* slices, which are large, that the stage behind may have at one time; 0: any number */
+    uint32_t most_lent;          /* slices, as they are large, that the stage behind may have at one time; 0: any */
 };
 
 #endif
