@@ -10,8 +10,8 @@
  *
  * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream: of sam_reader, which parses SAM; of
  * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a stage in
- * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has
- * htslib write CRAM and the rest.
+ * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink,
+ * and hts_writer has htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
