@@ -22,9 +22,9 @@
 #include "read/input_file.h"
 #include "read/record_slice.h"
 
-/* The main thread walks over the headers of containers and hands out one container after the other. Each slot has a file
- * of htslib. Its task seeks to the container and reads as many records as its slices have. A slot is free when these
- * are taken. */
+/* The main thread walks over the headers of containers and hands out one container after the other. Each slot has a
+ * file of htslib. Its task seeks to the container and reads as many records as its slices have. A slot is free when
+ * these are taken. */
 struct cram_slot {
     samFile *file;               /* the claimer's, as all below but the place */
     bam1_t *record;

@@ -14,9 +14,9 @@ static void take_records(const struct record_stream *stream, struct latch *latch
     struct slice_feed feed;
     MUST(slice_feed_open(&feed, stream, 2, SIZE_MAX, latch, NULL) == 0);
     while (slice_feed_await(&feed, NULL, NULL) == CHUNK_MADE) {
-        struct slice_piece piece = slice_feed_take(&feed);
-        MUST(piece.size > 0 && byte_buffer_append(to, piece.bytes, piece.size) == 0);
-        slice_piece_release(&piece);
+        struct slice_span span = slice_feed_take(&feed);
+        MUST(span.size > 0 && byte_buffer_append(to, span.bytes, span.size) == 0);
+        slice_span_release(&span);
     }
     slice_feed_close(&feed);
 }
