@@ -503,6 +503,8 @@ MUTANTS = [
      [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),
     ("read/sliced_input.c", "else if (slice->out_of_order < slice->n)", "else if (0)",
      [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
+    ("read/record_cut.c", "chunk->size += (size_t)(end - unit->from);", "chunk->size += unit->size;",
+     [OPEN + "test_fault_behind_a_name_without_nul_is_told_with_its_place"], "a NUL that is added counts for no byte of the input"),
     ("read/record_cut.c", "at == start + block->begin", "at <= start + block->begin",
      [MERGE + "test_what_looks_like_records_inside_a_record_is_merged", FIXMATE + "test_what_looks_like_records_inside_a_record_is_fixed"],
      "no guess of where records begin is believed"),

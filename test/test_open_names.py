@@ -157,15 +157,16 @@ def test_name_without_nul_far_behind(far, tmp_path, words):
     assert got[0] == got[1]
 
 
-def test_fault_behind_a_name_without_nul_is_told_with_its_place(tmp_path):
+@pytest.mark.parametrize("command", ["sort -o {o} {a}", "sort --input-fmt-option filter=1 -o {o} {a}", "fixmate {a} {o}"])
+def test_fault_behind_a_name_without_nul_is_told_with_its_place(tmp_path, command):
     """The record's number and byte count what came before, and no other file is written."""
-    recs, closed = far_behind(3000, lambda i: i == 1000)
+    recs, closed = far_behind(3000, lambda i: i % 2000 in (1000, 1001, 1999))
     bad = bytearray(closed[2000])
     bad[4:8] = struct.pack("<i", 77)             # there is no such reference
     head = bamgen.header()
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bgzf(head + b"".join(recs[:2000]) + bad + b"".join(recs[2001:])))
-    p = run(["sort", "-o", out, path])
+    p = run(command.format(a=path, o=out).split())
     place = len(head) + sum(map(len, recs[:2000]))
     assert p.returncode == 1 and "record 2001 (byte %d of" % place in p.stderr and not out.exists(), p.stderr
 
