@@ -157,6 +157,7 @@ static int take(void *reader, struct record_slice *slice)
         return tell_fault(r, c);
     struct record_slice made = c->made;
     made.number = r->n + 1;
+    made.offset = c->place.end;
     r->n += c->n;
     c->made = *slice;
     record_slice_clear(&c->made);

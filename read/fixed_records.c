@@ -204,7 +204,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .n_chunks = r->opt.in.use.n_chunks,
         .n_ref = sam_hdr_nref(header->sam),
         .by_name = true,
-        .counts_bytes = true,
+        .counts_bytes = !r->opt.collated,        /* else the sort that collates has found them */
         .unit = fix_unit,
         .arg = r,
     };

@@ -208,6 +208,8 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
+    if (c->opt.counts_bytes)
+        stats_leave(c->stats, stats_enter(c->stats, STAGE_FIND), span->size);
     if (!c->opt.by_name)
         return;
     look_for_border(c, &c->seam, record_in(span, first), 0, &b);

@@ -33,7 +33,8 @@ static void copy(void *copies, uint32_t slot)
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
         latch_fail(s->opt.latch, "%s: out of memory while mending a CIGAR", s->in->name);
     slice_span_release(span);
-    stats_leave(s->opt.stats, before, span->size);
+    bool is_counted = s->in->has_keys;           /* by the stage in front, which found them */
+    stats_leave(s->opt.stats, before, is_counted ? 0 : span->size);
 }
 
 static bool help_copy(void *copies)

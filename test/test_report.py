@@ -15,7 +15,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, limit_on, needs_htslib, only_cpus, run_sort, sorted_bytes
+from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, limit_on, needs_htslib, only_cpus, run, run_sort, sorted_bytes
 from test_safety import refused, snapshot, sort_in_public, start, until
 
 FAST = ("--no-PG", "-l", "1")
@@ -167,6 +167,25 @@ def test_other_formats_are_not_counted(realistic_bam, tmp_path):
         r = reported(tmp_path, ["-@", "2", *options, path])
         check_sums(r)
         assert r["stages"]["read"]["events"] == 0 < r["stages"][stage]["events"]
+
+
+@pytest.mark.parametrize("fmt", ["bam", "sam", "cram,no_ref=1"])
+def test_records_that_are_found_count_twice_or_never(realistic_bam, tmp_path, fmt):
+    """A merge, fixmate in front of a sort, and a sort that collates each find the records that they read."""
+    needs_htslib(1, 14)
+    path = tmp_path / "in"
+    path.write_bytes(run(["collate", "--no-PG", "-O", realistic_bam]).stdout if fmt == "bam"
+                     else sorted_bytes(["-n", "--no-PG", "-O", fmt, realistic_bam]))
+    told = {}
+    for words in ("sort -o {o} {i}", "sort --input-fmt-option filter=1 -o {o} {i}", "fixmate {i} {o}", "merge -f -n -o {o} {i}",
+                  "sormadup -o {o} {i}", "sormadup --collate -o {o} {i}"):
+        if "filter" in words and fmt.startswith("cram"):
+            continue
+        command, *args = words.format(i=path, o=tmp_path / "o.bam").split()
+        p = run([command, "-@", "2", "--report=%s" % (tmp_path / "r.json"), *args])
+        assert p.returncode == 0, p.stderr
+        told[words] = json.loads((tmp_path / "r.json").read_text())["bytes"]
+    assert len(set(told.values())) == 1 and told["sort -o {o} {i}"] > 0, told
 
 
 def test_reader_of_a_pipe_is_not_a_thread_of_its_own(realistic_bam, tmp_path, team):
