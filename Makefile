@@ -183,12 +183,25 @@ $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
-# Those of mpi/ have an MPI of their own.
-$(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters: ALL_CPPFLAGS += -Itest/no_mpi
 # A unit test or fuzz target takes what it needs: whole, a hundred of them are gigabytes with sanitizers.
 PARTS = $(BUILD)/parts.a
 $(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 	$(quiet)rm -f $@ && $(AR) crs $@ $^
+
+# Unit tests of mpi/ link objects of their own, which call the MPI of test/no_mpi.
+NO_MPI = $(BUILD)/no_mpi.a
+NO_MPI_OBJS = $(patsubst %,$(BUILD)/no_mpi/mpi/%.o,block_seam heavy_keys key_samples output_gather record_shares shared_file splitter \
+              splitters) $(BUILD)/no_mpi/test/no_mpi/world.o
+$(BUILD)/no_mpi/%.o: %.c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(call run,CC,$<,$(CC) -Itest/no_mpi $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
+$(NO_MPI): $(NO_MPI_OBJS)
+	$(quiet)rm -f $@ && $(AR) crs $@ $^
+NO_MPI_UNITS = $(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters
+$(NO_MPI_UNITS): $(NO_MPI)
+$(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
+$(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)
+$(BUILD)/unit_output_gather: HARDEN_LDFLAGS += -Wl$(comma)--wrap=task_team
 
 # Not fortified: some stand in for functions of libc.
 $(BUILD)/unit_%: test/unit_%.c $(PARTS) $(SETTINGS) | $(BUILD)
@@ -429,7 +442,7 @@ distclean: clean
 show-%:
 	@echo '$($*)'
 
--include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d))
+-include $(wildcard $(BUILD)/*.d $(BUILD)/*/*.d $(MPI_OBJS:.o=.d) $(NO_MPI_OBJS:.o=.d))
 
 .PHONY: all always help install-strip mpi tools gate check check-all check-programs check-asan check-faults check-stress tsan-programs check-tsan check-static check-release check-htslibs check-mutants fuzz-programs fuzz bench scaling \
         static-compiler static-cppcheck static-tidy $(STATIC_COMPILER) $(STATIC_TIDY) install install-mpi uninstall dist clean distclean
