@@ -19,7 +19,7 @@
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make debian       the link that dpkg-buildpackage wants, to packaging/debian
-#   make check-release   the static tarball: the same bytes twice, and it runs in an empty root
+#   make check-release   pages, packages and scripts; the static tarball: the same bytes twice, and it runs in an empty root
 #   make dist         the release: tarball with ./configure, and its SHA-256
 #   make help         this list
 
@@ -320,11 +320,13 @@ CPPCHECK = cppcheck -q -j $(shell getconf _NPROCESSORS_ONLN) --std=c11 --enable=
 check-static:
 	@sh test/check_static.sh
 
-check-release: samtools
+check-release: check-programs
 	@sh test/check_release.sh
+	@BUILD=$(BUILD) TESTS=release sh test/run_tests.sh
 
 STATIC_COMPILER = $(STATIC_SRCS:%=static-compiler/%)
-STATIC_TIDY = $(STATIC_SRCS:%=static-tidy/%)
+TIDY_SRCS = $(STATIC_SRCS)
+STATIC_TIDY = $(TIDY_SRCS:%=static-tidy/%)
 static-compiler: $(STATIC_COMPILER)
 $(STATIC_COMPILER): static-compiler/%:
 	$(call run,WARN,$*,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(STATIC_WARN) $(if $(filter mpi/%,$*),$(MPI_HEADERS)) -Werror -fsyntax-only $*)

@@ -80,7 +80,7 @@ def targets_of(tests):
 def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", PYTHONDONTWRITEBYTECODE="1")
+               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="", TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def why_dead(folder, tests):
@@ -243,6 +243,9 @@ def chosen(short, words):
 
 
 def main(argv):
+    if set(argv) & {"-h", "--help"}:
+        print(__doc__.strip())
+        return 0
     how = argv[0] if argv[:1] in (["short"], ["where"]) else ""
     rows = chosen(how == "short", argv[1:] if how else argv)
     if how == "where":

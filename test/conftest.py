@@ -4,10 +4,13 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one: for builds with which all would take too long
+TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one
 TEST_REST=n         what TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
+TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
+TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
+TEST_CLANG=1        with a build by clang, where clang is here
 """
 
 import atexit
@@ -47,38 +50,40 @@ HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_le
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "release: of pages, packages and scripts, not of the program (make check-release)")
     if not os.access(BINARY, os.X_OK):
         raise pytest.UsageError("no program to test at %s: run make, or set SAMTOOLS_OMP" % BINARY)
 
 
-def sampled(name, sets, n):
-    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test."""
-    first = zlib.crc32(name.encode())
+def sampled(name, sets, n, word):
+    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test, and by the word."""
+    first = zlib.crc32((word + name).encode())
     n = min(n, len(sets))
     return {(first + i * len(sets) // n) % len(sets) for i in range(n)}
 
 
-# With other compilers, sanitizers and libraries: few damages in tests of many, and no tests of scripts, pages and packages.
-SHORT = os.environ.get("TEST_SAMPLE") == "1"
-collect_ignore = ["test_%s.py" % name for name in
-                  os.environ.get("TEST_WITHOUT", "").split() + SHORT * ["bootstrap", "demo", "install", "make", "pages"]]
+SHORT = bool(os.environ.get("TEST_SHORT"))
+collect_ignore = ["test_%s.py" % name for name in os.environ.get("TEST_WITHOUT", "").split()]
 
 
-def is_its_turn(name):
-    one_in, word = (os.environ.get("TEST_TURN") or "1 -").split()
-    return zlib.crc32((word + name).encode()) % int(one_in) == 0
-
-
-def pytest_collection_modifyitems(config, items):
+def of_the_sample(items):
+    """What TEST_SAMPLE, TEST_REST and TEST_TURN leave."""
     n, rest = int(os.environ.get("TEST_SAMPLE") or 0), int(os.environ.get("TEST_REST") or 0)
-    if not n and not rest:
-        return
-    tests, kept = {}, []
+    one_in, word = (os.environ.get("TEST_TURN") or "1 ").split(" ")
+    tests = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, sets in tests.items():
-        chosen = sampled(name, sets, 1 if LONG_TESTS.search(name) else n or rest)
-        kept += [item for i, item in enumerate(sets) if (i in chosen) == bool(n) and (n or is_its_turn(item.nodeid))]
+        most = len(sets) if not n and not rest else 1 if LONG_TESTS.search(name) else n or rest
+        chosen = sampled(name, sets, most, word if n else "")
+        yield from [item for i, item in enumerate(sets) if (i in chosen) == (not rest)
+                    and zlib.crc32((word + item.nodeid).encode()) % int(one_in) == 0]
+
+
+def pytest_collection_modifyitems(config, items):
+    release = os.environ.get("TEST_RELEASE")
+    kept = [item for item in items if not release or bool(item.get_closest_marker("release")) == (release == "only")]
+    kept = list(of_the_sample(kept))
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 

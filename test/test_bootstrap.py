@@ -10,6 +10,8 @@ import sys
 import pytest
 from conftest import BINARY, REPO, script
 
+pytestmark = pytest.mark.release
+
 APT = """case $* in
 update*) echo "lists" >>installed.txt ;;
 *--assume-no*) echo 'After this operation, 350 MB of additional disk space will be used.' ;;
