@@ -596,7 +596,7 @@ static void test_largest_slice_is_told(void **state)
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)
 {
     (void)state;
-    enum { ROUNDS = 600, EACH = 500, TINY = 16, RANGES_OF = 64, MEMORY = 256 << 20 };
+    enum { ROUNDS = 200, EACH = 500, TINY = 16, RANGES_OF = 64, MEMORY = 256 << 20 };
     static const int teams[] = {2, 3};
     struct unit_list list = {0};
     uint64_t seed = 50;
