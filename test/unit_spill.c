@@ -515,7 +515,7 @@ static void test_more_runs_than_the_last_merge_takes_are_merged(void **state)
 {
     (void)state;
     static const size_t fan_ins[] = {1, 2, 3, 10, 49, 50}, settle[] = {4, 7, 16, 64};
-    struct unit_list list = random_list(10000, 3000, 40);
+    struct unit_list list = random_list(4000, 1000, 40);
     for (size_t i = 0; i < N_OF(fan_ins); i++)
         for (size_t j = 0; j < N_OF(settle); j++) {
             struct sorting *s = sorting_new(&list, 1);
