@@ -6,7 +6,7 @@
 #   make V=1          shows the whole commands     make -s         shows nothing
 #   make mpi          ./samtools-omp-mpi, for several nodes (MPICC=mpicc)
 #   make check        unit tests and pytest (a sample; make check TESTS=all)
-#   make check-all    all tests, some 35 minutes   make check-asan all, sanitized
+#   make check-all    all tests, an hour            make check-asan all, sanitized
 #   make check-faults every call fails once        make check-stress 500 sorts under odd settings
 #   make check-tsan   data races                   make fuzz       hostile input (FUZZ_SECONDS=60 a target)
 #   make check-static what cppcheck and clang-tidy find   make check-mutants tests that notice no blind guard

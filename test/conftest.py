@@ -4,7 +4,7 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one
+TEST_SAMPLE=n       of every test n sets of parameters
 TEST_REST=n         what TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
@@ -42,8 +42,6 @@ REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
 MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which counts those beside the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
-# Of which the quick check tries one set of parameters each: many settings, kills, faults, ranks over MPI.
-LONG_TESTS = re.compile(r"test_(affinity|direct|faults|guards|limits|mpi\w*|pipelines|spill|stress)\.py")
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 # Where htslib itself leaks: on its way out of what it cannot read, write or index.
 HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
@@ -74,8 +72,7 @@ def of_the_sample(items):
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, sets in tests.items():
-        most = len(sets) if not n and not rest else 1 if LONG_TESTS.search(name) else n or rest
-        chosen = sampled(name, sets, most, word if n else "")
+        chosen = sampled(name, sets, n or rest or len(sets), word if n else "")
         yield from [item for i, item in enumerate(sets) if (i in chosen) == (not rest)
                     and zlib.crc32((word + item.nodeid).encode()) % int(one_in) == 0]
 

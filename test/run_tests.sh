@@ -236,7 +236,7 @@ if [ -n "${MORE_CHECKS:-}" ]; then
     run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' test/fuzz/run.sh 4
     one_in 3
     run_script 'static checks; some 2 to 4 minutes' test/check_static.sh short
-    run_again 'all once more with other versions of htslib; some 5 to 15 minutes' test/check_htslibs.sh ${turn:+short}
+    run_again 'all once more with other versions of htslib; some 4 to 12 minutes' test/check_htslibs.sh short
 fi
 
 echo "$repeated"
