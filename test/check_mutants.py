@@ -80,7 +80,8 @@ def targets_of(tests):
 def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="", TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="1")
+               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="",
+               TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def why_dead(folder, tests):
@@ -103,9 +104,10 @@ def why_dead(folder, tests):
 # ---------------------------------------------------------------- where a row's text is
 
 # What C is made of. Spaces, line breaks and comments are none, so a row finds its text however that is laid out.
-TOKEN = re.compile(r"""(?P<none>\s+|/\*.*?\*/|//[^\n]*)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+|->|\+\+|--|<<=?|>>=?|&&|\|\||[-+*/%&|^=!<>]=|.""", re.S)
-# The head of a function, at the beginning of a line, up to its brace; the function's last brace begins a line too.
-HEAD = re.compile(r"^(?!typedef|struct \w+ \{|#)[A-Za-z_][^;{}#=]*?\b(\w+)\([^;{}#]*\)\s*\{(?:[^\n]*\}$)?", re.M)
+TOKEN = re.compile(r"""(?P<none>\s+|/\*.*?\*/|//[^\n]*)
+                       |"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+|->|\+\+|--|<<=?|>>=?|&&|\|\||[-+*/%&|^=!<>]=|.""", re.S | re.X)
+# A function from its beginning at the beginning of a line up to its brace. Its last brace begins a line, or ends this.
+HEAD = re.compile(r"^(?!typedef)[A-Za-z_][^;{}#=]*?\b(\w+)\([^;{}#]*\)\s*\{(?:[^\n]*\}$)?", re.M)
 
 
 def tokens(text):
@@ -116,9 +118,11 @@ def tokens(text):
 
 @functools.cache
 def functions():
-    """By name, of all functions: file, begin, end."""
+    """By name, the functions of that name: file, begin, end."""
     places = {}
-    for path in sorted(p for p in [*ROOT.glob("*.[ch]"), *ROOT.glob("*/*.[ch]")] if not p.parent.name.startswith(("build", "test"))):
+    for path in sorted([*ROOT.glob("*.[ch]"), *ROOT.glob("*/*.[ch]")]):
+        if path.parent.name.startswith(("build", "test")):
+            continue
         text = path.read_text()
         for head in HEAD.finditer(text):
             end = head.end() if head[0].endswith("}") else text.find("\n}", head.end()) + 2
@@ -127,11 +131,11 @@ def functions():
 
 
 def places_of(row):
-    """Where the row's text may be: (file, begin, end). A row names a file, a function, or both, "bam/x.c: f"."""
-    file, _, name = row[0].rpartition(": ") if ": " in row[0] else (row[0], "", "") if "." in row[0] else ("", "", row[0])
-    if name:
+    """Where the row's text may be: (file, begin, end). A row names a function, "file: function", or a file."""
+    file, _, name = row[0].rpartition(": ")
+    if "." not in name:
         return [p for p in functions().get(name, []) if file in ("", p[0])]
-    return [(file, 0, len((ROOT / file).read_text()))] if (ROOT / file).exists() else []
+    return [(name, 0, len((ROOT / name).read_text()))] if (ROOT / name).exists() else []
 
 
 def spans(text, begin, end, old):
@@ -145,17 +149,19 @@ def find(row):
     """The file of the row's text, where that begins and ends."""
     places = places_of(row)
     found = [(p[0], *span) for p in places for span in spans((ROOT / p[0]).read_text(), *p[1:], row[1])]
+    if not places:
+        raise Broken("there is no %s" % row[0])
     if len(found) != 1:
-        raise Broken("its text is there %d times, not once" % len(found) if places else "there is no %s" % row[0])
+        raise Broken("its text is there %d times, not once" % len(found))
     return found[0]
 
 
 def nearest(row):
-    """What the row's text may have become."""
-    wanted = " ".join(tokens(row[1])[0])
-    lines = [(p[0], line.strip()) for p in places_of(row) or sum(functions().values(), []) for line in (ROOT / p[0]).read_text()[p[1]:p[2]].split("\n")]
-    rated = sorted(set(lines), key=lambda x: -difflib.SequenceMatcher(None, wanted, " ".join(tokens(x[1])[0])).ratio()) if places_of(row) else []
-    return "".join("\n    %s: %s" % x for x in rated[:2])
+    """The two lines that the row's text may have become."""
+    def unlike(line):
+        return -difflib.SequenceMatcher(None, tokens(row[1])[0], tokens(line)[0]).ratio()
+    lines = {line.strip() for p in places_of(row) for line in (ROOT / p[0]).read_text()[p[1]:p[2]].split("\n")}
+    return sorted(lines, key=unlike)[:2]
 
 
 def say_where(rows):
@@ -165,8 +171,9 @@ def say_where(rows):
             find(row)
         except Broken as why:
             lost += 1
-            print("FAILED mutant of %s, %s: %s:\n    %s%s" % (row[0], row[4], why, row[1], nearest(row)))
-    print("%d passed, %d failed" % (len(rows) - lost, lost))
+            print("FAILED mutants, %s, %s: %s:" % (row[0], row[4], why), row[1], *nearest(row), sep="\n    ")
+    if not lost:
+        print("ok mutants: the texts of all %d are there" % len(rows))
     return 1 if lost else 0
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What can be found without running anything: by more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy), and
-# includes that point the wrong way.
+# What can be found without running anything: by more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy),
+# includes that point the wrong way, and guards of mutants.py that are not there any more.
 # `make check-static` takes all three. "short", for continuous integration, leaves out what is not here, and versions
 # other than those with which the tree is clean: each finds something else. One line per tool, "ok", "FAILED" or
 # "skipped"; exit status 1 if one failed. TEST_TURN="n word": clang-tidy reads one file in n, drawn by the word.
@@ -48,4 +48,5 @@ static compiler static-compiler
 versioned cppcheck 2.10 static-cppcheck
 versioned clang-tidy 14 static-tidy
 sh test/check_layers.sh || failed=1
+python3 test/check_mutants.py where || failed=1
 [ -z "$failed" ]
