@@ -201,7 +201,7 @@ NO_MPI_UNITS = $(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/uni
 $(NO_MPI_UNITS): $(NO_MPI)
 $(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
 $(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)
-$(BUILD)/unit_output_gather: HARDEN_LDFLAGS += -Wl$(comma)--wrap=task_team
+$(BUILD)/unit_output_gather: EXTRA_LIBS += -Wl$(comma)--wrap=task_team
 
 # For the source of a test, which -O2 compiles in two and a half times the time; what is tested has its own flags.
 TEST_CFLAGS = $(patsubst -O2,-O1,$(patsubst -g,-g1,$(ALL_CFLAGS)))
