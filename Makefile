@@ -69,10 +69,13 @@ SMALL = -Dalways_inline=unused
 comma = ,
 optimised = $(filter -O1 -O2 -O3 -Os,$(CFLAGS))
 ifeq ($(findstring -fsanitize,$(CFLAGS)),)
-HARDEN_CFLAGS := $(call all_taken,-fstack-protector-strong -fstack-clash-protection -fPIE \
+find_cflags = $(call all_taken,-fstack-protector-strong -fstack-clash-protection -fPIE \
                    $(if $(findstring 86,$(shell $(CC) -dumpmachine)),-fcf-protection,-mbranch-protection=standard)) \
-                 $(if $(optimised),-U_FORTIFY_SOURCE $(or $(call takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2))
-HARDEN_LDFLAGS := $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now $(if $(filter -static,$(LDFLAGS)),,-pie))
+              $(if $(optimised),-U_FORTIFY_SOURCE $(or $(call takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2))
+find_ldflags = $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now $(if $(filter -static,$(LDFLAGS)),,-pie))
+# The compiler is asked once, and only where something is compiled: not by `make install` or a script that wants a setting.
+HARDEN_CFLAGS = $(eval HARDEN_CFLAGS := $(find_cflags))$(HARDEN_CFLAGS)
+HARDEN_LDFLAGS = $(eval HARDEN_LDFLAGS := $(find_ldflags))$(HARDEN_LDFLAGS)
 endif
 ALL_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 $(WARN) $(OPENMP_CFLAGS) $(HARDEN_CFLAGS) $(CFLAGS)
