@@ -10,7 +10,7 @@ TEST_TURN="n word"  one in n of these, drawn by the word: another commit, anothe
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
 TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
-TEST_CLANG=1        with a build by clang, where clang is here
+TEST_BUILDS=no      without what tests build for themselves: by clang, and samtools-omp-mpi by each MPI
 """
 
 import atexit
@@ -61,7 +61,9 @@ def sampled(name, sets, n, word):
 
 
 SHORT = bool(os.environ.get("TEST_SHORT"))
+WITHOUT_BUILDS = os.environ.get("TEST_BUILDS") == "no"
 collect_ignore = ["test_%s.py" % name for name in os.environ.get("TEST_WITHOUT", "").split()]
+collect_ignore_glob = ["test_mpi*.py"] * WITHOUT_BUILDS
 
 
 def of_the_sample(items):

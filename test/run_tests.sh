@@ -6,7 +6,8 @@
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
-# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each.
+# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each;
+#               without those that build something else, but with TEST_BUILDS=yes (conftest.py).
 #               all: with all sets. release: the tests of pages, packages and scripts, which only all has too. rest: what
 #               all has, and neither check nor release
 # TEST_TURN     "n word", with rest: one in n, drawn by the word; and smaller samples of MORE_CHECKS, drawn by it
@@ -22,9 +23,9 @@ build=${BUILD:-build}
 tests=${TESTS:-check}
 SAMPLE=1    # so that ./bootstrap.sh check takes 4 minutes on 2 cores
 case $tests in
-check)   export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" TEST_RELEASE=no ;;
-all)     export TEST_CLANG=1 ;;
-rest)    export TEST_REST=$SAMPLE TEST_RELEASE=no TEST_CLANG=1 ;;
+check)   export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" TEST_RELEASE=no TEST_BUILDS="${TEST_BUILDS:-no}" ;;
+all)     ;;
+rest)    export TEST_REST=$SAMPLE TEST_RELEASE=no ;;
 release) export TEST_RELEASE=only ;;
 *)       echo "run_tests.sh: TESTS is check, all, rest or release" >&2; exit 2 ;;
 esac
@@ -223,7 +224,7 @@ case $tests in check|all) run_units ;; esac
 echo "command-line tests: some minutes on 2 cores"
 run_pytest
 turn=${TEST_TURN:-}
-unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_CLANG TESTS
+unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_BUILDS TESTS
 
 # one_in N: of what comes next, where TEST_TURN asks for samples
 one_in() { [ -z "$turn" ] || export TEST_TURN="$1 ${turn#* }"; }
