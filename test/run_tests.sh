@@ -86,18 +86,27 @@ count_replay() {
     fi
 }
 
+# Puts the unit tests that take longest in front.
+longest_first() {
+    for unit; do
+        case $unit in
+        unit_spill|unit_output_block|unit_sort_key|unit_merge_ring|unit_sam_text) echo "1 $unit" ;;
+        *) echo "2 $unit" ;;
+        esac
+    done | sort | cut -d ' ' -f 2
+}
+
 # The unit tests, what fuzzing has found, and our names beside those of libraries; under sanitizers they are the same.
-# Those that take longest begin.
 run_units() {
     units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''
-    units=$(echo $units) long='unit_spill unit_output_block unit_sort_key unit_merge_ring unit_sam_text'
+    # shellcheck disable=SC2086
+    units=$(longest_first $units)
     started=$(date +%s)
     rm -f "$build"/*.log.status
     {
         for script in $names; do echo "$build/$script.log sh test/$script.sh"; done
-        for unit in $long; do case " $units " in *" $unit "*) echo "$build/$unit.log $build/$unit" ;; esac; done
-        for unit in $units; do case " $long " in *" $unit "*) ;; *) echo "$build/$unit.log $build/$unit" ;; esac; done
+        for unit in $units; do echo "$build/$unit.log $build/$unit"; done
         for name in $cases; do echo "$build/replay_$name.log $build/replay_$name test/fuzz/cases/$name"; done
     } | BUILD=$build run_at_once
     for unit in $units; do count_unit "$unit"; done
