@@ -10,7 +10,7 @@ TEST_TURN="n word"  one in n of these, drawn by the word: another commit, anothe
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
 TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
-TEST_BUILDS=no      without what tests build for themselves: by clang, and samtools-omp-mpi by each MPI
+TEST_LONG=no        without what takes long: tests marked "slow", and what tests build for themselves, by clang and for MPI
 """
 
 import atexit
@@ -48,6 +48,7 @@ HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_le
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes some seconds")
     config.addinivalue_line("markers", "release: of pages, packages and scripts, not of the program (make check-release)")
     if not os.access(BINARY, os.X_OK):
         raise pytest.UsageError("no program to test at %s: run make, or set SAMTOOLS_OMP" % BINARY)
@@ -61,9 +62,9 @@ def sampled(name, sets, n, word):
 
 
 SHORT = bool(os.environ.get("TEST_SHORT"))
-WITHOUT_BUILDS = os.environ.get("TEST_BUILDS") == "no"
+WITHOUT_LONG = os.environ.get("TEST_LONG") == "no"
 collect_ignore = ["test_%s.py" % name for name in os.environ.get("TEST_WITHOUT", "").split()]
-collect_ignore_glob = ["test_mpi*.py"] * WITHOUT_BUILDS
+collect_ignore_glob = ["test_mpi*.py"] * WITHOUT_LONG
 
 
 def of_the_sample(items):
@@ -82,7 +83,7 @@ def of_the_sample(items):
 def pytest_collection_modifyitems(config, items):
     release = os.environ.get("TEST_RELEASE")
     kept = [item for item in items if not release or bool(item.get_closest_marker("release")) == (release == "only")]
-    kept = list(of_the_sample(kept))
+    kept = [item for item in of_the_sample(kept) if not (WITHOUT_LONG and item.get_closest_marker("slow"))]
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 

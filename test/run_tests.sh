@@ -6,8 +6,8 @@
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
-# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each;
-#               without those that build something else, but with TEST_BUILDS=yes (conftest.py).
+# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each,
+#               those that take long only with TEST_LONG=yes (conftest.py).
 #               all: with all sets. release: the tests of pages, packages and scripts, which only all has too. rest: what
 #               all has, and neither check nor release
 # TEST_TURN     "n word", with rest: one in n, drawn by the word; and smaller samples of MORE_CHECKS, drawn by it
@@ -23,7 +23,7 @@ build=${BUILD:-build}
 tests=${TESTS:-check}
 SAMPLE=1    # so that ./bootstrap.sh check takes 4 minutes on 2 cores
 case $tests in
-check)   export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" TEST_RELEASE=no TEST_BUILDS="${TEST_BUILDS:-no}" ;;
+check)   export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" TEST_RELEASE=no TEST_LONG="${TEST_LONG:-no}" ;;
 all)     ;;
 rest)    export TEST_REST=$SAMPLE TEST_RELEASE=no ;;
 release) export TEST_RELEASE=only ;;
@@ -233,7 +233,7 @@ case $tests in check|all) run_units ;; esac
 echo "command-line tests: some minutes on 2 cores"
 run_pytest
 turn=${TEST_TURN:-}
-unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_BUILDS TESTS
+unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_LONG TESTS
 
 # one_in N: of what comes next, where TEST_TURN asks for samples
 one_in() { [ -z "$turn" ] || export TEST_TURN="$1 ${turn#* }"; }
@@ -243,7 +243,7 @@ if [ -n "${MORE_CHECKS:-}" ]; then
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
     run_again 'guards made blind in turn, a sample; some 3 minutes' test/check_mutants.py short
     run_script 'data races; some 2 minutes' test/check_tsan.sh short
-    run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' test/fuzz/run.sh 4
+    run_script 'each fuzz target, for 2 seconds; with the build some 2 minutes' test/fuzz/run.sh 2
     one_in 4
     run_script 'static checks; some 2 to 4 minutes' test/check_static.sh short
     run_again 'all once more with other versions of htslib; some 4 to 12 minutes' test/check_htslibs.sh short

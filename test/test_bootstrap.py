@@ -47,7 +47,7 @@ def tree(tmp_path):
 
 def outside(**env):
     """The environment without what the check sets in which these tests may run."""
-    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "TEST_RELEASE", "TEST_BUILDS", "MORE_CHECKS")
+    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "TEST_RELEASE", "TEST_LONG", "MORE_CHECKS")
     return {**{k: v for k, v in os.environ.items() if k not in names}, **env}
 
 

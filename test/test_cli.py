@@ -172,6 +172,7 @@ def test_minimiser_reference_that_is_no_fasta_crashes(made, tmp_path, what):
         same_bam(read_bam(p.stdout), read_bam(tmp_path / "theirs.bam"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_total_memory_is_taken_per_thread(made, tmp_path):
     """60 MB and their keys do not fit into 80 MB, whatever -m and -@ say; into 8 x 16 + 64 MB they do."""
