@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+import check_mutants
 import pytest
 from conftest import BINARY, REPO, script
 
@@ -184,3 +185,15 @@ def test_long_checks_are_silent(tmp_path):
     for name in ("check_asan", "check_htslibs"):
         begin = next(i for i, x in enumerate(lines) if x.startswith("test/%s.sh: " % name))
         assert "minutes" in lines[begin] and ": at work" in lines[begin + 1], p.stdout
+
+
+def test_row_of_mutants_is_lost_by_layout_or_found_twice():
+    """Its text is found whatever its spaces and comments; a text inside a longer word, or in a string, is another one."""
+    text = "int f(int a)\n{\n    if (a   /* why */\n        && b[1] >= 2)\n        return \"if (a && b\";\n}\n"
+    begin, end = text.index("a   /*"), text.index(")\n        return")
+    assert check_mutants.spans(text, 0, len(text), "a && b[1]  >= 2") == [(begin, end)]
+    assert [len(check_mutants.spans(text, 0, len(text), old)) for old in ("a && b", "b[1] >", "ret", "return")] == [1, 0, 0, 1]
+    files = check_mutants.functions()["tally_compare"]
+    assert [f[0] for f in files] == ["base/tally.c"]
+    whole, begin, end = (REPO / files[0][0]).read_text(), *files[0][1:]
+    assert "tally_compare(" in whole[begin:end] and whole[begin:end].endswith("\n}")
