@@ -10,11 +10,11 @@ usage: ./bootstrap.sh COMMAND
   demo    install what is missing, build, sort some hundred MB of reads beside the system's own samtools
           if it has one, show how fast, and whether the records are the same
   check   install what is missing for the build and the tests, build, run the unit tests and a sample of the others:
-          some 5 minutes on 2 cores; closes with "N passed, N failed"
+          some 4 minutes on 2 cores; closes with "N passed, N failed"
   check-all    all tests, with everything that finds more: clang's sanitizers and fuzzing, static checks, two MPIs, other
-          versions of htslib; these are installed where they can be. Some 35 minutes
+          versions of htslib; these are installed where they can be. An hour on 2 cores
   extras  install what check-all takes, and nothing else
-  check-rest   what check-all does and check has not done: for after extras and check
+  check-rest   what check-all does and check has not done, but for pages, packages and scripts: for after extras and check
   deps    install what is missing for the build, and nothing else
   help    this text
 
@@ -445,7 +445,7 @@ check() {
     # shellcheck disable=SC2086
     set_up $build_needs $test_needs
     build_tests
-    step 'Tests: some 4 minutes on 2 cores'
+    step 'Tests: some 3 minutes on 2 cores'
     MAKEFLAGS=" -- $(settings_for_make)" sh test/run_tests.sh
 }
 
@@ -462,7 +462,7 @@ check_more() {
     set_up_extras
     build_tests
     build_htslibs
-    step 'Tests: some 35 minutes on 2 cores, less on more; parts that work quietly say how far they are'
+    step 'Tests: up to an hour on 2 cores, less on more; parts that work quietly say how far they are'
     MAKEFLAGS=" -- $(settings_for_make)" TESTS=$1 MORE_CHECKS=1 sh test/run_tests.sh
 }
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/latch.h"
@@ -14,6 +11,7 @@
 #include "base/task_ring.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/output_gather.h"
+#include "mpi/shared_file.h"
 
 enum {
     CHUNK = 512 << 10,           /* bytes: a chunk stays in a cache while it is copied */
@@ -30,25 +28,6 @@ static int cut_end(int fd, const char *path, struct latch *latch)
     return 0;
 }
 
-/* What rank 0 tells of its file, so that other ranks can open it too. */
-struct shared_file {
-    int64_t process, fd;
-    uint64_t device, inode;
-    char name[PATH_MAX];
-};
-
-static struct shared_file describe(int fd, const char *name)
-{
-    struct stat st;
-    struct shared_file file = {.process = getpid(), .fd = fd};
-    if (fstat(fd, &st) < 0)
-        return (struct shared_file){.fd = -1};
-    file.device = (uint64_t)st.st_dev;
-    file.inode = (uint64_t)st.st_ino;
-    snprintf(file.name, sizeof file.name, "%s", name);
-    return file;
-}
-
 /* Whether this rank and rank 0 have their memory on one host. Every rank calls it. */
 static bool is_beside_first(void)
 {
@@ -61,52 +40,19 @@ static bool is_beside_first(void)
     return first == 0;
 }
 
-/* Returns whether it is the shared file. Another host numbers devices in its own way. */
-static bool is_shared_file(const struct stat *st, const struct shared_file *shared, bool same_host)
-{
-    return S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode
-        && (!same_host || (uint64_t)st->st_dev == shared->device);
-}
-
-/* -1: it cannot be had under this name. stat() comes first: to open what is not ours, such as a pipe, may wait or
- * act. */
-static int open_by_name(const char *name, const struct shared_file *shared, bool same_host)
-{
-    struct stat st;
-    if (stat(name, &st) < 0 || !is_shared_file(&st, shared, same_host))
-        return -1;
-    int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !is_shared_file(&st, shared, same_host))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/* Opens rank 0's file. -1: it cannot be had here. Process numbers of a container are its own, and may be of some other
- * process here. */
-static int open_shared(const struct shared_file *shared, bool same_host)
-{
-    char by_fd[64];
-    if (!same_host)
-        return shared->name[0] ? open_by_name(shared->name, shared, false) : -1;
-    snprintf(by_fd, sizeof by_fd, "/proc/%lld/fd/%lld", (long long)shared->process, (long long)shared->fd);
-    return open_by_name(by_fd, shared, true);
-}
-
 /* Every rank calls it. Before others write to rank 0's file from their hosts, its own bytes must have left its host:
- * where two ranks' blocks meet, both write to one page. Returns what open_shared() does, at rank 0 -1. */
+ * where two ranks' blocks meet, both write to one page. Returns what shared_file_open() does, at rank 0 -1. */
 static int share(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
 {
     struct shared_file file = {.fd = -1};
     bool beside = is_beside_first(), all_beside = mpi_team_all(beside);
     if (team->rank == 0) {
-        file = describe(part->fd, part->name);
+        file = shared_file_describe(part->fd, part->name);
         if (!all_beside && file.name[0] && fsync(part->fd) < 0)
             latch_fail(latch, "writing %s failed: %s", part->path, strerror(errno));
     }
     mpi_wait_bcast(&file, sizeof file, MPI_BYTE, 0);
-    return team->rank > 0 ? open_shared(&file, beside) : -1;
+    return team->rank > 0 ? shared_file_open(&file, beside) : -1;
 }
 
 static int put(int fd, const char *path, uint8_t *chunk, size_t n, uint64_t at, struct latch *latch)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # All tests under the address and the undefined-behaviour sanitizer, in a build of its own: `make check-asan`. "short",
 # what continuous integration has the time for: unit tests, replays, and each command-line test with one set of its
-# parameters. The first finding ends a program with a status that no test expects. The last line is that of
-# run_tests.sh, "N passed, N failed[, N skipped]".
+# parameters, or by TEST_TURN (conftest.py) a sample of those. The first finding ends a program with a status that no
+# test expects. The last line is that of run_tests.sh, "N passed, N failed[, N skipped]".
 #
 # usage: test/check_asan.sh [short]
 set -u
@@ -34,6 +34,6 @@ fi
 export ASAN_OPTIONS="exitcode=99:${ASAN_OPTIONS:-}" UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 export LSAN_OPTIONS="print_suppressions=0:suppressions=$PWD/test/lsan.supp:${LSAN_OPTIONS:-}"
 tests=all
-[ -z "${1:-}" ] || { export TEST_SAMPLE=1; tests=check; }
+[ -z "${1:-}" ] || { export TEST_SAMPLE=1 TEST_SHORT=1 TEST_WITHOUT=install; tests=check; }
 unset MORE_CHECKS SAMTOOLS_OMP
 BUILD=$build TESTS=$tests sh test/run_tests.sh

@@ -26,8 +26,8 @@ units_of_htslib() {
 
 if [ "${1:-}" = short ]; then
     tests=check
-    export TEST_SAMPLE=1 TEST_WITHOUT='affinity commit copy_blocks direct duplicates hints limits messages mpi mpi_faults
-        mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole packaging report settings size spill
+    export TEST_SAMPLE=1 TEST_SHORT=1 TEST_WITHOUT='affinity commit copy_blocks direct hints install limits messages mpi mpi_faults
+        mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole report settings size spill
         streams stress'
     UNITS=$(units_of_htslib)
     export UNITS

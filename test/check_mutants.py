@@ -4,11 +4,17 @@
 mutant that passes its tests shows a test that is missing. Before, the same tests pass with the program as it is.
 
 Works on a copy of the tree, in build-mutants, two mutants at a time. One line each, "ok", "FAILED" or "skipped" (the
-test does not run here); the last is "N passed, N failed[, N skipped]". "short": of each file's guards the first.
+test does not run here); the last is "N passed, N failed[, N skipped]".
 
-usage: test/check_mutants.py [short] [WORD ...]      WORD: only those rows in which it is found
+usage: test/check_mutants.py [short | where] [WORD ...]
+
+short   a sample: SHORT guards, drawn by TEST_TURN's word (conftest.py), so that another commit draws others
+where   makes none: says which rows do not find their text, and the lines that are most like it
+WORD    only those rows in which it is found
 """
 
+import difflib
+import functools
 import os
 import pathlib
 import re
@@ -17,11 +23,13 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-mutants"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 JOBS = 2
+SHORT = 32
 TOO_LONG = 120  # seconds for the tests of a mutant; those of the program as it is take a few
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "test"))
@@ -72,7 +80,8 @@ def targets_of(tests):
 def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
-               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", PYTHONDONTWRITEBYTECODE="1")
+               SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="",
+               TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="1")
 
 
 def why_dead(folder, tests):
@@ -92,14 +101,91 @@ def why_dead(folder, tests):
     return "" if status == 0 else failed[0] if failed else "tests take too long"
 
 
-def mutate(folder, file, old, new):
+# ---------------------------------------------------------------- where a row's text is
+
+# What C is made of. Spaces, line breaks and comments are none, so a row finds its text however that is laid out.
+TOKEN = re.compile(r"""(?P<none>\s+|/\*.*?\*/|//[^\n]*)
+                       |"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+|->|\+\+|--|<<=?|>>=?|&&|\|\||[-+*/%&|^=!<>]=|.""", re.S | re.X)
+# A function from its beginning at the beginning of a line up to its brace. Its last brace begins a line, or ends this.
+HEAD = re.compile(r"^(?!typedef)[A-Za-z_][^;{}#=]*?\b(\w+)\([^;{}#]*\)\s*\{(?:[^\n]*\}$)?", re.M)
+
+
+def tokens(text):
+    """The tokens, and where each begins and ends."""
+    found = [m for m in TOKEN.finditer(text) if m["none"] is None]
+    return [m[0] for m in found], [m.span() for m in found]
+
+
+@functools.cache
+def functions():
+    """By name, the functions of that name: file, begin, end."""
+    places = {}
+    for path in sorted([*ROOT.glob("*.[ch]"), *ROOT.glob("*/*.[ch]")]):
+        if path.parent.name.startswith(("build", "test")):
+            continue
+        text = path.read_text()
+        for head in HEAD.finditer(text):
+            end = head.end() if head[0].endswith("}") else text.find("\n}", head.end()) + 2
+            places.setdefault(head[1], []).append((str(path.relative_to(ROOT)), head.start(), end))
+    return places
+
+
+def places_of(row):
+    """Where the row's text may be: (file, begin, end). A row names a function, "file: function", or a file."""
+    file, _, name = row[0].rpartition(": ")
+    if "." not in name:
+        return [p for p in functions().get(name, []) if file in ("", p[0])]
+    return [(name, 0, len((ROOT / name).read_text()))] if (ROOT / name).exists() else []
+
+
+def spans(text, begin, end, old):
+    """Where the tokens of old are in text[begin:end]."""
+    wanted, (there, where) = tokens(old)[0], tokens(text[begin:end])
+    n = len(wanted)
+    return [(begin + where[i][0], begin + where[i + n - 1][1]) for i in range(len(there) - n + 1) if there[i:i + n] == wanted]
+
+
+def find(row):
+    """The file of the row's text, where that begins and ends."""
+    places = places_of(row)
+    found = [(p[0], *span) for p in places for span in spans((ROOT / p[0]).read_text(), *p[1:], row[1])]
+    if not places:
+        raise Broken("there is no %s" % row[0])
+    if len(found) != 1:
+        raise Broken("its text is there %d times, not once" % len(found))
+    return found[0]
+
+
+def nearest(row):
+    """The two lines that the row's text may have become."""
+    def unlike(line):
+        return -difflib.SequenceMatcher(None, tokens(row[1])[0], tokens(line)[0]).ratio()
+    lines = {line.strip() for p in places_of(row) for line in (ROOT / p[0]).read_text()[p[1]:p[2]].split("\n")}
+    return sorted(lines, key=unlike)[:2]
+
+
+def say_where(rows):
+    lost = 0
+    for row in rows:
+        try:
+            find(row)
+        except Broken as why:
+            lost += 1
+            print("FAILED mutants, %s, %s: %s:" % (row[0], row[4], why), row[1], *nearest(row), sep="\n    ")
+    if not lost:
+        print("ok mutants: the texts of all %d are there" % len(rows))
+    return 1 if lost else 0
+
+
+def mutate(folder, row):
+    """Returns the file that was changed."""
+    file, begin, end = find(row)
     path = folder / file
     text = path.read_text()
-    if text.count(old) != 1:
-        raise Broken("its text is there %d times, not once" % text.count(old))
-    path.write_text(text.replace(old, new))
+    path.write_text(text[:begin] + row[2] + text[end:])
     ahead = time.time() + 1                      # newer than all that is built, on coarse clocks too
     os.utime(path, (ahead, ahead))
+    return file
 
 
 def copy_tree(into):
@@ -139,11 +225,11 @@ def check_unchanged(pristine, tests):
 
 
 def check_mutant(folder, pristine, row, passed):
-    file, old, new, tests, _ = row
+    tests, file = row[3], None
     if not any(t in passed for t in tests):
         return "skipped", "none of its tests runs here"
     try:
-        mutate(folder, file, old, new)
+        file = mutate(folder, row)
         make(folder, targets_of(tests))
         make_mpi(folder, tests)
         dead = why_dead(folder, tests)
@@ -151,23 +237,26 @@ def check_mutant(folder, pristine, row, passed):
     except Broken as why:
         return "FAILED", "error: %s" % why
     finally:
-        restore(folder, pristine, file)
+        if file:
+            restore(folder, pristine, file)
 
 
 def chosen(short, words):
-    rows, files = [], set()
-    for row in MUTANTS:
-        if short and row[0] in files:
-            continue
-        if all(w in " ".join([*row[:3], *row[3], row[4]]) for w in words):
-            rows.append(row)
-            files.add(row[0])
+    rows = [row for row in MUTANTS if all(w in " ".join([*row[:3], *row[3], row[4]]) for w in words)]
+    if short:
+        word = os.environ.get("TEST_TURN", "").partition(" ")[2]
+        rows = sorted(rows, key=lambda row: zlib.crc32((word + row[0] + row[1] + row[2]).encode()))[:SHORT]
     return rows
 
 
 def main(argv):
-    short = argv[:1] == ["short"]
-    rows = chosen(short, argv[short:])
+    if set(argv) & {"-h", "--help"}:
+        print(__doc__.strip())
+        return 0
+    how = argv[0] if argv[:1] in (["short"], ["where"]) else ""
+    rows = chosen(how == "short", argv[1:] if how else argv)
+    if how == "where":
+        return say_where(rows)
     shutil.rmtree(WORK, ignore_errors=True)
     pristine = WORK / "pristine"
     copy_tree(pristine)

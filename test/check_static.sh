@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What can be found without running anything: by more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy), and
-# includes that point the wrong way.
+# What can be found without running anything: by more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy),
+# includes that point the wrong way, and guards of mutants.py that are not there any more.
 # `make check-static` takes all three. "short", for continuous integration, leaves out what is not here, and versions
 # other than those with which the tree is clean: each finds something else. One line per tool, "ok", "FAILED" or
-# "skipped"; exit status 1 if one failed.
+# "skipped"; exit status 1 if one failed. TEST_TURN="n word": clang-tidy reads one file in n, drawn by the word.
 #
 # usage: test/check_static.sh [short]
 set -u
@@ -13,9 +13,17 @@ short=${1:-}
 [ -z "$short" ] || export TIDY_NODES=60000
 failed=''
 
+# The files that clang-tidy reads: all, or those whose turn it is.
+tidy_files() {
+    for file in $(make -s show-STATIC_SRCS); do
+        sum=$(echo "${TEST_TURN#* }$file" | cksum)
+        [ $((${sum%% *} % ${TEST_TURN%% *})) -ne 0 ] || echo "$file"
+    done
+}
+
 # static NAME TARGET: the target of the Makefile, all sources at once
 static() {
-    if make -s -k -j"$(getconf _NPROCESSORS_ONLN)" ${TIDY_NODES:+TIDY_NODES=$TIDY_NODES} "$2"; then
+    if make -s -k -j"$(getconf _NPROCESSORS_ONLN)" ${TIDY_NODES:+TIDY_NODES=$TIDY_NODES} ${tidy:+"TIDY_SRCS=$tidy"} "$2"; then
         echo "ok static $1"
     else
         echo "FAILED static $1"
@@ -33,9 +41,12 @@ versioned() {
     fi
 }
 
+tidy=''
+[ -z "${TEST_TURN:-}" ] || tidy=$(tidy_files)
 [ -n "$(make -s show-MPI_HEADERS)" ] || echo 'skipped static mpi/: no MPI here (mpicc with mpi.h)'
 static compiler static-compiler
 versioned cppcheck 2.10 static-cppcheck
 versioned clang-tidy 14 static-tidy
 sh test/check_layers.sh || failed=1
+python3 test/check_mutants.py where || failed=1
 [ -z "$failed" ]

@@ -4,10 +4,13 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n       of every test n sets of parameters, of those that take long one: for builds with which all would take too long
+TEST_SAMPLE=n       of every test n sets of parameters
 TEST_REST=n         what TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
+TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
+TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
+TEST_LONG=no        without what takes long: tests marked "slow", and what tests build for themselves, by clang and for MPI
 """
 
 import atexit
@@ -39,46 +42,48 @@ REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
 MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which counts those beside the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
-# Of which the quick check tries one set of parameters each: many settings, kills, faults, ranks over MPI.
-LONG_TESTS = re.compile(r"test_(affinity|direct|faults|guards|limits|mpi\w*|pipelines|spill|stress)\.py")
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 # Where htslib itself leaks: on its way out of what it cannot read, write or index.
 HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes some seconds")
+    config.addinivalue_line("markers", "release: of pages, packages and scripts, not of the program (make check-release)")
     if not os.access(BINARY, os.X_OK):
         raise pytest.UsageError("no program to test at %s: run make, or set SAMTOOLS_OMP" % BINARY)
 
 
-def sampled(name, sets, n):
-    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test."""
-    first = zlib.crc32(name.encode())
+def sampled(name, sets, n, word):
+    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test, and by the word."""
+    first = zlib.crc32((word + name).encode())
     n = min(n, len(sets))
     return {(first + i * len(sets) // n) % len(sets) for i in range(n)}
 
 
-# With other compilers, sanitizers and libraries: few damages in tests of many, and no tests of scripts, pages and packages.
-SHORT = os.environ.get("TEST_SAMPLE") == "1"
-collect_ignore = ["test_%s.py" % name for name in
-                  os.environ.get("TEST_WITHOUT", "").split() + SHORT * ["bootstrap", "demo", "install", "make", "pages"]]
+SHORT = bool(os.environ.get("TEST_SHORT"))
+WITHOUT_LONG = os.environ.get("TEST_LONG") == "no"
+collect_ignore = ["test_%s.py" % name for name in os.environ.get("TEST_WITHOUT", "").split()]
+collect_ignore_glob = ["test_mpi*.py"] * WITHOUT_LONG
 
 
-def is_its_turn(name):
-    one_in, word = (os.environ.get("TEST_TURN") or "1 -").split()
-    return zlib.crc32((word + name).encode()) % int(one_in) == 0
-
-
-def pytest_collection_modifyitems(config, items):
+def of_the_sample(items):
+    """What TEST_SAMPLE, TEST_REST and TEST_TURN leave."""
     n, rest = int(os.environ.get("TEST_SAMPLE") or 0), int(os.environ.get("TEST_REST") or 0)
-    if not n and not rest:
-        return
-    tests, kept = {}, []
+    one_in, word = (os.environ.get("TEST_TURN") or "1 ").split(" ")
+    tests = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, sets in tests.items():
-        chosen = sampled(name, sets, 1 if LONG_TESTS.search(name) else n or rest)
-        kept += [item for i, item in enumerate(sets) if (i in chosen) == bool(n) and (n or is_its_turn(item.nodeid))]
+        chosen = sampled(name, sets, n or rest or len(sets), word if n else "")
+        yield from [item for i, item in enumerate(sets) if (i in chosen) == (not rest)
+                    and zlib.crc32((word + item.nodeid).encode()) % int(one_in) == 0]
+
+
+def pytest_collection_modifyitems(config, items):
+    release = os.environ.get("TEST_RELEASE")
+    kept = [item for item in items if not release or bool(item.get_closest_marker("release")) == (release == "only")]
+    kept = [item for item in of_the_sample(kept) if not (WITHOUT_LONG and item.get_closest_marker("slow"))]
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 

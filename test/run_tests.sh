@@ -6,11 +6,13 @@
 # Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
 #
 # SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
-# TESTS         check (default): the unit tests and replays, and the command-line tests with $SAMPLE sets of parameters each, of
-#               those that take long with one. all: with all sets. rest: only what all has and check has not
+# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each,
+#               those that take long only with TEST_LONG=yes (conftest.py).
+#               all: with all sets. release: the tests of pages, packages and scripts, which only all has too. rest: what
+#               all has, and neither check nor release
+# TEST_TURN     "n word", with rest: one in n, drawn by the word; and smaller samples of MORE_CHECKS, drawn by it
 # PYTEST_ARGS   passed on to pytest
 # UNITS         the unit tests that are run (default: all), by their names
-# SAMPLE_HTSLIBS 1: with the other versions of htslib each command-line test with one set of its parameters only
 # BEAT          seconds after which a script that works quietly is said to be alive, default 30
 # MORE_CHECKS   1: also the short forms of what else there is: all once more under sanitizers, a search for data races,
 #               a minute of fuzzing, static checks, all with other versions of htslib; each where the tools are here
@@ -19,12 +21,13 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 
 build=${BUILD:-build}
 tests=${TESTS:-check}
-SAMPLE=2    # so that ./bootstrap.sh check takes at most 6 minutes on 2 cores
+SAMPLE=1    # so that ./bootstrap.sh check takes 4 minutes on 2 cores
 case $tests in
-check) export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" ;;
-all)   ;;
-rest)  export TEST_REST=$SAMPLE ;;
-*)     echo "run_tests.sh: TESTS is check, all or rest" >&2; exit 2 ;;
+check)   export TEST_SAMPLE="${TEST_SAMPLE:-$SAMPLE}" TEST_RELEASE=no TEST_LONG="${TEST_LONG:-no}" ;;
+all)     ;;
+rest)    export TEST_REST=$SAMPLE TEST_RELEASE=no ;;
+release) export TEST_RELEASE=only ;;
+*)       echo "run_tests.sh: TESTS is check, all, rest or release" >&2; exit 2 ;;
 esac
 passed=0 failed=0 skipped=0 repeated=''
 
@@ -83,10 +86,22 @@ count_replay() {
     fi
 }
 
+# Puts the unit tests that take longest in front.
+longest_first() {
+    for unit; do
+        case $unit in
+        unit_spill|unit_output_block|unit_sort_key|unit_merge_ring|unit_sam_text) echo "1 $unit" ;;
+        *) echo "2 $unit" ;;
+        esac
+    done | sort | cut -d ' ' -f 2
+}
+
 # The unit tests, what fuzzing has found, and our names beside those of libraries; under sanitizers they are the same.
 run_units() {
     units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''
+    # shellcheck disable=SC2086
+    units=$(longest_first $units)
     started=$(date +%s)
     rm -f "$build"/*.log.status
     {
@@ -214,17 +229,24 @@ run_pytest() {
     failed=$((failed + bad))
 }
 
-[ "$tests" = rest ] || run_units
+case $tests in check|all) run_units ;; esac
 echo "command-line tests: some minutes on 2 cores"
 run_pytest
-unset TEST_SAMPLE TEST_REST TEST_TURN TESTS
+turn=${TEST_TURN:-}
+unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_LONG TESTS
+
+# one_in N: of what comes next, where TEST_TURN asks for samples
+one_in() { [ -z "$turn" ] || export TEST_TURN="$1 ${turn#* }"; }
+
 if [ -n "${MORE_CHECKS:-}" ]; then
+    one_in 3
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
-    run_again 'each guard made blind in turn, a sample; some 4 minutes' test/check_mutants.py short
+    run_again 'guards made blind in turn, a sample; some 3 minutes' test/check_mutants.py short
     run_script 'data races; some 2 minutes' test/check_tsan.sh short
-    run_script 'each fuzz target, for 4 seconds; with the build some 2 minutes' test/fuzz/run.sh 4
-    run_script 'static checks; a minute or two' test/check_static.sh short
-    run_again 'all once more with other versions of htslib; some 15 minutes' test/check_htslibs.sh ${SAMPLE_HTSLIBS:+short}
+    run_script 'each fuzz target, for 2 seconds; with the build some 2 minutes' test/fuzz/run.sh 2
+    one_in 4
+    run_script 'static checks; some 2 to 4 minutes' test/check_static.sh short
+    run_again 'all once more with other versions of htslib; some 4 to 12 minutes' test/check_htslibs.sh short
 fi
 
 echo "$repeated"

@@ -65,7 +65,7 @@ def barcode(r, style, tag, quality):
     out = tag + b"Z" + text.encode() + b"\0"
     if r.random() < 0.8:
         k = len(text) - (r.random() < 0.05 and len(text) > 0)
-        out += quality + b"Z" + "".join(r.choices("#(-5<FIK", k=k)).encode() + b"\0"
+        out += quality + b"Z" + bamgen.draw(r, b"#(-5<FIK", k) + b"\0"
     return out
 
 

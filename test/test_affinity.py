@@ -5,8 +5,8 @@ OMP_PROC_BIND); all others may use all places; another command gets the mask tha
 A sort is stopped by a pipe of which one end is held; then /proc tells the mask of each of its threads. What is expected
 is computed from the specification and the machine, not from what the runtime says.
 
-A build by clang, with LLVM's runtime, is made in build-clang where clang can do it. That runtime is also tried in the
-place of GCC's, as conda installs it.
+A build by clang, with LLVM's runtime, is made in build-clang where clang can do it, but not with TEST_LONG=no. That
+runtime is also tried in the place of GCC's, as conda installs it.
 """
 
 import array
@@ -26,7 +26,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, clean_env, launch, only_cpus, script
+from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, WITHOUT_LONG, clean_env, launch, only_cpus, script
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="/proc tells no masks here")
 
@@ -153,6 +153,8 @@ def clang_build():
     """The program, as clang makes it."""
     if pathlib.Path(BINARY).resolve().parent != REPO / "build" or SANITIZED:
         pytest.skip("another program than build/samtools is tested")
+    if WITHOUT_LONG:
+        pytest.skip("TEST_LONG=no: no build by clang")
     probe = subprocess.run(["clang", "-fopenmp", "-x", "c", "-o", os.devnull, "-"], stderr=subprocess.DEVNULL,
                            input=b"#include <omp.h>\nint main(void) { return omp_get_num_places(); }\n",
                            ) if shutil.which("clang") else None

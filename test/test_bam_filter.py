@@ -71,6 +71,7 @@ def filtered(expression, *more):
     return ["--no-PG", "-O", "sam", "--input-fmt-option", "filter=" + expression, *more]
 
 
+@pytest.mark.slow
 def test_other_records_pass(made):
     kept, n = 0, 3000
     for i, expression in enumerate(EXPRESSIONS):

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What `./bootstrap.sh check` and `check-all` install and say while they work, and which tests are in which."""
 
-import collections
 import os
 import shutil
 import subprocess
 import sys
 
+import check_mutants
 import pytest
 from conftest import BINARY, REPO, script
+
+pytestmark = pytest.mark.release
 
 APT = """case $* in
 update*) echo "lists" >>installed.txt ;;
@@ -46,7 +48,7 @@ def tree(tmp_path):
 
 def outside(**env):
     """The environment without what the check sets in which these tests may run."""
-    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "MORE_CHECKS")
+    names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "TEST_RELEASE", "TEST_LONG", "MORE_CHECKS")
     return {**{k: v for k, v in os.environ.items() if k not in names}, **env}
 
 
@@ -107,29 +109,37 @@ def test_what_finds_more_is_not_in_check_all(tree, command):
     assert " clang " in check(tree, command)[1]
 
 
-def collected(**env):
-    p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "test/test_coordinate.py",
-                        "test/test_spill.py"], cwd=REPO, env=outside(SAMTOOLS_OMP=BINARY, **env), capture_output=True, text=True)
+def collected(*files, **env):
+    p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only",
+                        *(files or ("test/test_coordinate.py", "test/test_spill.py"))],
+                       cwd=REPO, env=outside(SAMTOOLS_OMP=BINARY, **env), capture_output=True, text=True)
     assert p.returncode == 0, p.stdout
     return [line for line in p.stdout.splitlines() if "::" in line]
 
 
 def test_a_test_is_neither_in_check_nor_in_the_rest():
-    """Or in both. Of each test check has one set of its parameters at least, of those that take long just one."""
-    everything, sample, rest = collected(), collected(TEST_SAMPLE="2"), collected(TEST_REST="2")
+    """Or in both. Of each test check has one set of its parameters."""
+    everything, sample, rest = collected(), collected(TEST_SAMPLE="1"), collected(TEST_REST="1")
     assert sorted(sample + rest) == sorted(everything) and not set(sample) & set(rest)
-    times = collections.Counter(name.partition("[")[0] for name in sample)
-    assert set(times) == {name.partition("[")[0] for name in everything}
-    assert {n for name, n in times.items() if "test_spill" in name} == {1}
-    assert {n for name, n in times.items() if "test_coordinate" in name} == {1, 2}
+    assert sorted(name.partition("[")[0] for name in sample) == sorted({name.partition("[")[0] for name in everything})
+
+
+def test_test_of_pages_is_in_check_or_not_in_the_release():
+    """Neither check nor the rest has it; all has it, too."""
+    files = ("test/test_install.py", "test/test_packaging.py")
+    everything, release, others = collected(*files), collected(*files, TEST_RELEASE="only"), collected(*files, TEST_RELEASE="no")
+    assert sorted(release + others) == sorted(everything) and release and others
+    assert all(name in release for name in everything if "test_packaging" in name)
 
 
 def test_each_test_of_the_rest_has_its_turn():
     """A word draws about one in three, and another word draws others."""
-    rest = set(collected(TEST_REST="2"))
-    drawn = [set(collected(TEST_REST="2", TEST_TURN="3 " + word)) for word in ("a", "b")]
+    rest = set(collected(TEST_REST="1"))
+    drawn = [set(collected(TEST_REST="1", TEST_TURN="3 " + word)) for word in ("a", "b")]
     assert all(len(rest) / 4 < len(d) < len(rest) / 2.2 and d < rest for d in drawn)
     assert len(drawn[0] & drawn[1]) < len(drawn[0]) / 2
+    samples = [set(collected(TEST_SAMPLE="1", **turn)) for turn in ({}, {"TEST_TURN": "2 a"}, {"TEST_TURN": "2 b"})]
+    assert all(len(samples[0]) / 3 < len(s) < len(samples[0]) / 1.5 and s - samples[0] for s in samples[1:])
 
 
 CI = """echo working on $1 with WERROR=$WERROR
@@ -157,7 +167,7 @@ def test_ci_does_not_sum_up_both_parts(tmp_path, check, rest, status, last):
 
 def test_tests_that_are_not_known_are_run_all_the_same(tmp_path):
     p = subprocess.run(["sh", REPO / "test" / "run_tests.sh"], env=outside(TESTS="most"), capture_output=True, text=True)
-    assert p.returncode == 2 and "check, all or rest" in p.stderr
+    assert p.returncode == 2 and "check, all, rest or release" in p.stderr
 
 
 def test_long_checks_are_silent(tmp_path):
@@ -175,3 +185,15 @@ def test_long_checks_are_silent(tmp_path):
     for name in ("check_asan", "check_htslibs"):
         begin = next(i for i, x in enumerate(lines) if x.startswith("test/%s.sh: " % name))
         assert "minutes" in lines[begin] and ": at work" in lines[begin + 1], p.stdout
+
+
+def test_row_of_mutants_is_lost_by_layout_or_found_twice():
+    """Its text is found whatever its spaces and comments; a text inside a longer word, or in a string, is another one."""
+    text = "int f(int a)\n{\n    if (a   /* why */\n        && b[1] >= 2)\n        return \"if (a && b\";\n}\n"
+    begin, end = text.index("a   /*"), text.index(")\n        return")
+    assert check_mutants.spans(text, 0, len(text), "a && b[1]  >= 2") == [(begin, end)]
+    assert [len(check_mutants.spans(text, 0, len(text), old)) for old in ("a && b", "b[1] >", "ret", "return")] == [1, 0, 0, 1]
+    files = check_mutants.functions()["tally_compare"]
+    assert [f[0] for f in files] == ["base/tally.c"]
+    whole, begin, end = (REPO / files[0][0]).read_text(), *files[0][1:]
+    assert "tally_compare(" in whole[begin:end] and whole[begin:end].endswith("\n}")

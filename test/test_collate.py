@@ -172,6 +172,7 @@ def test_a_mistake_is_taken(made, tmp_path, args):
     assert p.stdout == b"" and outputs(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [["-u"], ["-u", "-l", "9"], ["-l", "0"], ["-l", "9"], ["-l", "77"], ["-l", "-1"], []])
 def test_level_is_another(made, level):
     path = made("realistic", content=lambda: bamgen.realistic(20000))

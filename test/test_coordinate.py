@@ -243,6 +243,7 @@ def many(tmp_path_factory):
     return path, head, body
 
 
+@pytest.mark.slow
 def test_ties_across_sublists_lose_input_order(many):
     same_with_any_threads(many[0], oracle(many[0], "--no-PG"))
 
@@ -257,6 +258,7 @@ def test_record_at_the_edge_of_a_sublist_is_lost_or_doubled(many, tmp_path, n):
     same_bam(out, oracle(path, "--no-PG"))
 
 
+@pytest.mark.slow
 def test_long_reads_over_several_sublists_come_out_otherwise(tmp_path):
     """160 MB in 160 records: sublists close by bytes before they do by number."""
     path = tmp_path / "long.bam"

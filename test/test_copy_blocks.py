@@ -45,7 +45,7 @@ def records_of(seed, n, size=900, every=None, tags=b""):
     for i in range(n):
         length = 50000 if every and i % every == every - 1 else r.randrange(size // 3, size)
         out.append(bamgen.record("%s.%d" % (seed, i), tid=i >= n - n // 8, pos=1000 + 60 * i, tags=tags,
-                                 seq=bamgen.bases(r, length), qual=bytes(r.choices((2, 11, 25, 37), k=length))))
+                                 seq=bamgen.bases(r, length), qual=bamgen.draw(r, bytes((2, 11, 25, 37)), length)))
     return out
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from conftest import BINARY, HANG, REPO, clean_env, script
 
+pytestmark = pytest.mark.release
+
 BUILD = pathlib.Path(BINARY).resolve().parent
 TOOLS = ("gen_bam", "check_sorted", "timed")
 NEEDED = "sh awk cat cksum cut dirname grep head id mkdir nproc paste rm sed sort tail tr wc apt-get".split()

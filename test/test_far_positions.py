@@ -155,6 +155,7 @@ def test_greatest_numbers_overflow(tmp_path, order):
     same_lines(sorted_bytes([*args, path]), oracle_bytes(path, *args))
 
 
+@pytest.mark.slow
 def test_far_positions_after_sorted_sublists_come_out_otherwise(tmp_path):
     """More than a sublist is sorted before the first of them is met."""
     r = bamgen.rng("late far")

@@ -171,7 +171,7 @@ def tagged(tmp_path_factory):
             pg = r.choice(("PG:Z:p", "PG:Z:p", "PG:Z:" + wide, "PG:Z:same", "PG:Z:no", "PG:i:7", "PG:A:p", "PG:Z:pp", ""))
             tags[(at := r.randrange(4)):at] = [pg] if pg else []
             size = r.choice((30, 30, 90, 5000 if n % 50 == 0 else 30))
-            bases = "".join(r.choices("ACGT", k=size))
+            bases = bamgen.bases(r, size)
             lines.append("\t".join(["r%d" % r.randrange(9000), "0", "c", str(r.randrange(1, 3000)), "9", "%dM" % size, "*",
                                     "0", "0", bases, "I" * size, *tags]))
         if i == 1:

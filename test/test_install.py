@@ -217,6 +217,7 @@ def test_line_for_path_is_misread(root, other, tmp_path, folder, name):
 OTHER_SHELLS = {"csh": 'eval "`samtools-omp --env=csh`"', "tcsh": 'eval "`samtools-omp --env=tcsh`"', "fish": "samtools-omp --env=fish | source"}
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", OTHER_SHELLS)
 @pytest.mark.parametrize("folder", ["plain", "a  b", "it's", 'q"$(x)`y`', "back\\slash", "*", "a!b"], ids=repr)
 def test_line_for_path_of_other_shells_is_misread(root, other, tmp_path, folder, name):
@@ -251,6 +252,7 @@ def test_line_for_path_is_shown_without_a_word(root):
     assert p.returncode == 0 and 'Say eval "$(samtools-omp --env)"' in p.stdout
 
 
+@pytest.mark.release
 def test_commands_of_the_readme_do_not_work_without_root(other, tmp_path):
     """Those that install into a home folder and put the program on PATH, as they stand there."""
     home = tmp_path / "home"
@@ -373,6 +375,7 @@ ModulesHelp
 """
 
 
+@pytest.mark.release
 def test_module_file_has_another_folder(tmp_path):
     """In order: what is said last comes first on PATH. The system's manuals stay."""
     if not shutil.which("tclsh"):
@@ -395,6 +398,7 @@ dofile(arg[1])
 """
 
 
+@pytest.mark.release
 def test_module_file_of_lmod_says_something_else(tmp_path):
     lua = next(filter(shutil.which, ("lua", "lua5.3", "lua5.4", "lua5.1", "luajit")), None)
     if not lua:
@@ -408,6 +412,7 @@ def test_module_file_of_lmod_says_something_else(tmp_path):
     assert "Version: %s\n" % VERSION in p.stdout
 
 
+@pytest.mark.release
 def test_module_of_another_version_stays(tmp_path):
     """One prefix has one program. What the site has put there is not ours."""
     folder = tmp_path / "usr/share/samtools-omp/modulefiles"
@@ -431,6 +436,7 @@ def test_install_ends_without_the_line_to_type(tmp_path):
     assert "--env" not in install("install", tmp_path / "root")
 
 
+@pytest.mark.release
 def test_stripped_program_is_as_large_as_before(tmp_path):
     if not shutil.which("strip") or b".debug_info" not in pathlib.Path(BINARY).read_bytes():
         pytest.skip("no strip, or nothing to strip")
@@ -441,6 +447,7 @@ def test_stripped_program_is_as_large_as_before(tmp_path):
     assert subprocess.run([program, "--version-only"], capture_output=True, timeout=HANG).stdout.startswith(b"1.24")
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp", "samtools-omp-mpi"])
 def test_manual_does_not_render(root, tmp_path, page):
     if page == "samtools-omp-mpi":
@@ -458,6 +465,7 @@ def test_manual_does_not_render(root, tmp_path, page):
         assert not subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, timeout=HANG).stdout
 
 
+@pytest.mark.release
 def test_example_of_the_manual_is_refused(root, made, tmp_path):
     """The commands of ours in EXAMPLES run as they stand."""
     text = (REPO / "doc" / "samtools-omp-sort.1").read_text().split(".SH EXAMPLES")[1].replace("\\-", "-")
@@ -478,6 +486,7 @@ def test_example_of_the_manual_is_refused(root, made, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.release
 def test_example_of_bgzips_manual_is_refused(root, tmp_path):
     text = (REPO / "doc" / "bgzip-omp.1").read_text().split(".SH EXAMPLES")[1].replace("\\-", "-")
     lines = re.search(r"\.EX\n(.*?)\.EE", text, re.S).group(1).splitlines()
@@ -490,6 +499,7 @@ def test_example_of_bgzips_manual_is_refused(root, tmp_path):
     assert files(tmp_path / ".")[:1] == ["again.gz"] and (tmp_path / "calls.vcf").stat().st_size == 21 * 20000
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("before,names", [("", ["samtools-omp", "samtools"]), ("complete -W theirs samtools", ["samtools-omp"])],
                          ids=["alone", "beside"])
 def test_completion_takes_or_lacks_a_name(root, before, names):
@@ -527,6 +537,7 @@ def tarball(tmp_path_factory):
     return next(folder.glob("*.tar.gz"))
 
 
+@pytest.mark.release
 def test_tarball_is_not_whole(tarball, tmp_path):
     digest, name = pathlib.Path(str(tarball) + ".sha256").read_text().split()
     assert name == tarball.name and hashlib.sha256(tarball.read_bytes()).hexdigest() == digest
@@ -542,6 +553,7 @@ def test_tarball_is_not_whole(tarball, tmp_path):
     assert (tmp_path / tarball.name).read_bytes() == tarball.read_bytes()
 
 
+@pytest.mark.release
 def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
     """With folders of its own for the program and its link."""
     if not os.environ.get("CC") and not shutil.which("cc"):

@@ -152,6 +152,7 @@ def large(gen_bam):
     return gen_bam("--size", "150M", "--level", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("n", [1, 2, 8])
 @pytest.mark.parametrize("share", ["50%", "100%"])
@@ -389,6 +390,7 @@ def test_small_stack_ends_it_without_a_word(argv):
     assert (p.returncode, p.stdout, p.stderr.count("\n")) == (1, b"", 1) and "say ulimit -s" in p.stderr, p.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need larger stacks")
 def test_smallest_stack_is_too_small(crams, tmp_path):
     expected = sorted_bytes(["--no-PG", crams[1]])

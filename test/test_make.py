@@ -11,6 +11,8 @@ import pytest
 
 from conftest import HANG, REPO, script
 
+pytestmark = pytest.mark.release
+
 TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/stats_cost"]
 COMPILER = """out=
 case "$*" in *"-E -x c -"*) if [ -n "$LACKS" ] && grep -q "$LACKS"; then exit 1; fi; exit 0 ;; esac

@@ -288,6 +288,7 @@ def test_positions_below_none_end_the_input(made, tmp_path):
     assert sorted(read_bam(merged(["-s", "1", *inputs])).records()) == sorted(whole.records)
 
 
+@pytest.mark.slow
 def test_record_of_many_megabytes_is_lost(tmp_path):
     """Three of 20 MB, in two inputs, of which one has nothing else; with a read group that moves and one that comes."""
     cigar, n = bamgen.cigar_bytes([(12 << 20, "M")]), 12 << 20

@@ -300,6 +300,7 @@ def test_full_disk_leaves_an_output(large, desk):
 # -------------------------------------------------------------------- limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, pytest.param(10000, marks=pytest.mark.skipif(SANITIZED, reason="takes minutes"))])
 def test_many_inputs_meet_the_limit_on_open_files(tmp_path, n):
     """n names of ten files, some eight records in each."""

@@ -79,6 +79,7 @@ def paths(here, names):
     return [here / x for x in names.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", ["a.bam", "a.bam b.bam e.bam", "c.cram d.sam.gz a.bam"])
 def test_records_of_a_region_are_others(here, tmp_path, inputs):
     found = [same_or_refused(["-R", x, *paths(here, inputs)], tmp_path) for x in REGIONS]
@@ -122,6 +123,7 @@ def test_references_have_other_numbers(here, tmp_path):
         assert same_or_refused(args, tmp_path) is not None, args
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DATA_BAMS + REAL_BAMS[1:3], ids=lambda p: p.name)
 def test_regions_of_real_reads_differ(tmp_path, path):
     part = mergegen.sorted_part(path, [])

@@ -338,6 +338,7 @@ def crowd(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="takes minutes under the sanitizers")
 @pytest.mark.parametrize("order", [["-n"], ["--template-coordinate"]], ids=" ".join)
 def test_ties_across_sublists_lose_input_order(crowd, order):
@@ -346,6 +347,7 @@ def test_ties_across_sublists_lose_input_order(crowd, order):
     same_bam(read_bam(outs[0]), oracle(crowd, "--no-PG", *order))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="takes minutes under the sanitizers")
 @pytest.mark.parametrize("order", [["-N"], ["-t", "XN"], ["-t", "YN", "-n"], ["-M"], ["--picard"]], ids=" ".join)
 def test_sublists_merge_otherwise_with_other_threads(crowd, order):

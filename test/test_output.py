@@ -110,6 +110,7 @@ def by_level(realistic_bam):
     return outs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [*range(10), "default"])
 def test_level_changes_records(realistic_bam, by_level, level):
     same_records(read_bam(by_level[level]), oracle(realistic_bam, "--no-PG"))

@@ -78,6 +78,7 @@ def test_check_is_refused_without_its_name(here, command):
         assert "samtools sort --check" in refused(here, "no option --check in " + command, command, *words, *LINE[command])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["collate", "fixmate", "markdup"])
 def test_abbreviation_of_samtools_means_something_else(here, command, monkeypatch):
     """Those of sort and merge: test_options.py, test_merge_args.py."""

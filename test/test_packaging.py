@@ -8,6 +8,8 @@ import pytest
 
 from conftest import REPO
 
+pytestmark = pytest.mark.release
+
 VERSION = re.search(r'SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base/version.h").read_text()).group(1)
 RELEASE = VERSION.replace("-dev", "")            # that these recipes are for: they take its published tarball
 

@@ -11,6 +11,8 @@ import pytest
 
 from conftest import BINARY, HANG, REPO, clean_env, htslib_version  # noqa: F401
 
+pytestmark = pytest.mark.release
+
 README = REPO / "README.md"
 PAGES = sorted(path for folder in (".", "doc", "bench", "packaging") for path in (REPO / folder).glob("*.md"))
 

@@ -47,6 +47,7 @@ KINDS = {  # arguments of gen_bam; of sort
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("kind", KINDS)
 def test_forecast_is_far_from_what_the_sort_takes(gen_bam, tmp_path, kind):
@@ -64,6 +65,7 @@ def test_forecast_is_far_from_what_the_sort_takes(gen_bam, tmp_path, kind):
     assert plan["memory_bytes"] <= plan["memory_most_bytes"] <= (int(args[1][:-1]) * plan["threads"] + 64) << 20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("first", ["large", "small"])
 def test_large_record_takes_more_than_the_plan_says(tmp_path, first):

@@ -73,6 +73,7 @@ def viewed(path):
         return lines.read() if status == 0 else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_file_that_nobody_can_read_is_written(command, form, tmp_path, monkeypatch):

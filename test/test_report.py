@@ -685,6 +685,7 @@ def test_progress_goes_into_a_log_unasked(realistic_bam):
         assert p.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
     with start([*FAST, "--progress"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         for piece in pieces(realistic_bam, 5):
@@ -718,6 +719,7 @@ def slow_sort(realistic_bam, *args):
     return said
 
 
+@pytest.mark.slow
 def test_percentage_begins_again_when_writing_does(realistic_bam):
     size = len(gzip.decompress(realistic_bam.read_bytes()))
     said = slow_sort(realistic_bam, "--size-hint", str(size))
@@ -732,6 +734,7 @@ def test_percentage_begins_again_when_writing_does(realistic_bam):
     assert left and int(left[-1]) <= 1
 
 
+@pytest.mark.slow
 def test_percentage_of_unknown_input_is_made_up(realistic_bam):
     said = slow_sort(realistic_bam)
     reading = re.findall(r"samtools sort: reading[^\r]*", said)
@@ -739,6 +742,7 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
     assert re.search(r"writing [0-9]+ %,.* left", said), "all records have been counted by then"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["bam", "sam"])
 def test_percentage_of_a_file_is_unknown(gen_bam, form):
     """Large enough for a line or two of reading. Writing takes longer, at any level."""

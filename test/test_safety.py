@@ -1127,6 +1127,7 @@ def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig,
 # ---------------------------------------------------------------- memory
 
 
+@pytest.mark.slow
 def test_data_beyond_the_memory_setting_are_refused(desk):
     """They go by way of the disk; test_spill.py has the rest."""
     path = desk / "in.bam"

@@ -157,6 +157,7 @@ def test_far_lines_become_other_lines(lines, tmp_path):
         same_lines(sorted_bytes(["--no-PG", "-O", "sam", *args], stdin=stdin), want, "far lines")
 
 
+@pytest.mark.slow
 def test_broken_lines_are_taken(lines, tmp_path):
     """Each fault a few times: the rest of a file makes no difference to a line."""
     told, path = {}, tmp_path / "in.sam"

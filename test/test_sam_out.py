@@ -31,6 +31,7 @@ def reads(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fmt", ["sam", "sam.gz"])
 @pytest.mark.parametrize("order", [[], ["-n"], ["-M"]], ids="".join)
 def test_text_depends_on_threads_or_memory(reads, tmp_path, fmt, order):

@@ -66,6 +66,7 @@ def test_output_of_bisulfite_reads_at_level_1_is_larger_than_that_of_samtools(pa
     assert len(data) <= MOST * theirs, "%.4f of samtools' size" % (len(data) / theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in REAL_BAMS if p.id in ("none", "NA12878_S1.chr20.10_10p1mb")])
 def test_output_of_deep_hiseq_at_level_1_is_larger_than_that_of_samtools(path, gen_bam, deflated):
     """Copies of reads that lie elsewhere: SEQ has little in common with the last records, but some with earlier ones.

@@ -1023,6 +1023,7 @@ def giants(count=3):
         yield bamgen.raw_record(pos=9 - i, l_name=6, bin=bamgen.reg2bin(9 - i, 9 - i + n), n_cigar=1, l_seq=n, body=body)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("form,most", [("bam", 3), ("sam", 4.5)])
 def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, most):
@@ -1037,6 +1038,7 @@ def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, mos
     assert read_bam(out.read_bytes()).body == b"".join(recs[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_large_records_are_in_memory_to_be_compared(tmp_path):
     """They have one name, so each is compared with all others. One of them is in the arena, two are on their way out."""
@@ -1064,6 +1066,7 @@ def test_inputs_that_are_not_read_have_buffers(tmp_path, form):
     assert int(re.search(r'"memory_most_bytes": (\d+)', p.stdout.decode()).group(1)) <= 120 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts: the sort must
@@ -1084,6 +1087,7 @@ def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
     assert most - less <= 6 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_minimisers_take_more_memory_than_promised(heavy, tmp_path):
     """The index of -I of 30 Mb takes 36 MB."""
@@ -1137,6 +1141,7 @@ def test_header_that_is_refused_for_its_size_does_not_tell_what_would_do(tmp_pat
         assert total < enough < 400 and used <= enough * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_half_a_million_references_take_more_memory_than_promised(tmp_path):
     """Those of a fragmented assembly."""

@@ -93,6 +93,7 @@ def test_threads_change_nothing(seeded, threads):
     by_program(seeded, oracle(seeded), threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(p.name for p in REAL_DIR.glob("*.bam") if p.name != "cigar-64k.bam"))
 def test_real_files(name):
     compare([REAL_DIR / name], (0, 5))

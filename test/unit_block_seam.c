@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks across ranks: which records of a rank are in an earlier rank's block, and which come to it from behind. */
 #include "unit.h"
-#include "mpi/block_seam.c"
+#include "base/endian_io.h"
+#include "mpi/block_seam.h"
+#include "no_mpi/mpi.h"
 
 enum { RANKS_MOST = 9, RECORDS_MOST = 3000 };
 

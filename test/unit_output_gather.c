@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The blocks of all ranks in rank 0's file: where each rank's go, and which file a rank may write to. */
 #include "unit.h"
+#include <fcntl.h>
+#include "base/latch.h"
 #include "base/task_ring.h"
-
-/* As in a program, only the main thread has parallel regions, one after another: LLVM's OpenMP may use the memory of a
- * thread that had one and has ended. */
-static void team_of_main_thread(int n_threads, void (*work)(void *), void *arg);
-#define task_team team_of_main_thread
-#include "mpi/output_gather.c"
-#undef task_team
+#include "mpi/output_gather.h"
+#include "mpi/shared_file.h"
+#include "no_mpi/mpi.h"
 
 struct team {
     int n_threads;
@@ -16,19 +14,24 @@ struct team {
     void *arg;
 };
 
+void __real_task_team(int n_threads, void (*work)(void *), void *arg);
+void __wrap_task_team(int n_threads, void (*work)(void *), void *arg);
+
 static void run_team(void *team)
 {
     const struct team *t = team;
-    task_team(t->n_threads, t->work, t->arg);
+    __real_task_team(t->n_threads, t->work, t->arg);
 }
 
-static void team_of_main_thread(int n_threads, void (*work)(void *), void *arg)
+/* The linker calls this in place of task_team(). As in a program, only the main thread has parallel regions, one after
+ * another: LLVM's OpenMP may use the memory of a thread that had one and has ended. */
+void __wrap_task_team(int n_threads, void (*work)(void *), void *arg)
 {
     struct team team = {n_threads, work, arg};
     unit_on_main_thread(run_team, &team);
 }
 
-enum { RANKS = 4, BYTES_MOST = 9 << 20 };
+enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: what is copied at once */
 
 struct world {
     char name[PATH_MAX];         /* of rank 0's file; "": none is told */
@@ -122,15 +125,19 @@ static void test_other_file_is_written_to(void **state)
     (void)state;
     char path[PATH_MAX], other[PATH_MAX];
     int fd = temp_file(path), fd_other = temp_file(other);
-    struct shared_file told = describe(fd, path);
-    int opened = open_by_name(path, &told, true);
+    struct shared_file told = shared_file_describe(fd, path), wrong = told;
+    int opened = shared_file_open(&told, true);
     assert_true(opened >= 0);
     close(opened);
-    assert_int_equal(open_by_name(other, &told, true), -1);
-    assert_int_equal(open_by_name(other, &told, false), -1);
+    wrong.fd = fd_other;
+    assert_int_equal(shared_file_open(&wrong, true), -1);
+    strcpy(wrong.name, other);
+    assert_int_equal(shared_file_open(&wrong, false), -1);
+    wrong.name[0] = '\0';
+    assert_int_equal(shared_file_open(&wrong, false), -1);
     told.device++;
-    assert_int_equal(open_by_name(path, &told, true), -1);
-    opened = open_by_name(path, &told, false);      /* another host numbers devices in its own way */
+    assert_int_equal(shared_file_open(&told, true), -1);
+    opened = shared_file_open(&told, false);        /* another host numbers devices in its own way */
     assert_true(opened >= 0);
     close(opened);
     close(fd);

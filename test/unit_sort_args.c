@@ -160,7 +160,7 @@ static void test_memory_that_is_too_little(void **state)
 {
     (void)state;
     static const char *const few[]
-        = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "4X"};
+        = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "1.5K", "5", "4X"};
     for (size_t i = 0; i < N_OF(few); i++) {
         char line[100];
         snprintf(line, sizeof line, "-m %s in.bam", few[i]);
@@ -185,6 +185,9 @@ static void test_memory_that_is_no_size(void **state)
                                         "20000000000G",
                                         "nan",
                                         "inf",
+                                        "abc",
+                                        "M",
+                                        "17179869184G",
                                         "0.5.5.5-",
                                         "8388608T"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
@@ -531,7 +534,8 @@ static void test_memory_in_all(void **state)
     forget(p);
     forget(whole);
     static const char *const wrong[]
-        = {"0%", "101%", "-5%", "%", "x%", "5%%", "23M", "lots", "-1G"};
+        = {"0%", "101%", "-5%", "%", "x%", "5%%", "nan%", "inf%", "23M", "1023K", "0", "5", "lots", "-1G",
+           "99999999999999999999G"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         char line[100];
         snprintf(line, sizeof line, "--total-memory %s x", wrong[i]);
@@ -598,7 +602,7 @@ static void test_size_hint(void **state)
         assert_int_equal(p->opts.size_hint, table[i].size);
         forget(p);
     }
-    static const char *const wrong[] = {"lots", "-1G", "G", "99999999999T"};
+    static const char *const wrong[] = {"lots", "-1G", "-5", "-1.5G", "G", ".", "%", "nan", "inf", "99999999999T"};
     for (size_t i = 0; i < N_OF(wrong); i++) {
         snprintf(line, sizeof line, "--size-hint %s x", wrong[i]);
         check_bad(line, "--size-hint");

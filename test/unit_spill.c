@@ -515,7 +515,7 @@ static void test_more_runs_than_the_last_merge_takes_are_merged(void **state)
 {
     (void)state;
     static const size_t fan_ins[] = {1, 2, 3, 10, 49, 50}, settle[] = {4, 7, 16, 64};
-    struct unit_list list = random_list(10000, 3000, 40);
+    struct unit_list list = random_list(4000, 1000, 40);
     for (size_t i = 0; i < N_OF(fan_ins); i++)
         for (size_t j = 0; j < N_OF(settle); j++) {
             struct sorting *s = sorting_new(&list, 1);
@@ -596,7 +596,7 @@ static void test_largest_slice_is_told(void **state)
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)
 {
     (void)state;
-    enum { ROUNDS = 600, EACH = 500, TINY = 16, RANGES_OF = 64, MEMORY = 256 << 20 };
+    enum { ROUNDS = 200, EACH = 500, TINY = 16, RANGES_OF = 64, MEMORY = 256 << 20 };
     static const int teams[] = {2, 3};
     struct unit_list list = {0};
     uint64_t seed = 50;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the order is cut for the ranks: equal shares whatever the keys are, and each record for one rank. */
 #include "unit.h"
-#include "mpi/record_shares.c"
-#include "mpi/heavy_keys.c"
-#include "mpi/key_samples.c"
-#include "mpi/splitter.c"
-#include "mpi/splitters.c"
+#include "base/endian_io.h"
+#include "base/latch.h"
+#include "mpi/record_shares.h"
+#include "mpi/splitters.h"
+#include "no_mpi/mpi.h"
 
 enum { RANKS_MOST = 16, RECORDS_MOST = 40000 };   /* the second: of a rank */
 

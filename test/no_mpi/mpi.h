@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI for unit tests of mpi/, in one process and without its library: the ranks of a test are threads. It has the few
- * calls that these files of mpi/ make, in the way they make them. The Makefile puts this folder before
- * that of a true <mpi.h>. */
+ * calls that the tested files of mpi/ make, in the way they make them. The Makefile compiles those with this folder
+ * before that of a true <mpi.h>. */
 #ifndef NO_MPI_H
 #define NO_MPI_H
 
@@ -30,7 +30,7 @@ struct unit_errand {
     void *arg;
 };
 
-static struct unit_world {
+struct unit_world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int size, waiting;           /* ranks that wait for the others; macOS has no barriers */
@@ -41,9 +41,10 @@ static struct unit_world {
     const void *given[UNIT_RANKS_MOST];   /* to a call of all ranks */
     int given_bytes[UNIT_RANKS_MOST];
     int host[UNIT_RANKS_MOST];   /* from 1 on; 0: not told, and one host has all such ranks */
-} unit_world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+};
 
-static _Thread_local int unit_rank;
+extern struct unit_world unit_world;     /* world.c */
+extern _Thread_local int unit_rank;
 
 static inline int MPI_Send(const void *data, int n, int type, int to, int tag, int comm)
 {

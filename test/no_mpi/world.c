@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+/* The ranks of a unit test, which all files that make calls of MPI share. */
+#include "mpi.h"
+
+struct unit_world unit_world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+_Thread_local int unit_rank;
