@@ -12,7 +12,7 @@ import pytest
 from conftest import BINARY, HANG, REPO, clean_env, htslib_version  # noqa: F401
 
 README = REPO / "README.md"
-PAGES = sorted(path for folder in (".", ".github", "doc", "doc/dev", "bench", "packaging", "codec") for path in (REPO / folder).glob("*.md"))
+PAGES = sorted(path for folder in (".", ".github", "doc", "doc/dev", "bench", "packaging") for path in (REPO / folder).glob("*.md"))
 
 
 def test_number_of_the_readme_stands_beside_its_table():
@@ -40,6 +40,16 @@ def test_table_of_the_readme_cannot_be_made(tmp_path):
     assert len(rows) == 2 + 10 and all(row.count("|") == 7 for row in rows)
     seconds = re.findall(r"(\d+\.\d\d) s</text>", plot.read_text())
     assert len(seconds) >= 2 * 2
+
+
+def test_pages_are_longer_than_people_read():
+    """Words of README, of the page on clusters, and of all pages and manuals; bytes of the page on design."""
+    def words(*paths):
+        return sum(len(path.read_text().split()) for path in paths)
+
+    assert words(README) <= 1100 and words(REPO / "doc" / "hpc.md") <= 900
+    assert words(*PAGES, *(REPO / "doc").glob("*.1"), REPO / "codec" / "README.md", REPO / "test" / "data" / "README.md") <= 28000
+    assert (REPO / "doc" / "design.md").stat().st_size <= 12 * 1024
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))

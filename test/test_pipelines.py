@@ -223,10 +223,11 @@ def commands_of(page, heading):
     section = (REPO / page).read_text().split("# %s\n" % heading)[1].split("\n## ")[0]
     code = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
     lines = re.sub(r"(\||\\)\n *", lambda found: found.group(1).strip("\\") + " ", code).splitlines()
-    return [line for line in lines if not line.startswith("#")]
+    return [line for line in lines if re.match("samtools|bwa|bgzip-omp", line)]
 
 
-SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflows.md", "Fewer steps"), ("doc/bgzip.md", "bgzip")]
+SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflows.md", "Fewer steps"), ("doc/workflows.md", "SLURM"),
+                                            ("doc/hpc.md", "Batch scripts"), ("doc/bgzip.md", "bgzip")]
          for line in commands_of(page, heading)]
 
 
