@@ -37,7 +37,7 @@ def version_of(program, path):
     """Its name with its version, as the program tells it."""
     p = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     text = p.stdout + p.stderr
-    pattern = r"%s (\S+)" % ("amtools-omp" if program == OURS else program)
+    pattern = r"amtools-omp ([\d.]+\d(?:-dev)?)" if program == OURS else r"%s (\S+)" % program
     return "%s %s" % (program, re.search(pattern, text).group(1).rstrip(","))
 
 
@@ -84,10 +84,10 @@ def command_lines(options, made, source, out):
             "`fixmate -m`": both(f"{{p}} fixmate -@ {n} -m {made['grouped']} {out}"),
             "`markdup`": {**both(f"{{p}} markdup -@ {n} -T {temp} {made['fixed']} {out}"),
                           "sambamba": f"{{p}} markdup -t {n} --tmpdir {options.dir} {made['fixed']} {out}"},
-            "`fixmate`, `sort`, `markdup`; `sormadup`": {
+            "mark duplicates: `fixmate`, `sort`, `markdup`, or `sormadup`": {
                 "samtools": steps, OURS: f"{{p}} sormadup -@ {n} -m 1G -T {options.dir} -o {out} {made['grouped']}"},
             "`stats`": both(f"{{p}} stats -@ {n} {made['sorted']} > {options.dir}/out.stats"),
-            "`sort`, `index`, `stats`, `flagstat`, `idxstats`": {
+            "sort, index, three statistics: five commands, or one": {
                 "samtools": five, OURS: f"{{p}} sort -@ {n} -m 1G -T {options.dir} --write-index{side} -o {out} {source}"}}
 
 
@@ -159,9 +159,10 @@ def describe(options):
     commit = output_of("git", "rev-parse", "--short", "HEAD")
     if output_of("git", "status", "--porcelain", "--untracked-files=no"):
         commit += " and what was not committed"
-    return ("Seconds for %siB of reads (uncompressed) with `-@ %d`, medians of %d rounds in turn on %d CPUs (%s, %s), on %s, "
-            "at commit %s." % (options.size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(),
-                            datetime.date.today(), commit))
+    size = re.sub("([KMG])$", r" \1iB", options.size)
+    return ("Seconds for %s of reads (uncompressed) with `-@ %d`, medians of %d rounds in turn on %d CPUs (%s, %s), on %s, "
+            "at commit %s." % (size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(),
+                               datetime.date.today(), commit))
 
 
 def table(numbers, names, sentence):
@@ -210,8 +211,9 @@ def draw(path, numbers, names, caption):
 
 
 def save_details(path, numbers, names):
-    rows = [(what, names[program], *("%.2f" % n for n in row)) for what, cells in numbers.items() for program, row in cells.items()]
-    path.write_text("".join("\t".join(row) + "\n" for row in [("what", "program", "wall_s", "cpu_s", "peak_mib", "output_mb"), *rows]))
+    rows = [("what", "program", "wall_s", "cpu_s", "peak_mib", "output_mb")]
+    rows += [(what, names[program], *("%.2f" % n for n in row)) for what, cells in numbers.items() for program, row in cells.items()]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
 
 
 def main():
