@@ -49,14 +49,14 @@ def find_programs():
 
 # ---------------------------------------------------------------- command lines
 
-def sort_lines(options, source, out, memory, *words):
+def sort_lines(options, source, out, memory, *words, threads=None):
     """program -> shell command. Equal work, as far as the programs allow: sambamba spills at half of its limit, so it
     gets twice as much; fgumi counts all memory together."""
-    n, temp = options.threads, options.dir
+    n, temp = threads or options.threads, options.dir
     total = n * int(memory[:-1])
     level = " ".join(words)
     return {"samtools": f"{{p}} sort -@ {n} -m {memory} -T {temp}/tmp {level} -o {out} {source}",
-            OURS: f"{{p}} sort -@ {n} -m {memory} -T {temp} {level} -o {out} {source}",
+            OURS: f"SAMTOOLS_OMP_THREADS={n} {{p}} sort -@ {n} -m {memory} -T {temp} {level} -o {out} {source}",
             "sambamba": f"{{p}} sort -t {n} -m {2 * total}{memory[-1]} --tmpdir {temp} {level} -o {out} {source}",
             "fgumi": f"{{p}} sort -i {source} -o {out} --threads {n} -m {total}{memory[-1]} -T {temp} --order coordinate"
                      + (" --compression-level 1" if level else "")}
@@ -76,6 +76,7 @@ def command_lines(options, made, source, out):
     five = (f"{{p}} sort -@ {n} -m 1G -T {temp} -o {out} {source} && {{p}} index -@ {n} {out} && "
             + " && ".join(f"{{p}} {name} -@ {n} {out} > {options.dir}/out.{name}" for name in ("stats", "flagstat", "idxstats")))
     return {"`sort`": sort_lines(options, source, out, "1G"),
+            "`sort`, one thread": sort_lines(options, source, out, "2G", threads=1),
             "`sort -l 1`": sort_lines(options, source, out, "1G", "-l 1"),
             "`sort -m 64M`, spilled": sort_lines(options, source, out, "64M"),
             "`merge` of 8 files": {**both(f"{{p}} merge -@ {n} -f -c -p -o {out} {lanes}"),

@@ -223,7 +223,7 @@ def commands_of(page, heading):
     section = (REPO / page).read_text().split("# %s\n" % heading)[1].split("\n## ")[0]
     code = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
     lines = re.sub(r"(\||\\)\n *", lambda found: found.group(1).strip("\\") + " ", code).splitlines()
-    return [line for line in lines if re.match("samtools|bwa|bgzip-omp", line)]
+    return [re.sub(" +# .*", "", line) for line in lines if re.match("samtools|bwa|bgzip-omp", line)]
 
 
 SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflows.md", "Fewer steps"), ("doc/workflows.md", "SLURM"),
@@ -255,7 +255,7 @@ def test_command_of_a_page_does_not_run(inputs_of_pages, tmp_path, page, line):
     elif "calls.vcf" in line:
         line = "cp calls.vcf c; rm calls.vcf; mv c calls.vcf; " + line
     status, told, left = job(inputs_of_pages, tmp_path / "job", "{ %s\n} > shown" % line, "ours", "behind")
-    assert status == 0 and "error" not in told, told
+    assert status in (0, 141 if line.endswith("head") else 0) and "error" not in told, told
     assert [file for file, path in left.items() if path.is_file() and path.stat().st_size > 0], "nothing was made"
     if "sort" in line and "out.bam" in left:
         assert b"+omp" in read_bam(left["out.bam"]).text
