@@ -7,8 +7,8 @@ usage() {
     cat <<'EOF'
 usage: ./bootstrap.sh COMMAND
 
-  demo    install what is missing, build, sort some hundred MB of reads beside the system's own samtools
-          if it has one, show how fast, and whether the records are the same
+  demo    install what is missing, build, and sort some hundred MB of reads, in turn with the samtools on PATH if there
+          is one; show how much faster it is, and whether the records are the same
   check   install what is missing for the build and the tests, build, run the unit tests and a sample of the others:
           some 4 minutes on 2 cores; closes with "N passed, N failed"
   check-all    all tests, with everything that finds more: clang's sanitizers and fuzzing, static checks, two MPIs, other

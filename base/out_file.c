@@ -152,7 +152,7 @@ static int open_temp(struct out_file *out)
 }
 
 /* A pipe that holds more lets us go on while its reader is busy. This is as good as a thread that only writes (numbers
- * in doc/tried.md). */
+ * in doc/dev/tried.md). */
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ

@@ -2,7 +2,7 @@
 /* What the environment tells the OpenMP runtime. The runtime reads it when it is loaded, so a variable that is set
  * later does nothing: who wants another value starts the program once more.
  *
- *   OMP_WAIT_POLICY=passive   is added, unless the user says how threads wait: idle threads sleep (doc/tried.md)
+ *   OMP_WAIT_POLICY=passive   is added, unless the user says how threads wait: idle threads sleep (doc/dev/tried.md)
  *   GOMP_CPU_AFFINITY         loses the CPUs that the process may not use: GCC's runtime would end the program when
  *                             it puts a thread on one of them
  *   OMP_NUM_THREADS           is left out if it is no number: LLVM's runtime would end the program

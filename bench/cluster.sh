@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Sorts a small file over MPI on this machine, writes down what ranks do, and simulates the same for 1 to 64 nodes and
-# 1 TB (CLUSTER.md): tables on stdout, curves in $CLUSTER_SVG (bench/cluster.svg).
+# 1 TB (doc/dev/cluster.md): tables on stdout, curves in $CLUSTER_SVG (bench/work/cluster.svg).
 #
 #   make mpi build/gen_bam && sh bench/cluster.sh > tables.md
 #
@@ -35,4 +35,4 @@ for time in a b c; do
     record spilled 2 "$time" -l 1 -m 40M
 done
 rm -f "$dir/out.bam"
-/usr/bin/python3 bench/cluster/cluster.py "$dir" "${CLUSTER_SVG:-bench/cluster.svg}"
+/usr/bin/python3 bench/cluster/cluster.py "$dir" "${CLUSTER_SVG:-bench/work/cluster.svg}"

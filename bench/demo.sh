@@ -144,7 +144,7 @@ headline() {
     wall=$(median "$demo/ours.txt" wall)
     if [ -n "$other" ]; then
         awk -v a="$wall" -v b="$(median "$demo/other.txt" wall)" -v what="$other_name: $same" \
-            'BEGIN { printf "  %.1f x as fast as %s\n", b / a, what }'
+            'BEGIN { printf "  %.1f x faster than %s\n", b / a, what }'
     else
         awk -v n="$(field "$in" 2)" -v bytes="$(field "$in" 3)" -v s="$wall" \
             'BEGIN { printf "  %d records sorted in %.2f seconds, %.0f MB/s of uncompressed data: all there, in order\n", n, s, bytes / 1e6 / s }'
@@ -159,9 +159,9 @@ result() {
     if [ -n "$other" ]; then
         row "$other_name" "$demo/other.txt" "$demo/other.bam"
     else
-        echo "  (no other samtools here to compare with: $(how_to_get_one))"
+        echo "  (no samtools on PATH to compare with: $(how_to_get_one))"
     fi
-    ! machine_is_busy || echo '  (other programs use the CPUs too: CPU seconds say more than wall seconds)'
+    ! machine_is_busy || echo '  (other programs use the CPUs too: compare CPU seconds)'
     echo '====================================================================='
 }
 
@@ -179,16 +179,16 @@ verdicts() {
     verdict '@HD says so' "$(field "$out" 5)" coordinate
     verdict 'as many records as in the input' "$(field "$out" 2)" "$(field "$in" 2)"
     verdict 'the same records (checksum over their content)' "$(field "$out" 4)" "$(field "$in" 4)"
-    [ -z "$other" ] || printf '  %-48s %s\n' "read one by one beside those of $other_name" "$same"
+    [ -z "$other" ] || printf '  %-48s %s\n' "compared one by one with $other_name" "$same"
 }
 
 next_step() { printf '  %-52s # %s\n' "$1" "$2"; }
 
 # Commands that work here as they stand.
 next_steps() {
-    next_step "$ours sort -@ $threads -o $demo/out.bam $demo/in.bam" 'the same again; put in a file of yours'
+    next_step "$ours sort -@ $threads -o $demo/out.bam $demo/in.bam" 'the same again; try a file of your own'
     if [ -n "$other" ]; then
-        next_step "$ours flagstat $demo/out.bam" "this command goes to $other"
+        next_step "$ours view -c $demo/out.bam" "runs $other"
     fi
     if [ "$(id -u)" -eq 0 ]; then
         next_step 'make install' 'as samtools-omp, into /usr/local/bin'
@@ -199,7 +199,7 @@ next_steps() {
         next_step 'make install prefix=$HOME/.local' 'as samtools-omp, into $HOME/.local/bin'
     fi
     # shellcheck disable=SC2016
-    next_step 'eval "$(samtools-omp --env)"' 'then: samtools sort, merge, collate, fixmate, markdup and sormadup are these'
+    next_step 'eval "$(samtools-omp --env)"' 'from now on, samtools is samtools-omp in this shell'
     next_step './bootstrap.sh check' 'tests, some 5 minutes'
 }
 

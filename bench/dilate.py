@@ -5,7 +5,7 @@
     bench/dilate.py           sorts, checks all outputs, prints tables (markdown), draws the curves
     bench/dilate.py tables    tables and curves of the reports that are there
 
-Settings are environment variables, below with their defaults. bench/SCALING.md says what the numbers mean.
+Settings are environment variables, below with their defaults. doc/dev/scaling.md says what the numbers mean.
 """
 import copy
 import filecmp
@@ -24,7 +24,7 @@ SIZE = os.environ.get("SCALING_SIZE", "900M")        # of the input, uncompresse
 THREADS = os.environ.get("SCALING_THREADS", "1 2 4 8 16 32 64 128")
 SORTS = os.environ.get("SCALING_SORTS", "")          # names below; empty: all
 SLOWER = float(os.environ.get("SCALING_SLOWER", 1))  # 2: half as much work at a time on the cores, twice the time
-SVG = os.environ.get("SCALING_SVG", os.path.join(TOP, "doc/scaling.svg"))
+SVG = os.environ.get("SCALING_SVG", os.path.join(DIR, "scaling.svg"))
 BUILD = os.path.join(TOP, os.environ.get("BUILD", "build"))
 
 # Name: kind of input, kind of output, options.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The program in slow motion: many threads on few cores. After each stage a thread sleeps until that stage has taken
  * SAMTOOLS_DILATION times its CPU time. Threads that sleep need no core, so 64 threads at a factor of 64 keep one core
- * busy, and wall time divided by the factor is what 64 cores would take, but for what SCALING.md names. The program's
- * objects are linked as they are: -Wl,--wrap lets each __wrap_X stand between X and who calls it.
+ * busy, and wall time divided by the factor is what 64 cores would take, except for what doc/dev/scaling.md names. The
+ * program's objects are linked as they are: -Wl,--wrap puts each __wrap_X between X and its callers.
  *
  * Idle and waiting threads are not slowed down: their naps of 0.1 ms (task_pause) are short against slow stages. No
  * clock that decides something runs while a thread sleeps here: memory_watch and spill_policy look at sizes, and

@@ -22,7 +22,7 @@ import measure
 import svg
 from dilate import facts, mebibytes
 
-DIR, OUT = os.environ.get("PAPER_DIR", "bench/work"), os.environ.get("PAPER_OUT", "bench")
+DIR, OUT = os.environ.get("PAPER_DIR", "bench/work"), os.environ.get("PAPER_OUT", "bench/work")
 TIMEOUT = 3600                                       # seconds for one run
 TICK = 0.02                                          # between two looks at a program's threads
 MODES = {"memory": "in memory", "external": "on disk"}
@@ -245,7 +245,7 @@ def page(run, cells, failed, names):
     most = max(run["threads"])
     yield "# The experiments of the 2017 paper, on this machine\n"
     yield ("N. T. Weeks and G. R. Luecke, *Optimization of SAMtools sorting using OpenMP tasks*, Cluster Computing 2017. Made by "
-           "`bench/paper.sh` ([README.md](README.md)); every run is in [paper.csv](paper.csv).\n")
+           "`bench/paper.sh`; every run is in [paper.csv](paper.csv).\n")
     yield "- machine: " + run["machine"]
     yield "- input: %d generated records (`gen_bam --size %s --seed 1`), %.0f MB uncompressed, at random places" % (
         run["facts"]["records"], run["size"], run["facts"]["bytes"] / 1e6)

@@ -12,12 +12,12 @@
 # PAPER_THREADS       numbers of threads (default: 1 2 4 ... and the number of CPUs)
 # PAPER_TRIALS        how often each program sorts in each way (default 3)
 # PAPER_DIR           input, outputs, temporary files (default bench/work)
-# PAPER_OUT           folder of the results (default bench)
+# PAPER_OUT           folder of the results (default bench/work)
 # SAMTOOLS_131        a samtools 1.3.1 that is there; then none is built
 # SAMTOOLS_UPSTREAM   the newer samtools (default: the one on PATH)
 set -eu
 cd -- "$(dirname -- "$0")/.."
-export PAPER_DIR="${PAPER_DIR:-bench/work}" PAPER_OUT="${PAPER_OUT:-bench}" PAPER_TRIALS="${PAPER_TRIALS:-3}"
+export PAPER_DIR="${PAPER_DIR:-bench/work}" PAPER_OUT="${PAPER_OUT:-bench/work}" PAPER_TRIALS="${PAPER_TRIALS:-3}"
 pysam='pysam==0.9.1.4 --hash=sha256:56ee7f8d07fa9d78b5c00dfbf335c95edbfed1518a2c14f8f108e58599922dc4'
 build=${BUILD:-build}
 

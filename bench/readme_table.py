@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures README's table of numbers in one run, and writes it between its markers, with doc/speed.svg of the same
+"""Measures README's table of seconds in one run, and writes it between its markers, with doc/speed.svg of the same
 numbers: readme_table.py [--runs N] [--size SIZE] [--threads N] [--dir DIR] [--dry]
 
-One input (build/gen_bam), by samtools-omp, samtools 1.24 and sambamba, in turn within each round: at the default level,
--l 1 and -u, in memory (-m 1G) and on disk (-m 64M); and as much by the other commands. The numbers are medians; a
-warm-up round does not count. samtools is $SAMTOOLS_124, or what bench/build_samtools.sh builds; sambamba is left out
-where there is none. --dry writes nothing and prints the table. `make samtools tools` first, with nothing else running.
+One input (build/gen_bam) and what is made of it, by samtools 1.24, samtools-omp, sambamba and fgumi, in turn within each
+round. The numbers are medians; a warm-up round does not count. samtools is $SAMTOOLS_124, or what
+bench/build_samtools.sh builds; of the others those that are on PATH. CPU time, memory and size of the output go to
+DIR/readme_table.tsv. --dry writes nothing else and prints the table. `make samtools tools` first, with nothing else
+running.
 """
 import argparse
 import datetime
@@ -23,10 +24,9 @@ import svg
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- numbers: bench/readme_table.py -->\n", "<!-- end of numbers -->\n"
-LEVELS = {"default": [], "`-l 1`": ["-l", "1"], "`-u`": ["-u"]}
-MEMORY = {"in memory": "1G", "on disk": "64M"}
-OURS = "samtools-omp"
-TIMEOUT = 3600
+OURS, TIMEOUT = "samtools-omp", 3600
+PROGRAMS = ("samtools", OURS, "sambamba", "fgumi")
+DRAWN = {"`sort`": "sort, default level", "`sort -l 1`": "sort -l 1"}     # the groups of the chart
 
 
 def output_of(*command):
@@ -37,52 +37,63 @@ def version_of(program, path):
     """Its name with its version, as the program tells it."""
     p = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     text = p.stdout + p.stderr
-    pattern = {OURS: r"amtools-omp (\S+)", "samtools": r"samtools (\S+)", "sambamba": r"sambamba (\S+)"}[program]
+    pattern = r"amtools-omp ([\d.]+\d(?:-dev)?)" if program == OURS else r"%s (\S+)" % program
     return "%s %s" % (program, re.search(pattern, text).group(1).rstrip(","))
 
 
 def find_programs():
-    found = {OURS: str(ROOT / "samtools"),
-             "samtools": os.environ.get("SAMTOOLS_124") or output_of("sh", "bench/build_samtools.sh").splitlines()[-1],
-             "sambamba": shutil.which("sambamba")}
+    found = {"samtools": os.environ.get("SAMTOOLS_124") or output_of("sh", "bench/build_samtools.sh").splitlines()[-1],
+             OURS: str(ROOT / "samtools"), "sambamba": shutil.which("sambamba"), "fgumi": shutil.which("fgumi")}
     return {name: path for name, path in found.items() if path}
 
 
-def command_of(program, path, level, memory, threads, source, out):
-    """Equal work, as far as the programs allow. sambamba spills when half of its limit is full, so it gets twice."""
-    if program != "sambamba":
-        return [path, "sort", "-@", str(threads), "-m", memory, "-T", str(out.parent / "tmp"), *LEVELS[level],
-                "-o", str(out), str(source)]
-    number, unit = int(memory[:-1]), memory[-1]
-    words = ["-l", "0"] if level == "`-u`" else LEVELS[level]
-    return [path, "sort", "-t", str(threads), "-m", "%d%s" % (2 * threads * number, unit), "--tmpdir", str(out.parent), *words,
-            "-o", str(out), str(source)]
+# ---------------------------------------------------------------- command lines
+
+def sort_lines(options, source, out, memory, *words, threads=None):
+    """program -> shell command. Equal work, as far as the programs allow: sambamba spills at half of its limit, so it
+    gets twice as much; fgumi counts all memory together."""
+    n, temp = threads or options.threads, options.dir
+    total = n * int(memory[:-1])
+    level = " ".join(words)
+    return {"samtools": f"{{p}} sort -@ {n} -m {memory} -T {temp}/tmp {level} -o {out} {source}",
+            OURS: f"SAMTOOLS_OMP_THREADS={n} {{p}} sort -@ {n} -m {memory} -T {temp} {level} -o {out} {source}",
+            "sambamba": f"{{p}} sort -t {n} -m {2 * total}{memory[-1]} --tmpdir {temp} {level} -o {out} {source}",
+            "fgumi": f"{{p}} sort -i {source} -o {out} --threads {n} -m {total}{memory[-1]} -T {temp} --order coordinate"
+                     + (" --compression-level 1" if level else "")}
 
 
-def other_commands(programs, options, inputs):
-    """name -> program -> command line; a program that has no such command is left out."""
-    def each(words, program, tail, threads="-@"):
-        if program not in programs:
-            return {}
-        return {program: [programs[program], *words, threads, str(options.threads), *map(str, tail)]}
+def command_lines(options, made, source, out):
+    """what is done -> program -> shell command, in which {p} is the program."""
+    n, temp = options.threads, options.dir / "tmp"
+    lanes = " ".join(map(str, made["lanes"]))
 
-    out = options.dir / "out.bam"
-    lines = {"merge of 8 files": (["merge", "-f", "-c", "-p"], ["-o", out, *inputs["lanes"]]),
-             "collate": (["collate"], ["-o", out, inputs["sorted"], options.dir / "tmp"]),
-             "`fixmate -m`": (["fixmate", "-m"], [inputs["grouped"], out])}
-    if "fixed" in inputs:
-        lines["markdup"] = ["markdup"], ["-T", options.dir / "tmp", inputs["fixed"], out]
-    found = {name: {**each(words, OURS, tail), **each(words, "samtools", tail)}
-             for name, (words, tail) in lines.items()}
-    found["merge of 8 files"].update(each(["merge"], "sambamba", [out, *inputs["lanes"]], "-t"))
-    if "fixed" in inputs:
-        words = ["markdup", "--tmpdir", str(options.dir)]
-        found["markdup"].update(each(words, "sambamba", [inputs["fixed"], out], "-t"))
-    return found
+    def both(line):
+        return {"samtools": line, OURS: line}
+
+    steps = (f"{{p}} fixmate -@ {n} -m -u {made['grouped']} - | {{p}} sort -@ {n} -u -T {temp} - | "
+             f"{{p}} markdup -@ {n} -T {temp} - {out}")
+    side = "".join(f" --{name} {options.dir}/out.{name}" for name in ("stats", "flagstat", "idxstats"))
+    five = (f"{{p}} sort -@ {n} -m 1G -T {temp} -o {out} {source} && {{p}} index -@ {n} {out} && "
+            + " && ".join(f"{{p}} {name} -@ {n} {out} > {options.dir}/out.{name}" for name in ("stats", "flagstat", "idxstats")))
+    return {"`sort`": sort_lines(options, source, out, "1G"),
+            "`sort`, one thread": sort_lines(options, source, out, "2G", threads=1),
+            "`sort -l 1`": sort_lines(options, source, out, "1G", "-l 1"),
+            "`sort -m 64M`, spilled": sort_lines(options, source, out, "64M"),
+            "`merge` of 8 files": {**both(f"{{p}} merge -@ {n} -f -c -p -o {out} {lanes}"),
+                                   "sambamba": f"{{p}} merge -t {n} {out} {lanes}"},
+            "`collate`": both(f"{{p}} collate -@ {n} -o {out} {made['sorted']} {temp}"),
+            "`fixmate -m`": both(f"{{p}} fixmate -@ {n} -m {made['grouped']} {out}"),
+            "`markdup`": {**both(f"{{p}} markdup -@ {n} -T {temp} {made['fixed']} {out}"),
+                          "sambamba": f"{{p}} markdup -t {n} --tmpdir {options.dir} {made['fixed']} {out}"},
+            "mark duplicates: `fixmate`, `sort`, `markdup`, or `sormadup`": {
+                "samtools": steps, OURS: f"{{p}} sormadup -@ {n} -m 1G -T {options.dir} -o {out} {made['grouped']}"},
+            "`stats`": both(f"{{p}} stats -@ {n} {made['sorted']} > {options.dir}/out.stats"),
+            "sort, index, three statistics: five commands, or one": {
+                "samtools": five, OURS: f"{{p}} sort -@ {n} -m 1G -T {options.dir} --write-index{side} -o {out} {source}"}}
 
 
-def make_other_inputs(programs, options, source):
-    """What merge, collate, fixmate and markdup read: 8 lanes; the source in order, grouped by name, mates told."""
+def make_inputs(programs, options, source):
+    """What the commands read: 8 lanes; the source in order, grouped by name, with mates fixed."""
     def make(name, *command):
         path = options.dir / ("readme-%s.%s.bam" % (options.size, name))
         if not path.exists():
@@ -98,41 +109,37 @@ def make_other_inputs(programs, options, source):
     made = {"lanes": [make("lane%d" % n, generator, "--size", lane_size, "--sorted", "--seed", n) for n in range(1, 9)],
             "sorted": make("sorted", ours, "sort", "--no-PG", source)}
     made["grouped"] = make("grouped", ours, "collate", "--no-PG", made["sorted"])
-    alone = dict(os.environ, SAMTOOLS_UPSTREAM="/nonexistent/samtools")
-    if subprocess.run([ours, "markdup", "--help"], env=alone, capture_output=True).returncode == 0:
-        mates = make("mates", ours, "fixmate", "-m", made["grouped"])
-        made["fixed"] = make("fixed", ours, "sort", "--no-PG", mates)
+    mates = make("mates", ours, "fixmate", "-m", made["grouped"])
+    made["fixed"] = make("fixed", ours, "sort", "--no-PG", mates)
     return made
 
 
+# ---------------------------------------------------------------- measuring
+
 def one_run(options, command, out):
     """Wall s, CPU s, peak MiB, and MB of output."""
-    wall, usage, status = measure.measure(options.dir / "log", TIMEOUT, command)
+    wall, usage, status = measure.measure(options.dir / "log", TIMEOUT, ["sh", "-c", command])
     if status:
         told = (options.dir / "log").read_text(errors="replace")
-        sys.exit("%s\nstatus %d:\n%s" % (" ".join(command), status, told))
-    numbers = (wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.stat().st_size / 1e6)
-    for left in out, pathlib.Path(str(out) + ".bai"):
-        left.unlink(missing_ok=True)
-    return numbers
+        sys.exit("%s\nstatus %d:\n%s" % (command, status, told))
+    size = out.stat().st_size / 1e6 if out.exists() else 0
+    for left in options.dir.glob("out.*"):
+        left.unlink()
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, size
 
 
-def measured(programs, options, source):
-    """(memory or "", level or command, program) -> medians of wall s, CPU s, peak MiB, and MB of output."""
-    found, out = {}, options.dir / "out.bam"
-    jobs = {(where, level): {program: command_of(program, path, level, memory, options.threads, source, out)
-                             for program, path in programs.items()}
-            for where, memory in MEMORY.items() for level in LEVELS}
-    others = other_commands(programs, options, make_other_inputs(programs, options, source))
-    jobs.update({("", name): commands for name, commands in others.items()})
-    for (where, what), commands in jobs.items():
+def measured(programs, options, lines, out):
+    """what is done -> program -> medians of wall s, CPU s, peak MiB, and MB of output."""
+    found = {}
+    for what, commands in lines.items():
+        runs = {program: [] for program in PROGRAMS if program in programs and program in commands}
         for run in range(options.runs + 1):
-            for program, command in commands.items():
-                numbers = one_run(options, command, out)
-                print("%s, %s, round %d, %s: %.2f s" % (where, what, run, program, numbers[0]), file=sys.stderr)
-                if run > 0:
-                    found.setdefault((where, what, program), []).append(numbers)
-    return {key: [statistics.median(column) for column in zip(*runs)] for key, runs in found.items()}
+            for program, numbers in runs.items():
+                command = commands[program].replace("{p}", programs[program])
+                numbers.append(one_run(options, command, out))
+                print("%s, round %d, %s: %.2f s" % (what, run, program, numbers[-1][0]), file=sys.stderr)
+        found[what] = {program: [statistics.median(column) for column in zip(*numbers[1:])] for program, numbers in runs.items()}
+    return found
 
 
 def cpu_name():
@@ -147,38 +154,25 @@ def system_name():
         return " ".join(os.uname()[::2][:2])
 
 
-def describe(options, numbers, names):
-    ours, theirs = numbers["in memory", "default", OURS], numbers["in memory", "default", "samtools"]
-    bytes_in = numbers["in memory", "`-u`", OURS][3] / 1e3
+# ---------------------------------------------------------------- README
+
+def describe(options):
     commit = output_of("git", "rev-parse", "--short", "HEAD")
     if output_of("git", "status", "--porcelain", "--untracked-files=no"):
         commit += " and what was not committed"
-    first = ("`sort` of %.2f GB of reads, uncompressed, `-@ %d`, default level: **%.2f s** where %s takes **%.2f s**."
-             % (bytes_in, options.threads, ours[0], names["samtools"], theirs[0]))
-    second = ("Medians of %d rounds in turn on %d CPUs (%s, %s), on %s, at commit %s. In memory: `-m 1G`; on disk: `-m 64M`."
-              % (options.runs, os.cpu_count(), cpu_name(), system_name(), datetime.date.today(), commit))
-    return first, second
+    size = re.sub("([KMG])$", r" \1iB", options.size)
+    return ("Seconds for %s of reads (uncompressed) with `-@ %d`, medians of %d rounds in turn on %d CPUs (%s, %s), on %s, "
+            "at commit %s." % (size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(),
+                               datetime.date.today(), commit))
 
 
-def table(numbers, names, sentences):
-    lines = [*wrap(sentences[0]), "", *wrap(sentences[1]), "",
-             "| level | | wall s | CPU s | peak RSS MiB | output MB | on disk: wall s | CPU s | peak RSS MiB |",
-             "|---|---|---:|---:|---:|---:|---:|---:|---:|"]
-    for level in LEVELS:
-        for n, (program, name) in enumerate(names.items()):
-            bold = "**" if program == OURS else ""
-            wall, cpu, rss, size = numbers["in memory", level, program]
-            disk = numbers["on disk", level, program]
-            lines.append("| %s | %s%s%s | %s%.2f%s | %.1f | %.0f | %.1f | %s%.2f%s | %.1f | %.0f |" % (
-                "" if n else level, bold, name, bold, bold, wall, bold, cpu, rss, size, bold, disk[0], bold, disk[1], disk[2]))
-    lines += ["", "The other commands, of as much, at the default level:", "",
-              "| command | | wall s | CPU s | peak RSS MiB | output MB |", "|---|---|---:|---:|---:|---:|"]
-    for where, what, program in numbers:
-        if not where:
-            bold = "**" if program == OURS else ""
-            wall, cpu, rss, size = numbers[where, what, program]
-            lines.append("| %s | %s%s%s | %s%.2f%s | %.1f | %.0f | %.1f |" % (
-                what if bold else "", bold, names[program], bold, bold, wall, bold, cpu, rss, size))
+def table(numbers, names, sentence):
+    lines = [*wrap(sentence), "", "| | %s | %s | faster | %s |" % (names["samtools"], names[OURS], " | ".join(
+        names.get(program, program) for program in PROGRAMS[2:])), "|---|---:|---:|---:|---:|---:|"]
+    for what, row in numbers.items():
+        seconds = {program: "%.2f" % row[program][0] if program in row else "" for program in PROGRAMS}
+        lines.append("| %s | %s | **%s** | %.1f x | %s | %s |" % (
+            what, seconds["samtools"], seconds[OURS], row["samtools"][0] / row[OURS][0], seconds["sambamba"], seconds["fgumi"]))
     return "\n".join(lines) + "\n"
 
 
@@ -201,22 +195,26 @@ def put_table(text, rows):
 
 def draw(path, numbers, names, caption):
     left, bars, row, gap = 150, 420, 18, 42
-    longest = max(n[0] for n in numbers.values())
+    longest = max(n[0] for what in DRAWN for n in numbers[what].values())
     elements, top = [], 30
-    for where in MEMORY:
-        for level in LEVELS:
-            words = [svg.title("%s, %s" % (level.strip("`") if level[0] == "`" else "default level", where))]
-            for k, (program, name) in enumerate(names.items()):
-                seconds = numbers[where, level, program][0]
-                width = bars * seconds / longest
-                words += [svg.text(-8, k * row + 13, name, 'text-anchor="end"'),
-                          '<rect x="0" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
-                              k * row, width, row - 3, "#0b6e4f" if program == OURS else "#b8c4ce"),
-                          svg.text(width + 5, k * row + 13, "%.2f s" % seconds)]
-            elements += svg.group(left, top, words)
-            top += len(names) * row + gap
+    for what, title in DRAWN.items():
+        words = [svg.title(title)]
+        for k, (program, (seconds, *_)) in enumerate(numbers[what].items()):
+            width = bars * seconds / longest
+            words += [svg.text(-8, k * row + 13, names[program], 'text-anchor="end"'),
+                      '<rect x="0" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
+                          k * row, width, row - 3, "#0b6e4f" if program == OURS else "#b8c4ce"),
+                      svg.text(width + 5, k * row + 13, "%.2f s" % seconds)]
+        elements += svg.group(left, top, words)
+        top += len(numbers[what]) * row + gap
     elements.append(svg.text(10, top - 14, caption))
     svg.save(path, left + bars + 60, top, elements)
+
+
+def save_details(path, numbers, names):
+    rows = [("what", "program", "wall_s", "cpu_s", "peak_mib", "output_mb")]
+    rows += [(what, names[program], *("%.2f" % n for n in row)) for what, cells in numbers.items() for program, row in cells.items()]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
 
 
 def main():
@@ -239,9 +237,10 @@ def main():
         subprocess.run([str(ROOT / "build" / "gen_bam"), "--size", options.size, "--qual", "binned", "--seed", "1",
                         "-o", str(part)], check=True)
         part.rename(source)
-    numbers = measured(programs, options, source)
-    sentences = describe(options, numbers, names)
-    rows = table(numbers, names, sentences)
+    out = options.dir / "out.bam"
+    numbers = measured(programs, options, command_lines(options, make_inputs(programs, options, source), source, out), out)
+    save_details(options.dir / "readme_table.tsv", numbers, names)
+    rows = table(numbers, names, describe(options))
     if options.dry:
         print(rows, end="")
         return

@@ -13,7 +13,7 @@
 #include "codec/deflate_qual.h"
 
 enum {
-    /* doc/tried.md says what other numbers cost. */
+    /* doc/dev/tried.md says what other numbers cost. */
     /* Mapped reads of another length than the one before, among the first records; an odd one makes 2. */
     MANY_LENGTHS = 3,
     MANY_COPIES = 2,              /* of them: alignments of the same read */

@@ -9,7 +9,7 @@
 #include "codec/deflate_records.h"
 
 enum {
-    /* doc/tried.md says what other numbers cost. */
+    /* doc/dev/tried.md says what other numbers cost. */
     N_BEFORE = 22,                /* records that another one is compared with */
     NAME_BITS = 10,
     PLACE_BITS = 11,

@@ -2,7 +2,7 @@
 /* Packs records for a short time: little CPU first, then size. Serial, no I/O.
  *
  * A unit is about 64 KiB of whole records, taken apart into streams. Each stream gets the packing that
- * is worth its CPU time (bench/spill_codecs.c, doc/tried.md):
+ * is worth its CPU time (bench/spill_codecs.c, doc/dev/tried.md):
  *
  *   | records | bits | values[16] | packed sizes[6] | fixed | names | CIGARs | SEQs | QUALs | tags |
  *   <--- 4 ---> <- 4 ->           <---- 6 x 4 ---->

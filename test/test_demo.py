@@ -80,14 +80,14 @@ def test_result_is_not_the_first_thing_or_compares_with_nothing(demo, tmp_path):
     samtools(tmp_path / "bin" / "samtools")
     said = demo(tmp_path / "bin", rounds="3")
     lines = block(said)
-    assert re.fullmatch(r"  \d+\.\d x as fast as samtools 9\.8\.7: the same records in the same order", lines[0])
+    assert re.fullmatch(r"  \d+\.\d x faster than samtools 9\.8\.7: the same records in the same order", lines[0])
     assert re.match(r"  samtools-omp [\d.]+ +\d+\.\d\d +\d+\.\d\d +\d+ +\d+\.\d$", lines[3])
     assert re.match(r"  samtools 9\.8\.7 +\d+\.\d\d +\d+\.\d\d +\d+ +\d+\.\d$", lines[4])
     assert len(re.findall(r"in\.bam \(\d+\.\d+ to \d+\.\d+ s\)", said)) == 2
     assert said.count(" yes (") == 4
     assert (tmp_path / "demo" / "report.html").read_text().startswith("<!doctype html>")
     assert str(tmp_path / "demo" / "report.html") in said
-    assert any("flagstat" in line for line in next_commands(said, tmp_path, tmp_path / "bin"))
+    assert any("view -c" in line for line in next_commands(said, tmp_path, tmp_path / "bin"))
     assert not list((tmp_path / "demo").glob("other.bam"))
 
 
@@ -95,20 +95,20 @@ def test_machine_without_samtools_is_told_of_commands_that_need_one(demo, tmp_pa
     said = demo()
     lines = block(said)
     assert re.fullmatch(r"  \d+ records sorted in [\d.]+ seconds, \d+ MB/s of uncompressed data: all there, in order", lines[0])
-    assert re.fullmatch(r"  \(no other samtools here to compare with: .*install.*\)", lines[4])
+    assert re.fullmatch(r"  \(no samtools on PATH to compare with: .*install.*\)", lines[4])
     commands = next_commands(said, tmp_path)
     assert commands[0].startswith(str(tmp_path / "build" / "samtools") + " sort ")
-    assert not re.search(r"flagstat|samtools view|x as fast", said)
+    assert not re.search(r"samtools view|view -c|x faster", said)
 
 
 def test_installed_copy_of_ours_is_compared_with_itself(demo, tmp_path):
     (tmp_path / "ours").mkdir()
     shutil.copy(BINARY, tmp_path / "ours" / "samtools")
-    assert "no other samtools here" in demo(tmp_path / "ours")
+    assert "no samtools on PATH" in demo(tmp_path / "ours")
     samtools(tmp_path / "theirs" / "samtools")
     said = demo(tmp_path / "ours", tmp_path / "theirs")
-    assert "x as fast as samtools 9.8.7" in said
-    assert "handed on" not in said and "goes to %s" % (tmp_path / "theirs" / "samtools") in said
+    assert "x faster than samtools 9.8.7" in said
+    assert "handed on" not in said and "runs %s" % (tmp_path / "theirs" / "samtools") in said
     next_commands(said, tmp_path, tmp_path / "ours", tmp_path / "theirs")
 
 
@@ -126,13 +126,13 @@ def test_samtools_upstream_is_not_the_one_compared_with(demo, tmp_path):
 ], ids=["order", "records", "ties"])
 def test_output_that_differs_is_called_the_same(demo, tmp_path, sort, said):
     samtools(tmp_path / "bin" / "samtools", sort.replace("%s", BINARY))
-    assert re.search("x as fast as samtools 9.8.7: " + said, block(demo(tmp_path / "bin"))[0])
+    assert re.search("x faster than samtools 9.8.7: " + said, block(demo(tmp_path / "bin"))[0])
 
 
 def test_samtools_that_fails_ends_the_demo(demo, tmp_path):
     samtools(tmp_path / "bin" / "samtools", "echo no such thing >&2; exit 1")
     said = demo(tmp_path / "bin")
-    assert "samtools could not sort it: no such thing" in said and "x as fast" not in said
+    assert "samtools could not sort it: no such thing" in said and "x faster" not in said
     next_commands(said, tmp_path)
 
 

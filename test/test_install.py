@@ -258,7 +258,7 @@ def test_commands_of_the_readme_do_not_work_without_root(other, tmp_path):
     home = tmp_path / "home"
     install("install", "", home / ".local")
     line, = [line for line in (REPO / "README.md").read_text().splitlines() if line.startswith("    export PATH=$HOME/.local/bin")]
-    profile, = re.findall(r"`(eval \"\$\(\$HOME/[^`]*)`", (REPO / "README.md").read_text())
+    profile, = re.findall(r"`(eval \"\$\(\$HOME/[^`]*)`", (REPO / "doc" / "install.md").read_text())
     for text in (line + '\neval "$(samtools-omp --env)"', profile):
         p = subprocess.run(["sh", "-ec", text + "\ncommand -v samtools\nsamtools view x"], capture_output=True, text=True,
                            env=clean_env(PATH="%s:%s" % (other, SYSTEM), HOME=str(home)), timeout=HANG)

@@ -179,7 +179,7 @@ def installed(programs):
     return programs / "opt"
 
 
-@pytest.mark.parametrize("place", ["Snakemake", "WDL and CWL", "Galaxy"])
+@pytest.mark.parametrize("place", ["Snakemake", "WDL and CWL", "Galaxy", "SLURM"])
 def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installed, tmp_path, place):
     section = PAGE.split("\n## %s\n" % place)[1].split("\n## ")[0]
     line = re.search(r"""eval "\$\([^()]*\)"[^'\n]*""", section).group().replace("/opt/samtools-omp", str(installed))
@@ -213,3 +213,51 @@ def test_variables_of_the_page_for_workflows_are_ignored(programs, tmp_path):
     assert report["threads"] == 3
     status, told, left = job(programs, tmp_path / "no", line, "ours", "behind", SAMTOOLS_OMP_TOTAL_MEMORY="0%", **values)
     assert status == 1 and "TOTAL_MEMORY" in told and not left
+
+
+# ---------------------------------------------------------------- commands that pages show
+
+
+def commands_of(page, heading):
+    """The lines of code of a section; those that end with a pipe or a backslash go on in the next line."""
+    section = (REPO / page).read_text().split("# %s\n" % heading)[1].split("\n## ")[0]
+    code = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+    lines = re.sub(r"(\||\\)\n *", lambda found: found.group(1).strip("\\") + " ", code).splitlines()
+    return [re.sub(" +# .*", "", line) for line in lines if re.match("samtools|bwa|bgzip-omp", line)]
+
+
+SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflows.md", "Fewer steps"), ("doc/workflows.md", "SLURM"),
+                                            ("doc/hpc.md", "Batch scripts"), ("doc/bgzip.md", "bgzip")]
+         for line in commands_of(page, heading)]
+
+
+@pytest.fixture(scope="module")
+def inputs_of_pages(programs):
+    """Files of the names that pages use: in order, with mates fixed; aligners give what is grouped by name."""
+    data = programs / "data"
+    (programs / "ours" / "bgzip-omp").symlink_to(BINARY)
+    script(programs / "ours" / "minimap2", "cat > /dev/null; cat aligned.sam\n")
+    line = "samtools collate -O -u in.bam | samtools fixmate -m -u - g.bam; samtools sort -o f.bam g.bam; samtools view -h g.bam > a.sam"
+    status, told, made = job(programs, programs / "made", line, "ours", "behind")
+    assert status == 0, told
+    for name in ("in", "lane1", "lane2", "fixed", "sorted", "calls"):
+        (data / (name + ".bam")).write_bytes(made["f.bam"].read_bytes())
+    (data / "aligned.sam").write_bytes(made["a.sam"].read_bytes())
+    (data / "calls.vcf").write_text("".join("chr1\t%d\t.\tA\tC\n" % n for n in range(9000)))
+    (programs / "made").rename(programs / "made.old")
+    return programs
+
+
+@pytest.mark.parametrize("page,line", SHOWN, ids=[line[:60] for _, line in SHOWN])
+def test_command_of_a_page_does_not_run(inputs_of_pages, tmp_path, page, line):
+    if "vcf.gz" in line:
+        line = "cp calls.vcf c; bgzip-omp -c -i -I calls.vcf.gz.gzi c > calls.vcf.gz; " + line
+    elif "calls.vcf" in line:
+        line = "cp calls.vcf c; rm calls.vcf; mv c calls.vcf; " + line
+    made = re.search(r"-o (\S+)|(?:fixmate|markdup) .* (\S+)$|$", line)
+    status, told, _ = job(inputs_of_pages, tmp_path / "job", "rm -f %s; { %s\n} > shown" % (made[1] or made[2] or "", line), "ours", "behind")
+    assert status in (0, 141 if line.endswith("head") else 0) and "error" not in told, told
+    files = [path for path in (tmp_path / "job").iterdir() if path.is_file() and not path.is_symlink() and path.stat().st_size > 0]
+    assert files, "nothing was made"
+    for path in files:
+        assert path.suffix != ".bam" or b"+omp" in read_bam(path).text, "another samtools made it"

@@ -6,7 +6,7 @@
 
 The steps are those of doc/mpi.md, by one actor for each rank, and two while records are exchanged. Compute goes to the
 rank's cores, what only its main thread does to a core of its own, files to a file system that all share, blocks and
-runs to scratch of the node. Each figure per byte is measured (mpi_rule.py). CLUSTER.md says what is left out.
+runs to scratch of the node. Each figure per byte is measured (mpi_rule.py). doc/dev/cluster.md says what is left out.
 """
 import json
 import math
