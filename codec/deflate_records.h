@@ -169,13 +169,23 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
     return dist - 1 < min_u32(here, MAX_DIST) ? (uint32_t)dist : 1;
 }
 
+/* A loop over n distances. For newer processors it is written out where the compiler knows n; that takes long to
+ * compile. */
+#define EACH_OF(k, n, agree, body) \
+    if (__builtin_constant_p(n) && (agree) == agree64_avx2) { \
+        UNROLL(20) \
+        for (uint32_t k = 0; k < (n); k++) \
+            body; \
+    } else { \
+        for (uint32_t k = 0; k < (n); k++) \
+            body; \
+    }
+
 /* The longest run of bits that are set from bit s on: its length << 5, and 31 - which. The first of equals. */
-INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s)
+INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s, agree64_fn *agree)
 {
     uint32_t best = 0;
-    UNROLL(20)
-    for (uint32_t k = 0; k < n; k++)
-        best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 5 | (31 - k));
+    EACH_OF(k, n, agree, best = max_u32(best, (uint32_t)__builtin_ctzll(~(same[k] >> s)) << 5 | (31 - k)));
     return best;
 }
 
@@ -210,12 +220,12 @@ NEWER_AVX2 static inline uint32_t best_of_all(const uint64_t *same, uint32_t s)
 }
 _Static_assert(MAX_DISTS == 32, "eight words of four");
 #else
-#define best_of_all(same, s) best_of(same, MAX_DISTS, s)
+#define best_of_all(same, s) best_of(same, MAX_DISTS, s, agree64)
 #endif
 
 /* best_of() as `agree` has it: compiled for processors that have AVX2, or not. */
 #define BEST_OF(same, n, s, agree) \
-    ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s))
+    ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s, agree))
 
 /* A match saves so many quarter bytes, less the bits of its distance. */
 INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
@@ -232,11 +242,7 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
     to = min_u32(to, p->last);
     for (uint32_t x = max_u32(from, p->anchor), step; x < to; x += step) {
         uint64_t same[MAX_DISTS], starts = 0;
-        UNROLL(20)
-        for (uint32_t k = 0; k < n; k++) {
-            same[k] = same_window(p, x, dist[k], agree);
-            starts |= begins(same[k]);
-        }
+        EACH_OF(k, n, agree, (same[k] = same_window(p, x, dist[k], agree), starts |= begins(same[k])));
         step = WINDOW - MIN_MATCH + 1;
         for (starts &= below(to - x); starts;) {
             uint32_t s = (uint32_t)__builtin_ctzll(starts), best = BEST_OF(same, n, s, agree);
