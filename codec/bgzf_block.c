@@ -30,7 +30,8 @@ struct bgzf_codec {
 
 /* People use -l 1 or no -l, which is -l 6, so these have an encoder of our own. Its output is about as large as that of
  * libdeflate's level 1, and mostly at most 1.6 % larger than that of its level 7 (which is what samtools uses without
- * -l), in less time (doc/tried.md). It is also smaller and faster than libdeflate's levels of -l 4 and 5. */
+ * -l), in less time (doc/tried.md); that holds for text, too, but not at -l 1. It is also smaller and faster than
+ * libdeflate's levels of -l 4 and 5. */
 static int our_effort(int level)
 {
     enum { FIRST_DEFAULT = 4, LAST_DEFAULT = 6 };
@@ -39,12 +40,9 @@ static int our_effort(int level)
     return level < 0 || (level >= FIRST_DEFAULT && level <= LAST_DEFAULT) ? BAM_DEFLATE_DEFAULT : -1;
 }
 
-/* The same for BAM and text: 0..9. */
 static int number_of(int level)
 {
-    if (level >= BGZF_LEVEL_TEXT)
-        level -= BGZF_LEVEL_TEXT;
-    return level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level;
+    return level == BGZF_LEVEL_TEXT_1 ? 1 : level > BGZF_LEVEL_MAX ? BGZF_LEVEL_MAX : level;
 }
 
 struct bgzf_codec *bgzf_codec_new(int level)

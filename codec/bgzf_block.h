@@ -23,7 +23,7 @@ enum {
     BGZF_EOF_SIZE = 28,
     BGZF_LEVEL_MAX = 9,
     BGZF_LEVEL_DEFAULT = -1,
-    BGZF_LEVEL_TEXT = 16,         /* added to a level: the data are not BAM */
+    BGZF_LEVEL_TEXT_1 = 16,       /* level 1 of data that are not BAM */
 };
 
 /* The empty block that ends a BGZF file (section 4.1.2). */
@@ -81,8 +81,8 @@ static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
 /* The state of inflating and deflating. A codec serves one thread at a time. */
 struct bgzf_codec;
 
-/* Makes a codec. level: 0..9 as with samtools' -l (0 stores), or BGZF_LEVEL_DEFAULT; or 0..9 and BGZF_LEVEL_TEXT.
- * Returns NULL if there is no memory. */
+/* Makes a codec. level: 0..9 as with samtools' -l (0 stores), BGZF_LEVEL_DEFAULT or BGZF_LEVEL_TEXT_1. Returns NULL if
+ * there is no memory. */
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 

@@ -19,15 +19,6 @@
  * slots together have room for TEXT_KEPT bytes each. A long line takes several slots' room. */
 enum { TEXT_FIRST = 2 * BGZF_MAX_BLOCK, TEXT_KEPT = 4 * BGZF_MAX_BLOCK, LINE_KEPT = BGZF_MAX_BLOCK };
 
-/* Our own encoder is made for BAM: at the default level text would be 5 % larger than by htslib's, which is its 6. */
-static int level_of(int level)
-{
-    enum { LEVEL_DEFAULT = 6 };
-    if (level == BGZF_LEVEL_DEFAULT)
-        level = LEVEL_DEFAULT;
-    return level > 1 ? BGZF_LEVEL_TEXT + level : level;
-}
-
 struct text_thread {
     struct record_out record;
     kstring_t line;
@@ -175,7 +166,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
     int thread = task_thread();
     if (make_room(t, out, BGZF_MAX_BLOCK) < 0)
         return -1;
-    struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, level_of(t->opt.level));
+    struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, t->opt.level);
     if (!codec)
         return latch_fail(t->opt.latch, BGZF_SINK_NO_MEMORY, t->opt.path);
     uint8_t *block = out->p + out->n;
@@ -244,7 +235,7 @@ uint32_t sam_text_records(struct sam_text *t, uint32_t slot, const struct record
 
 size_t sam_text_memory(bool blocks, int level, int n_threads, uint32_t n_slots)
 {
-    size_t codec = blocks ? bgzf_codec_memory(level_of(level)) + 4 * TEXT_KEPT : 0;
+    size_t codec = blocks ? bgzf_codec_memory(level) + 4 * TEXT_KEPT : 0;
     return n_slots * (sizeof(struct text_slot) + TEXT_KEPT)
          + (size_t)n_threads * (sizeof(struct text_thread) + codec + 3 * LINE_KEPT);
 }
