@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The default level, any bytes: of all ways to write a part of a block, the one that costs least.
  *
- *   probe     each position finds a position before it with the same four bytes, and one with the same seven
+ *   probe     each position finds a position before it with the same four bytes, every other one also one with the
+ *             same seven
  *   choose    from the last position to the first: what it costs from here to the end, and by which match or literal.
  *             What is found at x + 1 is known at x too, one byte longer, if the byte at x agrees as well: so positions
  *             find what a search of many more positions would
@@ -14,16 +15,9 @@
 #include "codec/deflate_records.h"
 
 enum {
-    /* Behind a position where ALL_SEEN bytes and more agree, two positions and one in 8 of the match are not looked up.
-     * One in 4 is 3 % faster, 0.5 % larger, copies of amplicons 2.5 %; 6 of any match are 5 % slower, 0.1 % smaller,
-     * and copies of copies take three times as long. Checked on seven kinds. */
-    PASSED = 3, PASSED_OF = 8,
     FOUND_MAX = 255,              /* a match is known up to so many bytes */
-    STEP = 61,                    /* positions at once: four equal bytes from there on are seen in 64 bits */
     ZERO = 8192,                  /* costs are counted from so far below the least of them */
     COST_MAX = 0xf000,
-    /* Qualities of more levels are looked up by four bytes alone: 10 to 20 % faster, 0.3 to 0.8 % larger. */
-    FEW_LEVELS = 10,
     SAMPLES = 21,                 /* of the first bytes one in so many is counted */
 };
 _Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
@@ -126,138 +120,160 @@ static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t s
 
 /* ---- probe ---- */
 
-/* Length << 16 | position; 0 beyond the window. */
-INLINE uint32_t rate(uint32_t x, uint32_t cand, uint32_t len, bool far)
-{
-    uint32_t score = len << 16 | cand;
-    return far ? score & (uint32_t)((int32_t)(x - cand - (MAX_DIST + 1)) >> 31) : score;
-}
+/* SPAN positions are probed at once. No branch depends on the bytes, so the processor never guesses wrong:
+ *
+ *   find_slots   the slots of all positions in both tables
+ *   find_match   the match of each position: the longer one of two tables, up to ALL_SEEN bytes
+ *   keep_near    how far back it is; none beyond the window
+ *
+ * Only every other position looks into the table of seven bytes: a match of eight bytes and more has such a position,
+ * from which choose() carries it back. */
+enum { SPAN = 64 };
 
-INLINE uint16_t *slot_of_4(struct lanes *l, uint32_t v) { return &l->of_4[v * 0x9e3779b1u >> (32 - BITS_OF_4)]; }
-INLINE uint16_t *slot_of_7(struct lanes *l, uint64_t v) { return &l->of_7[hash(v, HASH_FACTOR(7), BITS_OF_7)]; }
+#define FACTOR_4 0x9e3779b1u
+#define FACTOR_7 0x85ebca77u
 
-/* The first positions of a match of ALL_SEEN bytes or more are not looked up: they know it from the position behind
- * them. But they can be found. Returns how far the next position is that is looked up. */
-INLINE uint32_t pass(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t len, bool noise)
+static void probe_older(struct lanes *l, const uint8_t *in, uint32_t begin, uint32_t x, uint32_t n)
 {
-    uint32_t n = PASSED + len / PASSED_OF;
-    for (uint32_t i = x + 1; i < x + n; i++)
-        *(noise ? slot_of_4(l, load_le32(in + i)) : slot_of_7(l, load_le64(in + i))) = (uint16_t)i;
-    return n;
-}
-
-/* The probe of qualities of many levels, where four bytes are hardly ever followed by three more. */
-INLINE uint32_t probe_noise(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool far)
-{
-    const uint8_t *in = p->in;
-    uint16_t *slot = slot_of_4(l, load_le32(in + x));
-    uint32_t cand = *slot, len = rate(x, cand, agree16(in + x, in + cand), far) >> 16;
-    *slot = (uint16_t)x;
-    l->len[x - begin] = (uint8_t)len;
-    l->found[x - begin] = (uint16_t)(x - cand);
-    if (len < ALL_SEEN)
-        return 1;
-    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
-    l->len[x - begin] = (uint8_t)len;
-    return pass(l, in, x, min_u32(len, p->last - x), true);
-}
-
-/* What is found at x; the part begins at `begin`. Returns how far the next position is that is looked up. */
-INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, bool noise, bool far)
-{
-    if (noise)
-        return probe_noise(l, p, begin, x, far);
-    const uint8_t *in = p->in;
-    uint64_t v = load_le64(in + x);
-    uint16_t *slot_4 = slot_of_4(l, (uint32_t)v), *slot_7 = slot_of_7(l, v);
-    uint32_t with_4 = *slot_4, with_7 = *slot_7;
-    *slot_4 = *slot_7 = (uint16_t)x;
-    uint64_t differ = v ^ load_le64(in + with_4);
-    uint32_t score = rate(x, with_4, differ ? (uint32_t)__builtin_ctzll(differ) / 8 : 8, far);
-    score = max_u32(score, rate(x, with_7, agree16(in + x, in + with_7), far));
-    uint32_t len = score >> 16, cand = score & 0xffff;
-    l->len[x - begin] = (uint8_t)len;
-    l->found[x - begin] = (uint16_t)(x - cand);
-    if (len < ALL_SEEN)
-        return 1;
-    len = extend(in + x, in + cand, ALL_SEEN, min_u32(p->n - x, FOUND_MAX));
-    l->len[x - begin] = (uint8_t)len;
-    return pass(l, in, x, min_u32(len, p->last - x), false);
-}
-
-/* Nothing is looked up where four equal bytes begin: choose() knows runs. */
-INLINE uint32_t probe_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t x, uint32_t end, bool noise,
-                           bool far, agree64_fn *agree)
-{
-    while (x < end) {
-        uint32_t n = min_u32(STEP, end - x), to = x + n;
-        uint64_t same = x + 65 <= p->n ? agree(p->in + x, p->in + x + 1) : 0;
-        uint64_t runs = same & same >> 1 & same >> 2 & below(n);
-        if (runs == 0) {
-            while (x < to)
-                x += probe(l, p, begin, x, noise, far);
-            continue;
-        }
-        uint32_t next = to;
-        for (uint64_t todo = ~runs & below(n); todo; todo &= todo - 1) {
-            uint32_t k = (uint32_t)__builtin_ctzll(todo), step = probe(l, p, begin, x + k, noise, far);
-            if (step == 1)
-                continue;
-            next = max_u32(next, x + k + step);
-            todo &= ~below(k + step) | 1ull << k;
-        }
-        x = next;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t at = x + k, of_4 = load_le32(in + at) * FACTOR_4, of_7 = of_4 + load_le32(in + at + 3) * FACTOR_7;
+        uint16_t *slot_4 = &l->of_4[of_4 >> (32 - BITS_OF_4)], *slot_7 = &l->of_7[of_7 >> (32 - BITS_OF_7)];
+        uint32_t with = *slot_4, with_7 = *slot_7, len = agree16(in + at, in + with), len_7 = 0;
+        *slot_4 = *slot_7 = (uint16_t)at;
+        if (k % 2 == 0)
+            len_7 = agree16(in + at, in + with_7);
+        if (len_7 > len)
+            len = len_7, with = with_7;
+        l->len[at - begin] = (uint8_t)(at - with > MAX_DIST ? 0 : len);
+        l->found[at - begin] = (uint16_t)(at - with);
     }
-    return x;
 }
 
-/* Have the qualities of the first records many levels? */
-INLINE bool is_noisy(const struct parse *p)
+/* Bit k: ALL_SEEN bytes agree at the k-th position of a span, and the next two positions have found something else. */
+static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 {
-    struct fields f;
-    bool seen[256] = {false};
-    uint32_t levels = 0;
-    for (uint32_t k = 0, at = 0; k < FIRST_RECORDS && find_fields(p->in, p->n, at, &f); k++, at = f.end)
-        for (uint32_t x = f.qual; x < f.tags; x++) {
-            levels += !seen[p->in[x]];
-            seen[p->in[x]] = true;
-        }
-    return levels > FEW_LEVELS;
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < SPAN; k++)
+        bits |= (uint64_t)(len[k] == ALL_SEEN && found[k] != found[k + 1] && found[k] != found[k + 2]) << k;
+    return bits;
 }
 
-/* The records of a noisy block. */
-struct noise {
-    bool noisy;
-    struct fields f;              /* of the last one that was looked at */
+#ifdef __x86_64__
+_Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* A span on its way. */
+struct probes {
+    _Alignas(32) uint32_t slot_4[SPAN], slot_7[SPAN];
+    _Alignas(32) uint16_t with[SPAN];
+    _Alignas(32) uint8_t len[SPAN];
 };
 
-/* Which bytes from x on, up to *to, are the qualities of a record, or are none. */
-INLINE bool are_quals(struct noise *z, const struct parse *p, uint32_t x, uint32_t *to)
+/* Four bytes from each of eight positions, and four from three bytes on, by two shuffles of the same 16 bytes. */
+NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
 {
-    while (z->noisy && z->f.end <= x)
-        z->noisy = find_fields(p->in, p->n, z->f.end, &z->f);
-    if (!z->noisy)
-        return false;
-    bool quals = x >= z->f.qual && x < z->f.tags;
-    *to = min_u32(*to, quals ? z->f.tags : x < z->f.qual ? z->f.qual : z->f.end);
-    return quals;
+    const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
+                                           4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
+    const __m256i last = _mm256_add_epi8(first, _mm256_set1_epi8(3));
+    for (uint32_t k = 0; k < SPAN; k += 8) {
+        __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(in + k)));
+        __m256i of_4 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, first), _mm256_set1_epi32((int)FACTOR_4));
+        __m256i of_7 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, last), _mm256_set1_epi32((int)FACTOR_7));
+        of_7 = _mm256_add_epi32(of_4, of_7);
+        _mm256_store_si256((void *)(o->slot_4 + k), _mm256_srli_epi32(of_4, 32 - BITS_OF_4));
+        _mm256_store_si256((void *)(o->slot_7 + k), _mm256_srli_epi32(of_7, 32 - BITS_OF_7));
+    }
 }
 
-/* From x to the end of the part that begins at `begin`, and perhaps beyond: returns where the next part goes on. */
-INLINE uint32_t probe_fields(struct lanes *l, const struct parse *p, struct noise *z, uint32_t begin, uint32_t x,
-                             uint32_t end, agree64_fn *agree)
+/* agree16() */
+NEWER_AVX2 static inline uint64_t agreeing(__m128i here, const uint8_t *there)
 {
-    while (x < end) {
-        uint32_t to = end;
-        bool quals = are_quals(z, p, x, &to), far = end > MAX_DIST;
-        if (quals)
-            x = far ? probe_part(l, p, begin, x, to, true, true, agree)
-                    : probe_part(l, p, begin, x, to, true, false, agree);
-        else
-            x = far ? probe_part(l, p, begin, x, to, false, true, agree)
-                    : probe_part(l, p, begin, x, to, false, false, agree);
+    __m128i same = _mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there));
+    return (uint64_t)__builtin_ctzll(~(uint64_t)(uint32_t)_mm_movemask_epi8(same));
+}
+
+NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k,
+                                         bool both)
+{
+    uint64_t slot_4 = o->slot_4[k], slot_7 = o->slot_7[k], with = l->of_4[slot_4], with_7 = l->of_7[slot_7];
+    __m128i here = _mm_loadu_si128((const void *)(in + x + k));
+    l->of_4[slot_4] = l->of_7[slot_7] = (uint16_t)(x + k);
+    uint64_t len = agreeing(here, in + with), len_7 = both ? agreeing(here, in + with_7) : 0;
+    bool longer = len_7 > len;
+    o->with[k] = (uint16_t)(longer ? with_7 : with);
+    o->len[k] = (uint8_t)(longer ? len_7 : len);
+}
+
+NEWER_AVX2 static inline void keep_near(struct lanes *l, const struct probes *o, uint32_t begin, uint32_t x)
+{
+    const __m256i most = _mm256_set1_epi16((short)MAX_DIST);
+    for (uint32_t k = 0; k < SPAN; k += 16) {
+        __m256i at = _mm256_set1_epi16((short)(x + k));
+        at = _mm256_add_epi16(at, _mm256_load_si256((const void *)lane_numbers));
+        __m256i dist = _mm256_sub_epi16(at, _mm256_load_si256((const void *)(o->with + k)));
+        __m256i near = _mm256_cmpeq_epi16(_mm256_min_epu16(dist, most), dist);
+        near = _mm256_permute4x64_epi64(_mm256_packs_epi16(near, near), 0x08);
+        __m128i len = _mm_load_si128((const void *)(o->len + k));
+        _mm_storeu_si128((void *)(l->len + (x + k - begin)), _mm_and_si128(len, _mm256_castsi256_si128(near)));
+        _mm256_storeu_si256((void *)(l->found + (x + k - begin)), dist);
     }
-    return x;
+}
+
+NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t begin, uint32_t x)
+{
+    struct probes o;
+    find_slots(&o, in + x);
+    UNROLL(1)
+    for (uint32_t k = 0; k < SPAN; k += 2) {
+        find_match(l, &o, in, x, k, true);
+        find_match(l, &o, in, x, k + 1, false);
+    }
+    keep_near(l, &o, begin, x);
+}
+
+NEWER_AVX2 static inline __m256i found_again(const uint16_t *found)
+{
+    __m256i here = _mm256_loadu_si256((const void *)found);
+    __m256i next = _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 1)));
+    return _mm256_or_si256(next, _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 2))));
+}
+
+NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < SPAN; k += 32) {
+        __m256i again = _mm256_packs_epi16(found_again(found + k), found_again(found + k + 16));
+        __m256i seen = _mm256_loadu_si256((const void *)(len + k));
+        seen = _mm256_cmpeq_epi8(seen, _mm256_set1_epi8(ALL_SEEN));
+        again = _mm256_permute4x64_epi64(again, 0xd8);
+        bits |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, seen)) << k;
+    }
+    return bits;
+}
+#else
+#define probe_newer(l, in, begin, x) probe_older(l, in, begin, x, SPAN)
+#define ends_newer ends_older
+#endif
+
+/* What is found at each position of a part. Where ALL_SEEN bytes agree, they are compared further at the last position
+ * that has found this match: choose() carries its length back to the others. */
+INLINE void probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, bool newer)
+{
+    for (uint32_t x = begin; x < end; x += SPAN) {
+        uint32_t n = min_u32(SPAN, end - x);
+        if (newer && n == SPAN)
+            probe_newer(l, p->in, begin, x);
+        else
+            probe_older(l, p->in, begin, x, n);
+    }
+    l->found[end - begin] = l->found[end - begin + 1] = 0;
+    for (uint32_t x = begin; x < end; x += SPAN) {
+        uint64_t ends = (newer ? ends_newer : ends_older)(l->len + (x - begin), l->found + (x - begin));
+        for (ends &= below(min_u32(SPAN, end - x)); ends; ends &= ends - 1) {
+            uint32_t at = x + (uint32_t)__builtin_ctzll(ends), dist = l->found[at - begin];
+            uint32_t len = extend(p->in + at, p->in + at - dist, ALL_SEEN, min_u32(p->n - at, FOUND_MAX));
+            l->len[at - begin] = (uint8_t)len;
+        }
+    }
 }
 
 /* ---- choose ---- */
@@ -399,8 +415,6 @@ struct chunk {
     _Alignas(32) uint16_t cost[(LANE_CHUNK + ALL_SEEN + 1) * LANES], found[LANE_CHUNK * LANES];
     _Alignas(32) uint8_t len[LANE_CHUNK * LANES], byte[(LANE_CHUNK + 1) * LANES], chosen[LANE_CHUNK * LANES];
 };
-
-_Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /* All lanes, as struct lane. */
 struct all {
@@ -625,12 +639,10 @@ INLINE void emit(struct deflate_parse *d, struct parse *p, const struct lanes *l
 
 typedef void choose_fn(struct lanes *l, const struct part *part);
 
-INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *choose, agree64_fn *agree)
+INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, choose_fn *choose, agree64_fn *agree)
 {
     struct lanes *l = &d->lanes;
-    struct noise noise = {.noisy = is_noisy(p)};
     struct part part;
-    uint32_t at = 1;
     memset(l->of_4, 0, sizeof l->of_4);
     memset(l->of_7, 0, sizeof l->of_7);
     guess_prices(l, p->in, p->n);
@@ -640,8 +652,7 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *cho
         end = parts == 1 ? p->last : begin + left / parts;
         set_part(l, p, begin, end, &part);
         memset(l->len, 0, LANES * part.steps + LANE_WARM);
-        at = max_u32(at, begin);
-        at = probe_fields(l, p, &noise, begin, at, end, agree);
+        probe(l, p, begin, end, newer);
         choose(l, &part);
         emit(d, p, l, &part, end, agree);
         count_put(l, d, seqs, lits);
@@ -651,10 +662,10 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, choose_fn *cho
     }
 }
 
-static void parse_older(struct deflate_parse *d, struct parse *p) { parse_parts(d, p, choose_older, agree64); }
+static void parse_older(struct deflate_parse *d, struct parse *p) { parse_parts(d, p, false, choose_older, agree64); }
 NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    parse_parts(d, p, choose_newer, agree64_avx2);
+    parse_parts(d, p, true, choose_newer, agree64_avx2);
 }
 
 void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer) { (newer ? parse_newer : parse_older)(d, p); }
