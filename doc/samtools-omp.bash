@@ -67,7 +67,7 @@ _samtools_omp()
             *) [[ $cur == -* ]] && words='-f -F -d -l -I -t -X -c -g -i -m -p -q -r -S -P -x -s -@ -h --required-flag --filtering-flag --remove-dups
                 --read-length --id --target-regions --customized-index --coverage --cov-threshold --GC-depth --insert-size --most-inserts
                 --remove-overlaps --trim-quality --ref-seq --ref-stats --ref-stats-chunk --split --split-prefix --sparse --sam --threads
-                --input-fmt-option --reference --total-memory --progress --no-progress --verbosity --help' ;;
+                --input-fmt-option --reference --total-memory --report --report= --trace= --progress --no-progress --verbosity --help' ;;
         esac
     elif [ "${COMP_WORDS[1]}" = flagstat ] || [ "${COMP_WORDS[1]}" = idxstats ]; then
         case $prev in
@@ -75,7 +75,7 @@ _samtools_omp()
             --total-memory) words='1G 2G 4G' ;;
             -@|--threads) words=auto ;;
             --verbosity|--input-fmt-option) return ;;
-            *) [[ $cur == -* ]] && words='-@ --threads --input-fmt-option --total-memory --progress --no-progress --verbosity --help'
+            *) [[ $cur == -* ]] && words='-@ --threads --input-fmt-option --total-memory --report --report= --trace= --progress --no-progress --verbosity --help'
                [[ $cur == -* && ${COMP_WORDS[1]} == flagstat ]] && words+=' -O --output-fmt'
                [[ $cur == -* && ${COMP_WORDS[1]} == idxstats ]] && words+=' -X' ;;
         esac

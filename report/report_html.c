@@ -93,6 +93,8 @@ static void put_facts(const struct report *r, FILE *to)
     put_fact(to, "instructions", text);
     if (f->copied.asked)
         put_fact(to, "copied blocks", report_copied_line(r, text));
+    if (f->counted.of)
+        put_fact(to, f->counted.of, report_counted_line(r, text));
     fputs("</dl></section>\n", to);
 }
 

@@ -28,7 +28,7 @@ static int check_memory(struct counted *c)
     struct memory_plan plan;
     struct output_use use = {
         .beside = counts_memory(out->counters, out->n_counters, c->in.each->header.sam, o->n_threads,
-                                c->rings.sam.n_chunks),
+                                c->rings.sam.n_chunks, c->rings.sam.text_size),
     };
     return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->latch);
 }

@@ -86,3 +86,12 @@ int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE 
     }
     return 0;
 }
+
+/* A bin begins more than `size` behind the one before. */
+size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam)
+{
+    uint64_t n = 1, step = size > 0 ? (uint64_t)size + 1 : 1;
+    for (int32_t i = 0; i < sam_hdr_nref(sam); i++)
+        n += (uint64_t)sam_hdr_tid2len(sam, i) / step + 1;
+    return 2 * n * sizeof(struct gcd_bin);
+}

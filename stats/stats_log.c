@@ -101,3 +101,20 @@ int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column)
     log->mismatches[log->n_mismatches++] = cycle << 8 | column;
     return 0;
 }
+
+/* Of an array of n elements, which grows as byte_buffer_grow() makes it grow. */
+static size_t array_memory(size_t n, size_t size)
+{
+    enum { LEAST = 64 };
+    return (n < LEAST ? LEAST : 2 * n) * size;
+}
+
+size_t stats_log_memory(size_t bytes, bool with_mismatches, bool with_mates)
+{
+    enum { LEAST_RECORD = 36 + 8 + 8 + 54, OPERATION = 4 + 12, DIFFERING = 12 };
+    size_t records = bytes / LEAST_RECORD;
+    return array_memory(2 * records, sizeof(struct stats_entry))
+         + array_memory(bytes / OPERATION, sizeof(struct stats_block))
+         + (with_mismatches ? array_memory(bytes / DIFFERING, sizeof(uint64_t)) : 0)
+         + (with_mates ? array_memory(records, sizeof(struct stats_mate)) + array_memory(bytes / 4, 1) : 0);
+}

@@ -72,4 +72,8 @@ int stats_log_block(struct stats_log *log, int64_t begin, int64_t end);
 int stats_log_mate(struct stats_log *log, const char *name, size_t n, uint32_t end);
 int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column);
 
+/* Bytes of memory for so many bytes of records: of reads that are no shorter than 36 bases, with an operation of the
+ * CIGAR for each 8 of them; with_mismatches: one base in 8 differs (-r); with_mates: with names (-p). */
+size_t stats_log_memory(size_t bytes, bool with_mismatches, bool with_mates);
+
 #endif

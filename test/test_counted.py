@@ -171,7 +171,7 @@ def test_stats_are_not_those_of_the_output(inputs, tmp_path, command, out):
 
 def test_options_of_stats_that_a_pass_cannot_serve_are_ignored(inputs, tmp_path):
     (tmp_path / "in.regions").write_text("a 1 400\n")
-    for words, told in [("-S RG", "neither -S"), ("-X", "neither -S"), ("out.bam", "are not options"), ("-Z", "are not options"),
+    for words, told in [("-S R", "two letters"), ("-X", "no option -X"), ("out.bam", "are not options"), ("-Z", "no option -Z"), ("-@ 2", "no option -@"),
                         ("'-F 4", "quote is not closed"), ("-f nonsense", "nonsense")]:
         refused(tmp_path, told, "sort", "--stats=s", "--stats-args", words, "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "-t needs coordinate order", "sort", "-n", "--stats=s", "--stats-args", "-t in.regions", "-o", "o.bam", inputs / "one.bam")
@@ -203,3 +203,18 @@ def test_stats_of_a_file_or_of_regions(inputs, tmp_path, words):
     else:
         assert p.returncode == 0, p.stderr
         assert p.stdout.decode().split("\n", 1)[1] == expected.split("\n", 1)[1]
+
+
+def test_values_of_a_tag_are_not_those_of_the_output(inputs, tmp_path):
+    """-S of stats in the pass of a sort: the files are named after the output, and none is left of a sort that fails."""
+    recs = [bamgen.record("r%d" % i, 0, 0, 900 - i, seq="ACGT", tags=b"RGZg%d\0" % (i % 3)) for i in range(600)]
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
+    names = ["out.bam_g%d.bamstat" % i for i in range(3)]
+    refused(tmp_path, "none/x_g", "sort", "--stats=s", "--stats-args", "-S RG -P none/x", "-o", "out.bam", "in.bam")
+    p = run(["sort", "-@", 2, "--stats=s", "--stats-args", "-S RG", "-o", "out.bam", "in.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    ours = [(tmp_path / name).read_text().split("\n", 1)[1] for name in names]
+    with pysam_in(tmp_path):
+        theirs("stats", "-S", "RG", "out.bam")
+    assert ours == [(tmp_path / name).read_text().split("\n", 1)[1] for name in names]
+    assert sorted(x.name for x in tmp_path.iterdir()) == sorted(["in.bam", "out.bam", "s", *names])
