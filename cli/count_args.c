@@ -45,10 +45,10 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
     s->stats = stats_settings_default();
     s->stats.sorted = is_sorted;
     s->stats.input = args->o->out.path;
-    count_args_add(&args->o->out, args->stats, stats_counter(&s->stats));
     message_set_command("stats");
     enum engine_args_result parsed = engine_args_options(&words, n_words, s->words);
     int n_operands = n_words - optind;
+    count_args_add(&args->o->out, args->stats, stats_counter(&s->stats));
     forget_operands(operands);
     if (parsed == ENGINE_ARGS_RUN && stats_options_settle(&s->stats, s->words + 1, n_words - 1, 0) < 0)
         parsed = ENGINE_ARGS_ERROR;

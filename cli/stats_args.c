@@ -100,6 +100,7 @@ static enum engine_args_result parse(struct stats_opts *opts, struct stats_words
     if (settle_input(o, argv[optind], own->has_index ? argv[optind + 1] : NULL) < 0
         || engine_args_settle_memory_at_once(&args) < 0 || want_fields(o, fields) < 0)
         return ENGINE_ARGS_ERROR;
+    engine_args_settle_report(o);
     return count_args_open(&o->out, 0, 0) ? ENGINE_ARGS_RUN : engine_args_no_memory();
 }
 
@@ -162,8 +163,10 @@ static enum engine_args_result settle_stats(struct stats_opts *opts, struct engi
         return ENGINE_ARGS_ERROR;
     if (is_theirs(opts->n_regions, opts->regions))
         return ENGINE_ARGS_HAND_ON;
-    return settle_input(o, s->input, has_index ? operands[1] : NULL) < 0
-        || engine_args_settle_memory_at_once(args) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+    if (settle_input(o, s->input, has_index ? operands[1] : NULL) < 0 || engine_args_settle_memory_at_once(args) < 0)
+        return ENGINE_ARGS_ERROR;
+    engine_args_settle_report(o);
+    return ENGINE_ARGS_RUN;
 }
 
 enum engine_args_result stats_args_parse(struct stats_opts *opts, int argc, char **argv)

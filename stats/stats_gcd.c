@@ -47,6 +47,21 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
     return 0;
 }
 
+size_t stats_gcd_add_run(struct stats_gcd *g, const struct stats_entry *entries, size_t n)
+{
+    if (g->n <= 1)
+        return 0;
+    struct gcd_bin *bin = &g->bins[g->n - 1];
+    int64_t most = g->start + g->size;
+    float gc = bin->gc;
+    size_t i = 0;
+    for (; i < n && entries[i].kind == STATS_RECORD && entries[i].pos <= most; i++)
+        gc += entries[i].gc;
+    bin->gc = gc;
+    bin->depth += (uint32_t)i;
+    return i;
+}
+
 static int compare_bins(const void *a, const void *b)
 {
     const struct gcd_bin *x = a, *y = b;

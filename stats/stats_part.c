@@ -196,8 +196,7 @@ static int cover(struct stats_part *part, const struct stats_view *v)
         return 0;
     if (!part->range && !(part->range = stats_range_open(&settings->bins, STATS_RING_SIZE)))
         return -1;
-    stats_range_add(part->range, v->ref, v->pos, log->blocks + log->n_blocks - n, n);
-    return 0;
+    return stats_range_add(part->range, v->ref, v->pos, log->blocks + log->n_blocks - n, n);
 }
 
 static int log_record(struct stats_part *part, const struct stats_view *v, uint32_t gc, size_t region)
@@ -262,8 +261,10 @@ const struct stats_fault *stats_part_fault(const struct stats_part *part)
 /* Takes the range of `part`, which may be the part of `whole`. */
 static int take(struct stats_whole *whole, struct stats_part *part)
 {
-    return stats_whole_take(whole, &part->log, part->range) < 0
-        || (part->range && stats_range_clear(part->range, whole->ring.size) < 0) ? -1 : 0;
+    int result = stats_whole_take(whole, &part->log, part->range);
+    if (part->range)
+        stats_range_leave(part->range, whole->ring.size);
+    return result;
 }
 
 static void clear(struct stats_part *part)

@@ -9,6 +9,8 @@ struct stats_range {
     const struct stats_depth_bins *bins;
     struct stats_ring ring;
     struct stats_ring_start start;
+    size_t size;                 /* that the ring is to have */
+    bool is_left;                /* what is in it does not count any more */
     bool any;                    /* there is a record */
     bool odd;                    /* it has to be counted from the log */
     int32_t first_ref, ref;      /* of the first record, and of the last one */
@@ -22,6 +24,46 @@ bool stats_range_takes(const struct stats_depth_bins *bins)
     return bins->n <= BINS_MOST;
 }
 
+static int resize(struct stats_range *range, size_t size)
+{
+    uint32_t *cells = calloc(size, sizeof *cells), *first = calloc(size, sizeof *first);
+    if (!cells || !first) {
+        free(cells);
+        free(first);
+        return -1;
+    }
+    free(range->ring.cells);
+    free(range->start.first);
+    range->ring.cells = cells;
+    range->ring.size = size;
+    range->start.first = first;
+    return 0;
+}
+
+static int clear(struct stats_range *range)
+{
+    size_t size = range->size;
+    struct stats_ring *ring = &range->ring;
+    struct stats_ring_start *start = &range->start;
+    for (size_t i = 0; i < start->n_bins; i++)
+        ring->left[start->bins[i]] = 0;
+    if (ring->size != size || !start->first) {
+        if (resize(range, size) < 0)
+            return -1;
+    } else {
+        for (int64_t i = 0; i < ring->reach - ring->at; i++)
+            ring->cells[(ring->head + (size_t)i) % size] = 0;
+        memset(start->first, 0, start->n_first * sizeof *start->first);
+    }
+    ring->start = start;
+    ring->head = 0;
+    ring->at = ring->reach = 0;
+    start->n_first = start->n_bins = 0;
+    start->n_left = range->n_left = 0;
+    range->is_left = range->any = range->odd = range->turned = false;
+    return 0;
+}
+
 struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t size)
 {
     struct stats_range *range = calloc(1, sizeof *range);
@@ -29,7 +71,8 @@ struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t
         return NULL;
     range->bins = bins;
     range->start.bins = calloc(bins->n, sizeof *range->start.bins);
-    if (range->start.bins && stats_ring_open(&range->ring, bins) == 0 && stats_range_clear(range, size) == 0)
+    range->size = size;
+    if (range->start.bins && stats_ring_open(&range->ring, bins) == 0 && clear(range) == 0)
         return range;
     stats_range_close(range);
     return NULL;
@@ -64,8 +107,10 @@ static void turn(struct stats_range *range, int32_t ref)
     range->ref = ref;
 }
 
-void stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n)
+int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n)
 {
+    if (range->is_left && clear(range) < 0)
+        return -1;
     if (!range->any)
         begin(range, ref, pos);
     else if (ref != range->ref)
@@ -73,12 +118,13 @@ void stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const 
     stats_ring_move(&range->ring, range->bins, pos);
     for (size_t i = 0; i < n; i++)
         stats_ring_cover(&range->ring, blocks[i].begin, blocks[i].end);
+    return 0;
 }
 
 /* Whether the ring, when it has moved to the range's first place, has nothing that the range cannot join. */
 static bool can_join(const struct stats_range *range, const struct stats_ring *ring, int32_t ref)
 {
-    if (!range->any || range->odd || range->ring.size != ring->size)
+    if (range->is_left || !range->any || range->odd || range->ring.size != ring->size)
         return false;
     bool is_far = ref != range->first_ref || range->first - ring->at >= (int64_t)ring->size;
     if (is_far)
@@ -131,43 +177,10 @@ bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, 
     return true;
 }
 
-static int resize(struct stats_range *range, size_t size)
+void stats_range_leave(struct stats_range *range, size_t size)
 {
-    uint32_t *cells = calloc(size, sizeof *cells), *first = calloc(size, sizeof *first);
-    if (!cells || !first) {
-        free(cells);
-        free(first);
-        return -1;
-    }
-    free(range->ring.cells);
-    free(range->start.first);
-    range->ring.cells = cells;
-    range->ring.size = size;
-    range->start.first = first;
-    return 0;
-}
-
-int stats_range_clear(struct stats_range *range, size_t size)
-{
-    struct stats_ring *ring = &range->ring;
-    struct stats_ring_start *start = &range->start;
-    for (size_t i = 0; i < start->n_bins; i++)
-        ring->left[start->bins[i]] = 0;
-    if (ring->size != size || !start->first) {
-        if (resize(range, size) < 0)
-            return -1;
-    } else {
-        for (int64_t i = 0; i < ring->reach - ring->at; i++)
-            ring->cells[(ring->head + (size_t)i) % size] = 0;
-        memset(start->first, 0, start->n_first * sizeof *start->first);
-    }
-    ring->start = start;
-    ring->head = 0;
-    ring->at = ring->reach = 0;
-    start->n_first = start->n_bins = 0;
-    start->n_left = range->n_left = 0;
-    range->any = range->odd = range->turned = false;
-    return 0;
+    range->is_left = true;
+    range->size = size;
 }
 
 size_t stats_range_memory(size_t bins, size_t n)

@@ -25,15 +25,16 @@ void stats_range_close(struct stats_range *range);
 /* Whether ranges of this kind are kept: too many bins would take too much memory. */
 bool stats_range_takes(const struct stats_depth_bins *bins);
 
-/* Counts a record, in order, and its n blocks. */
-void stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n);
+/* Counts a record, in order, and its n blocks. -1: no memory. */
+int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n);
 
 /* Joins the range to a ring, whose last record was on reference `ref`. false: it has to be counted from
  * the log, and the ring is as it was. */
 bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, int32_t ref);
 
-/* Empties it. Its ring is to have so many cells from now on. -1: no memory. */
-int stats_range_clear(struct stats_range *range, size_t size);
+/* It is joined, or it was counted from the log: it is empty, and its ring is to have so many cells from now on. The
+ * next stats_range_add() makes it so, for the task that calls it has the cells in its cache. */
+void stats_range_leave(struct stats_range *range, size_t size);
 
 /* Bytes of memory with so many bins, for reads of up to n bases. */
 size_t stats_range_memory(size_t bins, size_t n);

@@ -72,7 +72,12 @@ static int take_entries(struct stats_whole *whole, const struct stats_log *log, 
     const struct stats_block *blocks = log->blocks;
     const struct stats_mate *mate = log->n_mates ? log->mates : NULL;
     bool is_new = false;
+    bool is_plain = is_covered && !whole->settings->fasta;
     for (size_t i = 0; i < log->n_entries; i++) {
+        if (is_plain && !is_new)
+            i += stats_gcd_add_run(&whole->gcd, log->entries + i, log->n_entries - i);
+        if (i == log->n_entries)
+            break;
         const struct stats_entry *entry = &log->entries[i];
         int result = 0;
         if (entry->kind == STATS_LONGER) {
