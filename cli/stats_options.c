@@ -109,7 +109,8 @@ static int take_nothing(struct engine_args *args, const char *text)
 static const struct option_row options[] = {
     COUNT_ROWS,
     OPTION_HEADING("Other"),
-    OPTION('X', "customized-index", NULL, SETS(OWN(custom_index)), "the index file is an operand, too, behind the input"),
+    OPTION('X', "customized-index", NULL, SETS(OWN(custom_index)),
+           "the index file is an operand, too, behind the input"),
     ENGINE(REFERENCE), STATS_COMMON_ROWS, OPTION('h', "help", NULL, .kind = OPTION_HELP, "print this text"),
     STATS_BEYOND_ROWS, OPTION_END,
 };

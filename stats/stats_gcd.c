@@ -47,19 +47,39 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
     return 0;
 }
 
-size_t stats_gcd_add_run(struct stats_gcd *g, const struct stats_entry *entries, size_t n)
+/* The number of the first place behind `most`, of n in order. */
+static size_t first_behind(const int32_t *places, size_t n, int64_t most)
 {
-    if (g->n <= 1)
-        return 0;
-    struct gcd_bin *bin = &g->bins[g->n - 1];
-    int64_t most = g->start + g->size;
-    float gc = bin->gc;
-    size_t i = 0;
-    for (; i < n && entries[i].kind == STATS_RECORD && entries[i].pos <= most; i++)
-        gc += entries[i].gc;
-    bin->gc = gc;
-    bin->depth += (uint32_t)i;
-    return i;
+    size_t low = 0, high = n;
+    if (n > 0 && places[n - 1] <= most)
+        return n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (places[middle] <= most)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Records of one bin are added without a look at each place. */
+int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        if (stats_gcd_add(g, is_new, places[i], 0, gc[i], NULL) < 0)
+            return -1;
+        is_new = false;
+        i++;
+        struct gcd_bin *bin = &g->bins[g->n - 1];
+        size_t end = i + first_behind(places + i, n - i, g->start + g->size);
+        float sum = bin->gc;
+        bin->depth += (uint32_t)(end - i);
+        for (; i < end; i++)
+            sum += gc[i];
+        bin->gc = sum;
+    }
+    return 0;
 }
 
 static int compare_bins(const void *a, const void *b)

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <htslib/sam.h>
-#include "stats/stats_log.h"
 
 struct stats_sequence;
 
@@ -35,9 +34,8 @@ size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam);
 int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, float gc,
                   const struct stats_sequence *sequence);
 
-/* The same of records without -r, none of which is new: of those at the beginning of the list that the last bin takes.
- * Returns how many these are. */
-size_t stats_gcd_add_run(struct stats_gcd *g, const struct stats_entry *entries, size_t n);
+/* The same of n records without -r, in order on one reference. */
+int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n);
 
 /* Prints the rows, and puts the bins in order. average: length of the reads. -1: no memory. */
 int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE *out);

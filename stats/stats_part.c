@@ -186,7 +186,8 @@ static int log_reference(struct stats_part *part, const struct stats_view *v)
     return 0;
 }
 
-/* Counts the coverage of the record that was logged, unless that depends on records before: those in the table of -p. */
+/* Counts the coverage of the record that was logged, unless that depends on records before: those in the table of
+ * -p. */
 static int cover(struct stats_part *part, const struct stats_view *v)
 {
     const struct stats_settings *settings = part->settings;

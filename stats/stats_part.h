@@ -25,7 +25,8 @@ struct stats_part {
     struct stats_log log;
     struct stats_range *range;   /* the coverage of its records; NULL: none yet, or it is counted when it is joined */
     struct stats_barcode_order barcodes;         /* of all that was counted into it or joined to it */
-    struct mate_table *table;    /* for `whole`, shared by others; NULL: it has one of its own. Set behind the opening */
+    struct mate_table *table;    /* for `whole`, shared by others; NULL: it has one of its own. Set after it is
+                                  * opened */
     struct stats_whole *whole;   /* NULL: nothing was joined to it yet */
     uint64_t n_records;          /* of the log */
     uint64_t n_before;           /* records before those of the log */

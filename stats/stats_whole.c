@@ -36,7 +36,7 @@ void stats_whole_close(struct stats_whole *whole)
     free(whole);
 }
 
-/* The first entry of a record of another reference, or of none. */
+/* The first record of another reference, or of none. */
 static int enter_reference(struct stats_whole *whole, int32_t ref)
 {
     whole->entry_ref = ref;
@@ -48,53 +48,73 @@ static int enter_reference(struct stats_whole *whole, int32_t ref)
     return whole->sequence ? 0 : -1;
 }
 
-/* Coverage of a record. */
-static int cover(struct stats_whole *whole, const struct stats_entry *entry, const struct stats_block *blocks,
-                 const struct stats_mate *mate, const char *names, bool is_new)
+/* Coverage of a record. leaves: it leaves all that is before it. */
+static int cover(struct stats_whole *whole, int32_t pos, const struct stats_block *blocks, size_t n,
+                 const struct stats_mate *mate, const char *names, bool leaves)
 {
     const struct stats_depth_bins *bins = &whole->settings->bins;
-    if (mate)
-        stats_mates_sweep(&whole->mates, entry->pos, is_new);
-    if (is_new || whole->entry_ref == -1)
+    if (leaves)
         stats_ring_move(&whole->ring, bins, -1);
-    stats_ring_move(&whole->ring, bins, entry->pos);
+    stats_ring_move(&whole->ring, bins, pos);
     if (mate && mate->end != STATS_ALONE)
-        return stats_mates_cover(&whole->mates, &whole->ring, names + mate->name_at, mate->name_n, mate->end, blocks,
-                                 entry->n_blocks);
-    for (uint32_t i = 0; i < entry->n_blocks; i++)
+        return stats_mates_cover(&whole->mates, &whole->ring, names + mate->name_at, mate->name_n, mate->end,
+                                 blocks, n);
+    for (size_t i = 0; i < n; i++)
         stats_ring_cover(&whole->ring, blocks[i].begin, blocks[i].end);
     return 0;
 }
 
-/* Without is_sorted, only longer reads count. */
-static int take_entries(struct stats_whole *whole, const struct stats_log *log, bool is_sorted, bool is_covered)
+/* The same of all records, and what longer reads do to the ring; without is_sorted only the latter. */
+static int cover_all(struct stats_whole *whole, const struct stats_log *log, bool is_sorted)
 {
     const struct stats_block *blocks = log->blocks;
     const struct stats_mate *mate = log->n_mates ? log->mates : NULL;
-    bool is_new = false;
-    bool is_plain = is_covered && !whole->settings->fasta;
+    int32_t ref = whole->entry_ref;
+    size_t record = 0, visit = 0;
     for (size_t i = 0; i < log->n_entries; i++) {
-        if (is_plain && !is_new)
-            i += stats_gcd_add_run(&whole->gcd, log->entries + i, log->n_entries - i);
-        if (i == log->n_entries)
-            break;
         const struct stats_entry *entry = &log->entries[i];
-        int result = 0;
-        if (entry->kind == STATS_LONGER) {
-            result = is_covered ? 0 : stats_ring_fit(&whole->ring, entry->span);
-        } else if (!is_sorted) {
+        if (entry->is_longer && stats_ring_fit(&whole->ring, entry->span) < 0)
+            return -1;
+        if (entry->is_longer || !is_sorted)
             continue;
-        } else if (entry->kind == STATS_REFERENCE) {
-            is_new = entry->pos != whole->entry_ref;
-            result = is_new ? enter_reference(whole, entry->pos) : 0;
-        } else {
-            result = stats_gcd_add(&whole->gcd, is_new, entry->pos, entry->span, entry->gc, whole->sequence);
-            if (result == 0 && !is_covered)
-                result = cover(whole, entry, blocks, mate, log->names, is_new);
-            blocks += entry->n_blocks;
-            mate += mate != NULL;
-            is_new = false;
-        }
+        bool begins = visit < log->n_visits && log->visits[visit].first == record;
+        bool is_new = begins && log->visits[visit].ref != ref;
+        int32_t pos = log->places[record++];
+        ref = begins ? log->visits[visit++].ref : ref;
+        if (mate)
+            stats_mates_sweep(&whole->mates, pos, is_new);
+        if (cover(whole, pos, blocks, entry->n_blocks, mate, log->names, is_new || ref == -1) < 0)
+            return -1;
+        blocks += entry->n_blocks;
+        mate += mate != NULL;
+    }
+    return 0;
+}
+
+/* GC depth of the records of a visit, with -r. entry: of its first record. */
+static int add_gcd(struct stats_whole *whole, bool is_new, const struct stats_log *log, size_t from, size_t to,
+                   const struct stats_entry **entry)
+{
+    for (size_t i = from; i < to; i++, (*entry)++) {
+        while ((*entry)->is_longer)
+            (*entry)++;
+        if (stats_gcd_add(&whole->gcd, is_new, log->places[i], (*entry)->span, log->gc[i], whole->sequence) < 0)
+            return -1;
+        is_new = false;
+    }
+    return 0;
+}
+
+static int take_visits(struct stats_whole *whole, const struct stats_log *log)
+{
+    const struct stats_entry *entry = log->entries;
+    for (size_t v = 0; v < log->n_visits; v++) {
+        size_t from = log->visits[v].first, to = v + 1 < log->n_visits ? log->visits[v + 1].first : log->n_records;
+        bool is_new = log->visits[v].ref != whole->entry_ref;
+        if (is_new && enter_reference(whole, log->visits[v].ref) < 0)
+            return -1;
+        int result = whole->settings->fasta ? add_gcd(whole, is_new, log, from, to, &entry)
+                   : stats_gcd_add_visit(&whole->gcd, is_new, log->places + from, log->gc + from, to - from);
         if (result < 0)
             return -1;
     }
@@ -126,7 +146,9 @@ int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, con
 {
     bool is_sorted = stats_whole_goes_on(whole, log), grows = log->longest >= whole->ring.room;
     bool is_covered = range && is_sorted && !grows && stats_range_join(range, &whole->ring, whole->entry_ref);
-    if (take_entries(whole, log, is_sorted, is_covered) < 0 || (is_sorted && take_mismatches(whole, log) < 0))
+    if (!is_covered && cover_all(whole, log, is_sorted) < 0)
+        return -1;
+    if (is_sorted && (take_visits(whole, log) < 0 || take_mismatches(whole, log) < 0))
         return -1;
     whole->unsorted = !is_sorted || log->unsorted;
     if (log->any) {

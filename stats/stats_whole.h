@@ -35,7 +35,7 @@ void stats_whole_close(struct stats_whole *whole);
 /* Whether the first record of the log is in order behind all that were taken, and these are, too. */
 bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log *log);
 
-/* Takes the log of the range that follows, and its coverage as it was counted already; NULL: it was not. -1: no memory. */
+/* Takes the log of the range that follows, and its coverage, if that was counted already; else NULL. -1: no memory. */
 int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range);
 
 /* What MPC has in a cycle, in a column. */
