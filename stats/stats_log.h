@@ -7,7 +7,7 @@
  *     places    5        7                      7                   1            GC in an array of its own
  *     blocks    2        1                      1                   0
  *
- * It is emptied, not freed, between two ranges. Mostly only visits and GC are looked at when ranges are joined. */
+ * It is emptied, not freed, between two ranges. A join mostly looks at visits and GC only. */
 #ifndef STATS_LOG_H
 #define STATS_LOG_H
 

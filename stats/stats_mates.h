@@ -21,8 +21,8 @@ struct mate_table {
 
 void mate_table_free(struct mate_table *table);
 
-/* One who looks into a table. With -S and -p, samtools has one table for all values of the tag, and each of them counts
- * what it puts in and takes out. */
+/* A user of a table. With -S and -p, samtools has one table for all values of the tag, and each value counts what it
+ * puts in and takes out. */
 struct stats_mates {
     struct mate_table *table;
     uint32_t n;                  /* modulo 2^32: others may have put in what it takes out */
