@@ -30,8 +30,12 @@ static int print(void *stats, FILE *to)
 {
     struct bam_stats *s = stats;
     struct counted *c = &s->counted;
-    if (!s->index)
-        return counts_print(c->counts, 0, to);
+    if (!s->index) {
+        int status = counts_print(c->counts, 0, to);
+        if (status == 0)
+            c->d->out.numbers = counts_numbers(c->counts);
+        return status;
+    }
     idxstats_print_index(s->index, c->in.each->header.sam, to);
     return 0;
 }
@@ -89,8 +93,6 @@ int bam_stats(const struct stats_opts *opts)
             driver_run(&d, &opts->common, &s.counted.in, work, &s);
     }
     uint64_t n = s.counted.chunks ? chunk_reader_counts(s.counted.chunks)->n : 0;
-    if (s.counted.counts)
-        d.out.numbers = counts_numbers(s.counted.counts);
     out_file_abandon(&s.out);
     counted_files_close(&s.files);
     hts_idx_destroy(s.index);
