@@ -43,6 +43,16 @@ static const struct option long_options[] = {
     {0},
 };
 
+void bgzip_main_words(FILE *to)
+{
+    for (const struct option *o = long_options; o->name; o++) {
+        const char *value = !o->has_arg ? "" : o->val == '@' ? "INT|auto" : strchr("bls", o->val) ? "INT" : "FILE";
+        if (o->val < OPT_BINARY)
+            fprintf(to, "-%c\t%s\t%s\n", o->val, value, o->name);
+        fprintf(to, "--%s\t%s\t\n", o->name, value);
+    }
+}
+
 /* Scripts look for htslib's "Version:" here, and for the first two lines of print_version(), joined or not. */
 static void print_usage(FILE *to)
 {

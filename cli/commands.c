@@ -120,6 +120,15 @@ void commands_usage(const struct command *command, FILE *to)
     engine_args_help(command->args, to);
 }
 
+void commands_words(const char *name, FILE *to)
+{
+    const struct command *command = commands_find(name);
+    if (command)
+        option_table_words(command->args->options, to);
+    for (size_t i = 0; !name && i < N_COMMANDS; i++)
+        fprintf(to, "%s\t\t%s\n", commands[i].name, commands[i].summary);
+}
+
 static int run(const struct command *command, const union command_opts *opts)
 {
     const struct engine_opts *o = &opts->common;

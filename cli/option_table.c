@@ -227,6 +227,37 @@ void option_table_print(const struct option_row *row, FILE *to)
     }
 }
 
+/* ------------------------------------------------------------- completion */
+
+static void put_word(const char *dashes, const char *name, const char *equals, const struct option_row *row,
+                     const char *help, FILE *to)
+{
+    const char *value = row->value ? row->value : "";
+    fprintf(to, "%s%s%s\t%s\t%.*s\n", dashes, name, equals, value, (int)strcspn(help, "\n"), help);
+}
+
+/* A long option whose value is optional has two words: --report and --report=. */
+static void put_words(const struct option_row *row, const char *help, FILE *to)
+{
+    const char letter[] = {row->letter, 0};
+    bool is_optional = row->value && row->value[0] == '[', wants_equals = row->value && row->value[0] == '=';
+    if (row->letter)
+        put_word("-", letter, "", row, help, to);
+    if (row->name && !wants_equals)
+        put_word("--", row->name, "", row, help, to);
+    if (row->name && (is_optional || wants_equals))
+        put_word("--", row->name, "=", row, help, to);
+}
+
+void option_table_words(const struct option_row *row, FILE *to)
+{
+    for (; !is_end(row); row++) {
+        const char *help = row->help ? row->help : option_resolved(row)->help;
+        if (!is_heading(row) && (!help || *help))
+            put_words(option_resolved(row), help ? help : "", to);
+    }
+}
+
 /* ------------------------------------------------------------------ values */
 
 bool option_ends_with(const char *text, const char *ending)

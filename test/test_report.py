@@ -323,7 +323,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
 
 
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
-    manual = (REPO / "doc" / "samtools-omp-sort.1").read_text().replace("\\", "")
+    manual = re.sub(r"\\f[BIR]", "", (REPO / "doc" / "samtools-omp-report.5").read_text())
     r = reported(tmp_path, [realistic_bam])
     keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["curve"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
