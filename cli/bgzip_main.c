@@ -182,11 +182,11 @@ static int settle(struct bgzip_opts *o)
     if (settle_output(o) < 0)
         return -1;
     if (o->ranged && (o->mode == BGZIP_TEST || o->mode == BGZIP_REINDEX))
-        return bgzip_say("-b and -s decompress; they do not go with -t and -r");
+        return bgzip_say("-b and -s decompress; they cannot be combined with -t and -r");
     if (o->rebgzip && !compresses)
         return bgzip_say("-g is for compressing");
     if (o->rebgzip && o->index)
-        return bgzip_say("-g follows an index and makes none: it does not go with -i");
+        return bgzip_say("-g follows an index and writes none: it cannot be combined with -i");
     if (makes_indexes(o, compresses) && o->index_name && o->n_files > 1)
         return bgzip_say("-I names one index, but there are %zu files", o->n_files);
     if (o->ranged)

@@ -206,7 +206,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, depth ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, depth ...) need upstream samtools. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else

@@ -66,7 +66,7 @@ static enum engine_args_result take(struct engine_args *args, const struct optio
              by_name ? row->name : &row->letter);
     args->target = bases[row->base] ? bases[row->base] + row->offset : NULL;
     if (args->is_step && of_table->as)
-        return message_mistake("%s is no option of this step: give it to sormadup itself", args->option);
+        return message_mistake("%s is not an option of this step: give it to sormadup itself", args->option);
     if (row->kind == OPTION_HELP) {
         engine_args_help(args->command, stdout);
         return ENGINE_ARGS_DONE;
@@ -127,7 +127,7 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     if (result == ENGINE_ARGS_ERROR || result == ENGINE_ARGS_DONE)
         return result;
     if (args->is_step && optind < argc)
-        return message_mistake("a step of sormadup takes options only, no files");
+        return message_mistake("a step of sormadup takes only options, no files");
     if (result == ENGINE_ARGS_RUN && !args->is_step && settle_threads(args) < 0)
         return ENGINE_ARGS_ERROR;
     return result;
@@ -144,7 +144,7 @@ void engine_args_settle_order(struct engine_args *args)
         message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
     /* samtools takes it, too. */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
-        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",
+        message_warning("-t '%.2s' is not a valid tag (a letter, then a letter or digit): no record should have it",
                         order->tag);
     bool named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
     order->then = named ? order->by : SORT_COORDINATE;

@@ -35,7 +35,7 @@ int engine_args_count(const char *name, const char *text, int low, int high, int
     if (parse_int(text, value) < 0)
         return message_mistake("%s needs a number, not '%s'", name, text);
     if (*value > high)
-        message_warning("%s: %d is too much, %d is taken", name, *value, high);
+        message_warning("%s: %d is too large; using %d", name, *value, high);
     *value = *value < low ? low : *value > high ? high : *value;
     return 0;
 }
@@ -173,7 +173,7 @@ static int take_threads(struct engine_args *args, const char *text)
 {
     enum thread_count_result result = thread_count_parse(text, args->command->more_threads, &args->o->n_threads);
     if (result == THREAD_COUNT_TOO_MANY)
-        message_warning("-@ (--threads): %s is too much, %d is taken", text, RUNTIME_ENV_THREADS_MAX);
+        message_warning("-@ (--threads): %s is too large; using %d", text, RUNTIME_ENV_THREADS_MAX);
     return result < 0 ? message_mistake("-@ (--threads) needs a number, or auto, not '%s'", text) : 0;
 }
 
@@ -283,9 +283,9 @@ const struct option_row engine_options[] = {
     [ENGINE_COPY_BLOCKS] = OPTION_BEYOND(0, "copy-blocks", NULL, SETS(OPTS(out.copies)),
                                          "BAM that is in the order already is not deflated again"),
     [ENGINE_PLAN] = OPTION_BEYOND(0, "plan", "[=json]", TAKES(take_plan),
-                                  "only tell the memory and temporary space that this would take"),
+                                  "only print the memory and temporary space that this would take"),
     [ENGINE_PROGRESS] = OPTION_BEYOND(0, "progress", NULL, STORES(PROGRESS_ALWAYS, OPTS(progress)),
-                                      "tell how far it is [on a terminal only]"),
+                                      "log progress [on a terminal only]"),
     [ENGINE_NO_PROGRESS] = OPTION_BEYOND(0, "no-progress", NULL, STORES(PROGRESS_NEVER, OPTS(progress)),
                                          "tell it nowhere"),
     [ENGINE_REPORT] = OPTION_BEYOND(0, "report", "[=FILE]", WRITES(take_report),

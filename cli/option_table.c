@@ -117,10 +117,10 @@ static int refuse_long(const struct option_table *known, const char *word)
     if (find_begun(known->samtools, word))
         return message_mistake("option %s may mean several", word);
     if (strcmp(word, "--check") == 0)
-        return message_mistake("there is no option --check in %s: samtools sort --check looks whether a file is in "
-                               "order. --checksum=FILE writes a checksum", known->command);
+        return message_mistake("there is no option --check in %s: samtools sort --check checks the "
+                               "order of a file. --checksum=FILE writes a checksum", known->command);
     if (begun)
-        return message_mistake("there is no option %s: write --%s in full, as all options that samtools does not have",
+        return message_mistake("there is no option %s: write --%s in full, like all options that samtools lacks",
                                word, begun->name);
     return message_mistake("there is no option %s", word);
 }

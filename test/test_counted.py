@@ -176,7 +176,7 @@ def test_options_of_stats_that_a_pass_cannot_serve_are_ignored(inputs, tmp_path)
         refused(tmp_path, told, "sort", "--stats=s", "--stats-args", words, "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "-t needs coordinate order", "sort", "-n", "--stats=s", "--stats-args", "-t in.regions", "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "--stats-args needs --stats", "sort", "--stats-args", "-p", "-o", "o.bam", inputs / "one.bam")
-    refused(tmp_path, "names it in another place", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
+    refused(tmp_path, "also names it elsewhere", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
             inputs / "one.bam")
 
 

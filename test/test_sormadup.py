@@ -396,7 +396,7 @@ def test_mistake_is_taken(grouped, args):
     assert p.returncode == 1 and p.stdout == b""
     assert re.match(r"samtools (sormadup|fixmate|markdup): ", p.stderr), p.stderr
     word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # of sormadup: the message names it, and not what follows it
-    assert not word or re.match(r"samtools \w+: -+%s is no option" % word[1], p.stderr), p.stderr
+    assert not word or re.match(r"samtools \w+: -+%s is not an option" % word[1], p.stderr), p.stderr
 
 
 def test_help_names_an_option_that_the_manual_lacks():

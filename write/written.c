@@ -32,7 +32,7 @@ static int check_terminal(const struct written *f)
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
     if (is_text || !isatty(f->data.fd))
         return 0;
-    return latch_fail(f->latch, "%s is a terminal, and binary data do not belong there. Use -o FILE, or | and another "
+    return latch_fail(f->latch, "%s is a terminal, and the output is binary. Use -o FILE, or | and another "
                       "program; -O sam is text. Nothing was read", f->data.path);
 }
 
