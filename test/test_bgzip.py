@@ -333,7 +333,7 @@ def test_index_is_missing_or_has_another_name(tmp_path, args, data, indexes):
 
 def test_index_of_a_file_without_name_is_guessed(tmp_path):
     p = ours(["-i", "-c", "-"], tmp_path, TEXT, status=1)
-    assert "give one by -I" in p.stderr and not p.stdout and not files(tmp_path)
+    assert "give one with -I" in p.stderr and not p.stdout and not files(tmp_path)
     (tmp_path / "a").write_bytes(TEXT)
     p = ours(["-i", "-o", "out", "a", "none"], tmp_path, status=1)
     assert files(tmp_path) == ["a"]
@@ -539,7 +539,7 @@ def test_a_file_is_written_over_by_its_own_work(tmp_path):
     for args in (["-o", "a", "a"], ["-o", "./a", "a"], ["-d", "-o", "link", "a.gz"], ["-r", "-I", "a.gz", "a.gz"], ["-r", "-I", "link", "a.gz"],
                  ["-i", "-I", "a", "-o", "b", "a"], ["-i", "-I", "b", "-o", "./b", "a"], ["-f", "-i", "-I", "link", "a"]):
         p = ours(args, tmp_path, status=1)
-        assert "written over" in p.stderr or "both the output and the index" in p.stderr \
+        assert "overwritten" in p.stderr or "both the output and the index" in p.stderr \
             or "so the index does not replace it" in p.stderr
         assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before, args
     ours(["-d", "-o", "/dev/null", "a.gz"], tmp_path)
