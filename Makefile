@@ -37,7 +37,10 @@ libexecdir ?= $(prefix)/libexec
 datadir  ?= $(prefix)/share
 mandir   ?= $(datadir)/man
 man1dir  ?= $(mandir)/man1
+man5dir  ?= $(mandir)/man5
 completionsdir ?= $(datadir)/bash-completion/completions
+zshdir   ?= $(datadir)/zsh/site-functions
+fishdir  ?= $(datadir)/fish/vendor_completions.d
 # The folder to be put first on PATH: it has the program as `samtools`.
 namedir   = $(libexecdir)/samtools-omp
 moduledir = $(datadir)/samtools-omp/modulefiles
@@ -369,6 +372,8 @@ $(BUILD)/cli/upstream.o: ALL_CPPFLAGS += -DLIBEXEC_FROM_BIN='"$(shell $(call rel
 TAKEN_NAMES = "$(bindir)/samtools" samtools-omp "$(man1dir)/samtools-sort.1" samtools-omp-sort.1 \
               "$(completionsdir)/samtools" samtools-omp
 
+MANUALS = samtools-omp $(patsubst %,samtools-omp-%,sort merge collate fixmate markdup sormadup stats) bgzip-omp
+
 # The program is bgzip by its name. So bgzip-omp is no symbolic link: what resolves links would start samtools-omp.
 install: $(BUILD)/samtools
 ifeq ($(SAMTOOLS_NAME),yes)
@@ -377,22 +382,19 @@ ifeq ($(SAMTOOLS_NAME),yes)
 	        echo "make install: $(DESTDIR)$$1 belongs to another samtools, or an older version: remove it first" >&2; exit 1; fi; shift 2; done
 endif
 	[ -d "$(DESTDIR)$(modules)" ] || rm -f "$(DESTDIR)$(modules)"
-	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(modules)"
+	$(INSTALL) -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(namedir)" "$(DESTDIR)$(man1dir)" "$(DESTDIR)$(man5dir)" \
+	    "$(DESTDIR)$(completionsdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)" "$(DESTDIR)$(modules)"
 	$(INSTALL_PROGRAM) -m 755 $(BUILD)/samtools "$(DESTDIR)$(bindir)/samtools-omp"
 	$(call relative,$(bindir)/samtools-omp,$(namedir)); ln -sf "$$to" "$(DESTDIR)$(namedir)/samtools"
 	rm -f "$(DESTDIR)$(bindir)/bgzip-omp"
 	cd "$(DESTDIR)$(bindir)" && { ln samtools-omp bgzip-omp || cp samtools-omp bgzip-omp; }
-	$(INSTALL) -m 644 doc/samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp-sort.1"
-	$(INSTALL) -m 644 doc/samtools-omp-collate.1 "$(DESTDIR)$(man1dir)/samtools-omp-collate.1"
-	$(INSTALL) -m 644 doc/samtools-omp-fixmate.1 "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1"
-	$(INSTALL) -m 644 doc/samtools-omp-stats.1 "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
-	$(INSTALL) -m 644 doc/samtools-omp-markdup.1 "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
-	$(INSTALL) -m 644 doc/samtools-omp-sormadup.1 "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
-	$(INSTALL) -m 644 doc/samtools-omp-merge.1 "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
-	$(INSTALL) -m 644 doc/bgzip-omp.1 "$(DESTDIR)$(man1dir)/bgzip-omp.1"
-	ln -sf samtools-omp-sort.1 "$(DESTDIR)$(man1dir)/samtools-omp.1"
+	for page in $(MANUALS); do $(INSTALL) -m 644 doc/$$page.1 "$(DESTDIR)$(man1dir)/$$page.1" || exit 1; done
+	$(INSTALL) -m 644 doc/samtools-omp-report.5 "$(DESTDIR)$(man5dir)/samtools-omp-report.5"
 	$(INSTALL) -m 644 doc/samtools-omp.bash "$(DESTDIR)$(completionsdir)/samtools-omp"
 	ln -sf samtools-omp "$(DESTDIR)$(completionsdir)/bgzip-omp"
+	$(INSTALL) -m 644 doc/samtools-omp.zsh "$(DESTDIR)$(zshdir)/_samtools-omp"
+	$(INSTALL) -m 644 doc/samtools-omp.fish "$(DESTDIR)$(fishdir)/samtools-omp.fish"
+	ln -sf samtools-omp.fish "$(DESTDIR)$(fishdir)/bgzip-omp.fish"
 	rm -f "$(DESTDIR)$(modules)"/[0-9]*
 	for ending in "" .lua; do \
 	    sed -e 's/@VERSION@/$(VERSION)/' -e "s|@LIBEXEC@|$(namedir)|" -e "s|@BIN@|$(bindir)|" -e "s|@MAN@|$(mandir)|" \
@@ -419,13 +421,11 @@ uninstall:
 	    if [ "$$(readlink "$(DESTDIR)$$1")" = "$$2" ]; then rm -f "$(DESTDIR)$$1"; fi; shift 2; done
 	rm -f "$(DESTDIR)$(bindir)/samtools-omp" "$(DESTDIR)$(namedir)/samtools"
 	if [ -d "$(DESTDIR)$(modules)" ]; then rm -f "$(DESTDIR)$(modules)"/[0-9]*; else rm -f "$(DESTDIR)$(modules)"; fi
-	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(man1dir)/bgzip-omp.1" "$(DESTDIR)$(completionsdir)/bgzip-omp"
-	rm -f "$(DESTDIR)$(bindir)/samtools-omp-mpi" "$(DESTDIR)$(man1dir)/samtools-omp-mpi.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-stats.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-fixmate.1" "$(DESTDIR)$(man1dir)/samtools-omp-markdup.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sormadup.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-collate.1" "$(DESTDIR)$(man1dir)/samtools-omp-merge.1"
-	rm -f "$(DESTDIR)$(man1dir)/samtools-omp-sort.1" "$(DESTDIR)$(man1dir)/samtools-omp.1" "$(DESTDIR)$(completionsdir)/samtools-omp"
+	rm -f "$(DESTDIR)$(bindir)/bgzip-omp" "$(DESTDIR)$(bindir)/samtools-omp-mpi"
+	for page in $(MANUALS) samtools-omp-mpi; do rm -f "$(DESTDIR)$(man1dir)/$$page.1"; done
+	rm -f "$(DESTDIR)$(man5dir)/samtools-omp-report.5"
+	rm -f "$(DESTDIR)$(completionsdir)/samtools-omp" "$(DESTDIR)$(completionsdir)/bgzip-omp" "$(DESTDIR)$(zshdir)/_samtools-omp"
+	rm -f "$(DESTDIR)$(fishdir)/samtools-omp.fish" "$(DESTDIR)$(fishdir)/bgzip-omp.fish"
 	for folder in "$(namedir)" "$(modules)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
 

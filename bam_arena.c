@@ -275,7 +275,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
     else if (w->n)
         memcpy(placed, keys, w->n * sizeof *keys);
     if (w->n_fix && bam_arena_fix(arena, placed, w->n, &arena->checksum) < 0)
-        return latch_fail(latch, "%s: out of memory while mending a CIGAR", origin->file);
+        return latch_fail(latch, "%s: out of memory while fixing a CIGAR", origin->file);
     if (sound(w))
         return 0;
     if (bam_record_can_close(arena->base + w->end, w->fault))

@@ -51,7 +51,7 @@ static const char *lengths_fault(const char *line, size_t n, size_t *n_repeated)
         if (size >= 3 && memcmp(field, "LN:", 3) == 0) {
             int64_t v = length_of(field + 3, size - 3);
             if (v <= 0)
-                return "has a length (LN) that is no number above 0";
+                return "has a length (LN) that is not a number above 0";
             if (length && v != length)
                 return "has two lengths (LN)";
             *n_repeated += length != 0;

@@ -452,3 +452,9 @@ void out_file_abandon(struct out_file *out)
     change_named(out, NULL);
     *out = (struct out_file){.path = out->path, .fd = -1, .begin = -1};
 }
+
+void out_file_remove(const struct out_file *out)
+{
+    if (out->target[0] && !out->temp[0] && out->fd < 0)
+        unlink(out->target);
+}

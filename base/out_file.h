@@ -86,4 +86,7 @@ int out_file_commit(struct out_file *out, struct latch *latch);
 /* Closes the file; if it was not committed, it is gone. May be called twice. */
 void out_file_abandon(struct out_file *out);
 
+/* Removes a file that was committed. No other has an effect. */
+void out_file_remove(const struct out_file *out);
+
 #endif

@@ -150,10 +150,10 @@ static int copy_others(char **to, size_t *n, char *const *env, const char *const
 static char *warning_of(const char *cpus, const char *usable, const char *threads)
 {
     char *text = NULL, *more = NULL;
-    if (threads && asprintf(&more, THREADS "=%s is no number of threads, so it does not count", threads) < 0)
+    if (threads && asprintf(&more, THREADS "=%s is not a number of threads; ignored", threads) < 0)
         return NULL;
-    const char *which = usable && *usable ? "CPUs that this job may not use. It goes on with CPU "
-                                          : "no CPU that this job may use, so it does not count";
+    const char *which = usable && *usable ? "CPUs that this job may not use. Continuing with CPU "
+                                          : "no CPU that this job may use; ignored";
     if (usable && asprintf(&text, CPUS "=%s names %s%s%s%s", cpus, which, usable, more ? "; " : "",
                            more ? more : "") < 0)
         text = NULL;

@@ -107,7 +107,7 @@ static int begin_range(struct bgzip *b)
     if (b->opts->offset == 0)
         return 0;
     if (b->input.begin < 0)
-        return latch_fail(&b->latch, "%s: -b needs a file, in which places can be gone to", b->input.path);
+        return latch_fail(&b->latch, "%s: -b needs a file that can be read from any offset", b->input.path);
     b->input.begin += (off_t)place.file;
     return 0;
 }
@@ -270,7 +270,7 @@ static void tell(const struct bgzip *b)
     if (b->result.lacks_eof_block)
         bgzip_say("warning: %s: EOF marker is absent. The input is probably truncated", b->input.path);
     if (b->result.lacks_places)
-        bgzip_say("warning: %s ends before places of %s. Is it the index of other data?", b->input.path,
+        bgzip_say("warning: %s ends before some offsets in %s. Is that the index of another file?", b->input.path,
                   b->names.index);
 }
 
@@ -278,7 +278,7 @@ static int check_range(struct bgzip *b)
 {
     uint64_t data = b->opts->ranged ? b->result.data + (b->opts->offset - b->how.skip) : 0;
     return b->opts->ranged && b->opts->offset > data
-         ? latch_fail(&b->latch, "%s: -b %llu lies behind the end: it holds %llu bytes", b->input.path,
+         ? latch_fail(&b->latch, "%s: -b %llu is beyond the end: it holds %llu bytes", b->input.path,
                       (unsigned long long)b->opts->offset, (unsigned long long)data) : 0;
 }
 

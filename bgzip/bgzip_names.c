@@ -43,9 +43,9 @@ static char *decompressed_name(const struct bgzip_opts *opts, const char *in, in
         return strndup(in, (size_t)(ending - in));
     *result = ending ? BGZIP_DECLINED : -1;
     if (!ending)
-        bgzip_say("%s: there is no ending to take off the name; rename it, or use -c or -o", in);
+        bgzip_say("%s: the name has no extension to remove; rename it, or use -c or -o", in);
     else
-        bgzip_say("%s: unknown ending %s; -f takes it off, -c and -o need none", in, ending);
+        bgzip_say("%s: unknown extension %s; -f removes it, -c and -o need none", in, ending);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static int check_index(const char *index, const struct bgzip_opts *opts)
 {
     for (size_t i = 0; i < opts->n_files; i++)
         if (is_same(index, opts->files[i]))
-            return bgzip_say("%s would be written over by an index", opts->files[i]);
+            return bgzip_say("%s would be overwritten by an index", opts->files[i]);
     const char *kind = strcmp(index, "-") == 0 ? NULL : held_data_kind(index);
     return kind ? bgzip_say("%s holds %s, so the index does not replace it. Name another file, or remove this one "
                             "before", index, kind) : 0;
@@ -111,7 +111,7 @@ static int check_apart(const struct bgzip_names *names, const struct bgzip_opts 
 {
     bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
     if (names->out && is_same(names->out, in))
-        return bgzip_say("%s would be written over by its own output", in);
+        return bgzip_say("%s would be overwritten by its own output", in);
     if (writes_index && check_index(names->index, opts) < 0)
         return -1;
     if (names->index && names->out && is_same(names->index, names->out))
@@ -129,7 +129,7 @@ static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, 
     bool named = true;
     names->index = opts->index_name ? strdup(opts->index_name) : index_name(opts, names, in, &named);
     if (!named)
-        return bgzip_say("standard input has no name for the index to be called after; give one by -I");
+        return bgzip_say("standard input has no name for the index: give one with -I");
     return names->index ? 0 : bgzip_say("out of memory");
 }
 
@@ -171,7 +171,7 @@ bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_o
     int forced_before = ending && !is_known(ending);   /* one -f allows one of the two */
     if (opts->force > forced_before || asked(names->out))
         return true;
-    bgzip_say("%s exists; it stays. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
+    bgzip_say("%s exists and was kept. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
     return false;
 }
 

@@ -85,7 +85,7 @@ int gzi_index_read(struct gzi_index *index, const char *path, struct latch *latc
         fclose(from);
     const char *fault = bytes ? gzi_index_parse(index, bytes, n) : NULL;
     free(bytes);
-    return fault ? latch_fail(latch, "%s is no .gzi index, or is damaged: %s. bgzip -r makes it anew", path, fault)
+    return fault ? latch_fail(latch, "%s is not a .gzi index, or is damaged: %s. bgzip -r makes a new one", path, fault)
                  : failed;
 }
 

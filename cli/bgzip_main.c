@@ -43,6 +43,16 @@ static const struct option long_options[] = {
     {0},
 };
 
+void bgzip_main_words(FILE *to)
+{
+    for (const struct option *o = long_options; o->name; o++) {
+        const char *value = !o->has_arg ? "" : o->val == '@' ? "INT|auto" : strchr("bls", o->val) ? "INT" : "FILE";
+        if (o->val < OPT_BINARY)
+            fprintf(to, "-%c\t%s\t%s\n", o->val, value, o->name);
+        fprintf(to, "--%s\t%s\t\n", o->name, value);
+    }
+}
+
 /* Scripts look for htslib's "Version:" here, and for the first two lines of print_version(), joined or not. */
 static void print_usage(FILE *to)
 {
@@ -172,11 +182,11 @@ static int settle(struct bgzip_opts *o)
     if (settle_output(o) < 0)
         return -1;
     if (o->ranged && (o->mode == BGZIP_TEST || o->mode == BGZIP_REINDEX))
-        return bgzip_say("-b and -s decompress; they do not go with -t and -r");
+        return bgzip_say("-b and -s decompress; they cannot be combined with -t and -r");
     if (o->rebgzip && !compresses)
         return bgzip_say("-g is for compressing");
     if (o->rebgzip && o->index)
-        return bgzip_say("-g follows an index and makes none: it does not go with -i");
+        return bgzip_say("-g follows an index and writes none: it cannot be combined with -i");
     if (makes_indexes(o, compresses) && o->index_name && o->n_files > 1)
         return bgzip_say("-I names one index, but there are %zu files", o->n_files);
     if (o->ranged)

@@ -4,11 +4,15 @@
 #define BGZIP_MAIN_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Whether the program was called as bgzip. */
 bool bgzip_main_is_name(const char *argv0);
 
 /* argv[0] is the command. Returns the exit status. */
 int bgzip_main(int argc, char **argv);
+
+/* What completion offers: its options, as option_table_words() has it. */
+void bgzip_main_words(FILE *to);
 
 #endif

@@ -47,7 +47,7 @@ static const struct option_row options[] = {
            "place for temporary files, as <prefix> [beside FILE; else TMPDIR, or /tmp]"),
     OPTION('n', NULL, "INT", TAKES(take_bins),
            "number of bins that names are put into [64]; another one gives another order"),
-    OPTION('f', NULL, NULL, HANDED_ON, "primary reads only; left to the other samtools on PATH"),
+    OPTION('f', NULL, NULL, HANDED_ON, "primary reads only; run by the samtools on PATH"),
     OPTION('r', NULL, "INT", HANDED_ON, "reads to keep in memory with -f; likewise"),
     ENGINE_SAYS(LEVEL, "compression level, 0 (none) to 9 (smallest) [1]"),
     OPTION('u', NULL, NULL, SETS(OWN(uncompressed)), "no compression, as -l 0"),
@@ -85,7 +85,7 @@ static int name_output(struct engine_args *args, const char *prefix)
 static int settle_output(struct engine_args *args, const struct collate_words *own)
 {
     if (own->to_file && own->to_stdout)
-        return message_mistake("-o and -O are two outputs: give one of them");
+        return message_mistake("-o and -O both name an output: give one of them");
     if (!own->to_file && !own->to_stdout && !own->prefix)
         return message_mistake("no output is named: give -o FILE, -O for standard output, or a prefix");
     return own->to_file || own->to_stdout ? 0 : name_output(args, own->prefix);

@@ -4,6 +4,7 @@
 #define COMMAND_ARGS_H
 
 #include "cli/engine_args.h"
+#include "cli/stats_options.h"
 
 struct fixmate_opts;
 struct markdup_opts;
@@ -24,6 +25,6 @@ enum engine_args_result flagstat_args_parse(struct stats_opts *opts, int argc, c
 enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, char **argv);
 
 extern const struct engine_command sort_command, collate_command, merge_command, fixmate_command, markdup_command,
-    sormadup_command, stats_command, flagstat_command, idxstats_command;
+    sormadup_command, flagstat_command, idxstats_command;
 
 #endif

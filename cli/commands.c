@@ -120,6 +120,15 @@ void commands_usage(const struct command *command, FILE *to)
     engine_args_help(command->args, to);
 }
 
+void commands_words(const char *name, FILE *to)
+{
+    const struct command *command = commands_find(name);
+    if (command)
+        option_table_words(command->args->options, to);
+    for (size_t i = 0; !name && i < N_COMMANDS; i++)
+        fprintf(to, "%s\t\t%s\n", commands[i].name, commands[i].summary);
+}
+
 static int run(const struct command *command, const union command_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
@@ -197,7 +206,7 @@ static void print_ours(FILE *to)
 static void print_how_to_get_one(FILE *to)
 {
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
-    fputs("All other commands (view, index, depth ...) need another samtools beside this one. ", to);
+    fputs("All other commands (view, index, depth ...) need upstream samtools. ", to);
     if (chosen && *chosen)
         fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
     else

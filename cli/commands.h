@@ -21,6 +21,10 @@ int commands_run(const struct command *command, int argc, char **argv);
 
 void commands_usage(const struct command *command, FILE *to);
 
+/* What completion offers, as option_table_words() has it: the options of the command; NULL: the commands. Prints
+ * nothing for other names. */
+void commands_words(const char *name, FILE *to);
+
 /* Runs the samtools behind us to learn its commands. Where there is none, says what to do about it. */
 void commands_print(FILE *to);
 

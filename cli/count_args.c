@@ -4,6 +4,7 @@
 #include "base/message.h"
 #include "cli/count_args.h"
 #include "cli/engine_options.h"
+#include "cli/stats_options.h"
 #include "stats/stats_counter.h"
 
 struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text)
@@ -39,29 +40,35 @@ static void forget_operands(int index)
 static int count_stats(struct engine_args *args, struct counter_settings *s, int n_words)
 {
     bool is_sorted = args->o->order.by == SORT_COORDINATE && !args->command->keeps_order;
+    struct engine_args words = {.command = &stats_words_command, .o = args->o, .own = &s->stats};
     int operands = optind;                       /* of the command, which looks at them later */
-    enum stats_parse parsed = stats_settings_parse(&s->stats, n_words, s->words);
-    forget_operands(operands);
+    s->stats = stats_settings_default();
     s->stats.sorted = is_sorted;
+    s->stats.input = args->o->out.path;
+    message_set_command("stats");
+    enum engine_args_result parsed = engine_args_options(&words, n_words, s->words);
+    int n_operands = n_words - optind;
     count_args_add(&args->o->out, args->stats, stats_counter(&s->stats));
-    if (parsed == STATS_REFUSED)
+    forget_operands(operands);
+    if (parsed == ENGINE_ARGS_RUN && stats_options_settle(&s->stats, s->words + 1, n_words - 1, 0) < 0)
+        parsed = ENGINE_ARGS_ERROR;
+    message_set_command(args->command->name);
+    if (parsed != ENGINE_ARGS_RUN)
         return -1;
-    if (parsed != STATS_PARSED || s->stats.first_operand + 1 != n_words)
-        return message_mistake("--stats-args: '%s' are not options of samtools stats", args->stats_args);
-    if (s->stats.split_tag || s->stats.split_prefix || s->stats.custom_index || s->stats.input_options)
-        return message_mistake("--stats-args takes neither -S, -P, -X nor --input-fmt-option: run samtools stats on "
-                               "the output for that");
+    if (n_operands != 1)
+        return message_mistake("--stats-args: '%s' are not options of samtools stats alone", args->stats_args);
     return s->stats.targets_path && !is_sorted
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
 }
 
-/* The words of samtools stats on the output. Those that name files are told to who looks after them. */
+/* The words of samtools stats on the output. */
 static int split_stats(struct engine_args *args, struct counter_settings *s, char *to)
 {
     struct engine_opts *o = args->o;
     const char *path = o->out.path;
     int n = 0;
-    s->words[n++] = strcpy(to, "stats");
+    s->words[n++] = s->words[1] = strcpy(to, "stats");   /* the program and the command */
+    n++;
     to += strlen(to) + 1;
     if (option_split(args->stats_args, s->words, &n, OPTION_WORDS_MOST, &to) < 0)
         return -1;
@@ -69,8 +76,6 @@ static int split_stats(struct engine_args *args, struct counter_settings *s, cha
     if (!values)
         return engine_args_no_memory();
     o->values = values;
-    for (int i = 1; i < n; i++)
-        values[o->n_values++] = s->words[i];
     s->words[n++] = strcpy(to, path);
     return count_stats(args, s, n);
 }

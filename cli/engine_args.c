@@ -42,71 +42,6 @@ static char *join(int argc, char **argv)
 
 /* ----------------------------------------------------------- the whole line */
 
-/* Reads the value of an option into its target. */
-static int apply(struct engine_args *args, const struct option_row *row)
-{
-    switch (row->kind) {
-    case OPTION_SETS: *(bool *)args->target = true; return 0;
-    case OPTION_CLEARS: *(bool *)args->target = false; return 0;
-    case OPTION_TEXT: *(const char **)args->target = optarg; return 0;
-    case OPTION_FILE: *(const char **)args->target = input_name_local(optarg); return 0;
-    case OPTION_NUMBER: return engine_args_count(args->option, optarg, row->least, row->most, args->target);
-    case OPTION_STORES: *(int *)args->target = row->least; return 0;
-    default: return row->take(args, optarg);
-    }
-}
-
-/* RUN: there may be more options. */
-static enum engine_args_result take(struct engine_args *args, const struct option_row *of_table, bool by_name)
-{
-    const struct option_row *row = option_resolved(of_table);
-    struct engine_opts *o = args->o;
-    char *bases[] = {[OPTION_OPTS] = (char *)o, [OPTION_ARGS] = (char *)args, [OPTION_OWN] = args->own};
-    snprintf(args->option, sizeof args->option, "%s%.*s", by_name ? "--" : "-", by_name ? 40 : 1,
-             by_name ? row->name : &row->letter);
-    args->target = bases[row->base] ? bases[row->base] + row->offset : NULL;
-    if (args->is_step && of_table->as)
-        return message_mistake("%s is no option of this step: give it to sormadup itself", args->option);
-    if (row->kind == OPTION_HELP) {
-        engine_args_help(args->command, stdout);
-        return ENGINE_ARGS_DONE;
-    }
-    if (row->kind == OPTION_HANDED_ON)
-        return ENGINE_ARGS_HAND_ON;
-    if (optarg && !row->writes)
-        o->values[o->n_values++] = optarg;
-    return apply(args, row) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
-}
-
-/* HAND_ON if one of the options is not ours. */
-static enum engine_args_result read_options(struct engine_args *args, int argc, char **argv)
-{
-    enum engine_args_result result = ENGINE_ARGS_RUN;
-    struct option_table table;
-    const struct option_row *row;
-    bool by_name;
-    int next;
-    option_table_open(&table, args->command->name, args->command->options);
-    optind = 2;
-    opterr = 0;
-    while ((next = option_table_next(&table, argc, argv, &row, &by_name)) > 0) {
-        args->apart = optarg && optarg == argv[optind - 1];
-        args->next = optind < argc ? argv[optind] : NULL;
-        enum engine_args_result taken = take(args, row, by_name);
-        if (taken == ENGINE_ARGS_ERROR || taken == ENGINE_ARGS_DONE)
-            return taken;
-        result = taken == ENGINE_ARGS_HAND_ON ? taken : result;
-    }
-    return next < 0 ? ENGINE_ARGS_ERROR : result;
-}
-
-void engine_args_help(const struct engine_command *command, FILE *to)
-{
-    fputs(command->usage, to);
-    option_table_print(command->options, to);
-    fputs(command->more ? command->more : "", to);
-}
-
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
                                          struct engine_opts *o, int argc, char **argv)
 {
@@ -123,11 +58,11 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes || !o->values)
         return engine_args_no_memory();
     o->in.n = 1;                                 /* the operand, which comes last */
-    enum engine_args_result result = read_options(args, argc, argv);
+    enum engine_args_result result = engine_args_options(args, argc, argv);
     if (result == ENGINE_ARGS_ERROR || result == ENGINE_ARGS_DONE)
         return result;
     if (args->is_step && optind < argc)
-        return message_mistake("a step of sormadup takes options only, no files");
+        return message_mistake("a step of sormadup takes only options, no files");
     if (result == ENGINE_ARGS_RUN && !args->is_step && settle_threads(args) < 0)
         return ENGINE_ARGS_ERROR;
     return result;
@@ -144,7 +79,7 @@ void engine_args_settle_order(struct engine_args *args)
         message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
     /* samtools takes it, too. */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
-        message_warning("-t '%.2s' is no tag, which is a letter and another or a digit: no record should have it",
+        message_warning("-t '%.2s' is not a valid tag (a letter, then a letter or digit): no record should have it",
                         order->tag);
     bool named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;
     order->then = named ? order->by : SORT_COORDINATE;

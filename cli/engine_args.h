@@ -5,21 +5,11 @@
 
 #include "cli/engine_options.h"
 
-enum engine_args_result {
-    ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */
-    ENGINE_ARGS_RUN,
-    ENGINE_ARGS_DONE,            /* help was printed, and that is all */
-    ENGINE_ARGS_HAND_ON,         /* the other samtools serves these options */
-};
-
 /* Reads the options and leaves the operands behind optind. argv[0] is the program, argv[1] the command. RUN: go on and
  * settle. Whatever the result, call engine_args_free() afterwards. */
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
                                          struct engine_opts *opts, int argc, char **argv);
 void engine_args_free(struct engine_opts *opts);
-
-/* Prints the help of a command. */
-void engine_args_help(const struct engine_command *command, FILE *to);
 
 /* ---- what the options mean together, when all are read. -1: a mistake, told. ---- */
 

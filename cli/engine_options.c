@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
@@ -35,7 +37,7 @@ int engine_args_count(const char *name, const char *text, int low, int high, int
     if (parse_int(text, value) < 0)
         return message_mistake("%s needs a number, not '%s'", name, text);
     if (*value > high)
-        message_warning("%s: %d is too much, %d is taken", name, *value, high);
+        message_warning("%s: %d is too large; using %d", name, *value, high);
     *value = *value < low ? low : *value > high ? high : *value;
     return 0;
 }
@@ -173,7 +175,7 @@ static int take_threads(struct engine_args *args, const char *text)
 {
     enum thread_count_result result = thread_count_parse(text, args->command->more_threads, &args->o->n_threads);
     if (result == THREAD_COUNT_TOO_MANY)
-        message_warning("-@ (--threads): %s is too much, %d is taken", text, RUNTIME_ENV_THREADS_MAX);
+        message_warning("-@ (--threads): %s is too large; using %d", text, RUNTIME_ENV_THREADS_MAX);
     return result < 0 ? message_mistake("-@ (--threads) needs a number, or auto, not '%s'", text) : 0;
 }
 
@@ -283,9 +285,9 @@ const struct option_row engine_options[] = {
     [ENGINE_COPY_BLOCKS] = OPTION_BEYOND(0, "copy-blocks", NULL, SETS(OPTS(out.copies)),
                                          "BAM that is in the order already is not deflated again"),
     [ENGINE_PLAN] = OPTION_BEYOND(0, "plan", "[=json]", TAKES(take_plan),
-                                  "only tell the memory and temporary space that this would take"),
+                                  "only print the memory and temporary space that this would take"),
     [ENGINE_PROGRESS] = OPTION_BEYOND(0, "progress", NULL, STORES(PROGRESS_ALWAYS, OPTS(progress)),
-                                      "tell how far it is [on a terminal only]"),
+                                      "log progress [on a terminal only]"),
     [ENGINE_NO_PROGRESS] = OPTION_BEYOND(0, "no-progress", NULL, STORES(PROGRESS_NEVER, OPTS(progress)),
                                          "tell it nowhere"),
     [ENGINE_REPORT] = OPTION_BEYOND(0, "report", "[=FILE]", WRITES(take_report),
@@ -301,3 +303,69 @@ const struct option_row engine_options[] = {
     [ENGINE_VERIFY] = OPTION_BEYOND(0, "verify", NULL, SETS(OPTS(out.verify)),
                                     "inflate every block of output again, compare it, and look at its order"),
 };
+
+/* -------------------------------------------------------------- the options */
+
+/* Reads the value of an option into its target. */
+static int apply(struct engine_args *args, const struct option_row *row)
+{
+    switch (row->kind) {
+    case OPTION_SETS: *(bool *)args->target = true; return 0;
+    case OPTION_CLEARS: *(bool *)args->target = false; return 0;
+    case OPTION_TEXT: *(const char **)args->target = optarg; return 0;
+    case OPTION_FILE: *(const char **)args->target = input_name_local(optarg); return 0;
+    case OPTION_NUMBER: return engine_args_count(args->option, optarg, row->least, row->most, args->target);
+    case OPTION_STORES: *(int *)args->target = row->least; return 0;
+    default: return row->take(args, optarg);
+    }
+}
+
+/* RUN: there may be more options. */
+static enum engine_args_result take(struct engine_args *args, const struct option_row *of_table, bool by_name)
+{
+    const struct option_row *row = option_resolved(of_table);
+    struct engine_opts *o = args->o;
+    char *bases[] = {[OPTION_OPTS] = (char *)o, [OPTION_ARGS] = (char *)args, [OPTION_OWN] = args->own};
+    snprintf(args->option, sizeof args->option, "%s%.*s", by_name ? "--" : "-", by_name ? 40 : 1,
+             by_name ? row->name : &row->letter);
+    args->target = bases[row->base] ? bases[row->base] + row->offset : NULL;
+    if (args->is_step && of_table->as)
+        return message_mistake("%s is not an option of this step: give it to sormadup itself", args->option);
+    if (row->kind == OPTION_HELP) {
+        engine_args_help(args->command, stdout);
+        return ENGINE_ARGS_DONE;
+    }
+    if (row->kind == OPTION_HANDED_ON)
+        return ENGINE_ARGS_HAND_ON;
+    if (optarg && !row->writes)
+        o->values[o->n_values++] = optarg;
+    return apply(args, row) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
+}
+
+enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv)
+{
+    enum engine_args_result result = ENGINE_ARGS_RUN;
+    struct option_table table;
+    const struct option_row *row;
+    bool by_name;
+    int next;
+    option_table_open(&table, args->command->name, args->command->options);
+    optind = 2;
+    opterr = 0;
+    while ((next = option_table_next(&table, argc, argv, &row, &by_name)) > 0) {
+        args->apart = optarg && optarg == argv[optind - 1];
+        args->next = optind < argc ? argv[optind] : NULL;
+        enum engine_args_result taken = take(args, row, by_name);
+        if (taken == ENGINE_ARGS_ERROR || taken == ENGINE_ARGS_DONE)
+            return taken;
+        result = taken == ENGINE_ARGS_HAND_ON ? taken : result;
+    }
+    return next < 0 ? ENGINE_ARGS_ERROR : result;
+}
+
+void engine_args_help(const struct engine_command *command, FILE *to)
+{
+    fputs(command->usage, to);
+    option_table_print(command->options, to);
+    fputs(command->more ? command->more : "", to);
+}

@@ -6,6 +6,13 @@
 #include "cli/option_table.h"
 #include "engine/engine_opts.h"
 
+enum engine_args_result {
+    ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */
+    ENGINE_ARGS_RUN,
+    ENGINE_ARGS_DONE,            /* help was printed, and that is all */
+    ENGINE_ARGS_HAND_ON,         /* the other samtools serves these options */
+};
+
 /* A command: its options, its help, and what holds where the command line says nothing. */
 struct engine_command {
     const char *name;            /* "sort" */
@@ -66,6 +73,13 @@ extern const struct option_row engine_options[];
 #define ENGINE_READING_ROWS ENGINE(REFERENCE), ENGINE(INPUT_OPTION)
 #define ENGINE_COUNT_ROWS ENGINE(STATS), ENGINE(STATS_ARGS), ENGINE(FLAGSTAT), ENGINE(IDXSTATS)
 #define ENGINE_REPORT_ROWS ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), ENGINE(TRACE), ENGINE(VERIFY)
+
+/* Prints the help of a command. */
+void engine_args_help(const struct engine_command *command, FILE *to);
+
+/* Reads the options from word number 2 on by the table of args->command, and leaves the operands behind optind.
+ * o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not ours. */
+enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);

@@ -38,7 +38,7 @@ const struct engine_command fixmate_command = {
     .name = "fixmate",
     .options = options,
     .usage = "Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
-             "Tells mates of each other, on as many threads as -@ gives: place, strand, TLEN, flags, MQ, MC. Records\n"
+             "Fills in mate information on -@ threads: position, strand, TLEN, flags, MQ, MC. Records\n"
              "of one name must follow one another: see samtools collate. - is standard input or output.\n\n",
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,

@@ -46,7 +46,7 @@ static int too_small(const char *text, uint64_t size)
     char *suffix;
     leading_number(text, &suffix);
     if (*suffix && suffix_factor(*suffix) == 1)
-        return message_mistake("-m %s is %llu bytes: '%s' is no suffix, those are K, M, G and T. The minimum is 1M "
+        return message_mistake("-m %s is %llu bytes: '%s' is not a suffix; use K, M, G or T. The minimum is 1M "
                                "per thread", text, (unsigned long long)size, suffix);
     return message_mistake("-m %s is %llu bytes; the minimum is 1M per thread%s", text, (unsigned long long)size,
                            *suffix ? "" : ". A size without a suffix is in bytes: add M or G");

@@ -117,10 +117,10 @@ static int refuse_long(const struct option_table *known, const char *word)
     if (find_begun(known->samtools, word))
         return message_mistake("option %s may mean several", word);
     if (strcmp(word, "--check") == 0)
-        return message_mistake("there is no option --check in %s: samtools sort --check looks whether a file is in "
-                               "order. --checksum=FILE writes a checksum", known->command);
+        return message_mistake("there is no option --check in %s: samtools sort --check checks the "
+                               "order of a file. --checksum=FILE writes a checksum", known->command);
     if (begun)
-        return message_mistake("there is no option %s: write --%s in full, as all options that samtools does not have",
+        return message_mistake("there is no option %s: write --%s in full, like all options that samtools lacks",
                                word, begun->name);
     return message_mistake("there is no option %s", word);
 }
@@ -224,6 +224,37 @@ void option_table_print(const struct option_row *row, FILE *to)
         else if (!help || *help)
             put_row(option_resolved(row), help, to);
         row++;
+    }
+}
+
+/* ------------------------------------------------------------- completion */
+
+static void put_word(const char *dashes, const char *name, const char *equals, const struct option_row *row,
+                     const char *help, FILE *to)
+{
+    const char *value = row->value ? row->value : "";
+    fprintf(to, "%s%s%s\t%s\t%.*s\n", dashes, name, equals, value, (int)strcspn(help, "\n"), help);
+}
+
+/* A long option whose value is optional has two words: --report and --report=. */
+static void put_words(const struct option_row *row, const char *help, FILE *to)
+{
+    const char letter[] = {row->letter, 0};
+    bool is_optional = row->value && row->value[0] == '[', wants_equals = row->value && row->value[0] == '=';
+    if (row->letter)
+        put_word("-", letter, "", row, help, to);
+    if (row->name && !wants_equals)
+        put_word("--", row->name, "", row, help, to);
+    if (row->name && (is_optional || wants_equals))
+        put_word("--", row->name, "=", row, help, to);
+}
+
+void option_table_words(const struct option_row *row, FILE *to)
+{
+    for (; !is_end(row); row++) {
+        const char *help = row->help ? row->help : option_resolved(row)->help;
+        if (!is_heading(row) && (!help || *help))
+            put_words(option_resolved(row), help ? help : "", to);
     }
 }
 

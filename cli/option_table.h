@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a command as a table, one row an option. The parser, the help text and the decision which command
- * lines the samtools behind us serves are all made from it. */
+/* The options of a command as a table, one row an option. The parser, the help text, completion and the decision
+ * which command lines upstream samtools serves are all made from it. */
 #ifndef OPTION_TABLE_H
 #define OPTION_TABLE_H
 
@@ -93,6 +93,10 @@ int option_table_next(const struct option_table *table, int argc, char **argv, c
 
 /* The help: headings, and a line or more for each option. */
 void option_table_print(const struct option_row *rows, FILE *to);
+
+/* What completion offers: a line for each word that the help names, with its value as the help shows it ("" if none)
+ * and the first line of its help. Tabs separate the three. */
+void option_table_words(const struct option_row *rows, FILE *to);
 
 /* -1, reported: the file of an option that writes it ("--trace") can hardly be meant. apart: the file is a word of its
  * own, so it may be the input, or the next option. */

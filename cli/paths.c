@@ -145,7 +145,7 @@ static int check_own(const struct engine_opts *o, const char *path, const char *
         return 0;
     const char *other = read_as(o, &file), *kind = other ? NULL : held_data_kind(path);
     if (other)
-        return message_error("%s cannot be the %s: the command line names it in another place, too (%s). Nothing was "
+        return message_error("%s cannot be the %s: the command line also names it elsewhere (%s). Nothing was "
                              "read.", path, what, other);
     if (kind)
         return message_error("%s holds %s, so the %s does not replace it. Name another file, or remove this one "
@@ -183,7 +183,7 @@ static void warn_of_places(const struct engine_opts *o)
     bool named = !o->default_prefix;
     for (size_t i = 0; i < o->n_temp_prefixes && (named || has_pipe(&o->in)); i++)
         if (access(temp_prefix_directory(o->temp_prefixes[i], dir), W_OK | X_OK) < 0)
-            message_warning("no temporary file can be made in %s: %s. The sort will fail if the records do not fit "
+            message_warning("cannot create a temporary file in %s: %s. The sort will fail if the records do not fit "
                             "into memory. -T names another place", dir, strerror(errno));
 }
 
@@ -192,7 +192,7 @@ static int check_folders(const struct input_request *in)
     struct stat st;
     for (size_t i = 0; i < in->n; i++)
         if (strcmp(in->paths[i], "-") != 0 && stat(in->paths[i], &st) == 0 && S_ISDIR(st.st_mode))
-            return message_error("%s is a directory, no file of reads. Nothing was read.", in->paths[i]);
+            return message_error("%s is a directory, not a file of reads. Nothing was read.", in->paths[i]);
     return 0;
 }
 

@@ -65,6 +65,15 @@ static int check_stack(void)
     return -1;
 }
 
+/* What the completion of each shell (doc/samtools-omp.*) offers. command: NULL: the commands. */
+static void put_words(const char *command)
+{
+    if (command && strcmp(command, "bgzip") == 0)
+        bgzip_main_words(stdout);
+    else
+        commands_words(command, stdout);
+}
+
 /* Prints the help and the versions, on the streams and with the statuses of samtools: without a command, the list of
  * commands is an error. -1: it is another command. */
 static int tell(int argc, char **argv)
@@ -76,6 +85,8 @@ static int tell(int argc, char **argv)
         commands_usage(command, stdout);
     else if (strcmp(word, "--env") == 0 || strncmp(word, "--env=", 6) == 0)
         return upstream_print_env(argv[0], word[5] ? word + 6 : "");
+    else if (strcmp(word, "--complete") == 0)
+        put_words(argc > 2 ? argv[2] : NULL);
     else if (strcmp(word, "--version-only") == 0)
         commands_version_only(stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(help ? about : word, "version") == 0)

@@ -38,7 +38,7 @@ static const struct option_row options[] = {
     OPTION_HEADING("\nBeyond samtools"),
     ENGINE(ADD_INPUT),
     OPTION_BEYOND(0, "check", NULL, SETS(OPTS(check)),
-                  "only look whether the input is in order; the first offence is an error"),
+                  "only check whether the input is in order; exit with an error at the first problem"),
     ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(COPY_BLOCKS), ENGINE(PLAN), ENGINE(SIZE_HINT), ENGINE(TMPDIR_ENV),
     ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,
     OPTION_END,
@@ -72,11 +72,11 @@ static enum engine_args_result check_operands(struct engine_opts *o, int n, char
                                "taken: to write to %s, say -o %s; to sort it, too, say --add-input=%s", operands[1],
                                operands[1], operands[1]);
     if (o->check && o->in.n > 1)
-        return message_mistake("--check looks at one file: --add-input does not go with it");
+        return message_mistake("--check checks one file: it cannot be combined with --add-input");
     if (o->check && (o->report.format || o->report.trace_file))
         return message_mistake("--check writes no --report and no --trace");
     if (o->check && o->plan)
-        return message_mistake("--check and --plan do not go together");
+        return message_mistake("--check and --plan cannot be combined");
     if (n == 0 && isatty(STDIN_FILENO)) {
         engine_args_help(&sort_command, stdout);
         return ENGINE_ARGS_DONE;

@@ -67,7 +67,7 @@ static const char *why_unusable(const char *path)
     if (S_ISDIR(st.st_mode))
         return strerror(EISDIR);
     if (!S_ISREG(st.st_mode))
-        return "it is no regular file";
+        return "it is not a regular file";
     if (access(path, X_OK) < 0)
         return strerror(errno);
     return usable(path) ? strerror(failed) : "it is this program itself, or has started it";

@@ -30,7 +30,7 @@ struct bgzf_codec {
 
 /* People use -l 1 or no -l, which is -l 6, so these have an encoder of our own. Its output is about as large as that of
  * libdeflate's level 1, and mostly at most 1.6 % larger than that of its level 7 (which is what samtools uses without
- * -l), in less time (doc/tried.md); that holds for text, too, but not at -l 1. It is also smaller and faster than
+ * -l), in less time (doc/dev/tried.md); that holds for text, too, but not at -l 1. It is also smaller and faster than
  * libdeflate's levels of -l 4 and 5. */
 static int our_effort(int level)
 {

@@ -77,6 +77,7 @@ int driver_end(struct driver *d, uint64_t records)
 {
     stats_stop(d->stats);
     progress_end(&d->progress, !latch_tripped(d->latch));
+    d->report.counted = d->out.numbers;
     if (!latch_tripped(d->latch))
         command_report_write(&d->report, d->stats, records, d->latch);
     command_report_close(&d->report);

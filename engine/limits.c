@@ -27,6 +27,6 @@ int limits_threads(const struct engine_opts *opts, int later)
     const char *why;
     int n = machine_team(opts->n_threads, later, &why);
     if (n < opts->n_threads)
-        message_warning("only %d of %d threads can be started: %s. It goes on with those", n, opts->n_threads, why);
+        message_warning("only %d of %d threads can be started: %s. Continuing with those", n, opts->n_threads, why);
     return n;
 }

@@ -62,7 +62,7 @@ static int look(struct split_file *f, struct identity *id)
     if (n < 0)
         latch_fail(f->latch, "cannot open %s: %s", f->path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
-        latch_fail(f->latch, "%s is no regular file here, but it is one for rank 0", f->path);
+        latch_fail(f->latch, "%s is not a regular file here, but it is one for rank 0", f->path);
     else
         *id = (struct identity){f->size = (uint64_t)st.st_size, (uint64_t)st.st_mtime, byte_hash(bytes, (size_t)n, 0)};
     free(bytes);
@@ -250,7 +250,7 @@ static void open_format(struct split_file *f, const hts_opt *options)
     f->is_text = kind == INPUT_SAM_PLAIN;
     f->is_whole = !input_format_has_parts(kind, options);
     if (kind == INPUT_EMPTY)
-        latch_fail(f->latch, "%s is empty: there is not even a header", f->path);
+        latch_fail(f->latch, "%s is empty: it has no header", f->path);
     else if (f->is_text)
         open_text(f);
     else if (!f->is_whole)

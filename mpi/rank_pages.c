@@ -191,29 +191,30 @@ static void page_table(FILE *to, const struct rank_report *r)
 
 static void page_words(FILE *to)
 {
-    fputs("<section><h2>What the words mean</h2><dl class=\"words\">\n", to);
+    report_markup_fold(to, "What the words mean");
+    fputs("<dl class=\"words\">\n", to);
     report_markup_word(to, "read, sent, received", "Bytes of uncompressed records: of the rank&rsquo;s part of the "
                        "input, to other ranks, and from them.");
     report_markup_word(to, "written", "Compressed bytes of the rank&rsquo;s part of the output.");
     report_markup_word(to, "temporary", "Sorted records that did not fit into the memory given (-m), in both sorts of "
                        "the rank.");
     report_markup_word(to, "gaps", "Between two steps a rank waits for the others.");
-    fputs("</dl></section>\n", to);
+    fputs("</dl>" REPORT_MARKUP_UNFOLD, to);
 }
 
 static void put_page(FILE *to, const struct rank_report *r)
 {
-    char count[REPORT_COUNT_SIZE];
+    char count[REPORT_COUNT_SIZE], headline[120];
     struct rank_numbers sum = rank_report_sum(r);
-    report_markup_begin(to, "samtools sort over MPI", input_name_shown(r->request->inputs[0]), " &rarr; ",
+    snprintf(headline, sizeof headline, "%s records, %d ranks, %d threads, %.2f s", report_count(sum.records, count),
+             r->team.size, sum.n_threads, rank_report_wall(r));
+    report_markup_begin(to, "samtools sort over MPI", headline, input_name_shown(r->request->inputs[0]), " &rarr; ",
                         r->request->output);
-    fprintf(to, "<section class=\"verdict\"><p>%s records, %d ranks, %d threads, %.2f s.",
-            report_count(sum.records, count), r->team.size, sum.n_threads, rank_report_wall(r));
     if (r->team.size > 1) {
-        fputc(' ', to);
+        fputs("<section class=\"verdict\"><p>", to);
         report_slowest(to, r);
+        fputs("</p></section>\n", to);
     }
-    fputs("</p></section>\n", to);
     page_timeline(to, r);
     page_table(to, r);
     page_words(to);

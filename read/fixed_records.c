@@ -165,8 +165,8 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
         [FIX_FINE] = "",
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
         [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
-                          "cannot be read. Nothing was written; mend that, or leave -M out",
-        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; mend "
+                          "cannot be read. Nothing was written; fix that, or leave -M out",
+        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; fix "
                          "the record, or leave it out of the input",
         [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",

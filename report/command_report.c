@@ -113,7 +113,7 @@ static struct report_facts gather_facts(struct command_report *s, const struct s
         .major_faults = usage.major_faults,
         .memory = o->memory, .more_threads = o->more_threads, .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,
-        .merged = s->merged, .copied = s->copied,
+        .merged = s->merged, .copied = s->copied, .counted = s->counted,
     };
 }
 

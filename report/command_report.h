@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "report/report_input.h"
 #include "report/report_place.h"
+#include "stats/counter.h"
 
 struct latch;
 struct report_request;
@@ -21,6 +22,7 @@ struct command_report {
     uint64_t huge_pages;         /* bytes */
     struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */
     struct report_copied copied;
+    struct counter_numbers counted;
 };
 
 /* What must be counted for these reports. */

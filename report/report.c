@@ -47,6 +47,18 @@ const char *report_copied_line(const struct report *r, char text[REPORT_LINE_SIZ
     return text;
 }
 
+const char *report_counted_line(const struct report *r, char text[REPORT_LINE_SIZE])
+{
+    const struct counter_numbers *c = &r->facts.counted;
+    double all = c->reads ? (double)c->reads / 100 : 1;
+    int at = snprintf(text, REPORT_LINE_SIZE, "%.2f %% mapped, %.2f %% duplicates", (double)c->mapped / all,
+                      (double)c->duplicates / all);
+    if (c->has_pairs)
+        snprintf(text + at, (size_t)(REPORT_LINE_SIZE - at), ", mean insert size %.1f, error rate %.4f %%",
+                 c->insert_size, 100 * c->error_rate);
+    return text;
+}
+
 uint64_t report_input_bytes(const struct report *r)
 {
     uint64_t read = r->stages[STAGE_READ].bytes;

@@ -12,6 +12,7 @@
 #include "report/report_host.h"
 #include "report/report_input.h"
 #include "report/report_place.h"
+#include "stats/counter.h"
 
 #define REPORT_UNKNOWN UINT64_MAX
 
@@ -53,6 +54,7 @@ struct report_facts {
     uint64_t records;
     struct report_inputs merged;
     struct report_copied copied;
+    struct counter_numbers counted;      /* of the output */
 };
 
 /* Seconds are summed over threads. */
@@ -139,6 +141,9 @@ double report_speed(const struct report_stage *stage);
 /* Writes how many blocks were copied, or why none were; a long reason is cut. Returns text. */
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
+
+/* The same of what was counted. */
+const char *report_counted_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
 uint64_t report_input_bytes(const struct report *report);

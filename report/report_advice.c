@@ -51,47 +51,37 @@ static int threads_needed(const struct report *r)
 
 /* ---- disks and pipes ---- */
 
-static enum stage most_blocked(const struct report *r, double *share)
+static enum stage most_blocked(const struct report *r)
 {
-    double sum = 0;
     enum stage most = STAGE_READ;
-    for (enum stage stage = 0; stage < N_STAGES; stage++) {
-        if (!report_is_io(stage))
-            continue;
-        sum += r->stages[stage].blocked;
-        if (r->stages[stage].blocked > r->stages[most].blocked)
+    for (enum stage stage = 0; stage < N_STAGES; stage++)
+        if (report_is_io(stage) && r->stages[stage].blocked > r->stages[most].blocked)
             most = stage;
-    }
-    *share = sum > 0 ? r->stages[most].blocked / sum : 0;
     return most;
 }
 
 static void advise_on_files(struct report *r)
 {
     static const char *const from[] = {
-        [REPORT_REGULAR] = "copy the input to a local or faster disk",
-        [REPORT_PIPE] = "the program that writes to the pipe sets the pace",
-        [REPORT_REMOTE] = "download the input before sorting it",
+        [REPORT_REGULAR] = "Copy the input to a local or faster disk",
+        [REPORT_PIPE] = "Give more CPUs to the program that writes to the pipe",
+        [REPORT_REMOTE] = "Download the input first",
     };
     static const char *const to[] = {
-        [REPORT_REGULAR] = "write to a local or faster disk, or less with a higher -l",
-        [REPORT_PIPE] = "the program that reads from the pipe sets the pace",
-        [REPORT_REMOTE] = "write to a local disk",
+        [REPORT_REGULAR] = "Write to a local or faster disk, or less with a higher -l",
+        [REPORT_PIPE] = "Give more CPUs to the program that reads from the pipe",
+        [REPORT_REMOTE] = "Write to a local disk",
     };
-    double share;
-    enum stage stage = most_blocked(r, &share);
+    enum stage stage = most_blocked(r);
     const struct report_stage *s = &r->stages[stage];
     if (s->blocked < MUCH_WAITING * r->wall)
         return;
     if (stage == STAGE_READ)
-        say(r, "%.0f %% of waiting was on reading %.120s at %.0f MB/s: %s.", 100 * share, r->facts.input,
-            report_speed(s), from[r->facts.input_is]);
+        say(r, "%s: %.120s was read at %.0f MB/s.", from[r->facts.input_is], r->facts.input, report_speed(s));
     else if (stage == STAGE_WRITE)
-        say(r, "%.0f %% of waiting was on writing %.120s at %.0f MB/s: %s.", 100 * share, r->facts.output,
-            report_speed(s), to[r->facts.output_is]);
+        say(r, "%s: %.120s was written at %.0f MB/s.", to[r->facts.output_is], r->facts.output, report_speed(s));
     else
-        say(r, "%.0f %% of waiting was on temporary data at %.0f MB/s: name a faster disk with -T.", 100 * share,
-            report_speed(s));
+        say(r, "Name a faster disk with -T: temporary data moved at %.0f MB/s.", report_speed(s));
 }
 
 static void advise_on_memory(struct report *r)
@@ -99,9 +89,9 @@ static void advise_on_memory(struct report *r)
     static const uint64_t KEY = 16;
     uint64_t needed = r->bytes + r->facts.records * KEY, room = needed + needed / 8 + 64 * MIB;
     if (r->stages[STAGE_SPILL_WRITE].events > 0 && room < r->facts.machine_memory)
-        say(r, "%.1f GB of temporary data were needed: with -m %lluM all stays in memory.",
-            (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9,
-            (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1));
+        say(r, "Use -m %lluM: then nothing spills to disk, where %.1f GB went.",
+            (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1),
+            (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9);
 }
 
 /* ---- threads ---- */
@@ -134,14 +124,13 @@ static void advise_on_threads(struct report *r)
     int needed = threads_needed(r);
     if (r->serial >= SERIAL_BOUND * r->wall && r->n_threads > 1 && r->busy <= HALF_IDLE) {
         name_serial(r, what, sizeof what);
-        say(r, "%.1f s of %.1f s are work of one thread (%s): more threads than %d do not help.", r->serial, r->wall,
-            what, needed);
+        say(r, "More than %d threads do not help: one thread must do %s.", needed, what);
     }
     if (needed <= r->n_threads * 3 / 4 && r->idle_threads > 1)
-        say(r, "%d of %d threads idle: use -@ %d.", r->idle_threads, r->n_threads, named(r, needed));
+        say(r, "Use -@ %d: %d of %d threads were idle.", named(r, needed), r->idle_threads, r->n_threads);
     else if (needed <= r->n_threads * 3 / 4)
-        say(r, "On average %.1f of %d threads had work: use -@ %d.", r->busy * r->n_threads, r->n_threads,
-            named(r, needed));
+        say(r, "Use -@ %d: on average %.1f of %d threads had work.", named(r, needed), r->busy * r->n_threads,
+            r->n_threads);
 }
 
 /* CPUs that stand idle. One thread for each core comes first. */
@@ -149,33 +138,29 @@ static void advise_on_cores(struct report *r)
 {
     const struct report_facts *f = &r->facts;
     int cores = f->topology.cores > 0 && f->topology.cores < f->cpus ? f->topology.cores : f->cpus;
-    double busy = report_busy_share(r);
-    if (busy <= MOSTLY_BUSY || f->cpus <= r->n_threads)
+    if (report_busy_share(r) <= MOSTLY_BUSY || f->cpus <= r->n_threads)
         return;
     if (cores == f->cpus)
-        say(r, "All threads were busy, %.0f %% of the time, and there are %d CPUs: -@ %d is faster.", 100 * busy,
-            f->cpus, named(r, f->cpus));
+        say(r, "Use -@ %d: there are %d CPUs.", named(r, f->cpus), f->cpus);
     else if (r->n_threads < cores)
-        say(r, "All threads were busy, %.0f %% of the time, and there are %d cores (%d CPUs): -@ %d is faster.",
-            100 * busy, cores, f->cpus, named(r, cores));
+        say(r, "Use -@ %d: there are %d cores (%d CPUs).", named(r, cores), cores, f->cpus);
     else
-        say(r, "All threads were busy, %.0f %% of the time. Each core runs more than one thread: -@ %d may give some "
-            "20 to 30 %% more.", 100 * busy, named(r, f->cpus));
+        say(r, "Use -@ %d for some 20 to 30 %% more: each core runs more than one thread.", named(r, f->cpus));
 }
 
 /* Threads that the system may move. On several nodes that takes them away from their memory. If there are no more of
  * them than cores, two may get one core while another is free. */
 static void advise_on_places(struct report *r)
 {
-    static const char set[] = "set OMP_PLACES=cores OMP_PROC_BIND=spread";
+    static const char set[] = "Set OMP_PLACES=cores OMP_PROC_BIND=spread";
     const struct topology *t = &r->facts.topology;
     if (r->facts.bound || r->n_threads < PLACES_MATTER)
         return;
     if (t->nodes > 1 || t->sockets > 1)
-        say(r, "The CPUs are on %d %s and threads may move between them: %s. Or let numactl --interleave=all spread "
-            "the memory.", t->nodes > 1 ? t->nodes : t->sockets, t->nodes > 1 ? "NUMA nodes" : "sockets", set);
+        say(r, "%s, or use numactl --interleave=all: threads may move between %d %s.", set,
+            t->nodes > 1 ? t->nodes : t->sockets, t->nodes > 1 ? "NUMA nodes" : "sockets");
     else if (t->cores > 0 && t->cores < r->facts.cpus && r->n_threads <= t->cores)
-        say(r, "Two threads may share a core while another is free: %s.", set);
+        say(r, "%s: two threads may share a core while another is free.", set);
 }
 
 static void advise_on_machine(struct report *r)
@@ -184,7 +169,7 @@ static void advise_on_machine(struct report *r)
     advise_on_cores(r);
     advise_on_places(r);
     if (f->huge == 0 && f->peak_rss != REPORT_UNKNOWN && f->peak_rss > PAGES_MATTER)
-        say(r, "No huge pages were given: /sys/kernel/mm/transparent_hugepage/enabled should say madvise or always.");
+        say(r, "Set /sys/kernel/mm/transparent_hugepage/enabled to madvise or always: no huge pages were available.");
 }
 
 void report_advise(struct report *r)
@@ -193,15 +178,13 @@ void report_advise(struct report *r)
     double deflate = r->stages[STAGE_DEFLATE].busy, all = report_work(r);
     bool times_count = have_cpus(r) && !cpus_taken(r);
     memset(r->advice, 0, sizeof r->advice);
-    if (r->wall < TOO_SHORT) {                   /* other findings would be chance */
-        say(r, "The input is so small that there is nothing to be advised: it took %.2f s.", r->wall);
+    if (r->wall < TOO_SHORT)                     /* findings would be chance */
         return;
-    }
     if (!have_cpus(r))
-        say(r, "%d threads share %d CPU%s: use -@ %d.", r->n_threads, f->cpus, f->cpus > 1 ? "s" : "",
-            named(r, f->cpus));
+        say(r, "Use -@ %d: %d threads share %d CPU%s.", named(r, f->cpus), r->n_threads, f->cpus,
+            f->cpus > 1 ? "s" : "");
     if (cpus_taken(r))
-        say(r, "Work that took %.1f s by the clock got %.1f s of CPU time: other programs use the CPUs too.", all,
+        say(r, "Stop what else runs here: other programs use the CPUs too. Work of %.1f s got %.1f s of CPU time.", all,
             f->user + f->system);
     if (times_count)
         advise_on_files(r);
@@ -210,6 +193,6 @@ void report_advise(struct report *r)
         advise_on_threads(r);
     advise_on_machine(r);
     if (r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all)
-        say(r, "%.0f %% of the work was compressing the output: -l 1 is faster and the file somewhat larger.",
+        say(r, "Use -l 1 if the file may be somewhat larger: %.0f %% of the work was compression.",
             100 * deflate / all);
 }

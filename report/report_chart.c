@@ -30,13 +30,14 @@ struct cells {
 };
 
 /* Hues say what is worked on: input blue to green, sorting yellow, output red to orange, writing
- * purple, temporary data teal. They are legible on white and on black. */
+ * purple, temporary data teal. They are legible on white and on black. Stages that touch in the picture differ in
+ * lightness too, for readers who see fewer hues. */
 static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "var(--idle)", [STAGE_WAIT] = "var(--wait)",
-    [STAGE_READ] = "#3f6fd8", [STAGE_DEAL] = "#8db4f4", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
+    [STAGE_READ] = "#2a4fb8", [STAGE_DEAL] = "#a8d0ff", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
     [STAGE_FIND] = "#7fcf9b",
     [STAGE_SORT] = "#efc43a", [STAGE_PLAN] = "#a8713a", [STAGE_MERGE] = "#ec6fa5", [STAGE_FILL] = "#d63b4e",
-    [STAGE_GATHER] = "#f7a98b", [STAGE_DEFLATE] = "#f0803c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
+    [STAGE_GATHER] = "#9c3a17", [STAGE_DEFLATE] = "#f58a3c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
     [STAGE_PACK] = "#1f7f8c",
     [STAGE_SPILL_WRITE] = "#b48ae0", [STAGE_SPILL_READ] = "#5a86c9", [STAGE_UNPACK] = "#5fc0c9",
     [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_FREE] = "#7d6b5d", [STAGE_OTHER] = "var(--other)",

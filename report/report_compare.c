@@ -41,7 +41,7 @@ static const struct {
     {"verdict/bound_by", "bound by"},
 };
 enum { INPUT = 0, HOST = 2, CPU = 3, VERSION = 4 };
-enum { WALL = 0, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
+enum { WALL = 0, THREADS = 8, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
 
 /* ----------------------------------------------------------------- reading */
 
@@ -143,6 +143,78 @@ static const char *known(const char *text)
     return *text ? text : "unknown";
 }
 
+/* ---------------------------------------------------------------- headline */
+
+/* A smaller change may be chance: of the time of all threads (of seconds), or of the number itself. */
+static const double NOISE_OF_ALL = 0.02, NOISE = 0.1;
+
+/* The time of all threads of the longer run. */
+static double time_of_all(const struct report_compare_side sides[2])
+{
+    double most = 0;
+    for (int i = 0; i < 2; i++)
+        most = fmax(most, sides[i].numbers[WALL] * fmax(sides[i].numbers[THREADS], 1));
+    return most;
+}
+
+static double change_of(const struct report_compare_side sides[2], enum stage stage)
+{
+    double change = sides[1].stages[stage] - sides[0].stages[stage];
+    return isnan(change) ? 0 : change;
+}
+
+static bool is_noise(double a, double b, double all)
+{
+    return fabs(b - a) <= NOISE * a || fabs(b - a) < NOISE_OF_ALL * all;
+}
+
+/* The stages of work, those that changed most first. Returns how many there are. */
+static int sort_by_change(const struct report_compare_side sides[2], enum stage sorted[N_STAGES])
+{
+    int n = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        if (!is_listed(sides[0].stages[stage], sides[1].stages[stage]))
+            continue;
+        int at = n++;
+        for (; at > 0 && fabs(change_of(sides, stage)) > fabs(change_of(sides, sorted[at - 1])); at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = stage;
+    }
+    return n;
+}
+
+/* Adds up to three stages that changed as the wall time did. */
+static void name_changes(const struct report_compare_side sides[2], bool slower, char *text, size_t size)
+{
+    enum { NAMED = 3 };
+    enum stage sorted[N_STAGES];
+    int n = sort_by_change(sides, sorted), named = 0;
+    for (int i = 0; i < n && named < NAMED; i++) {
+        double change = change_of(sides, sorted[i]);
+        if (stats_stage(sorted[i])->kind == STAGE_RESTS || (change > 0) != slower
+            || is_noise(sides[0].stages[sorted[i]], sides[1].stages[sorted[i]], time_of_all(sides)))
+            continue;
+        size_t at = strlen(text);
+        snprintf(text + at, size - at, "%s %s %+.2f s", named++ ? "," : ":", stats_stage(sorted[i])->name, change);
+    }
+}
+
+enum { HEADLINE_SIZE = 200 };
+
+/* How the wall times differ, and the stages to blame; "" says nothing of runs that cannot be compared. */
+static const char *headline(const struct report_compare_side sides[2], char text[HEADLINE_SIZE])
+{
+    static const double SAME = 0.03;
+    double a = sides[0].numbers[WALL], b = sides[1].numbers[WALL];
+    if (sides[0].numbers[RECORDS] != sides[1].numbers[RECORDS] || a <= 0 || b <= 0)
+        return strcpy(text, "A and B are sorts of different data");
+    if (fabs(b - a) <= SAME * fmax(a, b))
+        return strcpy(text, "A and B take the same time, within 3 %");
+    snprintf(text, HEADLINE_SIZE, "B is %.2f x %s", fmax(a, b) / fmin(a, b), b > a ? "slower" : "faster");
+    name_changes(sides, b > a, text, HEADLINE_SIZE);
+    return text;
+}
+
 /* -------------------------------------------------------------------- text */
 
 static void print_texts(FILE *to, const char *what, const char *a, const char *b)
@@ -168,6 +240,8 @@ static const char *tail_of(const char *name)
 void report_compare_text(const struct report_compare_side sides[2], FILE *to)
 {
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
+    char line[HEADLINE_SIZE];
+    fprintf(to, "  %s\n\n", headline(sides, line));
     fprintf(to, "  %-28s %24s %24s %8s\n", "", tail_of(a->name), tail_of(b->name), "ratio");
     print_texts(to, texts[INPUT].what, tail_of(a->texts[INPUT]), tail_of(b->texts[INPUT]));
     for (size_t i = INPUT + 1; i < REPORT_COMPARE_TEXTS; i++)
@@ -193,12 +267,13 @@ static void put_texts(FILE *to, const char *what, const char *a, const char *b)
     fputs("</td><td></td></tr>\n", to);
 }
 
-/* A number that is better or worse by more than a tenth has a colour; fewer seconds are better. */
-static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double a, double b)
+/* A number that is better or worse has a colour, unless that may be chance. all: the time of all threads, of which
+ * seconds are a part; 0: of other numbers. */
+static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double all, double a, double b)
 {
-    static const double MUCH = 0.1;
     char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];
-    bool better = less_is_better && b < a * (1 - MUCH), worse = less_is_better && b > a * (1 + MUCH);
+    bool counts = less_is_better && !is_noise(a, b, unit == SECONDS ? all : 0);
+    bool better = counts && b < a, worse = counts && b > a;
     fprintf(to, "<tr><td>%s</td><td data-label=\"A\">%s</td><td data-label=\"B\">%s</td>", what,
             number_text(a, unit, x), number_text(b, unit, y));
     if (*ratio_text(a, b, ratio))
@@ -217,21 +292,26 @@ static void begin_table(FILE *to, const char *heading)
 void report_compare_html(const struct report_compare_side sides[2], FILE *to)
 {
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
-    report_markup_begin(to, "samtools sort: two reports", a->name, " (A) and (B) ", b->name);
+    char line[HEADLINE_SIZE];
+    enum stage sorted[N_STAGES];
+    int n = sort_by_change(sides, sorted);
+    double all = time_of_all(sides);
+    report_markup_begin(to, "samtools sort: two reports", headline(sides, line), a->name, " (A) and (B) ", b->name);
     if (*caution(sides))
         fprintf(to, "<section class=\"advice\"><p>%s</p></section>\n", caution(sides));
+    begin_table(to, "Seconds of all threads, by stage: the largest changes first");
+    for (int i = 0; i < n; i++)
+        put_row(to, stats_stage(sorted[i])->name, SECONDS, stats_stage(sorted[i])->kind != STAGE_RESTS, all,
+                a->stages[sorted[i]], b->stages[sorted[i]]);
+    fputs("</tbody></table></section>\n", to);
+    begin_table(to, "Numbers");
+    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
+        put_row(to, rows[i].what, rows[i].unit, rows[i].less_is_better, i == WALL ? 0 : all, a->numbers[i],
+                b->numbers[i]);
+    fputs("</tbody></table></section>\n", to);
     begin_table(to, "What was sorted where");
     for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
         put_texts(to, texts[i].what, a->texts[i], b->texts[i]);
     fputs("</tbody></table></section>\n", to);
-    begin_table(to, "Numbers");
-    for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
-        put_row(to, rows[i].what, rows[i].unit, rows[i].less_is_better, a->numbers[i], b->numbers[i]);
-    fputs("</tbody></table></section>\n", to);
-    begin_table(to, "Seconds of all threads, by stage");
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (is_listed(a->stages[stage], b->stages[stage]))
-            put_row(to, stats_stage(stage)->name, SECONDS, true, a->stages[stage], b->stages[stage]);
-    fputs("</tbody></table></section>\n", to);
-    report_markup_end(to, version_omp(), "green: less by more than a tenth; red: more");
+    report_markup_end(to, version_omp(), "green: less; red: more; no colour: within 10 % or 2 % of the time");
 }

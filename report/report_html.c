@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One page: the verdict, numbers, advice, the machine, the picture, a table of the stages, and what the words mean. */
+/* One page: headline, verdict, numbers, advice, the picture, a table of the stages, the machine, and a glossary. */
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 #include "base/message.h"
 #include "report/report.h"
 #include "report/report_chart.h"
@@ -19,29 +20,49 @@ __attribute__((format(printf, 3, 4))) static void put_tile(FILE *to, const char 
     va_end(args);
 }
 
-static void put_tiles(const struct report *r, FILE *to)
+/* Memory at its peak, as a share of what was allowed. */
+static void put_memory_tile(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
-    char count[REPORT_COUNT_SIZE];
-    fputs("<div class=\"tiles\">\n", to);
-    put_tile(to, "wall time", "%.2f s", r->wall);
-    put_tile(to, "CPU time", "%.2f s", f->user + f->system);
-    put_tile(to, r->n_threads > 1 ? "threads busy" : "thread busy", "%d &times; %.0f %%", r->n_threads,
-             100 * report_busy_share(r));
-    if (f->run_queue >= 0)
-        put_tile(to, "waited for a CPU", "%.2f s", f->run_queue);
-    if (report_speed_in_all(r) >= 0)
-        put_tile(to, "uncompressed", "%.0f MB/s", report_speed_in_all(r));
-    put_tile(to, "records", "%s", report_count(f->records, count));
-    put_tile(to, "of the work is I/O", "%.0f %%", 100 * r->io);
-    if (f->peak_rss != REPORT_UNKNOWN && f->huge != REPORT_UNKNOWN)
-        put_tile(to, "peak memory / in huge pages", "%.0f / %.0f MB", report_mb(f->peak_rss), report_mb(f->huge));
-    else if (f->peak_rss != REPORT_UNKNOWN)
-        put_tile(to, "peak memory", "%.0f MB", report_mb(f->peak_rss));
-    if (report_serial_per_gb(r) >= 0)
-        put_tile(to, "serial: work of one thread", "%.3f s per GB", report_serial_per_gb(r));
+    char what[100] = "peak memory", count[REPORT_COUNT_SIZE];
+    int n = (int)strlen(what);
+    if (f->peak_rss == REPORT_UNKNOWN)
+        return;
+    if (f->memory)
+        n += snprintf(what + n, sizeof what - (size_t)n, ", of %s MB", report_count(f->memory / 1000000, count));
+    if (f->huge != REPORT_UNKNOWN && f->huge > 0)
+        snprintf(what + n, sizeof what - (size_t)n, "; %.0f MB in huge pages", report_mb(f->huge));
+    put_tile(to, what, "%s MB", report_count(f->peak_rss / 1000000, count));
+}
+
+static void put_serial_tile(const struct report *r, FILE *to)
+{
+    double per_gb = report_serial_per_gb(r);
+    if (per_gb >= 0)
+        put_tile(to, "of each GB is serial: work of one thread", "%.2f s", per_gb);
     else
-        put_tile(to, "serial: work of one thread", "%.3f s", r->serial);
+        put_tile(to, "of it is serial: work of one thread", "%.2f s", r->serial);
+}
+
+/* What the headline does not say. */
+static void put_tiles(const struct report *r, FILE *to)
+{
+    static const double WORTH_NAMING = 0.01;     /* of the threads' time */
+    const struct report_facts *f = &r->facts;
+    char what[100], count[REPORT_COUNT_SIZE];
+    fputs("<div class=\"tiles\">\n", to);
+    snprintf(what, sizeof what, "of %d thread%s busy", r->n_threads, r->n_threads > 1 ? "s" : "");
+    put_tile(to, what, "%.0f %%", 100 * report_busy_share(r));
+    snprintf(what, sizeof what, "CPU time, %.2f s of it in the system", f->system);
+    put_tile(to, what, "%.2f s", f->user + f->system);
+    put_memory_tile(r, to);
+    if (report_spilled(r))
+        put_tile(to, "of temporary data were spilled", "%s MB",
+                 report_count(r->stages[STAGE_SPILL_WRITE].bytes / 1000000, count));
+    put_tile(to, "of the work was I/O", "%.0f %%", 100 * r->io);
+    put_serial_tile(r, to);
+    if (f->run_queue > WORTH_NAMING * r->wall * r->n_threads)
+        put_tile(to, "threads waited for a CPU", "%.2f s", f->run_queue);
     fputs("</div>\n", to);
 }
 
@@ -93,6 +114,8 @@ static void put_facts(const struct report *r, FILE *to)
     put_fact(to, "instructions", text);
     if (f->copied.asked)
         put_fact(to, "copied blocks", report_copied_line(r, text));
+    if (f->counted.of)
+        put_fact(to, f->counted.of, report_counted_line(r, text));
     fputs("</dl></section>\n", to);
 }
 
@@ -139,15 +162,60 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
             all > 0 ? fmin(100 * s->busy / all, 100) : 0, report_chart_colour(stage));
 }
 
+/* Whether a comes before b in the table: stages of work by time, then those of rest. */
+static bool is_before(const struct report *r, enum stage a, enum stage b)
+{
+    bool a_rests = stats_stage(a)->kind == STAGE_RESTS, b_rests = stats_stage(b)->kind == STAGE_RESTS;
+    double more = r->stages[a].busy - r->stages[b].busy;
+    return a_rests != b_rests ? b_rests : more != 0 ? more > 0 : a < b;
+}
+
+/* The stages that are listed, in the order of the table. Returns how many. */
+static int sort_stages(const struct report *r, enum stage sorted[N_STAGES])
+{
+    int n = 0;
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        if (!report_lists(&r->stages[stage]))
+            continue;
+        int at = n++;
+        for (; at > 0 && is_before(r, stage, sorted[at - 1]); at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = stage;
+    }
+    return n;
+}
+
+static const char stage_heads[] = "<table><thead><tr><th>stage</th><th></th><th>all threads, s</th>"
+    "<th>per thread, s</th><th>critical thread, s</th><th>blocked, s</th><th>MB</th><th>MB/s, each thread</th>"
+    "<th>MB/s, all threads</th><th>share of the threads&rsquo; time</th></tr></thead><tbody>\n";
+
+/* Stages below this share of the threads' time are folded. */
+static bool is_short(const struct report *r, enum stage stage)
+{
+    static const double SHORT = 0.01;
+    return r->stages[stage].busy < SHORT * r->wall * r->n_threads;
+}
+
 static void put_stages(const struct report *r, FILE *to)
 {
-    fputs("<section><h2>Stages</h2><table><thead><tr><th>stage</th><th></th><th>all threads, s</th>"
-          "<th>per thread, s</th><th>critical thread, s</th><th>blocked, s</th><th>MB</th><th>MB/s, each thread</th>"
-          "<th>MB/s, all threads</th><th>share of the threads&rsquo; time</th></tr></thead><tbody>\n", to);
-    for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (report_lists(&r->stages[stage]))
-            put_stage(r, stage, to);
-    fputs("</tbody></table></section>\n", to);
+    enum stage sorted[N_STAGES];
+    int n = sort_stages(r, sorted), n_short = 0;
+    fprintf(to, "<section><h2>Stages</h2>%s", stage_heads);
+    for (int i = 0; i < n; i++)
+        if (is_short(r, sorted[i]))
+            n_short++;
+        else
+            put_stage(r, sorted[i], to);
+    fputs("</tbody></table>\n", to);
+    if (n_short > 0) {
+        fprintf(to, "<details class=\"more\"><summary>%d more, each below 1 %% of the threads&rsquo; time</summary>%s",
+                n_short, stage_heads);
+        for (int i = 0; i < n; i++)
+            if (is_short(r, sorted[i]))
+                put_stage(r, sorted[i], to);
+        fputs("</tbody></table></details>\n", to);
+    }
+    fputs("</section>\n", to);
 }
 
 /* Those that a merge has waited for longest. */
@@ -169,58 +237,73 @@ static void put_inputs(const struct report_inputs *inputs, FILE *to)
     }
     fputs("</tbody></table>\n", to);
     if (inputs->n > ROWS)
-        fprintf(to, "<p>And %zu inputs that were waited for no longer.</p>\n", inputs->n - ROWS);
+        fprintf(to, "<p>And %zu more inputs, which were waited for less.</p>\n", inputs->n - ROWS);
     fputs("</section>\n", to);
 }
 
 /* ------------------------------------------------------------------- words */
 
 static const char *const words[][2] = {
-    {"wall time", "From start to end, by the clock."},
+    {"wall time", "From start to end, by the clock on the wall."},
     {"CPU time", "Time in which threads ran on a CPU, of all threads together: their own code and the system&rsquo;s."},
-    {"bound by", "What a faster sort would need more of. CPU time decides first; if CPUs stood idle, what threads were "
-        "seen to wait for longest is to blame."},
+    {"bound by", "What a faster run would need more of. CPU time decides first; if CPUs were idle, the longest wait of "
+        "the threads does."},
     {"stage", "What a thread is doing. Each thread is in one stage at a time, so its times add up to the wall time."},
-    {"busy", "In a stage of work, that is, neither idle nor waiting for other threads nor for a CPU."},
-    {"idle, wait", "idle: a thread has nothing to do. wait: it needs what another thread is about to finish, and has "
-        "nothing to help with."},
-    {"waited for a CPU", "Time in the run queue: a thread could go on, but all CPUs were taken, by other programs or "
-        "by more threads than CPUs. All threads together."},
+    {"busy", "In a stage of work: neither idle nor waiting for other threads or for a CPU."},
+    {"idle, wait", "idle: the thread has nothing to do. wait: it needs the result of another thread and cannot "
+        "help with it."},
+    {"waited for a CPU", "Time in the run queue, of all threads together: a thread could run, but other programs or "
+        "other threads had all CPUs."},
     {"blocked", "In a stage, but without a CPU: mostly for a disk or a pipe."},
     {"critical thread", "The thread with the most work that no other thread can take over, mostly thread 0."},
-    {"serial", "Work that is always on the same thread. However many threads there are, the sort takes at least as "
-        "long. It is given per GB (10<sup>9</sup> bytes) of uncompressed input."},
+    {"serial", "Work that is always on the same thread. No number of threads makes the run shorter than that. Per GB "
+        "(10<sup>9</sup> bytes) of uncompressed input."},
     {"in turn", "Work on any thread, but on one at a time."},
     {"MB/s, each thread", "Bytes of the stage per second that one thread spends in it."},
-    {"MB/s, all threads", "Bytes of the stage per second in which at least one thread was in it: what the disk, the "
-        "pipe or all threads together gave."},
+    {"MB/s, all threads", "Bytes of the stage per second in which at least one thread was in it: the rate of the disk, "
+        "of the pipe, or of all threads together."},
     {"I/O", "Reading and writing: input, output and temporary files."},
     {"block", "BAM is compressed in blocks of up to 64 KiB, each on its own."},
     {"deal", "One thread hands compressed blocks to the others and takes them back in order."},
     {"record, key", "A record is one alignment. Its key is 16 bytes that stand for it while it is sorted."},
     {"sublist", "About a million keys that one thread sorts in memory."},
-    {"range", "The keys from one value to another: one thread merges them, of all sublists."},
-    {"temporary data", "Sorted records that did not fit into the memory given (-m): packed and written to a disk (-T), "
-        "later read and unpacked."},
-    {"waits, waited", "How often a merge had nothing to do before the next records of this input came, and how long "
-        "that took. Meanwhile the thread that merges does the work of the others."},
+    {"range", "A part of the order, which one thread merges from all sublists."},
+    {"temporary data", "Sorted records that did not fit into the memory (-m): packed and written to a disk (-T), then "
+        "read and unpacked."},
+    {"waits, waited", "How often, and how long, a merge had to wait for the next records of this input. Meanwhile "
+        "the thread that merges helps the others."},
     {"peak memory", "The most memory that the process held at any time (RSS)."},
-    {"huge pages", "Memory in pages of 2 MiB: fewer look-ups of addresses."},
+    {"huge pages", "Memory in pages of 2 MiB, which needs fewer address look-ups."},
 };
 
 static void put_words(FILE *to)
 {
-    fputs("<section><h2>What the words mean</h2><dl class=\"words\">\n", to);
+    report_markup_fold(to, "What the words mean");
+    fputs("<dl class=\"words\">\n", to);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         report_markup_word(to, words[i][0], words[i][1]);
-    fputs("</dl></section>\n", to);
+    fputs("</dl>" REPORT_MARKUP_UNFOLD, to);
+}
+
+#define NO_BREAK "\xc2\xa0"                      /* a space between a number and its unit */
+
+/* The file's name, without its folder, records, time and speed. */
+static void write_headline(const struct report *r, char *text, size_t size)
+{
+    const char *slash = strrchr(r->facts.input, '/'), *name = slash && slash[1] ? slash + 1 : r->facts.input;
+    char count[REPORT_COUNT_SIZE];
+    int n = snprintf(text, size, "%.120s: %s records, %.*f" NO_BREAK "s", name, report_count(r->facts.records, count),
+                     r->wall < 10 ? 2 : 1, r->wall);
+    if (report_speed_in_all(r) >= 0)
+        snprintf(text + n, size - (size_t)n, ", %.0f" NO_BREAK "MB/s", report_speed_in_all(r));
 }
 
 void report_html(const struct report *r, const struct stats *stats, FILE *to)
 {
-    char heading[64];
-    snprintf(heading, sizeof heading, "samtools %s", message_command());
-    report_markup_begin(to, heading, r->facts.input, " &rarr; ", r->facts.output);
+    char of[64], headline[240];
+    snprintf(of, sizeof of, "samtools %s", message_command());
+    write_headline(r, headline, sizeof headline);
+    report_markup_begin(to, of, headline, r->facts.input, " &rarr; ", r->facts.output);
     put_verdict(r, to);
     put_tiles(r, to);
     put_advice(r, to);

@@ -142,6 +142,14 @@ static void put_facts(const struct report *r, FILE *to)
         put_count(to, "copied_bytes", f->copied.bytes);
         put_known(to, "copied_none_because", f->copied.why ? f->copied.why : "");
     }
+    if (f->counted.of) {
+        put_text(to, "counted_by", f->counted.of);
+        put_count(to, "counted_reads", f->counted.reads);
+        put_count(to, "counted_mapped", f->counted.mapped);
+        put_count(to, "counted_duplicates", f->counted.duplicates);
+        put_measure(to, "mean_insert_size", f->counted.has_pairs ? f->counted.insert_size : -1);
+        put_measure(to, "error_rate", f->counted.has_pairs ? f->counted.error_rate : -1);
+    }
 }
 
 /* Writes the stages that took time as "name": seconds, between braces. */

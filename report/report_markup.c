@@ -11,11 +11,14 @@ static const char style[] =
     "*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);"
     "font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
     "main{max-width:1160px;margin:0 auto;padding:28px 20px 40px}"
-    "h1{font-size:22px;margin:0}h2{font-size:16px;margin:0 0 10px}"
-    "header p{margin:2px 0 14px;color:var(--soft);overflow-wrap:anywhere}"
-    ".tiles{display:grid;grid-template-columns:repeat(5,1fr);gap:10px}"
+    "h1{font-size:26px;line-height:1.2;font-weight:650;margin:2px 0 4px;overflow-wrap:anywhere}"
+    "h2,summary{font-size:16px;font-weight:700;margin:0 0 10px}summary{cursor:pointer;margin:0}"
+    "details[open] summary{margin-bottom:10px}.more{margin-top:8px}"
+    ".more summary{font-size:14px;font-weight:400;color:var(--soft)}"
+    "header p{margin:0;color:var(--soft);overflow-wrap:anywhere}header p:last-child{margin-bottom:14px}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(138px,1fr));gap:10px}"
     ".tiles div,section{background:var(--card);border:1px solid var(--line);border-radius:10px}"
-    ".tiles div{padding:9px 13px}.tiles b{display:block;font-size:19px;font-weight:650}"
+    ".tiles div{padding:9px 13px}.tiles b{display:block;font-size:22px;font-weight:650}"
     ".tiles span{color:var(--soft);font-size:13px}"
     "section{margin-top:12px;padding:14px 18px}"
     "section.verdict{margin:0 0 12px}.verdict p{margin:0;font-size:17px}"
@@ -48,12 +51,12 @@ static const char style[] =
     "td:first-child i{margin-right:9px}td.bar{width:14%;min-width:70px;padding-right:0}"
     "td.bar i{display:block;height:11px;min-width:2px;border:0}.good{color:var(--good)}.bad{color:var(--bad)}"
     "footer{margin-top:14px;color:var(--soft);font-size:13px;overflow-wrap:anywhere}"
-    "@media(max-width:900px){.tiles{grid-template-columns:repeat(auto-fill,minmax(140px,1fr))}"
-    ".picture{grid-template-columns:minmax(0,1fr);gap:14px}"
+    "@media(max-width:900px){.picture{grid-template-columns:minmax(0,1fr);gap:14px}"
     ".legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:2px 14px}}"
     /* Too narrow for a table: each row becomes a card, and each cell names its column. */
-    "@media(max-width:760px){main{padding:16px 10px 30px}section{padding:12px}.plot,.axis{margin-left:62px}"
-    ".odd{display:none}.words{grid-template-columns:1fr}thead{display:none}table,tbody{display:block}"
+    "@media(max-width:760px){main{padding:16px 10px 30px}h1{font-size:21px}section{padding:12px}"
+    ".plot,.axis{margin-left:62px}.odd{display:none}.words{grid-template-columns:1fr}thead{display:none}"
+    "table,tbody{display:block}"
     "tr{display:grid;grid-template-columns:1fr 1fr;gap:1px 18px;padding:8px 0;border-top:1px solid var(--line)}"
     "tbody td{display:flex;justify-content:space-between;border:0;padding:0;gap:8px;font-size:14px;"
     "overflow-wrap:anywhere}"
@@ -74,16 +77,24 @@ void report_markup_text(FILE *to, const char *text)
         }
 }
 
-void report_markup_begin(FILE *to, const char *heading, const char *first, const char *between, const char *second)
+void report_markup_begin(FILE *to, const char *of, const char *headline, const char *first, const char *between,
+                         const char *second)
 {
     fprintf(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>%s: ", heading);
-    report_markup_text(to, first);
-    fprintf(to, "</title>\n<style>%s</style></head>\n<body><main>\n<header><h1>%s</h1><p>", style, heading);
+            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>%s: ", of);
+    report_markup_text(to, headline);
+    fprintf(to, "</title>\n<style>%s</style></head>\n<body><main>\n<header><p>%s</p><h1>", style, of);
+    report_markup_text(to, headline);
+    fputs("</h1><p>", to);
     report_markup_text(to, first);
     fputs(between, to);
     report_markup_text(to, second);
     fputs("</p></header>\n", to);
+}
+
+void report_markup_fold(FILE *to, const char *summary)
+{
+    fprintf(to, "<section><details><summary>%s</summary>\n", summary);
 }
 
 void report_markup_end(FILE *to, const char *version, const char *second)

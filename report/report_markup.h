@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 
-/* Begins a page, up to its heading; two names of files are under it, `between` them (markup). */
-void report_markup_begin(FILE *to, const char *heading, const char *first, const char *between, const char *second);
+/* Begins a page: what it is of, its headline, and two names of files with `between` (markup) between them. */
+void report_markup_begin(FILE *to, const char *of, const char *headline, const char *first, const char *between,
+                         const char *second);
 
 /* Ends a page with a line in small letters: our version, and what is given. */
 void report_markup_end(FILE *to, const char *version, const char *second);
@@ -17,5 +18,9 @@ void report_markup_text(FILE *to, const char *text);
 
 /* Writes one word of a glossary and what it means (markup). */
 void report_markup_word(FILE *to, const char *word, const char *means);
+
+/* Begins a section that is folded; it ends with REPORT_MARKUP_UNFOLD. summary: markup. */
+void report_markup_fold(FILE *to, const char *summary);
+#define REPORT_MARKUP_UNFOLD "</details></section>\n"
 
 #endif

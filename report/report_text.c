@@ -49,6 +49,8 @@ static void print_totals(const struct report *r, FILE *to)
     fprintf(to, "; I/O %.0f %% of the work\n", 100 * r->io);
     if (f->copied.asked)
         fprintf(to, "  copied blocks: %s\n", report_copied_line(r, line));
+    if (f->counted.of)
+        fprintf(to, "  %s: %s\n", f->counted.of, report_counted_line(r, line));
 }
 
 static void print_stage(const struct report *r, enum stage stage, FILE *to)

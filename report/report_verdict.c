@@ -72,7 +72,7 @@ static void blame_cpu(struct report *r)
             && report_worked(&r->stages[stage]) > report_worked(&r->stages[most]))
             most = stage;
     double share = all > 0 ? report_worked(&r->stages[most]) / all : 0;
-    judge(r, REPORT_BOUND_CPU, "%.0f %% of the CPU time that could be had was used; most work was to %s, %.0f %%.",
+    judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used; most work was to %s, %.0f %%.",
           100 * report_cpu_share(r), stats_stage(most)->what, 100 * share);
 }
 
@@ -98,7 +98,7 @@ static void blame_waiting(struct report *r)
     double alone = r->n_threads > 1 ? r->serial : 0;          /* of one thread it is all work */
     double most = fmax(fmax(fmax(read, write), fmax(temp, queue)), alone);
     if (most < WORTH_NAMING * r->wall)
-        judge(r, REPORT_BOUND_NONE, "%.0f %% of the CPU time that could be had was used, and no wait was long.",
+        judge(r, REPORT_BOUND_NONE, "%.0f %% of the available CPU time was used, and no wait was long.",
               100 * report_cpu_share(r));
     else if (most == alone)
         judge(r, REPORT_BOUND_ONE_THREAD, "%.1f s of %.1f s is work that one thread must do alone.", alone, r->wall);
@@ -118,7 +118,7 @@ void report_judge(struct report *r)
 {
     r->bound = REPORT_BOUND_NONE;
     if (r->wall < TOO_SHORT)
-        judge(r, REPORT_BOUND_NONE, "it took %.2f s, too short to say.", r->wall);
+        judge(r, REPORT_BOUND_NONE, "%.2f s is too short for a verdict.", r->wall);
     else if (blame_memory(r))
         return;
     else if (report_cpu_share(r) >= CPUS_USED)

@@ -68,7 +68,7 @@ static int start(struct spill_policy *p, const struct spill_outlook *o)
     spill_store_use_memory(p->store, p->sizes.store);
     spill_set_sizes(p->spill, p->sizes.slice_size, p->sizes.fan_in);
     if (packed > (double)room)
-        message_warning("about %.0f MB of temporary data are to be expected, but only %.0f MB are free where they go. "
+        message_warning("about %.0f MB of temporary data are expected, but only %.0f MB are free there. "
                         "-T names another place", packed / 1e6, (double)room / 1e6);
     return 0;
 }

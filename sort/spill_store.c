@@ -126,7 +126,7 @@ int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
     for (size_t i = 1; i < s->n_volumes; i++) {
         struct volume *v = &s->volumes[i];
         if (v->fd < 0 && (v->fd = open_unnamed(v)) < 0)
-            return latch_fail(s->latch, "cannot make a temporary file in %s: %s. Choose another place with -T",
+            return latch_fail(s->latch, "cannot create a temporary file in %s: %s. Choose another directory with -T",
                               v->dir, strerror(errno));
         sum += bytes_free(v);
     }

@@ -17,10 +17,12 @@
 #include "stats/counted.h"
 #include "stats/idxstats.h"
 #include "stats/stats_opts.h"
+#include "write/out_text.h"
 
 struct bam_stats {
     struct counted counted;
     struct out_file out;         /* standard output */
+    struct counted_files files;  /* beside it */
     hts_idx_t *index;            /* what idxstats prints; NULL: it counts */
 };
 
@@ -28,8 +30,12 @@ static int print(void *stats, FILE *to)
 {
     struct bam_stats *s = stats;
     struct counted *c = &s->counted;
-    if (!s->index)
-        return counts_print(c->counts, 0, to);
+    if (!s->index) {
+        int status = counts_print(c->counts, 0, to);
+        if (status == 0)
+            c->d->out.numbers = counts_numbers(c->counts);
+        return status;
+    }
     idxstats_print_index(s->index, c->in.each->header.sam, to);
     return 0;
 }
@@ -37,8 +43,11 @@ static int print(void *stats, FILE *to)
 static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->latch;
-    if (out_file_open(&s->out, "-", latch) == 0 && written_text(&s->out, print, s, latch) == 0
-        && out_file_finish(&s->out, latch) == 0)
+    bool has_files = !s->index;
+    if (out_file_open(&s->out, "-", latch) == 0
+        && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
+        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0
+        && counted_files_commit(&s->files, latch) == 0)
         out_file_commit(&s->out, latch);
 }
 
@@ -83,8 +92,10 @@ int bam_stats(const struct stats_opts *opts)
         else
             driver_run(&d, &opts->common, &s.counted.in, work, &s);
     }
+    uint64_t n = s.counted.chunks ? chunk_reader_counts(s.counted.chunks)->n : 0;
     out_file_abandon(&s.out);
+    counted_files_close(&s.files);
     hts_idx_destroy(s.index);
     counted_close(&s.counted);
-    return driver_end(&d, 0);
+    return driver_end(&d, n);
 }

@@ -21,15 +21,20 @@ static int keep_waiting(void *counted, struct input *in)
     return 0;
 }
 
+/* Of the counters: a part for each chunk. */
+static size_t memory_of_counts(const void *counted, const struct memory_rings *rings)
+{
+    const struct counted *c = counted;
+    const struct engine_opts *o = &c->opts->common;
+    return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads, rings->sam.n_chunks,
+                         rings->sam.text_size);
+}
+
 static int check_memory(struct counted *c)
 {
     const struct engine_opts *o = &c->opts->common;
-    const struct output_request *out = &o->out;
     struct memory_plan plan;
-    struct output_use use = {
-        .beside = counts_memory(out->counters, out->n_counters, c->in.each->header.sam, o->n_threads,
-                                c->rings.sam.n_chunks),
-    };
+    struct output_use use = {.more = memory_of_counts, .arg = c};
     return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->latch);
 }
 

@@ -7,7 +7,8 @@
  *         is small, because parts are joined from left to right while the stream goes on: by one thread at a time, for
  *         each 64 KiB of records.
  *
- * Nothing here knows of threads or files. Whoever drives a counter (bam_stats, write/counted) calls it like this:
+ * Nothing here knows of threads or files. stats/counts drives counters, for stats/counted (the input of a command) and
+ * write/written (the output of one), like this:
  *
  *   begin --> open sums, parts --> add ... --> part.join ... --> sums.join --> fault, print --> close */
 #ifndef COUNTER_H
@@ -27,8 +28,24 @@ struct counter_store {
     int (*join)(void *left, void *right);            /* adds right, which follows left (parts: in the stream), and is
                                                       * empty afterwards and may be used again. -1: no memory */
     void (*close)(void *store);                      /* NULL: nothing was opened */
-    size_t (*memory)(const void *settings, sam_hdr_t *sam);   /* bytes that one takes at most, as far as that is
-                                                               * bounded; called before begin() */
+    size_t (*memory)(const void *settings, sam_hdr_t *sam, size_t range);    /* bytes that one takes at most, as far as
+                                                               * that is bounded, with ranges of so many bytes of
+                                                               * records; called before begin() */
+};
+
+/* Files that a counter writes beside its text, when all is counted and the sums of all threads are joined. */
+struct counter_files {
+    size_t (*n)(const void *sums);                   /* how many. NULL: never any */
+    char *(*path)(const void *settings, const void *sums, size_t i);     /* to be freed; NULL: no memory */
+    int (*print)(void *sums, void *part, size_t i, FILE *out, struct latch *latch);      /* as print() below */
+};
+
+/* The main numbers, for reports. */
+struct counter_numbers {
+    const char *of;              /* the command that says so; NULL: nobody counted */
+    uint64_t reads, mapped, duplicates;  /* as that command counts them */
+    bool has_pairs;              /* the next two are known */
+    double insert_size, error_rate;      /* the mean of insert sizes; mismatches of all mapped bases */
 };
 
 struct counter {
@@ -38,6 +55,8 @@ struct counter {
      * and the header do not fit, and the error is recorded in the latch. NULL: nobody asks */
     int (*begin)(void *settings, sam_hdr_t *sam, struct latch *latch);
     struct counter_store sums, part;
+    size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise, what the part takes beside that to
+                                                                      * which all others are joined; NULL: nothing */
     /* Whether all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);
     /* Counts a whole record as BAM has it, from its block_size on (bam/bam_record.h), which was checked and mended. It
@@ -50,6 +69,9 @@ struct counter {
     /* Closes the counting and prints the text to a stream in memory; the caller looks at ferror(). -1: the settings do
      * not fit what was counted, or no memory, and the error is recorded in the latch. */
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
+    struct counter_files files;
+    /* When all is printed. NULL: it has none */
+    void (*numbers)(const void *sums, struct counter_numbers *numbers);
     void (*end)(void *settings);                     /* gives back what the settings own; NULL: they own nothing */
 };
 

@@ -132,7 +132,8 @@ int counts_check(const struct counts *c)
     return 0;
 }
 
-int counts_print(struct counts *c, size_t i, FILE *out)
+/* Joins the sums of all threads in those of the first one. */
+static int join_sums(const struct counts *c, size_t i)
 {
     const struct counter *counter = &c->opt.counters[i];
     void **sums = c->each[i].sums, **joined = &c->each[i].parts[c->opt.n_slots];
@@ -141,18 +142,65 @@ int counts_print(struct counts *c, size_t i, FILE *out)
     for (int k = 1; k < c->opt.n_threads; k++)
         if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
             return fail_memory(c, counter);
-    return counter->print(sums[0], *joined, out, c->opt.latch);
+    return 0;
 }
 
-size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots)
+int counts_print(struct counts *c, size_t i, FILE *out)
+{
+    return join_sums(c, i) < 0 ? -1
+         : c->opt.counters[i].print(c->each[i].sums[0], c->each[i].parts[c->opt.n_slots], out, c->opt.latch);
+}
+
+int counts_files(struct counts *c, size_t i, size_t *n)
+{
+    const struct counter_files *files = &c->opt.counters[i].files;
+    *n = 0;
+    if (!files->n)
+        return 0;
+    if (join_sums(c, i) < 0)
+        return -1;
+    *n = files->n(c->each[i].sums[0]);
+    return 0;
+}
+
+char *counts_file_path(const struct counts *c, size_t i, size_t file)
+{
+    const struct counter *counter = &c->opt.counters[i];
+    char *path = counter->files.path(counter->settings, c->each[i].sums[0], file);
+    if (!path)
+        fail_memory(c, counter);
+    return path;
+}
+
+int counts_file_print(struct counts *c, size_t i, size_t file, FILE *out)
+{
+    return c->opt.counters[i].files.print(c->each[i].sums[0], c->each[i].parts[c->opt.n_slots], file, out,
+                                          c->opt.latch);
+}
+
+struct counter_numbers counts_numbers(const struct counts *c)
+{
+    struct counter_numbers numbers = {.of = NULL};
+    for (size_t i = 0; i < c->opt.n && !numbers.of; i++)
+        if (c->opt.counters[i].numbers) {
+            c->opt.counters[i].numbers(c->each[i].sums[0], &numbers);
+            numbers.of = c->opt.counters[i].command;
+        }
+    return numbers;
+}
+
+size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
+                     size_t range)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const struct counter *counter = &counters[i];
         if (counter->sums.open)
-            bytes += (size_t)n_threads * counter->sums.memory(counter->settings, sam);
+            bytes += (size_t)n_threads * counter->sums.memory(counter->settings, sam, range);
         if (counter->part.open)
-            bytes += ((size_t)n_slots + 1) * counter->part.memory(counter->settings, sam);
+            bytes += ((size_t)n_slots + 1) * counter->part.memory(counter->settings, sam, range);
+        if (counter->whole_memory)
+            bytes += counter->whole_memory(counter->settings, sam);
     }
     return bytes;
 }

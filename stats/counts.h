@@ -42,7 +42,17 @@ int counts_check(const struct counts *counts);
 /* Prints what counter number i has counted, once, when all ranges are joined. -1: as above. */
 int counts_print(struct counts *counts, size_t i, FILE *out);
 
-/* Bytes of memory that they take at most, as far as that is bounded. */
-size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots);
+/* The same of the files that it has beside the text: how many, the path of one, which is to be freed, and what is
+ * printed to it. -1, NULL: as above. */
+int counts_files(struct counts *counts, size_t i, size_t *n);
+char *counts_file_path(const struct counts *counts, size_t i, size_t file);
+int counts_file_print(struct counts *counts, size_t i, size_t file, FILE *out);
+
+/* The main numbers of the first counter that has some, when all is printed. */
+struct counter_numbers counts_numbers(const struct counts *counts);
+
+/* Bytes of memory that they take at most, as far as that is bounded. range: bytes of records in a slot. */
+size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
+                     size_t range);
 
 #endif

@@ -63,9 +63,9 @@ static void *open_counts(const void *settings)
     return counts;
 }
 
-static size_t memory_of_counts(const void *settings, sam_hdr_t *sam)
+static size_t memory_of_counts(const void *settings, sam_hdr_t *sam, size_t range)
 {
-    (void)settings, (void)sam;
+    (void)settings, (void)sam, (void)range;
     return sizeof(struct flag_counts);
 }
 
@@ -182,8 +182,18 @@ static int print(void *sums, void *part, FILE *out, struct latch *latch)
     return 0;
 }
 
+static void tell_numbers(const void *sums, struct counter_numbers *numbers)
+{
+    enum { MAPPED = 6, DUPLICATES = 4 };         /* rows */
+    struct table t = table_of(sums);
+    numbers->reads = t.n[0][TOTAL] + t.n[1][TOTAL];
+    numbers->mapped = t.n[0][MAPPED] + t.n[1][MAPPED];
+    numbers->duplicates = t.n[0][DUPLICATES] + t.n[1][DUPLICATES];
+}
+
 struct counter flagstat_counter(struct flagstat_settings *settings)
 {
     return (struct counter){.command = "flagstat", .settings = settings, .add = add, .print = print,
+                            .numbers = tell_numbers,
                             .sums = {open_counts, join_counts, free, memory_of_counts}};
 }

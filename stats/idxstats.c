@@ -49,9 +49,9 @@ static void *open_sums(const void *settings)
     return sums;
 }
 
-static size_t memory_of_sums(const void *settings, sam_hdr_t *sam)
+static size_t memory_of_sums(const void *settings, sam_hdr_t *sam, size_t range)
 {
-    (void)settings;
+    (void)settings, (void)range;
     return size_of_sums(sam);
 }
 
@@ -72,9 +72,9 @@ static void *open_visits(const void *settings)
     return calloc(1, sizeof(struct visits));
 }
 
-static size_t memory_of_visits(const void *settings, sam_hdr_t *sam)
+static size_t memory_of_visits(const void *settings, sam_hdr_t *sam, size_t range)
 {
-    (void)settings, (void)sam;
+    (void)settings, (void)sam, (void)range;
     return sizeof(struct visits);
 }
 

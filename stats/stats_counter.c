@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "base/latch.h"
 #include "stats/stats_counter.h"
+#include "stats/stats_memory.h"
 #include "stats/stats_part.h"
 #include "stats/stats_settings.h"
+#include "stats/stats_split.h"
 #include "stats/stats_text.h"
 
 static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
@@ -29,15 +30,6 @@ static void close_sums(void *sums)
     free(sums);
 }
 
-/* Of reads up to a thousand bases. */
-static size_t sums_memory(const void *settings, sam_hdr_t *sam)
-{
-    enum { TYPICAL = 4 << 20 };
-    (void)settings;
-    (void)sam;
-    return TYPICAL;
-}
-
 static void *open_part(const void *settings)
 {
     return stats_part_open(settings);
@@ -51,14 +43,6 @@ static int join_parts(void *left, void *right)
 static void close_part(void *part)
 {
     stats_part_close(part);
-}
-
-/* What 64 KiB of records may leave in a log, and the pointers into regions. */
-static size_t part_memory(const void *settings, sam_hdr_t *sam)
-{
-    enum { TYPICAL = 256 << 10 };
-    const struct stats_settings *s = settings;
-    return TYPICAL + (s->targets_path ? (size_t)sam_hdr_nref(sam) * sizeof(size_t) : 0);
 }
 
 static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
@@ -76,16 +60,14 @@ static const char *fault(const void *part, uint64_t *record)
     return found->text;
 }
 
-static int print(void *sums, void *part_, FILE *out, struct latch *latch)
+static int print(void *sums, void *part, FILE *out, struct latch *latch)
 {
-    struct stats_part *part = part_;
-    if (stats_part_settle(part) < 0)
-        return latch_fail(latch, "out of memory");
-    if (part->settings->sorted && part->settings->targets_path && part->whole->unsorted)
-        return latch_fail(latch, "the records are not in order, as -t of stats needs them");
-    if (stats_text_print(part->settings, sums, part->whole, &part->barcodes, out) < 0)
-        return latch_fail(latch, "out of memory");
-    return 0;
+    return stats_text_print(part, sums, NULL, out, latch);
+}
+
+static void numbers(const void *sums, struct counter_numbers *found)
+{
+    stats_text_numbers(sums, found);
 }
 
 static bool in_sequence(const void *settings)
@@ -100,10 +82,13 @@ static void end(void *settings)
 
 struct counter stats_counter(struct stats_settings *settings)
 {
+    if (settings->split_tag)
+        return stats_split_counter(settings);
     return (struct counter){
         .command = "stats", .settings = settings, .begin = begin,
-        .sums = {open_sums, join_sums, close_sums, sums_memory},
-        .part = {open_part, join_parts, close_part, part_memory},
-        .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .end = end,
+        .sums = {open_sums, join_sums, close_sums, stats_memory_sums},
+        .part = {open_part, join_parts, close_part, stats_memory_part},
+        .whole_memory = stats_memory_whole,
+        .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,
     };
 }

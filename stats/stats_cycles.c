@@ -170,6 +170,14 @@ int stats_cycles_join(struct stats_cycles *c, struct stats_cycles *from)
     return 0;
 }
 
+size_t stats_cycles_memory(size_t n)
+{
+    enum { QUALITIES = 94, PLAIN = 25 };         /* '!' to '~'; pairs of A, C, G, T, N */
+    size_t stride = (n + 1 + 63) / 64 * 64 + 64;
+    size_t rows = CYCLE_ENDS * QUALITIES * stride + (size_t)CYCLE_ENDS * CYCLE_WAYS * PLAIN * (stride / 2);
+    return rows * (sizeof(uint16_t) + sizeof(uint64_t));
+}
+
 /* ---- counting ---- */
 
 enum { RUN = 8 };                /* qualities that are looked at together */
@@ -179,56 +187,34 @@ static inline bool is_run(uint64_t eight)
     return eight == (eight & 255) * 0x0101010101010101;
 }
 
-static void count_qualities(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n)
+/* Where what is number i of n counts. back: the last one is that of the first cycle. */
+static inline uint32_t place_of(uint32_t i, uint32_t n, bool back)
+{
+    return back ? n - 1 - i : i;
+}
+
+static inline void count_qualities(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n, bool back)
 {
     uint32_t i = 0;
     for (; i + RUN <= n; i += RUN) {
-        uint16_t *column = table + i;
+        uint16_t *column = table + (back ? n - i - RUN : i);
         if (is_run(load_le64(qual + i))) {
             uint16_t *cells = column + qual[i] * stride;
             for (size_t j = 0; j < RUN; j++)
                 cells[j]++;
         } else {
-            for (size_t j = 0; j < RUN; j++)
-                column[qual[i + j] * stride + j]++;
+            for (uint32_t j = 0; j < RUN; j++)
+                column[qual[i + j] * stride + place_of(j, RUN, back)]++;
         }
     }
     for (; i < n; i++)
-        table[qual[i] * stride + i]++;
+        table[qual[i] * stride + place_of(i, n, back)]++;
 }
 
-/* The last quality is that of the first cycle. */
-static void count_qualities_back(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n)
+static inline void count_pairs(uint16_t *table, const uint32_t *at, const uint8_t *seq, uint32_t n_bytes, bool back)
 {
-    uint32_t i = 0;
-    for (; i + RUN <= n; i += RUN) {
-        uint16_t *column = table + (n - i - RUN);
-        if (is_run(load_le64(qual + i))) {
-            uint16_t *cells = column + qual[i] * stride;
-            for (size_t j = 0; j < RUN; j++)
-                cells[j]++;
-        } else {
-            for (size_t j = 0; j < RUN; j++)
-                column[qual[i + j] * stride + RUN - 1 - j]++;
-        }
-    }
-    for (; i < n; i++)
-        table[qual[i] * stride + (n - 1 - i)]++;
-}
-
-static void count_pairs(uint16_t *table, const struct stats_cycles *c, const uint8_t *seq, uint32_t n_bytes)
-{
-    const uint32_t *at = c->pair_at;
     for (uint32_t i = 0; i < n_bytes; i++)
-        table[at[seq[i]] + i]++;
-}
-
-static void count_pairs_back(uint16_t *table, const struct stats_cycles *c, const uint8_t *seq, uint32_t n_bytes)
-{
-    const uint32_t *at = c->pair_at;
-    uint16_t *cells = table + n_bytes - 1;
-    for (uint32_t i = 0; i < n_bytes; i++)
-        cells[(ptrdiff_t)at[seq[i]] - (ptrdiff_t)i]++;
+        table[at[seq[i]] + place_of(i, n_bytes, back)]++;
 }
 
 int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uint8_t *seq, const uint8_t *qual,
@@ -241,17 +227,15 @@ int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uin
     uint16_t *qualities = c->hot + quality_table(c->stride, end);
     uint16_t *pairs = c->hot + pair_table(c->stride, end, is_reverse ? 1 + (int)odd : 0);
     size_t last_row = odd ? pair_row(base_of(seq[n_full] >> 4), STATS_BASES) * (c->stride / 2) : 0;
-    if (is_reverse) {
-        count_qualities_back(qualities, c->stride, qual, n);
-        count_pairs_back(pairs + odd, c, seq, n_full);
-        if (odd)
-            pairs[last_row]++;
+    if (is_reverse) {                            /* the direction is a constant of each call */
+        count_qualities(qualities, c->stride, qual, n, true);
+        count_pairs(pairs + odd, c->pair_at, seq, n_full, true);
     } else {
-        count_qualities(qualities, c->stride, qual, n);
-        count_pairs(pairs, c, seq, n_full);
-        if (odd)
-            pairs[last_row + n_full]++;
+        count_qualities(qualities, c->stride, qual, n, false);
+        count_pairs(pairs, c->pair_at, seq, n_full, false);
     }
+    if (odd)
+        pairs[last_row + (is_reverse ? 0 : n_full)]++;
     return 0;
 }
 

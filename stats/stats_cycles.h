@@ -60,6 +60,9 @@ uint64_t stats_cycles_quality_sum(const struct stats_cycles *c, int end, int qua
 void stats_cycles_bases(const struct stats_cycles *c, int end, size_t cycle, uint64_t seq[STATS_BASES],
                         uint64_t read[STATS_BASES]);
 
+/* Bytes of memory for reads of up to n bases: of rows that are used. */
+size_t stats_cycles_memory(size_t n);
+
 /* The number of G and C among n bases. */
 uint32_t stats_cycles_gc(const uint8_t *seq, uint32_t n);
 

@@ -47,6 +47,41 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
     return 0;
 }
 
+/* The number of the first place behind `most`, of n in order. */
+static size_t first_behind(const int32_t *places, size_t n, int64_t most)
+{
+    size_t low = 0, high = n;
+    if (n > 0 && places[n - 1] <= most)
+        return n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (places[middle] <= most)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Records of one bin are added without a look at each place. */
+int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        if (stats_gcd_add(g, is_new, places[i], 0, gc[i], NULL) < 0)
+            return -1;
+        is_new = false;
+        i++;
+        struct gcd_bin *bin = &g->bins[g->n - 1];
+        size_t end = i + first_behind(places + i, n - i, g->start + g->size);
+        float sum = bin->gc;
+        bin->depth += (uint32_t)(end - i);
+        for (; i < end; i++)
+            sum += gc[i];
+        bin->gc = sum;
+    }
+    return 0;
+}
+
 static int compare_bins(const void *a, const void *b)
 {
     const struct gcd_bin *x = a, *y = b;
@@ -85,4 +120,13 @@ int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE 
         fputc('\n', out);
     }
     return 0;
+}
+
+/* A bin begins more than `size` behind the one before. */
+size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam)
+{
+    uint64_t n = 1, step = size > 0 ? (uint64_t)size + 1 : 1;
+    for (int32_t i = 0; i < sam_hdr_nref(sam); i++)
+        n += (uint64_t)sam_hdr_tid2len(sam, i) / step + 1;
+    return 2 * n * sizeof(struct gcd_bin);
 }

@@ -107,3 +107,8 @@ const uint64_t *stats_inserts_next(const struct stats_inserts *s, size_t *at, ui
     *size = s->far[i].size;
     return s->far[i].n;
 }
+
+size_t stats_inserts_memory(void)
+{
+    return INSERTS_NEAR * sizeof(uint64_t[STATS_ORIENTATIONS]);
+}

@@ -25,6 +25,9 @@ enum { INSERTS_NEAR = 8192 };
 
 void stats_inserts_free(struct stats_inserts *s);
 
+/* Bytes of memory for sizes up to the limit of the array. */
+size_t stats_inserts_memory(void);
+
 /* -1: no memory. */
 int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[STATS_ORIENTATIONS]);
 

@@ -6,7 +6,10 @@
 
 void stats_log_free(struct stats_log *log)
 {
+    free(log->visits);
     free(log->entries);
+    free(log->places);
+    free(log->gc);
     free(log->blocks);
     free(log->mates);
     free(log->mismatches);
@@ -16,9 +19,10 @@ void stats_log_free(struct stats_log *log)
 
 void stats_log_clear(struct stats_log *log)
 {
-    log->n_entries = log->n_blocks = log->n_mates = log->n_mismatches = log->n_names = 0;
+    log->n_visits = log->n_entries = log->n_records = 0;
+    log->n_blocks = log->n_mates = log->n_mismatches = log->n_names = 0;
     log->longest = 0;
-    log->any = log->unsorted = log->has_ref = false;
+    log->any = log->unsorted = false;
 }
 
 /* Makes room for one element more of an array of the log. */
@@ -40,7 +44,7 @@ int stats_log_length(struct stats_log *log, uint32_t whole)
     if (whole < STATS_RING_READ || whole <= log->longest)
         return 0;
     log->longest = whole;
-    return add_entry(log, (struct stats_entry){.kind = STATS_LONGER, .span = whole});
+    return add_entry(log, (struct stats_entry){.is_longer = true, .span = whole});
 }
 
 void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos)
@@ -56,15 +60,25 @@ void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos)
     log->last_pos = pos;
 }
 
+static int add_visit(struct stats_log *log, int32_t ref)
+{
+    void *grown;
+    if (GROW(log->visits, log->n_visits, log->room_visits) < 0)
+        return -1;
+    log->visits[log->n_visits++] = (struct stats_visit){ref, (uint32_t)log->n_records};
+    return 0;
+}
+
 int stats_log_record(struct stats_log *log, int32_t ref, int32_t pos, uint32_t span, float gc)
 {
-    if (!log->has_ref || log->ref != ref) {
-        log->ref = ref;
-        log->has_ref = true;
-        if (add_entry(log, (struct stats_entry){.kind = STATS_REFERENCE, .pos = ref}) < 0)
-            return -1;
-    }
-    return add_entry(log, (struct stats_entry){.kind = STATS_RECORD, .pos = pos, .span = span, .gc = gc});
+    void *grown;
+    bool is_visit = log->n_visits == 0 || log->visits[log->n_visits - 1].ref != ref;
+    if ((is_visit && add_visit(log, ref) < 0) || GROW(log->places, log->n_records, log->room_places) < 0
+        || GROW(log->gc, log->n_records, log->room_gc) < 0)
+        return -1;
+    log->places[log->n_records] = pos;
+    log->gc[log->n_records++] = gc;
+    return add_entry(log, (struct stats_entry){.span = span});
 }
 
 int stats_log_block(struct stats_log *log, int64_t begin, int64_t end)
@@ -100,4 +114,22 @@ int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column)
         return -1;
     log->mismatches[log->n_mismatches++] = cycle << 8 | column;
     return 0;
+}
+
+/* Of an array of n elements, which grows as byte_buffer_grow() makes it grow. */
+static size_t array_memory(size_t n, size_t size)
+{
+    enum { LEAST = 64 };
+    return (n < LEAST ? LEAST : 2 * n) * size;
+}
+
+size_t stats_log_memory(size_t bytes, bool with_mismatches, bool with_mates)
+{
+    enum { LEAST_RECORD = 36 + 8 + 8 + 54, OPERATION = 4 + 12, DIFFERING = 12 };
+    size_t records = bytes / LEAST_RECORD;
+    return array_memory(records, sizeof(struct stats_entry) + sizeof(struct stats_visit))
+         + array_memory(records, sizeof(int32_t) + sizeof(float))
+         + array_memory(bytes / OPERATION, sizeof(struct stats_block))
+         + (with_mismatches ? array_memory(bytes / DIFFERING, sizeof(uint64_t)) : 0)
+         + (with_mates ? array_memory(records, sizeof(struct stats_mate)) + array_memory(bytes / 4, 1) : 0);
 }

@@ -22,85 +22,87 @@ static void free_mate(struct waiting_mate *mate)
     free(mate);
 }
 
-/* Takes out those whose last block ends before `pos`, or all. */
-static void take_out(struct stats_mates *mates, bool all, int64_t pos)
+/* Takes out those whose last block ends before `pos`, or all. Returns how many. */
+static size_t take_out(struct mate_table *table, bool all, int64_t pos)
 {
-    for (size_t i = 0; mates->n > 0 && i <= mates->mask; i++) {
-        for (struct waiting_mate **at = &mates->buckets[i]; *at;) {
+    size_t before = table->n;
+    for (size_t i = 0; table->n > 0 && i <= table->mask; i++) {
+        for (struct waiting_mate **at = &table->buckets[i]; *at;) {
             struct waiting_mate *mate = *at;
             if (all || mate->blocks[mate->n_blocks - 1].end <= pos) {
                 *at = mate->next;
-                mates->n--;
+                table->n--;
                 free_mate(mate);
             } else {
                 at = &mate->next;
             }
         }
     }
+    return before - table->n;
 }
 
-void stats_mates_free(struct stats_mates *mates)
+void mate_table_free(struct mate_table *table)
 {
-    take_out(mates, true, 0);
-    free(mates->buckets);
-    mates->buckets = NULL;
+    take_out(table, true, 0);
+    free(table->buckets);
+    table->buckets = NULL;
 }
 
 void stats_mates_sweep(struct stats_mates *mates, int64_t pos, bool is_new)
 {
     mates->since++;
     if (mates->n > SWEEP_NAMES && mates->since > SWEEP_RECORDS) {
-        take_out(mates, false, pos);
+        mates->n -= (uint32_t)take_out(mates->table, false, pos);
         mates->since = 0;
     }
     if (is_new) {
-        take_out(mates, true, 0);
+        mates->n -= (uint32_t)take_out(mates->table, true, 0);
         mates->since = 0;
     }
 }
 
-static int grow(struct stats_mates *mates)
+static int grow(struct mate_table *table)
 {
-    size_t n = mates->buckets ? 2 * (mates->mask + 1) : 1024;
+    size_t n = table->buckets ? 2 * (table->mask + 1) : 1024;
     struct waiting_mate **buckets = calloc(n, sizeof *buckets);
     if (!buckets)
         return -1;
-    for (size_t i = 0; mates->buckets && i <= mates->mask; i++) {
-        for (struct waiting_mate *mate = mates->buckets[i], *next; mate; mate = next) {
+    for (size_t i = 0; table->buckets && i <= table->mask; i++) {
+        for (struct waiting_mate *mate = table->buckets[i], *next; mate; mate = next) {
             next = mate->next;
             mate->next = buckets[mate->hash & (n - 1)];
             buckets[mate->hash & (n - 1)] = mate;
         }
     }
-    free(mates->buckets);
-    mates->buckets = buckets;
-    mates->mask = n - 1;
+    free(table->buckets);
+    table->buckets = buckets;
+    table->mask = n - 1;
     return 0;
 }
 
 /* Where the name is linked, or would be. */
-static struct waiting_mate **find(const struct stats_mates *mates, uint64_t hash, const char *name, size_t name_n)
+static struct waiting_mate **find(const struct mate_table *table, uint64_t hash, const char *name, size_t name_n)
 {
-    struct waiting_mate **at = &mates->buckets[hash & mates->mask];
+    struct waiting_mate **at = &table->buckets[hash & table->mask];
     while (*at && ((*at)->hash != hash || (*at)->name_n != name_n || memcmp((*at)->name, name, name_n) != 0))
         at = &(*at)->next;
     return at;
 }
 
 /* Lets a record wait with the blocks that come. NULL: no memory. */
-static struct waiting_mate *enter(struct stats_mates *mates, uint64_t hash, const char *name, size_t name_n,
+static struct waiting_mate *enter(struct mate_table *table, uint64_t hash, const char *name, size_t name_n,
                                   uint32_t end)
 {
-    if (mates->n >= mates->mask && grow(mates) < 0)
+    if (table->n >= table->mask && grow(table) < 0)
         return NULL;
     struct waiting_mate *mate = malloc(sizeof *mate + name_n);
     if (!mate)
         return NULL;
-    struct waiting_mate **bucket = &mates->buckets[hash & mates->mask];
+    struct waiting_mate **bucket = &table->buckets[hash & table->mask];
     *mate = (struct waiting_mate){.next = *bucket, .hash = hash, .end = end, .name_n = (uint32_t)name_n};
     memcpy(mate->name, name, name_n);
     *bucket = mate;
-    mates->n++;
+    table->n++;
     return mate;
 }
 
@@ -141,14 +143,18 @@ static void cover_rest(struct stats_mates *mates, struct stats_ring *ring, const
 int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const char *name, size_t name_n, uint32_t end,
                       const struct stats_block *blocks, size_t n)
 {
-    if (!mates->buckets && grow(mates) < 0)
+    struct mate_table *table = mates->table;
+    if (!table->buckets && grow(table) < 0)
         return -1;
     uint64_t hash = byte_hash((const uint8_t *)name, name_n, 0);
-    struct waiting_mate **link = find(mates, hash, name, name_n), *mate = *link;
+    struct waiting_mate **link = find(table, hash, name, name_n), *mate = *link;
     if (!mate && n == 0)
         return 0;
-    if (!mate && !(mate = enter(mates, hash, name, name_n, end)))
-        return -1;
+    if (!mate) {
+        if (!(mate = enter(table, hash, name, name_n, end)))
+            return -1;
+        mates->n++;
+    }
     for (size_t i = 0; i < n; i++) {
         if (mate->end != end) {
             cover_rest(mates, ring, mate, blocks[i]);
@@ -160,6 +166,7 @@ int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const 
     }
     if (mate->end != end) {
         *link = mate->next;
+        table->n--;
         mates->n--;
         free_mate(mate);
     }

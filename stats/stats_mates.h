@@ -14,14 +14,21 @@
 struct waiting_mate;
 
 /* One of all zeros is empty. */
-struct stats_mates {
+struct mate_table {
     struct waiting_mate **buckets;
     size_t n, mask;
+};
+
+void mate_table_free(struct mate_table *table);
+
+/* A user of a table. With -S and -p, samtools has one table for all values of the tag, and each value counts what it
+ * puts in and takes out. */
+struct stats_mates {
+    struct mate_table *table;
+    uint32_t n;                  /* modulo 2^32: others may have put in what it takes out */
     uint32_t since;              /* records since the table was swept */
     uint64_t removed;            /* bases that were covered twice */
 };
-
-void stats_mates_free(struct stats_mates *mates);
 
 /* Before each record: forgets templates whose other end is not expected any more. is_new: a reference begins. */
 void stats_mates_sweep(struct stats_mates *mates, int64_t pos, bool is_new);

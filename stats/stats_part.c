@@ -8,7 +8,8 @@
 #include "stats/stats_region_cut.h"
 #include "stats/stats_settings.h"
 
-enum { SETTLE_ENTRIES = 1 << 14 };       /* in sequence, the log is emptied at so many: it stays in the cache */
+enum { SETTLE_ENTRIES = 1 << 14 };       /* in sequence, the log is emptied at so many: it stays in the cache. A shared
+                                          * table wants them one by one */
 
 #define OUT_OF_MEMORY "out of memory"
 
@@ -34,6 +35,7 @@ void stats_part_close(struct stats_part *part)
     if (!part)
         return;
     stats_log_free(&part->log);
+    stats_range_close(part->range);
     stats_barcode_order_free(&part->barcodes);
     stats_whole_close(part->whole);
     if (part->sequence)
@@ -51,6 +53,18 @@ static int fail(const struct stats_part *part, struct stats_fault *fault, const 
         snprintf(fault->text, sizeof fault->text, "%s%s%s", text, name, after);
     }
     return -1;
+}
+
+int stats_part_refuse(struct stats_part *part, const char *text, const char *name, const char *after)
+{
+    part->n_records++;
+    return fail(part, &part->fault, text, name, after);
+}
+
+void stats_part_follow(struct stats_part *part, const struct stats_part *other)
+{
+    part->n_before = other->n_before;
+    part->n_records = other->n_records;
 }
 
 /* ---- which records count ---- */
@@ -172,6 +186,20 @@ static int log_reference(struct stats_part *part, const struct stats_view *v)
     return 0;
 }
 
+/* Counts the coverage of the record that was logged, unless that depends on records before: those in the table of
+ * -p. */
+static int cover(struct stats_part *part, const struct stats_view *v)
+{
+    const struct stats_settings *settings = part->settings;
+    const struct stats_log *log = &part->log;
+    size_t n = log->entries[log->n_entries - 1].n_blocks;
+    if (settings->overlaps || stats_settings_in_sequence(settings) || !stats_range_takes(&settings->bins))
+        return 0;
+    if (!part->range && !(part->range = stats_range_open(&settings->bins, STATS_RING_SIZE)))
+        return -1;
+    return stats_range_add(part->range, v->ref, v->pos, log->blocks + log->n_blocks - n, n);
+}
+
 static int log_record(struct stats_part *part, const struct stats_view *v, uint32_t gc, size_t region)
 {
     const struct stats_settings *settings = part->settings;
@@ -182,7 +210,7 @@ static int log_record(struct stats_part *part, const struct stats_view *v, uint3
         || (settings->fasta && log_reference(part, v) < 0)
         || (settings->overlaps && log_mate(part, v) < 0))
         return -1;
-    return log_blocks(part, v, region);
+    return log_blocks(part, v, region) < 0 ? -1 : cover(part, v);
 }
 
 int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8_t *record)
@@ -210,7 +238,7 @@ int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8
         sums->counts.cigar_bases += stats_region_bases(&part->settings->targets.each[region], &v);
     if (log_record(part, &v, gc, region) < 0)
         return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
-    if (part->log.n_entries >= SETTLE_ENTRIES && stats_settings_in_sequence(part->settings)
+    if (part->log.n_entries >= (part->table ? 1 : SETTLE_ENTRIES) && stats_settings_in_sequence(part->settings)
         && stats_part_settle(part) < 0)
         return fail(part, &part->fault, OUT_OF_MEMORY, "", "");
     return 0;
@@ -231,6 +259,15 @@ const struct stats_fault *stats_part_fault(const struct stats_part *part)
     return first_fault(part, part->whole);
 }
 
+/* Takes the range of `part`, which may be the part of `whole`. */
+static int take(struct stats_whole *whole, struct stats_part *part)
+{
+    int result = stats_whole_take(whole, &part->log, part->range);
+    if (part->range)
+        stats_range_leave(part->range, whole->ring.size);
+    return result;
+}
+
 static void clear(struct stats_part *part)
 {
     stats_log_clear(&part->log);
@@ -241,10 +278,10 @@ static void clear(struct stats_part *part)
 
 int stats_part_settle(struct stats_part *part)
 {
-    if (!part->whole && !(part->whole = stats_whole_open(part->settings)))
+    if (!part->whole && !(part->whole = stats_whole_open(part->settings, part->table)))
         return -1;
     struct stats_log *log = &part->log;
-    if (stats_part_fault(part) || stats_whole_take(part->whole, log) < 0)
+    if (stats_part_fault(part) || take(part->whole, part) < 0)
         return stats_part_fault(part) ? 0 : -1;
     part->n_before += part->n_records;
     part->n_records = 0;
@@ -269,7 +306,7 @@ int stats_part_join(struct stats_part *left, struct stats_part *right)
             left->fault = *fault;
             left->fault.record += left->n_before;
         } else {
-            result = stats_whole_take(left->whole, &right->log);
+            result = take(left->whole, right);
             if (result == 0)
                 result = stats_barcode_order_join(&left->barcodes, &right->barcodes);
             left->n_before += right->n_records;

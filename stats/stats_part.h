@@ -23,7 +23,10 @@ struct stats_fault {
 struct stats_part {
     const struct stats_settings *settings;
     struct stats_log log;
+    struct stats_range *range;   /* the coverage of its records; NULL: none yet, or it is counted when it is joined */
     struct stats_barcode_order barcodes;         /* of all that was counted into it or joined to it */
+    struct mate_table *table;    /* for `whole`, shared by others; NULL: it has one of its own. Set after it is
+                                  * opened */
     struct stats_whole *whole;   /* NULL: nothing was joined to it yet */
     uint64_t n_records;          /* of the log */
     uint64_t n_before;           /* records before those of the log */
@@ -39,6 +42,13 @@ void stats_part_close(struct stats_part *part);
 
 /* Counts a record. -1: an error, kept in the part. */
 int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8_t *record);
+
+/* Refuses the record that comes: it is counted, and the texts are the fault. Returns -1. */
+int stats_part_refuse(struct stats_part *part, const char *text, const char *name, const char *after);
+
+/* Makes a part that has some records of another one number them as that one does. Call it before each record, before
+ * it is joined and before others are joined to it. */
+void stats_part_follow(struct stats_part *part, const struct stats_part *other);
 
 /* The first fault of all records that were counted into it or joined to it; NULL: none. */
 const struct stats_fault *stats_part_fault(const struct stats_part *part);

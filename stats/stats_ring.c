@@ -33,6 +33,26 @@ void stats_ring_close(struct stats_ring *ring)
     *ring = (struct stats_ring){0};
 }
 
+static void count_left(struct stats_ring *ring, const struct stats_depth_bins *bins, uint32_t depth, uint64_t n)
+{
+    size_t bin = stats_depth_bin(bins, depth);
+    struct stats_ring_start *start = ring->start;
+    if (start && ring->left[bin] == 0)
+        start->bins[start->n_bins++] = (uint32_t)bin;
+    ring->left[bin] += n;
+}
+
+/* before: cells that were left before the n from `from` on. */
+static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uint64_t before)
+{
+    struct stats_ring_start *start = ring->start;
+    if (!start || before >= ring->size)
+        return;
+    size_t kept = ring->size - before < n ? ring->size - (size_t)before : n;
+    memcpy(start->first + before, ring->cells + from, kept * sizeof *start->first);
+    start->n_first = (size_t)before + kept;
+}
+
 /* Leaves the n cells from `from` on, which do not go round. Neighbours mostly have the same depth. */
 static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t from, size_t n)
 {
@@ -43,32 +63,44 @@ static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, 
         for (; cell < end && *cell == depth; cell++, run++)
             *cell = 0;
         if (depth)
-            ring->left[stats_depth_bin(bins, depth)] += run;
+            count_left(ring, bins, depth, run);
     }
 }
 
+/* Cells behind the reach are 0. */
 static void leave_round(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t n)
 {
-    size_t straight = ring->size - ring->head < n ? ring->size - ring->head : n;
+    size_t full = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0, used = full < n ? full : n;
+    size_t straight = ring->size - ring->head < used ? ring->size - ring->head : used;
+    uint64_t before = ring->start ? ring->start->n_left : 0;
+    keep_first(ring, ring->head, straight, before);
+    keep_first(ring, 0, used - straight, before + straight);
     leave(ring, bins, ring->head, straight);
-    leave(ring, bins, 0, n - straight);
+    leave(ring, bins, 0, used - straight);
     ring->head = (ring->head + n) % ring->size;
+    if (ring->start)
+        ring->start->n_left += n;
 }
 
 void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bins, int64_t to)
 {
     if (to == ring->at)
         return;
-    bool is_far = to == -1 || to - ring->at >= (int64_t)ring->size;
+    bool is_far = to == -1 || to - ring->at >= (int64_t)ring->size, has_last = !stats_ring_is_short(ring);
     leave_round(ring, bins, is_far ? ring->size - 1 : (size_t)(to - ring->at));
     if (to == -1)
         ring->head = 0;
     ring->at = to;
+    if (is_far)
+        ring->reach = has_last ? to + (int64_t)ring->size : to;
 }
 
 void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end)
 {
+    int64_t most = ring->at + (int64_t)ring->size, reach = end < most ? end : most;
     size_t cell = (ring->head + (uint64_t)(begin - ring->at)) % ring->size;
+    if (ring->reach < reach)
+        ring->reach = reach;
     for (uint64_t rest = (uint64_t)(end - begin); rest > 0;) {
         size_t n = ring->size - cell < rest ? ring->size - cell : rest;
         uint32_t *cells = ring->cells + cell;
@@ -105,6 +137,12 @@ int stats_ring_fit(struct stats_ring *ring, uint32_t length)
     ring->cells = cells;
     ring->size = size;
     ring->head = 0;
+    ring->reach = ring->at + (int64_t)size;
     ring->room = 2 + 2 * (int64_t)length - ring->room;
     return 0;
+}
+
+size_t stats_ring_memory(size_t bins, size_t n)
+{
+    return bins * sizeof(uint64_t) + (STATS_RING_SIZE + 5 * n) * sizeof(uint32_t);
 }

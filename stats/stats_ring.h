@@ -9,6 +9,7 @@
 #ifndef STATS_RING_H
 #define STATS_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "stats/stats_log.h"
@@ -39,14 +40,36 @@ struct stats_ring {
     size_t size, head;
     int64_t at;                  /* the place of cell `head`; -1: of no reference */
     int64_t room;                /* a read of this length makes it grow */
+    int64_t reach;               /* cells from this place on are 0; at most at + size */
     uint64_t *left;              /* for each bin, cells that were left with such a depth */
+    struct stats_ring_start *start;      /* of a ring that stands for a range of records; else NULL */
+};
+
+/* What a range keeps beside its ring, so that it can be joined to what is before it (stats_range.h). */
+struct stats_ring_start {
+    uint32_t *first;             /* for each cell from the first head on, its depth when it was left for the first
+                                  * time */
+    size_t n_first;              /* cells behind these have no such depth, or 0 */
+    uint64_t n_left;             /* cells that were left, one behind the other: the head moves as far */
+    uint32_t *bins;              /* n_bins: those of `left` that are not 0 */
+    size_t n_bins;
 };
 
 /* -1: no memory. */
 int stats_ring_open(struct stats_ring *ring, const struct stats_depth_bins *bins);
 void stats_ring_close(struct stats_ring *ring);
 
-/* Leaves what is before place `to`; -1: all of this reference. */
+/* Bytes of memory with so many bins, for reads of up to n bases. */
+size_t stats_ring_memory(size_t bins, size_t n);
+
+/* Whether the last cell is 0: nothing came round, and no such cell is kept. */
+static inline bool stats_ring_is_short(const struct stats_ring *ring)
+{
+    return ring->reach < ring->at + (int64_t)ring->size;
+}
+
+/* Leaves what is before place `to`; -1: all of this reference. Of a ring that leaves so much at once that it has been
+ * round, samtools keeps the last cell. */
 void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bins, int64_t to);
 
 /* Adds 1 to the depth of the places of a block. */

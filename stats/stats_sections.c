@@ -47,7 +47,7 @@ void stats_section_mismatches(const struct stats_sums *sums, const struct stats_
     for (size_t cycle = 0; cycle <= sums->longest[STATS_OTHER]; cycle++) {
         fprintf(out, "MPC\t%zu", cycle + 1);
         for (int column = 0; column <= last; column++)
-            fprintf(out, "\t%" PRIu64, stats_whole_mismatches(whole, cycle, column));
+            fprintf(out, "\t%" PRIu64, stats_whole_mismatches(whole, cycle, (size_t)column));
         fputc('\n', out);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the words of a command line of `samtools stats` ask for. Its options are those of the manual page of samtools
- * 1.24; what the page leaves open was found by trying samtools. */
+/* What a command line of `samtools stats` asks for. Its options (cli/stats_options.c) are those of the manual page of
+ * samtools 1.24; what the page leaves open was found by trying samtools. */
 #ifndef STATS_SETTINGS_H
 #define STATS_SETTINGS_H
 
@@ -16,7 +16,7 @@ struct latch;
 struct stats_fasta;
 
 struct stats_settings {
-    /* Set by stats_settings_parse(). Texts are those of the words. */
+    /* Of the command line, whose words the texts are. */
     uint32_t required, filtered; /* -f, -F and -d: bits of FLAG */
     int32_t read_length;         /* -l; -1: any */
     const char *id;              /* -I; NULL: none */
@@ -33,14 +33,9 @@ struct stats_settings {
     const char *fasta_path;      /* -r */
     const char *targets_path;    /* -t */
     const char *split_tag, *split_prefix;        /* -S, -P */
-    char *threads;               /* -@; NULL: not given */
-    char *reference;             /* --reference */
-    hts_opt *input_options;      /* --input-fmt-option; owned */
-    char *verbosity;             /* --verbosity; NULL: not given */
-    bool sorted;                 /* set behind the parsing: the records are known to be in order */
-    int first_operand;           /* among the words, which were put in order */
     char *command_line;          /* the words as they are printed; owned */
-    /* Set by whoever calls, before stats_settings_begin(). */
+    /* Set by the caller, before stats_settings_begin(). */
+    bool sorted;                 /* the records are known to be in order */
     const char *input;           /* names split files, unless -P does */
     struct stats_regions regions;        /* what REGIONs ask for; taken over. n == 0: the whole file */
     /* Set by stats_settings_begin(). */
@@ -50,14 +45,12 @@ struct stats_settings {
     bool has_targets;
     struct stats_depth_bins bins;        /* of -c */
     struct stats_fasta *fasta;   /* NULL: none */
+    struct stats_settings *value;        /* -S: how the records of one value are counted; NULL: not asked for. Owned,
+                                          * but for what it shares with this one */
 };
 
-enum stats_parse { STATS_PARSED, STATS_HELP, STATS_USAGE, STATS_REFUSED };
-
-/* Sets what the words ask for; words[0] is the name of the command. Puts options before operands, as GNU getopt
- * does. STATS_HELP, STATS_USAGE: the usage is to be printed (to standard output, exit status 1). STATS_REFUSED:
- * what is wrong was told. Call stats_settings_free() in any case. */
-enum stats_parse stats_settings_parse(struct stats_settings *s, int n, char **words);
+/* Those of a command line without options. */
+struct stats_settings stats_settings_default(void);
 
 /* Reads the files that -t and -r name, and finds the read groups of -I. -1: an error, recorded in the latch. */
 int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch *latch);

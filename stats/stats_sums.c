@@ -16,26 +16,11 @@ void stats_sums_free(struct stats_sums *s)
     *s = (struct stats_sums){0};
 }
 
-/* Room for a row of that number. -1: no memory. */
-static int reserve(struct stats_column *c, size_t row, size_t columns)
-{
-    if (row < c->room)
-        return 0;
-    size_t room = 2 * row + 256;
-    uint64_t *n = realloc(c->n, room * columns * sizeof *n);
-    if (!n)
-        return -1;
-    memset(n + c->room * columns, 0, (room - c->room) * columns * sizeof *n);
-    c->n = n;
-    c->room = room;
-    return 0;
-}
-
 static int join_columns(struct stats_column *c, const struct stats_column *from, size_t columns)
 {
     if (from->room == 0)
         return 0;
-    if (reserve(c, from->room - 1, columns) < 0)
+    if (stats_column_reserve(c, from->room - 1, columns) < 0)
         return -1;
     for (size_t i = 0; i < from->room * columns; i++)
         c->n[i] += from->n[i];
@@ -130,7 +115,7 @@ static int count_primary(struct stats_sums *s, const struct stats_settings *sett
     c->bases[v->end] += v->length;
     c->qc_failed += (v->flag & BAM_FQCFAIL) != 0;
     c->paired += (v->flag & BAM_FPAIRED) != 0;
-    if (reserve(&s->lengths, v->whole, STATS_ENDS) < 0)
+    if (stats_column_reserve(&s->lengths, v->whole, STATS_ENDS) < 0)
         return -1;
     s->lengths.n[(size_t)v->whole * STATS_ENDS + v->end]++;
     if (v->end != STATS_OTHER) {
@@ -156,7 +141,7 @@ static int count_indel(struct stats_sums *s, const struct stats_view *v, bool is
         (is_deletion ? s->counts.deletions : s->counts.insertions)[n]++;
     if (v->end == STATS_OTHER)
         return 0;
-    if (reserve(&s->indels, (size_t)cycle, STATS_INDEL_COLUMNS) < 0)
+    if (stats_column_reserve(&s->indels, (size_t)cycle, STATS_INDEL_COLUMNS) < 0)
         return -1;
     size_t column = is_deletion ? STATS_DEL_FIRST : STATS_INS_FIRST;
     s->indels.n[(size_t)cycle * STATS_INDEL_COLUMNS + column + (v->end == STATS_LAST)]++;
@@ -273,4 +258,10 @@ enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *
         return STATS_NO_MEMORY;
     count_mismatches(s, &tags);
     return STATS_IS_MAPPED;
+}
+
+size_t stats_sums_memory(size_t n)
+{
+    return sizeof(struct stats_sums) + stats_cycles_memory(n) + stats_inserts_memory()
+         + stats_column_memory(n, STATS_ENDS) + stats_column_memory(n, STATS_INDEL_COLUMNS);
 }

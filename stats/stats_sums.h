@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "stats/stats_barcodes.h"
+#include "stats/stats_column.h"
 #include "stats/stats_cycles.h"
 #include "stats/stats_inserts.h"
 #include "stats/stats_view.h"
@@ -28,12 +29,6 @@ struct stats_counts {
     uint64_t insertions[STATS_INDEL_LENGTHS + 1], deletions[STATS_INDEL_LENGTHS + 1];
 };
 
-/* Counts by cycle or length: for each number below `room` so many columns. */
-struct stats_column {
-    uint64_t *n;
-    size_t room;
-};
-
 enum { STATS_INS_FIRST, STATS_INS_LAST, STATS_DEL_FIRST, STATS_DEL_LAST, STATS_INDEL_COLUMNS };
 
 struct stats_sums {
@@ -45,6 +40,7 @@ struct stats_sums {
     struct stats_inserts inserts;
     struct stats_cycles cycles;
     struct stats_barcodes barcodes;
+    float most_inserts;                          /* -m, kept when they are printed */
 };
 
 /* One of all zeros is empty. */
@@ -62,9 +58,7 @@ enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *
 /* Adds what `from` has, which is empty afterwards. -1: no memory. */
 int stats_sums_join(struct stats_sums *s, struct stats_sums *from);
 
-static inline uint64_t stats_column_at(const struct stats_column *c, size_t row, size_t columns, size_t column)
-{
-    return row < c->room ? c->n[row * columns + column] : 0;
-}
+/* Bytes of memory for reads of up to n bases. */
+size_t stats_sums_memory(size_t n);
 
 #endif

@@ -2,20 +2,25 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include "base/latch.h"
+#include "stats/counter.h"
+#include "stats/stats_part.h"
 #include "stats/stats_references.h"
 #include "stats/stats_sections.h"
 #include "stats/stats_settings.h"
-#include "stats/stats_sums.h"
 #include "stats/stats_text.h"
-#include "stats/stats_whole.h"
 
 #define FIND_PART(what) ". Use `grep ^" what " | cut -f 2-` to extract this part."
 
-static void print_head(const struct stats_settings *settings, const uint32_t checksums[STATS_CHECKSUMS], FILE *out)
+static void print_head(const struct stats_settings *settings, const char *value,
+                       const uint32_t checksums[STATS_CHECKSUMS], FILE *out)
 {
     fputs("# This file was produced by samtools stats (1.24+htslib-1.24) and can be plotted using "
           "plot-bamstats\n", out);
-    fputs("# This file contains statistics for all reads.\n", out);
+    if (value)
+        fprintf(out, "# This file contains statistics only for reads with tag: %s=%s\n", settings->split_tag, value);
+    else
+        fputs("# This file contains statistics for all reads.\n", out);
     fprintf(out, "# The command line was:  %s\n", settings->command_line);
     fputs("# CHK, Checksum\t[2]Read Names\t[3]Sequences\t[4]Qualities\n"
           "# CHK, CRC32 of reads which passed filtering followed by addition (32bit overflow)\n", out);
@@ -58,6 +63,12 @@ static void print_reads(const struct stats_counts *c, bool is_sorted, FILE *out)
     number(out, "supplementary alignments", c->supplementary, "");
 }
 
+static double error_rate(const struct stats_counts *c, uint64_t cigar_bases)
+{
+    int64_t mapped = (int64_t)cigar_bases;
+    return mapped ? (double)((float)c->mismatches / (float)mapped) : 0.0;
+}
+
 static void print_bases(const struct stats_sums *s, uint64_t cigar_bases, FILE *out)
 {
     const struct stats_counts *c = &s->counts;
@@ -71,7 +82,7 @@ static void print_bases(const struct stats_sums *s, uint64_t cigar_bases, FILE *
     number(out, "bases duplicated", c->duplicate_bases, "");
     fprintf(out, "SN\tmismatches:\t%" PRId64 "\t# from NM fields\n", (int64_t)c->mismatches);
     fprintf(out, "SN\terror rate:\t%e\t# mismatches / bases mapped (cigar)\n",
-            mapped ? (double)((float)c->mismatches / (float)mapped) : 0.0);
+            error_rate(c, cigar_bases));
     average(out, "average length", all_ends(c->bases), all_ends(c->ends));
     average(out, "average first fragment length", c->bases[STATS_FIRST], c->ends[STATS_FIRST]);
     average(out, "average last fragment length", c->bases[STATS_LAST], c->ends[STATS_LAST]);
@@ -120,23 +131,26 @@ static void print_summary(const struct stats_settings *settings, const struct st
     print_target(settings, whole, out);
 }
 
-int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
-                     const struct stats_barcode_order *barcodes, FILE *out)
+/* -1: no memory. */
+static int print_all(struct stats_part *part, struct stats_sums *sums, const char *value, FILE *out)
 {
+    const struct stats_settings *settings = part->settings;
+    struct stats_whole *whole = part->whole;
     struct insert_summary inserts;
     if (stats_cycles_close(&sums->cycles) < 0)
         return -1;
     stats_inserts_close(&sums->inserts);
     stats_whole_end(whole);
-    stats_section_summarise(&sums->inserts, settings->most_inserts, &inserts);
-    print_head(settings, sums->checksums, out);
+    sums->most_inserts = settings->most_inserts;
+    stats_section_summarise(&sums->inserts, sums->most_inserts, &inserts);
+    print_head(settings, value, sums->checksums, out);
     print_summary(settings, sums, whole, &inserts, out);
     stats_section_qualities(sums, out);
     if (settings->fasta)
         stats_section_mismatches(sums, whole, out);
     stats_section_gc(sums, out);
     stats_section_bases(sums, out);
-    if (stats_barcodes_print(&sums->barcodes, barcodes, out) < 0)
+    if (stats_barcodes_print(&sums->barcodes, &part->barcodes, out) < 0)
         return -1;
     stats_section_inserts(&sums->inserts, &inserts, settings->sparse, out);
     stats_section_lengths(sums, out);
@@ -146,4 +160,27 @@ int stats_text_print(const struct stats_settings *settings, struct stats_sums *s
     if (stats_section_gcd(whole, reads ? (float)all_ends(sums->counts.bases) / (float)reads : 0, out) < 0)
         return -1;
     return settings->ref_stats ? stats_references_print(settings, out) : 0;
+}
+
+int stats_text_print(struct stats_part *part, struct stats_sums *sums, const char *value, FILE *out,
+                     struct latch *latch)
+{
+    if (stats_part_settle(part) < 0)
+        return latch_fail(latch, "out of memory");
+    if (part->settings->sorted && part->settings->targets_path && part->whole->unsorted)
+        return latch_fail(latch, "the records are not in order, as -t of stats needs them");
+    return print_all(part, sums, value, out) < 0 ? latch_fail(latch, "out of memory") : 0;
+}
+
+void stats_text_numbers(const struct stats_sums *sums, struct counter_numbers *numbers)
+{
+    const struct stats_counts *c = &sums->counts;
+    struct insert_summary inserts;
+    stats_section_summarise(&sums->inserts, sums->most_inserts, &inserts);
+    numbers->reads = all_ends(c->ends);
+    numbers->mapped = c->mapped_both + c->mapped_single;
+    numbers->duplicates = c->duplicates;
+    numbers->has_pairs = true;
+    numbers->insert_size = inserts.average;
+    numbers->error_rate = error_rate(c, c->cigar_bases);
 }

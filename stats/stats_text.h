@@ -6,13 +6,17 @@
 
 #include <stdio.h>
 
-struct stats_barcode_order;
-struct stats_settings;
+struct counter_numbers;
+struct latch;
+struct stats_part;
 struct stats_sums;
-struct stats_whole;
 
-/* Prints all. The sums and `whole` are closed on the way. -1: no memory. */
-int stats_text_print(const struct stats_settings *settings, struct stats_sums *sums, struct stats_whole *whole,
-                     const struct stats_barcode_order *barcodes, FILE *out);
+/* Prints all. Both are closed on the way. value: of the tag of -S that all records have; NULL: they are all records.
+ * -1: no memory, or the records are not in order as -t needs them; the error is recorded in the latch. */
+int stats_text_print(struct stats_part *part, struct stats_sums *sums, const char *value, FILE *out,
+                     struct latch *latch);
+
+/* The main numbers of what was printed. */
+void stats_text_numbers(const struct stats_sums *sums, struct counter_numbers *numbers);
 
 #endif

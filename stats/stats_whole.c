@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include "stats/stats_fasta.h"
 #include "stats/stats_settings.h"
 #include "stats/stats_whole.h"
 
 enum { COLUMNS = 256 };
 
-struct stats_whole *stats_whole_open(const struct stats_settings *settings)
+struct stats_whole *stats_whole_open(const struct stats_settings *settings, struct mate_table *table)
 {
     struct stats_whole *whole = calloc(1, sizeof *whole);
     if (!whole)
         return NULL;
     whole->settings = settings;
+    whole->mates.table = table ? table : &whole->own_table;
     whole->ref = -1;
     whole->entry_ref = -2;
     whole->gcd.size = settings->gc_bin;
@@ -31,12 +31,12 @@ void stats_whole_close(struct stats_whole *whole)
         stats_fasta_release(whole->settings->fasta, whole->sequence);
     stats_ring_close(&whole->ring);
     stats_gcd_free(&whole->gcd);
-    stats_mates_free(&whole->mates);
-    free(whole->mismatches);
+    mate_table_free(&whole->own_table);
+    free(whole->mismatches.n);
     free(whole);
 }
 
-/* The first entry of a record of another reference, or of none. */
+/* The first record of another reference, or of none. */
 static int enter_reference(struct stats_whole *whole, int32_t ref)
 {
     whole->entry_ref = ref;
@@ -48,47 +48,73 @@ static int enter_reference(struct stats_whole *whole, int32_t ref)
     return whole->sequence ? 0 : -1;
 }
 
-static int take_record(struct stats_whole *whole, const struct stats_entry *entry, const struct stats_block *blocks,
-                       const struct stats_mate *mate, const char *names, bool is_new)
+/* Coverage of a record. leaves: it leaves all that is before it. */
+static int cover(struct stats_whole *whole, int32_t pos, const struct stats_block *blocks, size_t n,
+                 const struct stats_mate *mate, const char *names, bool leaves)
 {
     const struct stats_depth_bins *bins = &whole->settings->bins;
-    if (mate)
-        stats_mates_sweep(&whole->mates, entry->pos, is_new);
-    if (stats_gcd_add(&whole->gcd, is_new, entry->pos, entry->span, entry->gc, whole->sequence) < 0)
-        return -1;
-    if (is_new || whole->entry_ref == -1)
+    if (leaves)
         stats_ring_move(&whole->ring, bins, -1);
-    stats_ring_move(&whole->ring, bins, entry->pos);
+    stats_ring_move(&whole->ring, bins, pos);
     if (mate && mate->end != STATS_ALONE)
-        return stats_mates_cover(&whole->mates, &whole->ring, names + mate->name_at, mate->name_n, mate->end, blocks,
-                                 entry->n_blocks);
-    for (uint32_t i = 0; i < entry->n_blocks; i++)
+        return stats_mates_cover(&whole->mates, &whole->ring, names + mate->name_at, mate->name_n, mate->end,
+                                 blocks, n);
+    for (size_t i = 0; i < n; i++)
         stats_ring_cover(&whole->ring, blocks[i].begin, blocks[i].end);
     return 0;
 }
 
-/* Without is_sorted, only longer reads count. */
-static int take_entries(struct stats_whole *whole, const struct stats_log *log, bool is_sorted)
+/* The same of all records, and what longer reads do to the ring; without is_sorted only the latter. */
+static int cover_all(struct stats_whole *whole, const struct stats_log *log, bool is_sorted)
 {
     const struct stats_block *blocks = log->blocks;
     const struct stats_mate *mate = log->n_mates ? log->mates : NULL;
-    bool is_new = false;
+    int32_t ref = whole->entry_ref;
+    size_t record = 0, visit = 0;
     for (size_t i = 0; i < log->n_entries; i++) {
         const struct stats_entry *entry = &log->entries[i];
-        int result = 0;
-        if (entry->kind == STATS_LONGER) {
-            result = stats_ring_fit(&whole->ring, entry->span);
-        } else if (!is_sorted) {
+        if (entry->is_longer && stats_ring_fit(&whole->ring, entry->span) < 0)
+            return -1;
+        if (entry->is_longer || !is_sorted)
             continue;
-        } else if (entry->kind == STATS_REFERENCE) {
-            is_new = entry->pos != whole->entry_ref;
-            result = is_new ? enter_reference(whole, entry->pos) : 0;
-        } else {
-            result = take_record(whole, entry, blocks, mate, log->names, is_new);
-            blocks += entry->n_blocks;
-            mate += mate != NULL;
-            is_new = false;
-        }
+        bool begins = visit < log->n_visits && log->visits[visit].first == record;
+        bool is_new = begins && log->visits[visit].ref != ref;
+        int32_t pos = log->places[record++];
+        ref = begins ? log->visits[visit++].ref : ref;
+        if (mate)
+            stats_mates_sweep(&whole->mates, pos, is_new);
+        if (cover(whole, pos, blocks, entry->n_blocks, mate, log->names, is_new || ref == -1) < 0)
+            return -1;
+        blocks += entry->n_blocks;
+        mate += mate != NULL;
+    }
+    return 0;
+}
+
+/* GC depth of the records of a visit, with -r. entry: of its first record. */
+static int add_gcd(struct stats_whole *whole, bool is_new, const struct stats_log *log, size_t from, size_t to,
+                   const struct stats_entry **entry)
+{
+    for (size_t i = from; i < to; i++, (*entry)++) {
+        while ((*entry)->is_longer)
+            (*entry)++;
+        if (stats_gcd_add(&whole->gcd, is_new, log->places[i], (*entry)->span, log->gc[i], whole->sequence) < 0)
+            return -1;
+        is_new = false;
+    }
+    return 0;
+}
+
+static int take_visits(struct stats_whole *whole, const struct stats_log *log)
+{
+    const struct stats_entry *entry = log->entries;
+    for (size_t v = 0; v < log->n_visits; v++) {
+        size_t from = log->visits[v].first, to = v + 1 < log->n_visits ? log->visits[v + 1].first : log->n_records;
+        bool is_new = log->visits[v].ref != whole->entry_ref;
+        if (is_new && enter_reference(whole, log->visits[v].ref) < 0)
+            return -1;
+        int result = whole->settings->fasta ? add_gcd(whole, is_new, log, from, to, &entry)
+                   : stats_gcd_add_visit(&whole->gcd, is_new, log->places + from, log->gc + from, to - from);
         if (result < 0)
             return -1;
     }
@@ -99,23 +125,16 @@ static int take_mismatches(struct stats_whole *whole, const struct stats_log *lo
 {
     for (size_t i = 0; i < log->n_mismatches; i++) {
         uint64_t at = log->mismatches[i];
-        if (at >= whole->n_cycles * COLUMNS) {
-            size_t n = 2 * (size_t)(at / COLUMNS) + 256;
-            uint64_t *grown = realloc(whole->mismatches, n * COLUMNS * sizeof *grown);
-            if (!grown)
-                return -1;
-            memset(grown + whole->n_cycles * COLUMNS, 0, (n - whole->n_cycles) * COLUMNS * sizeof *grown);
-            whole->mismatches = grown;
-            whole->n_cycles = n;
-        }
-        whole->mismatches[at]++;
+        if (stats_column_reserve(&whole->mismatches, at / COLUMNS, COLUMNS) < 0)
+            return -1;
+        whole->mismatches.n[at]++;
     }
     return 0;
 }
 
-uint64_t stats_whole_mismatches(const struct stats_whole *whole, size_t cycle, int column)
+uint64_t stats_whole_mismatches(const struct stats_whole *whole, size_t cycle, size_t column)
 {
-    return cycle < whole->n_cycles ? whole->mismatches[cycle * COLUMNS + (size_t)column] : 0;
+    return stats_column_at(&whole->mismatches, cycle, COLUMNS, column);
 }
 
 bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log *log)
@@ -123,10 +142,13 @@ bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log
     return !whole->unsorted && !(log->any && log->first_ref == whole->ref && log->first_pos < whole->pos);
 }
 
-int stats_whole_take(struct stats_whole *whole, const struct stats_log *log)
+int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range)
 {
-    bool is_sorted = stats_whole_goes_on(whole, log);
-    if (take_entries(whole, log, is_sorted) < 0 || (is_sorted && take_mismatches(whole, log) < 0))
+    bool is_sorted = stats_whole_goes_on(whole, log), grows = log->longest >= whole->ring.room;
+    bool is_covered = range && is_sorted && !grows && stats_range_join(range, &whole->ring, whole->entry_ref);
+    if (!is_covered && cover_all(whole, log, is_sorted) < 0)
+        return -1;
+    if (is_sorted && (take_visits(whole, log) < 0 || take_mismatches(whole, log) < 0))
         return -1;
     whole->unsorted = !is_sorted || log->unsorted;
     if (log->any) {
@@ -139,4 +161,10 @@ int stats_whole_take(struct stats_whole *whole, const struct stats_log *log)
 void stats_whole_end(struct stats_whole *whole)
 {
     stats_ring_move(&whole->ring, &whole->settings->bins, -1);
+}
+
+size_t stats_whole_memory(size_t depths, int64_t gc_bin, sam_hdr_t *sam, size_t n)
+{
+    return sizeof(struct stats_whole) + stats_ring_memory(depths, n) + stats_gcd_memory(gc_bin, sam)
+         + (n ? stats_column_memory(n, COLUMNS) : 0);
 }

@@ -11,6 +11,7 @@
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "base/latch.h"
+#include "cli/stats_options.h"
 #include "stats/stats_counter.h"
 #include "stats/stats_settings.h"
 
@@ -83,15 +84,26 @@ static void finish(const struct counter *c, void **sums, void **parts)
         c->part.close(parts[i]);
 }
 
+/* words: one that does not count, "stats", and what follows. */
+static void read_options(struct stats_settings *settings, int n, char **words)
+{
+    struct engine_opts o = {.values = calloc((size_t)n, sizeof *o.values)};
+    struct engine_args args = {.command = &stats_words_command, .o = &o, .own = settings};
+    *settings = stats_settings_default();
+    if (!o.values || engine_args_options(&args, n, words) != ENGINE_ARGS_RUN || optind + 1 != n
+        || stats_options_settle(settings, words + 1, n - 1, 0) < 0)
+        exit(1);
+    settings->input = words[optind];
+    free(o.values);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
     state = strtoull(argv[1], NULL, 10);
     struct stats_settings settings;
-    if (stats_settings_parse(&settings, argc - 2, argv + 2) != STATS_PARSED)
-        return 1;
-    settings.input = argv[2 + settings.first_operand];
+    read_options(&settings, argc - 1, argv + 1);
     samFile *in = sam_open(settings.input, "r");
     sam_hdr_t *sam = in ? sam_hdr_read(in) : NULL;
     if (!sam)

@@ -133,6 +133,12 @@ def place(rec):
     return tid & 0xFFFFFFFF, pos
 
 
+def tagged(rec, tag, value):
+    """The record with one more tag."""
+    more = tag + b"Z" + value + b"\0"
+    return (len(rec) - 4 + len(more)).to_bytes(4, "little") + rec[4:] + more
+
+
 def case(seed, pairs=None, with_fasta=False):
     """Bytes of a BAM file, its options (but -r and -t), the text of a file of regions, of a FASTA file."""
     r = random.Random("stats %d" % seed)

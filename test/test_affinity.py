@@ -472,10 +472,10 @@ def test_settings_are_displayed_once(program, inputs, tmp_path):
 ABSENT = max(START, default=0) + 1
 # What the runtimes end the program for, or crash at; and what is told of it.
 UNFIT = {
-    "GOMP_CPU_AFFINITY=%d-%d" % (min(START, default=0), ABSENT + 61): "names CPUs that this job may not use. It goes on with CPU",
-    "GOMP_CPU_AFFINITY=%d" % ABSENT: "names no CPU that this job may use, so it does not count",
-    "GOMP_CPU_AFFINITY=0,,%d" % ABSENT: "names no CPU that this job may use, so it does not count",
-    "OMP_NUM_THREADS=x": "is no number of threads, so it does not count",
+    "GOMP_CPU_AFFINITY=%d-%d" % (min(START, default=0), ABSENT + 61): "names CPUs that this job may not use. Continuing with CPU",
+    "GOMP_CPU_AFFINITY=%d" % ABSENT: "names no CPU that this job may use; ignored",
+    "GOMP_CPU_AFFINITY=0,,%d" % ABSENT: "names no CPU that this job may use; ignored",
+    "OMP_NUM_THREADS=x": "is not a number of threads; ignored",
     "OMP_STACKSIZE=1000G": None,
     "OMP_STACKSIZE=16k": None,
     "GOMP_STACKSIZE=16k": None,

@@ -211,7 +211,7 @@ def test_blocks_do_not_begin_where_the_index_says(tmp_path):
     ours(["-ki", "in"], tmp_path)
     assert out(["--rebgzip", "--index-name", "in.gz.gzi", "-c", "in"], tmp_path) == (tmp_path / "in.gz").read_bytes()
     p = ours(["-g", "-I", "in.gz.gzi"], tmp_path, NOISE)
-    assert "ends before places of in.gz.gzi" in p.stderr and out(["-d"], tmp_path, p.stdout) == NOISE
+    assert "ends before some offsets in in.gz.gzi" in p.stderr and out(["-d"], tmp_path, p.stdout) == NOISE
     assert "-g needs -I" in ours(["-g", "-c", "in"], tmp_path, status=1).stderr
     if BGZIP:
         theirs(["-f", "-k", "-i", "in"], tmp_path)
@@ -266,7 +266,7 @@ def test_range_is_not_that_of_the_data(tmp_path):
     with open(tmp_path / "t.gz", "rb") as f:
         assert run(["bgzip", "-b", "400000", "-s", "9", "-I", "t.gz.gzi"], cwd=tmp_path, stdin=f).stdout == TEXT[400000:400009]
     assert files(tmp_path) == ["t", "t.gz", "t.gz.gzi"]
-    assert "lies behind the end: it holds %d bytes" % n in ours(["-b", n + 1, "t.gz"], tmp_path, status=1).stderr
+    assert "is beyond the end: it holds %d bytes" % n in ours(["-b", n + 1, "t.gz"], tmp_path, status=1).stderr
     assert "needs a file" in ours(["-b", n + 1, "-I", "t.gz.gzi"], tmp_path, b"\x1f\x8b", status=1).stderr
     assert "bgzip -r makes one" in ours(["-b", 5, "-I", "none", "t.gz"], tmp_path, status=1).stderr
 
@@ -280,7 +280,7 @@ def test_damaged_index_is_believed(tmp_path):
         (tmp_path / "bad").write_bytes(bad)
         for args in ["-b", "9", "t.gz"], ["-g", "-c", "t"]:
             p = ours([*args, "-I", "bad"], tmp_path, status=1)
-            assert "bad is no .gzi index, or is damaged" in p.stderr and not p.stdout
+            assert "bad is not a .gzi index, or is damaged" in p.stderr and not p.stdout
     (tmp_path / "bad").write_bytes(struct.pack("<QQQ", 1, 77, 100))         # no block begins there
     p = ours(["-b", "200", "-I", "bad", "t.gz"], tmp_path, status=1)
     assert "t.gz: at file offset 77: " in p.stderr and not p.stdout
@@ -337,7 +337,7 @@ def test_index_is_missing_or_has_another_name(tmp_path, args, data, indexes):
 
 def test_index_of_a_file_without_name_is_guessed(tmp_path):
     p = ours(["-i", "-c", "-"], tmp_path, TEXT, status=1)
-    assert "give one by -I" in p.stderr and not p.stdout and not files(tmp_path)
+    assert "give one with -I" in p.stderr and not p.stdout and not files(tmp_path)
     (tmp_path / "a").write_bytes(TEXT)
     p = ours(["-i", "-o", "out", "a", "none"], tmp_path, status=1)
     assert files(tmp_path) == ["a"]
@@ -496,10 +496,10 @@ def test_endings_are_taken_off_unasked(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(packed)
         for args in ["-d"], ["-dff"]:
-            assert "no ending to take off" in ours([*args, name], tmp_path, status=1).stderr
+            assert "no extension to remove" in ours([*args, name], tmp_path, status=1).stderr
         (tmp_path / name).unlink()
     (tmp_path / "a.foo").write_bytes(packed)
-    assert "unknown ending .foo" in ours(["-d", "a.foo"], tmp_path, status=2).stderr
+    assert "unknown extension .foo" in ours(["-d", "a.foo"], tmp_path, status=2).stderr
     (tmp_path / "a").write_bytes(b"precious")
     assert "A second -f" in ours(["-dkf", "a.foo"], tmp_path, status=2).stderr
     ours(["-d", "--force", "--force", "a.foo"], tmp_path)
@@ -543,7 +543,7 @@ def test_a_file_is_written_over_by_its_own_work(tmp_path):
     for args in (["-o", "a", "a"], ["-o", "./a", "a"], ["-d", "-o", "link", "a.gz"], ["-r", "-I", "a.gz", "a.gz"], ["-r", "-I", "link", "a.gz"],
                  ["-i", "-I", "a", "-o", "b", "a"], ["-i", "-I", "b", "-o", "./b", "a"], ["-f", "-i", "-I", "link", "a"]):
         p = ours(args, tmp_path, status=1)
-        assert "written over" in p.stderr or "both the output and the index" in p.stderr \
+        assert "overwritten" in p.stderr or "both the output and the index" in p.stderr \
             or "so the index does not replace it" in p.stderr
         assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before, args
     ours(["-d", "-o", "/dev/null", "a.gz"], tmp_path)

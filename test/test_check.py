@@ -189,4 +189,4 @@ def test_add_input_is_ignored(tmp_path):
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bgzf(HEAD + NAMES[0]))
     p = run_sort(["--check", "--add-input", path, path])
-    assert p.returncode == 1 and "--add-input does not go with it" in p.stderr
+    assert p.returncode == 1 and "cannot be combined with --add-input" in p.stderr

@@ -123,7 +123,7 @@ def test_bad_value_of_an_order_or_format_option_is_accepted(made, tmp_path, args
 def test_what_is_no_tag_is_refused_or_sorts_otherwise_than_in_samtools(made, tag, order):
     path = made("mixed")
     p = run_sort(["-t", tag, *order, path])
-    assert p.returncode == 0 and re.fullmatch("samtools sort: warning: -t '%s' is no tag, .*\n" % re.escape(tag), p.stderr), p.stderr
+    assert p.returncode == 0 and re.fullmatch("samtools sort: warning: -t '%s' is not a valid tag .*\n" % re.escape(tag), p.stderr), p.stderr
     same_bam(read_bam(p.stdout), oracle(path, "-t", tag, *order), read_bam(path).lines())
 
 

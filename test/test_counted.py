@@ -2,15 +2,17 @@
 """--flagstat FILE and --idxstats FILE of the commands that write records: what samtools 1.24 says of the output."""
 
 import contextlib
+import json
 import os
 import random
+import re
 import shlex
 
 import pysam
 import pytest
 
 import bamgen
-from conftest import FASTA_REFS, run
+from conftest import FASTA_REFS, SANITIZED, run
 from test_flagstat import all_flags, theirs
 from test_own_files import refused, seen
 from test_spill import MANY
@@ -171,12 +173,12 @@ def test_stats_are_not_those_of_the_output(inputs, tmp_path, command, out):
 
 def test_options_of_stats_that_a_pass_cannot_serve_are_ignored(inputs, tmp_path):
     (tmp_path / "in.regions").write_text("a 1 400\n")
-    for words, told in [("-S RG", "neither -S"), ("-X", "neither -S"), ("out.bam", "are not options"), ("-Z", "are not options"),
+    for words, told in [("-S R", "two letters"), ("-X", "no option -X"), ("out.bam", "are not options"), ("-Z", "no option -Z"), ("-@ 2", "no option -@"),
                         ("'-F 4", "quote is not closed"), ("-f nonsense", "nonsense")]:
         refused(tmp_path, told, "sort", "--stats=s", "--stats-args", words, "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "-t needs coordinate order", "sort", "-n", "--stats=s", "--stats-args", "-t in.regions", "-o", "o.bam", inputs / "one.bam")
     refused(tmp_path, "--stats-args needs --stats", "sort", "--stats-args", "-p", "-o", "o.bam", inputs / "one.bam")
-    refused(tmp_path, "names it in another place", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
+    refused(tmp_path, "also names it elsewhere", "sort", "--stats=in.regions", "--stats-args", "-t in.regions", "-o", "o.bam",
             inputs / "one.bam")
 
 
@@ -203,3 +205,62 @@ def test_stats_of_a_file_or_of_regions(inputs, tmp_path, words):
     else:
         assert p.returncode == 0, p.stderr
         assert p.stdout.decode().split("\n", 1)[1] == expected.split("\n", 1)[1]
+
+
+def test_values_of_a_tag_are_not_those_of_the_output(inputs, tmp_path):
+    """-S of stats in the pass of a sort: the files are named after the output, and none is left of a sort that fails."""
+    recs = [bamgen.record("r%d" % i, 0, 0, 900 - i, seq="ACGT", tags=b"RGZg%d\0" % (i % 3)) for i in range(600)]
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
+    names = ["out.bam_g%d.bamstat" % i for i in range(3)]
+    refused(tmp_path, "none/x_g", "sort", "--stats=s", "--stats-args", "-S RG -P none/x", "-o", "out.bam", "in.bam")
+    p = run(["sort", "-@", 2, "--stats=s", "--stats-args", "-S RG", "-o", "out.bam", "in.bam"], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    ours = [(tmp_path / name).read_text().split("\n", 1)[1] for name in names]
+    with pysam_in(tmp_path):
+        theirs("stats", "-S", "RG", "out.bam")
+    assert ours == [(tmp_path / name).read_text().split("\n", 1)[1] for name in names]
+    assert sorted(x.name for x in tmp_path.iterdir()) == sorted(["in.bam", "out.bam", "s", *names])
+
+
+def test_report_has_the_main_numbers(inputs, tmp_path):
+    """Those of stats, else of flagstat, in the report of a sort and of the command itself."""
+    def numbers(*words):
+        p = run([*words[:1], "--report=r.json", *words[1:]], cwd=tmp_path)
+        assert p.returncode == 0, p.stderr
+        text = (tmp_path / "r.json").read_text()
+        r = json.loads(text)
+        return p, r, [r["counted_" + key] for key in ("by", "reads", "mapped", "duplicates")]
+
+    p, r, counted = numbers("stats", "-@", "1", inputs / "one.bam")
+    said = dict(line.split("\t")[1:3] for line in p.stdout.decode().split("\n") if line.startswith("SN"))
+    assert counted == ["stats", *(int(said[key]) for key in ("sequences:", "reads mapped:", "reads duplicated:"))]
+    assert "%.1f" % r["mean_insert_size"] == said["insert size average:"] and r["records"] == 6000
+    assert abs(r["error_rate"] - float(said["error rate:"])) < 1e-6
+    assert numbers("sort", "--stats=s", "--flagstat=f", "-o", "o.bam", inputs / "named.bam")[2] == counted
+    p, r, counted = numbers("flagstat", inputs / "one.bam")
+    assert counted[:2] == ["flagstat", 6000] and r["error_rate"] is None
+    p, r, _ = numbers("sort", "--idxstats=i", "--flagstat=f", "-o", "o.bam", inputs / "named.bam")
+    assert r["counted_by"] == "flagstat" and r["counted_mapped"] == counted[2]
+    for name, words in ("r.txt", "% duplicates, mean insert size"), ("r.html", "% duplicates, mean insert size"):
+        assert run(["sort", "--report=" + name, "--stats=s", "-o", "o.bam", inputs / "named.bam"], cwd=tmp_path).returncode == 0
+        assert words in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize("words", [["-p"], ["-S", "RG", "--GC-depth", "200"], ["-c", "1,60000,1"]], ids=" ".join)
+def test_memory_of_stats_is_not_what_was_promised(tmp_path, words):
+    """What the counters take is in the plan: less than that is refused, and no more is taken."""
+    recs = [bamgen.record("r%d" % i, 99, i % 40, i // 40 * 30, seq="ACGTACGTAC" * 15, tlen=100, tags=b"RGZg%d\0" % (i % 20)) for i in range(40000)]
+    refs = [("s%d" % i, 100000) for i in range(40)]
+    recs.sort(key=lambda rec: (rec[4:8], int.from_bytes(rec[8:12], "little")))
+    text = "@HD\tVN:1.6\n" + bamgen.sq_text(refs) + "".join("@RG\tID:g%d\n" % i for i in range(20))
+    (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header(text, refs) + b"".join(recs)))
+    expected = run(["stats", *words, "in.bam"], cwd=tmp_path).stdout.split(b"\n", 3)[3]
+    for n in 1, 8:
+        p = run(["stats", "-@", n - 1, "--total-memory", "24M", *words, "in.bam"], cwd=tmp_path)
+        refuses = re.search(r"with %d thread.* (\d+)M is enough" % n, p.stderr)
+        assert p.returncode == 0 or refuses, p.stderr
+        enough = refuses[1] if refuses else "24"
+        p = run(["stats", "-@", n - 1, "--total-memory", enough + "M", "--report=r.json", *words, "in.bam"], cwd=tmp_path)
+        assert p.returncode == 0 and p.stdout.split(b"\n", 3)[3] == expected, p.stderr
+        if not SANITIZED:
+            assert json.loads((tmp_path / "r.json").read_text())["peak_rss_bytes"] <= int(enough) << 20, (words, n)

@@ -72,6 +72,7 @@ CASES = {
     "counted": ("small.bam", ["-@", 2, "--stats", "out.stats", "--flagstat", "out.flags", "--idxstats", "out.refs", "-o", "out.bam"], {}),
     "counted_sam": ("small.bam", ["-@", 2, "--flagstat", "out.flags", "--idxstats", "-", "--stats-args", "-p", "--stats", "out.stats",
                                   "-o", "out.sam"], {}),
+    "counted_split": ("program1.bam", ["-@", 2, "--stats", "out.stats", "--stats-args", "-S PG", "-o", "out.bam"], {}),
     "flagstat": ("small.bam", ["flagstat", "-@", 2], {}),
     "idxstats": ("sorted.sam", ["idxstats", "-@", 2], {}),
     "stats": ("sorted.cram", ["stats", "-@", 2, "-p"], {}),
@@ -157,6 +158,8 @@ class Case:
         self.outputs = sorted(a for a in self.args if a.startswith("out."))
         if "--write-index" in self.args:
             self.outputs.append(self.outputs[0] + (".crai" if "cram" in self.outputs[0] else ".csi"))
+        if name == "counted_split":
+            self.outputs.append("out.bam_p.bamstat")
         self.expected = self.go({})[:2]
         assert self.expected[0] == 0, self.expected
         self.many = int(self.counts["pread"]) > 300

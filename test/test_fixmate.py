@@ -274,7 +274,7 @@ def test_real_records_are_others(path, tmp_path):
     (tmp_path / "theirs.bam").write_bytes(theirs)
     if oracle_call("view", ["-o", os.devnull, tmp_path / "theirs.bam"])[0] != 0:    # tags behind stray bytes
         p = run(["fixmate", *args, grouped, tmp_path / "out.bam"])
-        assert p.returncode == 1 and "nobody could read the file" in p.stderr, p.stderr
+        assert p.returncode == 1 and "no program could read the file" in p.stderr, p.stderr
         return
     mine, expected = read_bam(fixed(grouped, *args, "-@", 2, "--total-memory", "64M")), read_bam(theirs)
     same_header(mine, expected, expected.lines())
@@ -476,12 +476,10 @@ def test_fault_passes(desk, fault):
 
 
 @pytest.mark.parametrize("command", ["fixmate", "markdup"])
-def test_help_names_an_option_that_manual_or_completion_lack(command):
+def test_help_names_an_option_that_the_manual_lacks(command):
     text = run([command, "--help"]).stdout.decode()
     manual = (REPO / "doc" / ("samtools-omp-%s.1" % command)).read_text().replace("\\-", "-")
-    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("= %s ]" % command)[1].split("' ;;\n        esac")[0]
     options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
     assert len(options) > 20
     for option in options:
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
-        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", completion), option

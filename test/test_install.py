@@ -24,14 +24,13 @@ echo
 # Names that only the real samtools may have.
 TAKEN = ["bin/samtools", "share/bash-completion/completions/samtools", "share/man/man1/samtools-sort.1"]
 VERSION = re.search('SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base" / "version.h").read_text()).group(1)
+MANUALS = ["man1/bgzip-omp.1", *("man1/samtools-omp-%s.1" % command for command in
+           ("collate", "fixmate", "markdup", "merge", "sormadup", "sort", "stats")), "man1/samtools-omp.1", "man5/samtools-omp-report.5"]
 OURS = ["bin/bgzip-omp", "bin/samtools-omp", "libexec/samtools-omp/samtools", "share/bash-completion/completions/bgzip-omp",
-        "share/bash-completion/completions/samtools-omp", "share/man/man1/bgzip-omp.1",
-        "share/man/man1/samtools-omp-collate.1", "share/man/man1/samtools-omp-fixmate.1",
-        "share/man/man1/samtools-omp-markdup.1", "share/man/man1/samtools-omp-merge.1",
-        "share/man/man1/samtools-omp-sormadup.1", "share/man/man1/samtools-omp-sort.1",
-        "share/man/man1/samtools-omp-stats.1", "share/man/man1/samtools-omp.1",
+        "share/bash-completion/completions/samtools-omp", "share/fish/vendor_completions.d/bgzip-omp.fish",
+        "share/fish/vendor_completions.d/samtools-omp.fish", *("share/man/" + page for page in MANUALS),
         "share/samtools-omp/modulefiles/samtools-omp/" + VERSION,
-        "share/samtools-omp/modulefiles/samtools-omp/%s.lua" % VERSION]
+        "share/samtools-omp/modulefiles/samtools-omp/%s.lua" % VERSION, "share/zsh/site-functions/_samtools-omp"]
 
 OF_MPI = ["bin/samtools-omp-mpi", "share/man/man1/samtools-omp-mpi.1"]
 
@@ -167,7 +166,7 @@ def test_program_for_several_nodes_is_not_installed_or_stays(tmp_path, prefix):
 
 def test_manual_of_ranks_names_no_option_or_lacks_a_refused_one(tmp_path):
     """Options as the usage has them; and all that rank_sort.c refuses by name."""
-    text = (REPO / "doc" / "samtools-omp-mpi.1").read_text().replace("\\-", "-").replace("\\", "")
+    text = re.sub(r"\\f[BIR]", "", (REPO / "doc" / "samtools-omp-mpi.1").read_text()).replace("\\", "")
     text = re.sub(r" (srun|mpirun) .*? samtools-omp-mpi", "", text)
     usage = subprocess.run([BINARY, "sort", "--help"], capture_output=True, text=True, timeout=HANG)
     usage = usage.stdout + usage.stderr
@@ -448,11 +447,11 @@ def test_stripped_program_is_as_large_as_before(tmp_path):
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("page", ["samtools-omp-sort", "samtools-omp", "bgzip-omp", "samtools-omp-mpi"])
+@pytest.mark.parametrize("page", [*MANUALS, "man1/samtools-omp-mpi.1"])
 def test_manual_does_not_render(root, tmp_path, page):
-    if page == "samtools-omp-mpi":
+    if page.endswith("-mpi.1"):
         install_mpi(tmp_path, "/usr")
-    page = root / "share" / "man" / "man1" / (page + ".1")
+    page = root / "share" / "man" / page
     if not shutil.which("man") or not shutil.which("groff"):
         pytest.skip("no man here")
     p = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", page], env=clean_env(MANWIDTH="100", LC_ALL="C.UTF-8", MANPAGER="cat"),
@@ -460,7 +459,10 @@ def test_manual_does_not_render(root, tmp_path, page):
     if "unrecognized option" in p.stderr or not p.stdout:
         pytest.skip("no such man here")
     assert (p.returncode, p.stderr) == (0, "")
-    assert "EXAMPLES" in p.stdout and "samtools-omp-sort(1)" in p.stdout
+    headings = re.findall(r"^[A-Z][A-Z ]+$", p.stdout, re.M)
+    assert headings[:3] == ["NAME", "SYNOPSIS", "DESCRIPTION"] and headings[-5:] == ["EXAMPLES", "BUGS", "AUTHORS", "COPYRIGHT", "SEE ALSO"]
+    for name, section in re.findall(r"\b(samtools-omp[a-z-]*|bgzip-omp)\(([15])\)", p.stdout):
+        assert (REPO / "doc" / ("%s.%s" % (name, section))).exists(), name
     if shutil.which("mandoc"):
         assert not subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, timeout=HANG).stdout
 
@@ -499,27 +501,85 @@ def test_example_of_bgzips_manual_is_refused(root, tmp_path):
     assert files(tmp_path / ".")[:1] == ["again.gz"] and (tmp_path / "calls.vcf").stat().st_size == 21 * 20000
 
 
+# ---------------------------------------------------------------- completion
+
+
+COMMANDS = ("sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip")
+# What each shell offers for a command line, one word a line. zsh's own functions are stood in for: they need a terminal.
+COMPLETES = {
+    "bash": """. %(share)s/bash-completion/completions/samtools-omp
+COMP_WORDS=(%(words)s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _samtools_omp; printf '%%s\\n' "${COMPREPLY[@]}"
+""",
+    "zsh": """_describe() {
+    local part
+    for part; do [[ $part != -* && ${(tP)part} == array* ]] && print -rl -- ${(P)part%%%%:*}; done
+}
+_files() { print -rl -- *; }
+compadd() { print -rl -- "$@"; }
+compset() { words[CURRENT]=${words[CURRENT]#*=}; }
+_message() { : ; }
+words=(%(words)s); CURRENT=$#words; . %(share)s/zsh/site-functions/_samtools-omp
+""",
+    "fish": """source %(share)s/fish/vendor_completions.d/samtools-omp.fish; complete -C %(line)s | string replace -r '\\t.*' ''
+""",
+}
+
+
+def completed(root, folder, name, *words):
+    if not shutil.which(name):
+        pytest.skip("no %s here" % name)
+    # bash splits words at "="; an empty word must stay
+    typed = [part for word in words for part in (re.split("(=)", word) if name == "bash" and word.startswith("--") else [word])]
+    text = COMPLETES[name] % {"share": root / "share", "words": " ".join("'%s'" % word for word in typed), "line": "'%s'" % " ".join(words)}
+    p = subprocess.run([name, *["-f"] * (name == "zsh"), "-c", text], cwd=folder, capture_output=True, text=True, timeout=HANG,
+                       env=clean_env(PATH="%s/bin:%s" % (root, SYSTEM), HOME=str(folder)))
+    assert p.stderr == "", p.stderr
+    begun = "" if name == "bash" or "=" in words[-1] else words[-1]
+    return {line[line.find("=") + 1:] if re.match("--[a-z-]+=.", line) else line for line in p.stdout.split("\n") if line and line.startswith(begun)}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", COMPLETES)
+def test_completion_lacks_an_option_of_the_help(root, tmp_path, name, command):
+    """Rows of the help begin with their options; a paragraph lists more of them."""
+    text = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True, timeout=HANG).stdout
+    wanted = set()
+    for row in re.findall(r"^ {2,6}(-.*?)(?:  .*)?$", text, re.M):
+        wanted |= set(re.findall(r"(?:^|, )(-[a-zA-Z0-9@]\b|-@|--[a-zA-Z][a-zA-Z-]*)", row))
+    for paragraph in re.findall(r"^(?:Beyond samtools|As in sort)[^\n]*?: (--.*?)\.$", text, re.M | re.S):
+        wanted |= set(re.findall("--[a-z-]+", paragraph))
+    offered = {word.rstrip("=") for word in completed(root, tmp_path, name, "samtools-omp", command, "-")}
+    assert len(wanted) > 8 and offered == wanted
+
+
+@pytest.mark.parametrize("words,offers", [
+    (["samtools-omp", "so"], {"sort", "sormadup"}), (["samtools-omp", "rep"], {"report"}), (["bgzip-omp", "--reb"], {"--rebgzip"}),
+    (["samtools-omp", "sort", "-@", ""], {"auto"}), (["samtools-omp", "sort", "--threads", ""], {"auto"}),
+    (["samtools-omp", "sort", "-O", "sa"], {"sam", "sam.gz"}), (["samtools-omp", "flagstat", "-O", ""], {"json", "tsv"}),
+    (["samtools-omp", "markdup", "--mode", ""], {"t", "s"}), (["samtools-omp", "fixmate", "-z", "cig"], {"cigar", "cigdup", "cigarx"}),
+    (["samtools-omp", "sort", "--plan="], {"json"}), (["samtools-omp", "sort", "--write-index="], {"bai", "csi"}),
+    (["samtools-omp", "sort", "--write-index", ""], {"in.bam"}), (["samtools-omp", "sort", "--report="], {"in.bam"}),
+    (["samtools-omp", "sort", "-t", ""], set()), (["samtools-omp", "sort", "-o", ""], {"in.bam"}),
+    (["samtools-omp", "view", ""], {"in.bam"})], ids=lambda v: "_".join(v) if isinstance(v, list) else "")
+@pytest.mark.parametrize("name", COMPLETES)
+def test_completion_offers_other_words(root, tmp_path, name, words, offers):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "in.bam").write_bytes(b"")
+    assert completed(root, folder, name, *words) == offers
+
+
 @pytest.mark.release
 @pytest.mark.parametrize("before,names", [("", ["samtools-omp", "samtools"]), ("complete -W theirs samtools", ["samtools-omp"])],
                          ids=["alone", "beside"])
 def test_completion_takes_or_lacks_a_name(root, before, names):
     if not shutil.which("bash"):
         pytest.skip("no bash here")
-    text = """%s
-. %s
-complete -p samtools-omp samtools
-for COMP_WORDS in samtools-omp; do COMP_WORDS=(samtools-omp sort --total-m); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"; done
-complete -p bgzip-omp >/dev/null
-COMP_WORDS=(bgzip-omp --reb); COMP_CWORD=1; _samtools_omp; COMP_WORDS=(samtools-omp bgzip --bin); COMP_CWORD=2; echo "${COMPREPLY[@]}"
-_samtools_omp; echo "${COMPREPLY[@]}"
-COMP_WORDS=(samtools-omp collate --total); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"
-COMP_WORDS=(samtools-omp merge --total); COMP_CWORD=2; _samtools_omp; echo "${COMPREPLY[@]}"
-COMP_WORDS=(samtools-omp rep); COMP_CWORD=1; _samtools_omp; echo "${COMPREPLY[@]}"
-""" % (before, root / "share/bash-completion/completions/samtools-omp")
+    text = "%s\n. %s\ncomplete -p samtools-omp samtools\n" % (before, root / "share/bash-completion/completions/samtools-omp")
     status, out, err = shell(text, SYSTEM, name="bash")
     assert (status, err) == (0, "")
     assert re.findall(r"-F _samtools_omp (\S+)", out) == names
-    assert out.endswith("--total-memory\n--rebgzip\n--binary\n--total-memory\n--total-memory\nreport\n")
 
 
 # ---------------------------------------------------------------- the tarball of a release

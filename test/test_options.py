@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from conftest import REPO, htslib_version, oracle_sort, read_bam, run_sort, same_records
+from conftest import htslib_version, oracle_sort, read_bam, run_sort, same_records
 
 IN, OUT = "in.bam", ["-o", "out.bam"]
 
@@ -188,11 +188,3 @@ def test_page_on_migration_is_outdated(tmp_path, monkeypatch, made, args, theirs
     monkeypatch.chdir(tmp_path)
     (tmp_path / IN).write_bytes(made("ties").read_bytes())
     assert (oracle_sort([*OUT, *args, IN])[0], run_sort([*OUT, *args, IN], cwd=tmp_path).returncode) == (theirs, ours)
-
-
-def test_help_names_an_option_that_the_completion_lacks():
-    """doc/samtools-omp.bash, and the other way round."""
-    completion = (REPO / "doc" / "samtools-omp.bash").read_text().split("words='-n")[1].split("' ;;")[0]
-    usage = run_sort(["--help"]).stdout.decode()
-    longs = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", usage))
-    assert longs == set(re.findall(r"--[a-zA-Z][a-zA-Z-]+", completion))

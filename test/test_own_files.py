@@ -163,7 +163,7 @@ def test_file_that_the_command_line_reads_is_replaced(here, line):
     os.link(here / "x.bed", here / "hard.bed")
     for name in "plain.fa", "index", "in.bai":
         (here / name).write_text("nothing that we know\n")
-    refused(here, "names it in another place|an index of the", *line.split())
+    refused(here, "also names it elsewhere|an index of the", *line.split())
 
 
 def test_file_of_ours_is_not_replaced_any_more(here):
@@ -191,7 +191,7 @@ def test_data_are_replaced_by_an_index_of_bgzip(here):
     (here / "more").write_text("x")
     refused(here, "two.bam holds BGZF", "bgzip", "-k", "-i", "-I", "two.bam", "text")
     refused(here, "ref.fa holds FASTA", "bgzip", "-r", "-I", "ref.fa", "in.bam")
-    refused(here, "more would be written over by an index", "bgzip", "-i", "-I", "more", "-o", "o.gz", "text", "more")
+    refused(here, "more would be overwritten by an index", "bgzip", "-i", "-I", "more", "-o", "o.gz", "text", "more")
     for _ in range(2):
         assert run(["bgzip", "-k", "-f", "-i", "text"], cwd=here).returncode == 0
     assert run(["bgzip", "-r", "text.gz"], cwd=here).returncode == 0
@@ -217,7 +217,7 @@ def test_statistics_to_a_file_named_dash_are_refused(here):
 
 def test_count_that_is_too_large_is_made_smaller_silently(here):
     p = run(["sort", "-@", "100000", "--plan", "in.bam"], cwd=here)
-    assert p.returncode == 0 and "100000 is too much, 4096 is taken" in p.stderr
+    assert p.returncode == 0 and "100000 is too large; using 4096" in p.stderr
     p = run(["sort", "-t", "RGG", "-o", "o.bam", "in.bam"], cwd=here)
     assert p.returncode == 0 and "this is -t RG, as in samtools" in p.stderr
 

@@ -18,7 +18,7 @@ RELEASE = VERSION.replace("-dev", "")            # that these recipes are for: t
     ("packaging/debian/changelog", r"samtools-omp \((.*)-\d+\)"), ("packaging/conda/meta.yaml", r'set version = "(.*)"'),
     ("packaging/spack/package.py", r'version\("([^"]*)"'), ("packaging/Containerfile", r"ARG VERSION=(.*)"),
     ("CITATION.cff", r"\nversion: (.*)"), ("packaging/Containerfile", r"-t samtools-omp:(\S*)"),
-    *((str(page.relative_to(REPO)), r'\.TH .*"samtools-omp (.*)" "') for page in (REPO / "doc").glob("*.1"))])
+    *((str(page.relative_to(REPO)), r'\.TH .*"samtools-omp (.*)" "') for page in (REPO / "doc").glob("*.[15]"))])
 def test_package_has_another_version_than_the_program(name, pattern):
     """Debian's mark of what comes before a release is ~, which sorts before it."""
     version = {"packaging/debian/changelog": VERSION.replace("-dev", "~dev"), "packaging/conda/meta.yaml": RELEASE, "packaging/spack/package.py": RELEASE}
@@ -36,10 +36,10 @@ def test_recipe_of_conda_does_not_render():
 
 
 def test_manual_that_is_installed_is_not_in_a_debian_package():
-    installed = set(re.findall(r"doc/([a-z-]+\.1) ", (REPO / "Makefile").read_text()))
+    installed = [page for page in (REPO / "doc").glob("*.[15]")]
     packed = "".join(p.read_text() for p in (REPO / "packaging/debian").glob("*.install"))
     assert len(installed) > 3
-    assert {name for name in installed if "usr/share/man/man1/%s\n" % name not in packed} == set()
+    assert [page.name for page in installed if "usr/share/man/man%s/%s\n" % (page.suffix[1:], page.name) not in packed] == []
 
 
 def test_page_that_the_readme_links_is_not_in_the_debian_package():

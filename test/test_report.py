@@ -342,7 +342,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
 
 
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
-    manual = (REPO / "doc" / "samtools-omp-sort.1").read_text().replace("\\", "")
+    manual = re.sub(r"\\f[BIR]", "", (REPO / "doc" / "samtools-omp-report.5").read_text())
     r = reported(tmp_path, [realistic_bam])
     keys = {*r, *r["stages"], *r["stages"]["read"], *r["serial"], *r["verdict"], *r["curve"], *r["slots"][0], *r["phases"], *r["phases"]["read"]}
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
@@ -497,17 +497,46 @@ def test_page_has_a_word_or_colour_that_is_not_explained(realistic_bam, tmp_path
     text = reported(tmp_path, ["-@", 2, "-m", "1M", realistic_bam], "r.html", env=SMALL_ARENA)
     words = " ".join(re.findall("<dt>(.*?)</dt>", text[text.index('class="words"'):]))
     tiles, heads = re.findall("</b><span>(.*?)</span>", text), re.findall("<th>(.*?)</th>", text)
-    assert len(tiles) > 6 and len(heads) == 10
-    for word in "wall time", "CPU time", "waited for a CPU", "serial", "peak memory", "huge pages":
-        assert any(word in t for t in tiles) or word == "waited for a CPU"
+    assert len(tiles) > 5 and len(heads) == 20
+    for word in "busy", "CPU time", "waited for a CPU", "serial", "peak memory", "huge pages", "I/O":
+        assert any(word in t for t in tiles) or word in ("waited for a CPU", "huge pages")
         assert word in words
+    assert "of 2 threads busy" in tiles and any("spilled" in t for t in tiles)
     for word in "critical", "blocked", "MB/s, each thread", "MB/s, all threads", "in turn", "block", "deal", "record", "range", "bound by":
         assert word in words
     legend = dict(re.findall(r'<li><i style="background:(.*?)"></i><b>(.*?)</b> [^<]{5,}</li>', text))
     listed = re.findall(r'<tr><td><i style="background:(.*?)"></i>(.*?)</td>', text)
     assert {"idle", "wait", "spill_write"} <= set(legend.values()), "and no two have one colour"
     assert legend == dict(listed) and len(legend) == len(listed)
-    assert "none" not in legend and ">20,000<" in text
+    assert "none" not in legend and re.search(r"<h1>[^</]*\.bam: 20,000 records, [0-9.]+\ss, [0-9]+\sMB/s</h1>", text)
+
+
+def lightness(colour):
+    """Relative luminance (WCAG 2.1) of #rrggbb."""
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    return sum(share * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for share, c in zip((.2126, .7152, .0722), parts))
+
+
+def test_stages_that_touch_are_told_apart_by_hue_alone(realistic_bam, tmp_path):
+    """Readers who see fewer hues tell them apart by their lightness."""
+    text = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
+    colours = {name: colour for colour, name in re.findall(r'<li><i style="background:(.*?)"></i><b>(.*?)</b>', text)}
+    for pair in ("gather", "deflate"), ("read", "deal"):
+        dark, light = sorted(lightness(colours[name]) for name in pair)
+        assert (light + 0.05) / (dark + 0.05) >= 2.5, pair
+
+
+def test_stages_are_in_no_order_or_short_ones_not_folded(realistic_bam, tmp_path):
+    text = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
+    table = text[text.index("<h2>Stages</h2>"):text.index("<h2>Machine and files</h2>")]
+    parts = [re.findall(r'</i>([a-z_]+)</td>.*?data-label="all threads, s">([0-9.]+)<', part) for part in table.split("<details")]
+    assert len(parts) == 2, "nothing is folded"
+    for part in parts:
+        times = [float(s) for name, s in part if name not in ("idle", "wait")]
+        assert times == sorted(times, reverse=True) and not {"idle", "wait"} & {name for name, _ in part[:len(times)]}
+    wall = float(re.search(r"records, ([0-9.]+)\ss", text).group(1))
+    assert all(float(s) <= 0.01 * 2 * wall + 0.01 for _, s in parts[1]) and all(float(s) >= 0.01 * 2 * wall - 0.01 for _, s in parts[0])
+    assert text.count("<details") >= 2 and "<details open" not in text
 
 
 def test_rates_of_all_threads_are_those_of_one(realistic_bam, tmp_path):

@@ -203,7 +203,7 @@ def test_line_that_the_filter_drops_counts_no_more(tmp_path):
     refused(tmp_path, args, r"record 1 \(line 4\) cannot be filtered: htslib cannot evaluate", stdin=data.encode())
 
 
-@pytest.mark.parametrize("line,why", [("@SQ\tSN:x\tLN:9\tLN:10", "two lengths"), ("@SQ\tSN:x\tLN:0", "no number above 0"),
+@pytest.mark.parametrize("line,why", [("@SQ\tSN:x\tLN:9\tLN:10", "two lengths"), ("@SQ\tSN:x\tLN:0", "not a number above 0"),
                                       ("@CO", None), ("@XY\tab:c", "begins with none of")])
 def test_header_in_gzip_or_filtered_is_htslibs(tmp_path, line, why):
     for args, stdin in ways(tmp_path / "in.sam", (HEADER + line + "\n" + LINE).encode()):
@@ -231,7 +231,7 @@ def test_log_in_the_pipe_is_called_a_broken_file(tmp_path, log):
 
 def test_line_from_a_pipe_cannot_be_looked_up(tmp_path):
     bad = "a-name-to-look-for\t0\ta\t5\t600\t2M\t*\t0\t0\tAC\tII\n"
-    err = refused(tmp_path, ["-"], "has a MAPQ that is no number from 0 to 255", stdin=(HEADER + LINE + bad).encode())
+    err = refused(tmp_path, ["-"], "has a MAPQ that is not a number from 0 to 255", stdin=(HEADER + LINE + bad).encode())
     assert 'The line begins "a-name-to-look-for\\t0\\ta\\t5\\t600\\t2M' in err
     assert "log" not in err
     err = refused(tmp_path, ["-"], "fewer than the 11 fields", stdin=(HEADER + LINE + LINE[:11] + "2M\tx\x1b" + 100 * "x").encode())

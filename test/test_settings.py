@@ -153,6 +153,6 @@ def test_manual_lacks_a_variable():
         asked |= set(re.findall(r'"(SAMTOOLS_(?:OMP_[A-Z_]+|UPSTREAM))"', path.read_text()))
     asked -= {"SAMTOOLS_OMP_VERSION"}
     assert {MEMORY, TMPDIR, REPORT} < asked
-    text = (REPO / "doc" / "samtools-omp-sort.1").read_text()
+    text = (REPO / "doc" / "samtools-omp.1").read_text()
     table = text[text.index(".SH ENVIRONMENT"):text.index(".SH VERSIONS")]
     assert asked <= set(re.findall(r"SAMTOOLS_[A-Z_]+", table))

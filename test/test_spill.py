@@ -686,8 +686,8 @@ def test_missing_temporary_folder_is_told_late_or_unclearly(desk, jumble, place,
     for way in ([jumble], []):
         for n in (1, 3):
             folder = place.rpartition("/")[0]
-            err = told(["-@", n, "-T", place, *out, *way], desk, "cannot make a temporary file in %s" % folder,
-                       "warning: no temporary file can be made in %s" % folder, env=MANY, **({} if way else {"stdin": jumble.read_bytes()}))
+            err = told(["-@", n, "-T", place, *out, *way], desk, "cannot create a temporary file in %s" % folder,
+                       "warning: cannot create a temporary file in %s" % folder, env=MANY, **({} if way else {"stdin": jumble.read_bytes()}))
             assert "-T" in err
 
 

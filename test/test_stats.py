@@ -5,6 +5,7 @@ ranges at random places (build/stats_ranges), and by the program with several th
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -128,6 +129,21 @@ def test_far_blocks_come_round_in_the_ring(tmp_path):
     compare([write(tmp_path / "in.bam", records)], range(6))
 
 
+def test_far_blocks_are_kept_over_gaps(tmp_path):
+    """Behind a gap of the ring's length samtools keeps one cell, and a block that came round may be in it."""
+    for seed in range(4):
+        r = random.Random(400 + seed)
+        records, pos, tid = [], 0, 0
+        for i in range(1500):
+            pos += r.choice((0, 1, 2, 3, 1498, 1499, 1500, 1501, 4000))
+            if pos > statsgen.REFS[tid][1] - 10000:
+                tid, pos = (tid + 1) % 4 if tid != 1 else 3, r.choice((0, 1, 500))
+            far = r.choice((1440, 1460, 1479, 1480, 1481, 1499, 3000))
+            cigar = [(20, "M"), (far, "N"), (30, "M")] if r.random() < .5 else [(50, "M")]
+            records.append(bamgen.record("q%d" % i, 0, tid, pos, cigar=cigar, seq=bamgen.bases(r, 50)))
+        compare([write(tmp_path / "in.bam", records)], range(6))
+
+
 def test_gaps_of_all_sizes(tmp_path):
     """Steps by less than the ring, by as much, by more, and to other references and back."""
     r = random.Random(13)
@@ -183,6 +199,72 @@ def test_regions_and_records_out_of_order(tmp_path, places):
     (tmp_path / "regions").write_text("chr1\t10\t20\nchr1\t6036\t6036\nchr1\t8355\t8655\nchr1\t9001\t9002\n")
     path = write(tmp_path / "in.bam", [bamgen.record("a%d" % i, 0, 0, p, seq="ACGTACGT" * 2) for i, p in enumerate(places)])
     compare(["-t", tmp_path / "regions", path])
+
+
+@pytest.fixture(params=range(12))
+def split(request, tmp_path, monkeypatch):
+    """A file of which each record has a tag XV, in a folder; options; the files that samtools makes."""
+    seed, r = request.param, random.Random("split %d" % request.param)
+    n, few = r.choice((40, 600)), r.choice((1, 2, 7, 40))
+    kind = {"length": r.choice(statsgen.LENGTHS), "dense": r.choice((0, 50)), "pairs": True, "fasta": False, "barcodes": 0, "qualities": (2, 30)}
+    records = statsgen.pairs_of(r, n, kind) if seed % 2 else [statsgen.record(r, i, kind) for i in range(n)]
+    if seed % 4 != 2:
+        records.sort(key=statsgen.place)
+    records = [statsgen.tagged(rec, b"XV", b"v%d" % r.randrange(few) if r.random() < 0.9 else b"") for rec in records]
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in.bam", records, text="@HD\tVN:1.6\n" + bamgen.sq_text(statsgen.REFS) + statsgen.GROUPS)
+    (tmp_path / "regions").write_text("chr1\t1\t6000\nchr3\t200\t40000\n")
+    options = ["-S", r.choice(("XV", "XVmore"))]
+    for words, share in ((["-p"], .6), (["-t", "regions"], .3), (["-I", "s1"], .3), (["-P", "other"], .3), (["-F", "1024"], .3), (["--ref-stats"], .2)):
+        options += words if r.random() < share else []
+    theirs = oracle([*options, "in.bam"])
+    files = {p.name: p.read_bytes().split(b"\n")[1:] for p in tmp_path.glob("*.bamstat")}
+    for name in files:
+        (tmp_path / name).unlink()
+    return tmp_path, options, theirs, files
+
+
+@pytest.mark.parametrize("threads", (1, 3))
+def test_values_of_a_tag_have_files(split, threads):
+    folder, options, theirs, files = split
+    by_program([*options, "in.bam"], theirs, threads)
+    assert sorted(p.name for p in folder.glob("*.bamstat")) == sorted(files)
+    for name, lines in files.items():
+        ours = (folder / name).read_bytes().split(b"\n")[1:]
+        same((0, [x for x in ours if not x.startswith(b"# The command")]), (0, [x for x in lines if not x.startswith(b"# The command")]), name)
+
+
+def test_values_share_the_table_of_overlaps(tmp_path, monkeypatch):
+    """What one value takes out of the table is not counted by those that put it in, and shows in when they sweep it."""
+    r, records = random.Random(15), []
+    for tid, n, share in (0, 12500, 0.9), (1, 12500, 0.5):
+        for i in range(n):
+            value = b"a" if r.random() < share else b"b"
+            rec = bamgen.record("w%d_%d" % (tid, i % 9000 if r.random() < 0.7 else max(0, i - r.choice((30, 60)))), r.choice((99, 147)), tid, i,
+                                cigar=[(50, "M")], mtid=tid, mpos=i + 20, tlen=r.choice((70, 99, 60)), seq="ACGTA" * 10)
+            records.append(statsgen.tagged(rec, b"XV", value))
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in.bam", records, [("big", 2000000), ("next", 2000000)])
+    theirs = oracle(["-S", "XV", "-p", "in.bam"])
+    files = {v: (tmp_path / ("in.bam_%s.bamstat" % v)).read_bytes().split(b"\n")[3:] for v in "ab"}
+    by_program(["-S", "XV", "-p", "in.bam"], theirs, 2)
+    for v, lines in files.items():
+        same((0, (tmp_path / ("in.bam_%s.bamstat" % v)).read_bytes().split(b"\n")[3:]), (0, lines), v)
+
+
+@pytest.mark.parametrize("words, records, told", (
+    (["-S", "XV"], [b"", b"XVZa\0", b""], "record 1: -S needs the tag XV"),
+    (["-S", "XV"], [b"XVZa\0"] * 300 + [b"XVi\1\0\0\0"], "record 301: .*no text"),
+    (["-S", "X"], [b"XVZa\0"], "two letters"),
+    (["-S", "XV"], [b"XVZa\0", b"XVZb\0", b"XVZa\0"] * 200 + [None], "record 601: .*no CIGAR"),
+    (["-S", "XV", "-P", "none/x"], [b"XVZa\0"], "none/x_a.bamstat"),
+    (["-S", "XV"], [b"XVZa\0", b"XVZb/c\0"], "in.bam_b/c.bamstat")), ids=str)
+def test_what_cannot_be_split_leaves_nothing(tmp_path, words, records, told):
+    write(tmp_path / "in.bam", [bamgen.record("a", 0, 0, 5 + i, tags=b"XVZb\0" if tags is None else tags, cigar=[] if tags is None else None)
+                                  for i, tags in enumerate(records)])
+    p = run(["stats", "-@", "1", *words, "in.bam"], cwd=tmp_path)
+    assert p.returncode == 1 and p.stdout == b"" and re.search(told, p.stderr), p.stderr
+    assert [x.name for x in tmp_path.iterdir()] == ["in.bam"]
 
 
 def test_errors_of_the_reference_end_with_the_order(tmp_path):

@@ -64,11 +64,46 @@ static void test_ratio_is_of_other_numbers(void **state)
     free(text);
 }
 
+/* A report of 4 records; the time of stages is of 2 threads. */
+static char *report_of(double wall, double deflate, double merge, double sort)
+{
+    char *text;
+    MUST(asprintf(&text, "{\"version\": \"1\", \"wall_s\": %g, \"records\": 4, \"threads\": 2, \"stages\": {\"other\": {\"s\": 0}, "
+                  "\"deflate\": {\"s\": %g}, \"merge\": {\"s\": %g}, \"sort\": {\"s\": %g}}}", wall, deflate, merge, sort) > 0);
+    return text;
+}
+
+static void test_headline_blames_noise_or_the_wrong_stage(void **state)
+{
+    (void)state;
+    static const struct { double b[4]; const char *line; } cases[] = {
+        {{13.9, 13, 4.5, 2}, "B is 1.39 x slower: deflate +3.00 s, merge +1.50 s\n"},
+        {{8, 8, 2.9, 3}, "B is 1.25 x faster: deflate -2.00 s\n"},          /* merge: 2 % of all at least; sort grew */
+        {{10.2, 10.5, 3, 2}, "A and B take the same time, within 3 %\n"},
+        {{12, 10, 3.3, 2.3}, "B is 1.20 x slower\n"},
+    };
+    char *a = report_of(10, 10, 3, 2);
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char *b = report_of(cases[i].b[0], cases[i].b[1], cases[i].b[2], cases[i].b[3]);
+        char *text = shown(report_compare_text, a, b), *page = shown(report_compare_html, a, b);
+        assert_true(strncmp(text + 2, cases[i].line, strlen(cases[i].line)) == 0);
+        assert_non_null(strstr(page, "<h1>"));
+        assert_int_equal(strncmp(strstr(page, "<h1>") + 4, cases[i].line, strlen(cases[i].line) - 1), 0);
+        assert_null(strstr(page, "<td>merge</td><td data-label=\"A\">3.00</td><td data-label=\"B\">3.30</td>"
+                                 "<td data-label=\"B / A\" class"));
+        free(b);
+        free(text);
+        free(page);
+    }
+    free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_file_of_another_program_is_compared),
         cmocka_unit_test(test_ratio_is_of_other_numbers),
+        cmocka_unit_test(test_headline_blames_noise_or_the_wrong_stage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

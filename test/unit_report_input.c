@@ -68,7 +68,7 @@ static void test_input_that_was_waited_for_is_left_out(void **state)
                                  "                1,059                   7        59      2.90  x\n"));
     assert_non_null(strstr(text, "and 52 inputs"));
     assert_int_equal(count(table, "<tr><td>"), 50);
-    assert_non_null(strstr(page, "And 10 inputs"));
+    assert_non_null(strstr(page, "And 10 more inputs"));
     assert_int_equal(count(json, "\"waits\""), N);
     assert_non_null(strstr(json, "{\"name\": \"x\", \"bytes\": null, \"records\": 7, \"waits\": 0, "
                                  "\"waited_s\": 9.000000},\n"));

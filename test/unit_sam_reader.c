@@ -374,7 +374,7 @@ static void check_line(const char *line, const char *why)
 static void test_broken_line_is_passed_or_another_is_told(void **state)
 {
     (void)state;
-    check_line("r\t0\ta\tbroken\n", "has a POS that is no number");
+    check_line("r\t0\ta\tbroken\n", "has a POS that is not a number");
     check_line("r\t0\ta\t1\n", "has fewer than the 11 fields of SAM. Nothing was written. The line begins \"r\\t0\\ta\\t1\"");
     check_line("\n", "The line is empty");
     check_line("r\t0\ta\t99999999999999999\t60\t*\t*\t0\t0\tA\t*\n", "use -O sam");

@@ -83,7 +83,7 @@ static int failed_records(struct hts_writer *w)
     errno = no;
     if (!missing || (errno && errno != ENOENT))
         return failed(w, "writing");
-    return latch_fail(w->latch, "writing %s failed: reference %s is in no place where it is looked for. Name a "
+    return latch_fail(w->latch, "writing %s failed: reference %s was not found. Name a "
                       "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->path,
                       missing);
 }

@@ -174,7 +174,7 @@ static void check_tags(struct output_blocks *o, const struct output_block *block
         const uint8_t *record = ending_record(block, i, &size);
         const struct bam_record *r = (const struct bam_record *)record;
         if (record && bam_record_fits(r, size) && !tag_check_bam(bam_record_aux(r), record + size))
-            latch_fail(o->opt.latch, "%s: record %s has a tag that is broken, so nobody could read the file. "
+            latch_fail(o->opt.latch, "%s: record %s has a broken tag, so no program could read the file. "
                        RECORD_OUT_REMEDY, o->opt.path, bam_record_name(r));
     }
 }

@@ -46,10 +46,10 @@ static int check_readable(const struct record_out_options *how, const bam1_t *b)
     const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
     bool is_cram = how->format == cram, is_sam = how->format == sam;
     if (is_sam && !tag_check_sam_name(bam_get_qname(b)))
-        return latch_fail(how->latch, "%s: the name of record %s has a tab or an end of line, which SAM lacks. "
+        return latch_fail(how->latch, "%s: the name of record %s has a tab or a newline, which SAM cannot hold. "
                           RECORD_OUT_REMEDY, how->path, bam_get_qname(b));
     if ((is_cram && !tag_check_cram(tags, end)) || (is_sam && !tag_check_sam(tags, end)))
-        return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s lacks. "
+        return latch_fail(how->latch, "%s: record %s has a tag that is broken or of a type that %s cannot hold. "
                           RECORD_OUT_REMEDY, how->path, bam_get_qname(b), is_cram ? "CRAM" : "SAM");
     return 0;
 }

@@ -18,7 +18,7 @@ struct samtools_checksum;
 struct sink_verify;
 
 /* The advice for records that no program could read back. */
-#define RECORD_OUT_REMEDY "Mend the record, or leave it out of the input"
+#define RECORD_OUT_REMEDY "Fix the record, or leave it out of the input"
 
 /* Used by one thread at a time. Zeroed: ready for the first record. */
 struct record_out {

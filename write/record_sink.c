@@ -193,7 +193,7 @@ static bool begins_like_header(const struct record_sink *k, const struct record_
 int record_sink_put(struct record_sink *k, const struct record_list *list)
 {
     if (begins_like_header(k, list))
-        return latch_fail(k->latch, "%s: the name of the first record, %s, begins with @, so nobody could read the "
+        return latch_fail(k->latch, "%s: the name of the first record, %s, begins with @, so no program could read the "
                           "file as SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
                           bam_record_name((const struct bam_record *)list->records[0].data));
     enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "bam/bam_header.h"
+#include "codec/bgzf_block.h"
 #include "write/bam_index.h"
 #include "bam/long_pos.h"
 #include "base/latch.h"
 #include "base/message.h"
+#include "write/out_text.h"
 #include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/list_stream.h"
@@ -32,7 +34,7 @@ static int check_terminal(const struct written *f)
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
     if (is_text || !isatty(f->data.fd))
         return 0;
-    return latch_fail(f->latch, "%s is a terminal, and binary data do not belong there. Use -o FILE, or | and another "
+    return latch_fail(f->latch, "%s is a terminal, and the output is binary. Use -o FILE, or | and another "
                       "program; -O sam is text. Nothing was read", f->data.path);
 }
 
@@ -80,7 +82,7 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
         .beside = (request->verify ? sink_verify_memory(n) : 0)
-                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots),
+                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
@@ -185,31 +187,12 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
     return record_sink_header(f->sink, sam, index, request->index_format, beyond);
 }
 
-static int write_file(struct out_file *out, const char *text, size_t size, struct latch *latch)
-{
-    return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
-}
-
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch)
 {
     char line[80];
     int size = snprintf(line, sizeof line, "records=%" PRIu64 " xxh3sum=%016" PRIx64 "\n", tally.n,
                         tally.checksum);
-    return write_file(out, line, (size_t)size, latch);
-}
-
-int written_text(struct out_file *out, written_print_fn *print, void *arg, struct latch *latch)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    int printed = to ? print(arg, to) : -1;
-    if (to && fclose(to) != 0)
-        printed = -1;
-    int result = printed < 0 ? latch_fail(latch, "%s: out of memory for its text", out->path)
-                             : write_file(out, text, size, latch);
-    free(text);
-    return result;
+    return out_text_write(out, line, (size_t)size, latch);
 }
 
 /* What is printed of one checksum, or of one counter. */
@@ -235,15 +218,20 @@ static int print_counts(void *printed, FILE *to)
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch)
 {
     struct printed printed = {.sum = sum, .path = path};
-    return written_text(out, print_checksum, &printed, latch);
+    return out_text_print(out, print_checksum, &printed, latch);
 }
 
 static int write_counted(struct written *f)
 {
     struct printed printed = {.counts = f->counts};
     int status = 0;
-    for (; printed.number < f->request->n_counters && status == 0; printed.number++)
-        status = written_text(&f->counted[printed.number], print_counts, &printed, f->latch);
+    for (; printed.number < f->request->n_counters && status == 0; printed.number++) {
+        status = counted_files_write(&f->more, f->counts, printed.number, f->latch);
+        if (status == 0)
+            status = out_text_print(&f->counted[printed.number], print_counts, &printed, f->latch);
+    }
+    if (f->counts && status == 0)
+        f->numbers = counts_numbers(f->counts);
     return status;
 }
 
@@ -298,13 +286,7 @@ void written_abandon(struct written *f)
     out_file_abandon(&f->data);
     for (size_t i = 0; i < BESIDE; i++)
         out_file_abandon(beside[i]);
-}
-
-/* Removes a file that already has its name when the output cannot be put in place. */
-static void take_back(const struct out_file *file)
-{
-    if (file->target[0] && !file->temp[0] && file->fd < 0)
-        unlink(file->target);
+    counted_files_abandon(&f->more);
 }
 
 /* The data last: while they are old and the index is new, readers complain of it
@@ -320,7 +302,7 @@ static int commit(struct written *f, struct out_file *beside[BESIDE])
     for (size_t i = 0; i < BESIDE; i++)
         if (out_file_commit(beside[i], latch) < 0)
             return -1;
-    return out_file_commit(&f->data, latch);
+    return counted_files_commit(&f->more, latch) < 0 ? -1 : out_file_commit(&f->data, latch);
 }
 
 int written_commit(struct written *f)
@@ -330,7 +312,9 @@ int written_commit(struct written *f)
     latch_hide_signals(true);                    /* those between two files, too */
     bool failed = commit(f, beside) < 0;
     for (size_t i = 0; failed && i < BESIDE; i++)
-        take_back(beside[i]);
+        out_file_remove(beside[i]);
+    if (failed)
+        counted_files_take_back(&f->more);
     written_abandon(f);
     latch_hide_signals(false);
     return failed ? -1 : 0;
@@ -345,6 +329,7 @@ void written_close(struct written *f)
     counts_close(f->counts);
     if (f->request)
         written_abandon(f);
+    counted_files_close(&f->more);
     f->sink = NULL;
     f->samtools = NULL;
     f->counts = NULL;

@@ -12,6 +12,7 @@
 #include "base/out_file.h"
 #include "base/tally.h"
 #include "stats/counter.h"
+#include "write/counted_files.h"
 
 struct bam_header;
 struct counts;
@@ -31,6 +32,8 @@ struct written {
     uint32_t n_slots;            /* of the sink */
     struct latch *latch;
     struct out_file data, index, checksum, counted[COUNTERS];
+    struct counted_files more;   /* that counters have beside those */
+    struct counter_numbers numbers;      /* of the same, when they are printed */
     struct counts *counts;       /* of the records written; NULL: nothing is counted */
     struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
     struct record_sink *sink;    /* into data */
@@ -95,12 +98,6 @@ void written_close(struct written *written);
  * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
-
-/* Prints a text to memory. -1: failed; the error may be recorded in the latch. */
-typedef int written_print_fn(void *arg, FILE *to);
-
-/* Writes what it prints to an open file, as above. */
-int written_text(struct out_file *out, written_print_fn *print, void *arg, struct latch *latch);
 
 /* The same with the table of `samtools checksum path`. */
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);

@@ -63,6 +63,8 @@ def of_records(recs):
             seed("sort", bytes([turn % 10, 255 * (turn // 10 & 1)]) + b"".join(small))
         for wanted in range(0, 64, 9):
             seed("duplicates", bytes([wanted, 75, 100]) + b"".join(small + small[::-1]))
+        for options in 0, 1, 6, 60:
+            seed("counts", bytes([options, *([2, 3, 1, 5] * 4)]) + b"".join(small * 4))
         seed("slice", b"\1\0" + b"".join(small))
         seed("slice", b"\1\3" + b"".join(small) + b"\x20\0\1\x30\0\2\x40\0\xff")
 

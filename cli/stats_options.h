@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `samtools stats`: those of the command, and of --stats-args of other commands. They are read into
+ * struct stats_settings (args.own). */
+#ifndef STATS_OPTIONS_H
+#define STATS_OPTIONS_H
+
+#include "cli/engine_options.h"
+
+struct stats_settings;
+
+/* The options that stats, flagstat and idxstats have behind their own. */
+#define STATS_COMMON_ROWS \
+    ENGINE(INPUT_OPTION), ENGINE(MORE_THREADS), ENGINE(VERBOSITY), \
+    OPTION(0, "write-index", NULL, HANDED_ON, "")    /* it does nothing here, and samtools takes it */
+#define STATS_BEYOND_ROWS \
+    OPTION_LIST("Beyond samtools, as in sort:"), ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), \
+    ENGINE(TOTAL_MEMORY), ENGINE(TRACE)
+#define STATS_MORE(name) \
+    "Commands that write records count them in the same pass: samtools sort --" name "=FILE.\n"
+
+extern const struct engine_command stats_command;
+extern const struct engine_command stats_words_command;  /* as in --stats-args: what says how records are counted */
+
+/* Settles what the options mean together. words[n]: of the command line as samtools would print it, from the command's
+ * name on. n_regions: operands that are regions. -1: a mistake, reported. */
+int stats_options_settle(struct stats_settings *settings, char *const *words, int n, int n_regions);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "stats/stats_range.h"
+
+enum { BINS_MOST = 1 << 16 };    /* 12 bytes each */
+
+struct stats_range {
+    const struct stats_depth_bins *bins;
+    struct stats_ring ring;
+    struct stats_ring_start start;
+    size_t size;                 /* that the ring is to have */
+    bool is_left;                /* what is in it does not count any more */
+    bool any;                    /* there is a record */
+    bool odd;                    /* it has to be counted from the log */
+    int32_t first_ref, ref;      /* of the first record, and of the last one */
+    int64_t first;               /* place of the first one */
+    bool turned;                 /* the reference changed ... */
+    uint64_t n_left;             /* ... when so many cells had been left */
+};
+
+bool stats_range_takes(const struct stats_depth_bins *bins)
+{
+    return bins->n <= BINS_MOST;
+}
+
+static int resize(struct stats_range *range, size_t size)
+{
+    uint32_t *cells = calloc(size, sizeof *cells), *first = calloc(size, sizeof *first);
+    if (!cells || !first) {
+        free(cells);
+        free(first);
+        return -1;
+    }
+    free(range->ring.cells);
+    free(range->start.first);
+    range->ring.cells = cells;
+    range->ring.size = size;
+    range->start.first = first;
+    return 0;
+}
+
+static int clear(struct stats_range *range)
+{
+    size_t size = range->size;
+    struct stats_ring *ring = &range->ring;
+    struct stats_ring_start *start = &range->start;
+    for (size_t i = 0; i < start->n_bins; i++)
+        ring->left[start->bins[i]] = 0;
+    if (ring->size != size || !start->first) {
+        if (resize(range, size) < 0)
+            return -1;
+    } else {
+        for (int64_t i = 0; i < ring->reach - ring->at; i++)
+            ring->cells[(ring->head + (size_t)i) % size] = 0;
+        memset(start->first, 0, start->n_first * sizeof *start->first);
+    }
+    ring->start = start;
+    ring->head = 0;
+    ring->at = ring->reach = 0;
+    start->n_first = start->n_bins = 0;
+    start->n_left = range->n_left = 0;
+    range->is_left = range->any = range->odd = range->turned = false;
+    return 0;
+}
+
+struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t size)
+{
+    struct stats_range *range = calloc(1, sizeof *range);
+    if (!range)
+        return NULL;
+    range->bins = bins;
+    range->start.bins = calloc(bins->n, sizeof *range->start.bins);
+    range->size = size;
+    if (range->start.bins && stats_ring_open(&range->ring, bins) == 0 && clear(range) == 0)
+        return range;
+    stats_range_close(range);
+    return NULL;
+}
+
+void stats_range_close(struct stats_range *range)
+{
+    if (!range)
+        return;
+    stats_ring_close(&range->ring);
+    free(range->start.bins);
+    free(range->start.first);
+    free(range);
+}
+
+static void begin(struct stats_range *range, int32_t ref, int32_t pos)
+{
+    range->any = true;
+    range->odd = ref < 0;        /* samtools leaves all before each such record */
+    range->first_ref = range->ref = ref;
+    range->first = range->ring.at = range->ring.reach = pos;
+}
+
+/* A new reference: only of the first one can cells be there before. */
+static void turn(struct stats_range *range, int32_t ref)
+{
+    range->odd = range->odd || ref < 0 || !stats_ring_is_short(&range->ring);
+    stats_ring_move(&range->ring, range->bins, -1);
+    if (!range->turned)
+        range->n_left = range->start.n_left;
+    range->turned = true;
+    range->ref = ref;
+}
+
+int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n)
+{
+    if (range->is_left && clear(range) < 0)
+        return -1;
+    if (!range->any)
+        begin(range, ref, pos);
+    else if (ref != range->ref)
+        turn(range, ref);
+    stats_ring_move(&range->ring, range->bins, pos);
+    for (size_t i = 0; i < n; i++)
+        stats_ring_cover(&range->ring, blocks[i].begin, blocks[i].end);
+    return 0;
+}
+
+/* Whether the ring, when it has moved to the range's first place, has nothing that the range cannot join. */
+static bool can_join(const struct stats_range *range, const struct stats_ring *ring, int32_t ref)
+{
+    if (range->is_left || !range->any || range->odd || range->ring.size != ring->size)
+        return false;
+    bool is_far = ref != range->first_ref || range->first - ring->at >= (int64_t)ring->size;
+    if (is_far)
+        return stats_ring_is_short(ring);
+    return !range->turned || ring->reach - range->first <= (int64_t)range->n_left;
+}
+
+/* Leaves the cells that the range has left, of the n that were not 0. */
+static void join_left(const struct stats_range *range, struct stats_ring *ring, size_t n)
+{
+    const struct stats_ring_start *start = &range->start;
+    uint64_t n_left = range->turned ? range->n_left : start->n_left;
+    for (size_t i = 0; i < n && i < n_left; i++) {
+        uint32_t *cell = &ring->cells[(ring->head + i) % ring->size], depth = i < start->n_first ? start->first[i] : 0;
+        if (*cell == 0)
+            continue;
+        if (depth)
+            ring->left[stats_depth_bin(range->bins, depth)]--;
+        ring->left[stats_depth_bin(range->bins, *cell + depth)]++;
+        *cell = 0;
+    }
+    for (size_t i = 0; i < start->n_bins; i++)
+        ring->left[start->bins[i]] += range->ring.left[start->bins[i]];
+}
+
+/* Adds the cells that the range has at its end, and moves there. n_before: those that were not 0 before the range. */
+static void join_end(const struct stats_range *range, struct stats_ring *ring, uint64_t n_before)
+{
+    const struct stats_ring *end = &range->ring;
+    uint64_t n_left = range->start.n_left;
+    size_t begin = range->turned ? 0 : ring->head, n = end->reach > end->at ? (size_t)(end->reach - end->at) : 0;
+    for (size_t i = 0; i < n; i++)
+        ring->cells[(begin + end->head + i) % ring->size] += end->cells[(end->head + i) % end->size];
+    int64_t reach = end->at + (int64_t)(n_before > n_left ? n_before - n_left : 0);
+    ring->head = (begin + end->head) % ring->size;
+    ring->at = end->at;
+    ring->reach = reach > end->reach ? reach : end->reach;
+}
+
+bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, int32_t ref)
+{
+    if (!can_join(range, ring, ref))
+        return false;
+    if (ref != range->first_ref)
+        stats_ring_move(ring, range->bins, -1);
+    stats_ring_move(ring, range->bins, range->first);
+    size_t n = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0;
+    join_left(range, ring, n);
+    join_end(range, ring, n);
+    return true;
+}
+
+void stats_range_leave(struct stats_range *range, size_t size)
+{
+    range->is_left = true;
+    range->size = size;
+}
+
+size_t stats_range_memory(size_t bins, size_t n)
+{
+    return sizeof(struct stats_range) + stats_ring_memory(bins, n) + bins * sizeof(uint32_t)
+         + (STATS_RING_SIZE + 5 * n) * sizeof(uint32_t);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/latch.h"
+#include "stats/stats_mates.h"
+#include "stats/stats_memory.h"
+#include "stats/stats_part.h"
+#include "stats/stats_settings.h"
+#include "stats/stats_split.h"
+#include "stats/stats_text.h"
+#include "stats/stats_values.h"
+
+struct split_sums {
+    struct stats_sums all;
+    struct stats_values values;  /* struct stats_sums of each */
+};
+
+struct split_part {
+    struct stats_part *all;
+    struct stats_values values;  /* struct stats_part of each, which numbers records as `all` does */
+    struct mate_table table;     /* with -p, of all of them: so does samtools, and it shows in what is counted */
+};
+
+/* -------------------------------------------------------------------- sums */
+
+static void *open_sums(const void *settings)
+{
+    (void)settings;
+    return calloc(1, sizeof(struct split_sums));
+}
+
+static void close_value_sums(void *sums)
+{
+    stats_sums_free(sums);
+    free(sums);
+}
+
+static void close_sums(void *sums)
+{
+    struct split_sums *s = sums;
+    if (s) {
+        stats_sums_free(&s->all);
+        stats_values_free(&s->values, close_value_sums);
+    }
+    free(s);
+}
+
+/* Those of the value, made when it is first seen. NULL: no memory. */
+static struct stats_sums *sums_of(struct split_sums *s, const char *value)
+{
+    struct stats_sums *sums = stats_values_find(&s->values, value);
+    if (sums)
+        return sums;
+    sums = calloc(1, sizeof *sums);
+    if (!stats_values_add(&s->values, value, sums)) {
+        free(sums);
+        return NULL;
+    }
+    return sums;
+}
+
+static int join_sums(void *left, void *right)
+{
+    struct split_sums *to = left, *from = right;
+    for (size_t i = 0; i < from->values.n; i++) {
+        const struct stats_value *value = &from->values.each[i];
+        struct stats_sums *sums = sums_of(to, value->text);
+        if (!sums || stats_sums_join(sums, value->kept) < 0)
+            return -1;
+    }
+    return stats_sums_join(&to->all, &from->all);
+}
+
+/* -------------------------------------------------------------------- part */
+
+static void close_value_part(void *part)
+{
+    stats_part_close(part);
+}
+
+static void close_part(void *part)
+{
+    struct split_part *p = part;
+    if (p) {
+        stats_part_close(p->all);
+        stats_values_free(&p->values, close_value_part);
+        mate_table_free(&p->table);
+    }
+    free(p);
+}
+
+static struct mate_table *shared_table(struct split_part *p, const struct stats_settings *settings)
+{
+    return settings->overlaps ? &p->table : NULL;
+}
+
+static void *open_part(const void *settings)
+{
+    struct split_part *p = calloc(1, sizeof *p);
+    if (p && (p->all = stats_part_open(settings))) {
+        p->all->table = shared_table(p, settings);
+        return p;
+    }
+    close_part(p);
+    return NULL;
+}
+
+static struct stats_part *part_of(struct split_part *p, const char *value)
+{
+    struct stats_part *part = stats_values_find(&p->values, value);
+    if (part)
+        return part;
+    part = stats_part_open(p->all->settings->value);
+    if (!stats_values_add(&p->values, value, part)) {
+        stats_part_close(part);
+        return NULL;
+    }
+    part->table = shared_table(p, part->settings);
+    return part;
+}
+
+static int join_parts(void *left, void *right)
+{
+    struct split_part *to = left, *from = right;
+    for (size_t i = 0; i < from->values.n; i++) {
+        const struct stats_value *value = &from->values.each[i];
+        struct stats_part *part = part_of(to, value->text);
+        if (!part)
+            return -1;
+        stats_part_follow(part, to->all);
+        if (stats_part_join(part, value->kept) < 0)
+            return -1;
+    }
+    return stats_part_join(to->all, from->all);
+}
+
+static const char *fault(const void *part, uint64_t *record)
+{
+    const struct split_part *p = part;
+    const struct stats_fault *first = stats_part_fault(p->all);
+    for (size_t i = 0; i < p->values.n; i++) {
+        const struct stats_fault *found = stats_part_fault(p->values.each[i].kept);
+        if (found && (!first || found->record < first->record))
+            first = found;
+    }
+    if (!first)
+        return NULL;
+    *record = first->record;
+    return first->text;
+}
+
+/* ------------------------------------------------------------------- count */
+
+static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
+{
+    return stats_settings_begin(settings, sam, latch);
+}
+
+/* The value of the tag. NULL: the record has none, which is the fault of the part. */
+static const char *value_of(struct split_part *p, const uint8_t *record)
+{
+    const struct bam_record *r = (const struct bam_record *)record;
+    const char name[] = {p->all->settings->split_tag[0], p->all->settings->split_tag[1], 0};
+    int bad;
+    const uint8_t *tag = bam_record_aux_find(bam_record_aux(r), bam_record_end(r), name, &bad);
+    if (tag && bam_record_aux_is_text(tag))
+        return (const char *)tag + 1;
+    stats_part_refuse(p->all, tag ? "its value is no text, as -S takes it, of the tag " : "-S needs the tag ", name,
+                      tag ? "" : ", which the record does not have");
+    return NULL;
+}
+
+/* First that of the value, then that of all. */
+static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
+{
+    struct split_part *p = part;
+    (void)size;
+    if (*p->all->fault.text)
+        return -1;
+    const char *value = value_of(p, record);
+    if (!value)
+        return -1;
+    struct stats_sums *value_sums = sums_of(sums, value);
+    struct stats_part *value_part = value_sums ? part_of(p, value) : NULL;
+    if (!value_part)
+        return stats_part_refuse(p->all, "out of memory", "", "");
+    stats_part_follow(value_part, p->all);
+    int result = stats_part_add(value_part, value_sums, record);
+    return stats_part_add(p->all, &((struct split_sums *)sums)->all, record) < 0 ? -1 : result;
+}
+
+static bool in_sequence(const void *settings)
+{
+    return stats_settings_in_sequence(settings);
+}
+
+/* ------------------------------------------------------------------- print */
+
+static int print(void *sums, void *part, FILE *out, struct latch *latch)
+{
+    return stats_text_print(((struct split_part *)part)->all, &((struct split_sums *)sums)->all, NULL, out, latch);
+}
+
+static size_t n_files(const void *sums)
+{
+    return ((const struct split_sums *)sums)->values.n;
+}
+
+static char *file_path(const void *settings, const void *sums, size_t i)
+{
+    const struct stats_settings *s = settings;
+    const char *value = ((const struct split_sums *)sums)->values.each[i].text;
+    char *path;
+    return asprintf(&path, "%s_%s.bamstat", s->split_prefix ? s->split_prefix : s->input, value) < 0 ? NULL : path;
+}
+
+static int print_file(void *sums, void *part, size_t i, FILE *out, struct latch *latch)
+{
+    const struct stats_value *value = &((struct split_sums *)sums)->values.each[i];
+    struct stats_part *of_value = part_of(part, value->text);
+    return of_value ? stats_text_print(of_value, value->kept, value->text, out, latch)
+                    : latch_fail(latch, "out of memory");
+}
+
+static void numbers(const void *sums, struct counter_numbers *found)
+{
+    stats_text_numbers(&((const struct split_sums *)sums)->all, found);
+}
+
+static void end(void *settings)
+{
+    stats_settings_free(settings);
+}
+
+struct counter stats_split_counter(struct stats_settings *settings)
+{
+    return (struct counter){
+        .command = "stats", .settings = settings, .begin = begin,
+        .sums = {open_sums, join_sums, close_sums, stats_memory_sums},
+        .part = {open_part, join_parts, close_part, stats_memory_part},
+        .whole_memory = stats_memory_whole,
+        .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,
+        .files = {n_files, file_path, print_file},
+    };
+}

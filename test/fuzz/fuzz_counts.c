@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters of stats, flagstat and idxstats: what they print of the records in one range, and in ranges that are cut
+ * anywhere and joined, is the same, and so is their fault.
+ *
+ *   options | 16 cuts, each in so many records | records */
+#include <stdio.h>
+#include "fuzz.h"
+#include "base/latch.h"
+#include "stats/flagstat.h"
+#include "stats/idxstats.h"
+#include "stats/stats_counter.h"
+#include "stats/stats_settings.h"
+
+enum { CUTS = 16, RECORDS = 64, PARTS = 3 };
+
+struct records {
+    uint8_t *each[RECORDS];
+    uint32_t size[RECORDS];
+    size_t n;
+};
+
+/* What was printed; to be freed. Of a fault: its text and record. */
+static char *finish(const struct counter *c, void *sums[2], void *part, size_t *size)
+{
+    static struct latch latch;
+    uint64_t record = 0;
+    char *text = NULL;
+    FILE *to = open_memstream(&text, size);
+    MUST(to);
+    const char *fault = c->fault ? c->fault(part, &record) : NULL;
+    MUST(c->sums.join(sums[0], sums[1]) == 0);
+    if (fault)
+        fprintf(to, "%llu %s", (unsigned long long)record, fault);
+    else if (c->print(sums[0], part, to, &latch) < 0)
+        fputs("refused", to);
+    for (size_t i = 0; !fault && c->files.n && i < c->files.n(sums[0]); i++) {
+        char *path = c->files.path(c->settings, sums[0], i);
+        MUST(path && c->files.print(sums[0], part, i, to, &latch) == 0);
+        free(path);
+    }
+    fclose(to);
+    return text;
+}
+
+static void *opened(const struct counter *c, const struct counter_store *store)
+{
+    void *kept = store->open ? store->open(c->settings) : NULL;
+    MUST(kept || !store->open);
+    return kept;
+}
+
+/* Counts the records, in a new range behind each cut. */
+static char *count(const struct counter *c, const struct records *records, const uint8_t cuts[CUTS], size_t *size)
+{
+    void *sums[2], *parts[PARTS];
+    for (int i = 0; i < 2; i++)
+        sums[i] = opened(c, &c->sums);
+    for (int i = 0; i < PARTS; i++)
+        parts[i] = opened(c, &c->part);
+    size_t cut = 0, left = cuts ? cuts[0] % RECORDS : SIZE_MAX;
+    int part = cuts != NULL;
+    for (size_t i = 0; i < records->n; i++) {
+        if (left-- == 0) {
+            MUST(!parts[0] || c->part.join(parts[0], parts[part]) == 0);
+            part = 1 + part % (PARTS - 1);
+            cut = (cut + 1) % CUTS;
+            left = cuts[cut] % RECORDS;
+        }
+        c->add(sums[cut % 2], parts[part], records->each[i], records->size[i]);
+    }
+    if (part > 0 && parts[0])
+        MUST(c->part.join(parts[0], parts[part]) == 0);
+    char *text = finish(c, sums, parts[0], size);
+    for (int i = 0; i < 2; i++)
+        c->sums.close(sums[i]);
+    for (int i = 0; i < PARTS && parts[0]; i++)
+        c->part.close(parts[i]);
+    return text;
+}
+
+static void compare(const struct counter *c, const struct records *records, const uint8_t cuts[CUTS], bool in_order)
+{
+    size_t n, m;
+    char *whole = count(c, records, NULL, &n), *joined = count(c, records, in_order ? NULL : cuts, &m);
+    MUST(n == m && memcmp(whole, joined, n) == 0);
+    free(whole);
+    free(joined);
+}
+
+static void compare_stats(const struct records *records, const uint8_t cuts[CUTS], uint8_t options, sam_hdr_t *sam)
+{
+    struct stats_settings settings = stats_settings_default();
+    struct latch latch = {0};
+    settings.command_line = strdup("stats");
+    settings.input = "in";
+    settings.overlaps = options & 1;
+    settings.trim_quality = options & 2 ? 20 : 0;
+    settings.split_tag = options & 4 ? "RG" : NULL;
+    settings.filtered = options & 8 ? BAM_FDUP : 0;
+    settings.gc_bin = options & 16 ? 20 : 20000;
+    settings.depth_step = options & 32 ? 3 : 1;
+    struct counter c = stats_counter(&settings);
+    MUST(settings.command_line && c.begin(&settings, sam, &latch) == 0);
+    compare(&c, records, cuts, c.in_sequence(&settings));
+    c.end(&settings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static sam_hdr_t *sam;
+    struct feed f = {data, size};
+    struct records records = {.n = 0};
+    uint8_t options = feed_byte(&f), cuts[CUTS], record[FUZZ_RECORD_MAX];
+    if (!sam)
+        sam = fuzz_header();
+    feed_copy(&f, cuts, CUTS);
+    for (size_t n; records.n < RECORDS && (n = fuzz_record(&f, record)) > 0; records.n++) {
+        records.each[records.n] = must_alloc(n);
+        memcpy(records.each[records.n], record, n);
+        records.size[records.n] = (uint32_t)n;
+    }
+    struct flagstat_settings flagstat = {.format = (enum flagstat_format)(options % 3)};
+    struct idxstats_settings idxstats = {.path = "in", .any_order = options & 64, .sam = sam};
+    struct counter counters[] = {flagstat_counter(&flagstat), idxstats_counter(&idxstats)};
+    compare(&counters[0], &records, cuts, false);
+    compare(&counters[1], &records, cuts, false);
+    compare_stats(&records, cuts, options, sam);
+    for (size_t i = 0; i < records.n; i++)
+        free(records.each[i]);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A text that becomes a file. */
+#ifndef OUT_TEXT_H
+#define OUT_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct latch;
+struct out_file;
+
+/* Prints a text to memory. -1: failed; the error may be recorded in the latch. */
+typedef int out_text_fn(void *arg, FILE *to);
+
+/* Writes what it prints to an open file; the caller finishes and commits that, or abandons it. -1: failed, and the
+ * error is recorded in the latch. */
+int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct latch *latch);
+
+/* The same of a text that is there. */
+int out_text_write(struct out_file *out, const char *text, size_t size, struct latch *latch);
+
+#endif
