@@ -76,8 +76,8 @@ typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
-/* Gives back all but the ring, when all blocks are taken back and no other is wanted. Tasks may still look at the ring:
- * close it later. */
+/* Frees everything except the ring. Call it when all blocks are taken back and no other is wanted. Tasks may still look
+ * at the ring: close it later. */
 void bgzf_source_end(struct bgzf_source *source);
 
 /* Tasks of its blocks become parts of the bundle (task_ring_collect()). */

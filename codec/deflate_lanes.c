@@ -254,8 +254,8 @@ NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
 #define ends_newer ends_older
 #endif
 
-/* What is found at each position of a part. Where ALL_SEEN bytes agree, they are compared further at the last position
- * that has found this match: choose() carries its length back to the others. */
+/* Finds the matches of all positions of a part. Where ALL_SEEN bytes agree, they are compared further at the last
+ * position that has found this match: choose() carries its length back to the others. */
 INLINE void probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, bool newer)
 {
     for (uint32_t x = begin; x < end; x += SPAN) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "read/chunk_pool.h"
 
-/* Nobody borrows more than so many times what is left to others: four fifths, and the next one four fifths of the
+/* No input borrows more than so many times what is left to others: four fifths, and the next one four fifths of the
  * rest. For an input may keep what it borrowed, full of records whose turn is far ahead. */
 enum { TIMES_THE_REST = 4 };
 enum { PARTS = 64 };             /* in which memory is given back: for as many threads */

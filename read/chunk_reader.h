@@ -87,7 +87,7 @@ struct chunk_cutter {
     /* Finds those in bytes[n]; `carried` is the beginning of a unit. Main thread. -1: failed, and the error is recorded
      * in the latch. */
     int (*cut)(void *arg, const struct byte_buffer *carried, const uint8_t *bytes, size_t n, struct chunk_cut *cut);
-    /* The same of bytes that are whole records. It finds *cut as if each of them was a unit. NULL: so they are. */
+    /* Likewise for bytes that are whole records. It finds *cut as if each of them was a unit. NULL: so they are. */
     void (*cut_span)(void *arg, const struct slice_span *span, struct chunk_cut *cut);
     /* The first n bytes of a chunk are there, the last ones as this block; cut() is called when all are. Main thread;
      * may be NULL. */
@@ -127,14 +127,14 @@ void chunk_reader_close(struct chunk_reader *reader);
 /* Tasks of its chunks, and of the source's blocks, become parts of the bundle (task_ring_collect()). */
 void chunk_reader_collect(struct chunk_reader *reader, struct task_bundle *bundle);
 
-/* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
+/* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);
 
 /* Bytes that come before those of the source, without a header: a block's at most. Call it before they are looked
  * at. */
 void chunk_reader_put(struct chunk_reader *reader, const uint8_t *bytes, size_t n);
 
-/* The same of a unit that an input before this one has left, with n units of BAM: it may go on here. Takes it over. */
+/* Likewise for a unit that an input before this one has left, with n units of BAM: it may go on here. Takes it over. */
 void chunk_reader_go_on(struct chunk_reader *reader, struct byte_buffer *unit, uint64_t n);
 
 /* Waits for the first records of the stream that it reads. Returns them, *size bytes, which stay to be read, or NULL:

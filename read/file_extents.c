@@ -140,7 +140,7 @@ static int find_chunks(struct chunks *all, const hts_idx_t *index, const struct 
     return status;
 }
 
-/* The same of the records without reference, which lie behind all others. If there are no others, htslib names the
+/* Likewise for the records without reference, which lie behind all others. If there are no others, htslib names the
  * beginning of the file. */
 static int find_unplaced(struct chunks *all, const hts_idx_t *index, const struct input_file *file, uint64_t header)
 {

@@ -12,7 +12,7 @@ enum {
     FIRST_BYTES_TEXT = 4 * FIRST_BYTES + 1,
 };
 
-/* What is told of an index that is given as input; %s: its path. */
+/* The message about an index that is given as input; %s: its path. */
 #define FIRST_BYTES_INDEX "%s is an index and holds no reads. Give the file that it belongs to"
 
 /* A way of compressing files that neither we nor htslib read. */

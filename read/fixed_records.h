@@ -43,7 +43,7 @@ struct fixed_records_options {
 /* Takes over the records behind the header from `header`. NULL: no memory, and the error is recorded in the latch. */
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
 
-/* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
+/* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
 void fixed_records_end(struct fixed_records *records);
 
 /* Call it after the parallel region, and after the source that it reads is closed. */

@@ -394,7 +394,7 @@ static int end(void *reader, struct tally *given)
     return 0;
 }
 
-/* What is lent, and the slice that is being read, take no more memory than the pieces of a file would. */
+/* The slices that are lent, and the one that is being read, take no more memory than the pieces of a file would. */
 struct record_stream hts_reader_stream(struct hts_reader *r)
 {
     size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.sam.n_lent + 1);

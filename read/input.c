@@ -315,7 +315,7 @@ static int learn(struct input *in, struct sort_rule *rule)
     return found;
 }
 
-/* The same of records that come in slices. */
+/* Likewise for records that come in slices. */
 static int learn_of_stream(struct input *in, struct sort_rule *rule)
 {
     size_t size = 0;

@@ -106,10 +106,10 @@ int input_begin(struct input *input);
  * -1: failed, and the error is recorded in the latch. */
 int input_pass_rest(struct input *input, uint64_t n_before, uint64_t bytes);
 
-/* What is read of an input that has buffers, for chunks of its records. */
+/* The source of chunks of records: an input that has buffers. */
 struct chunk_input input_chunks(const struct input *input);
 
-/* Gives back the buffers of BAM and SAM, when all blocks are taken back; also in the parallel region. */
+/* Frees the buffers of BAM and SAM. Call it when all blocks are taken back; also in the parallel region. */
 void input_end(struct input *input);
 
 /* Opens the inputs of the request, reads their headers, and joins these. -1: failed, and the error is recorded in the
@@ -131,8 +131,8 @@ int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct r
  * may lie behind 2^31-1. Of BAM none, but for a sort, which as in samtools refuses such a one in the list of BAM. */
 int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts);
 
-/* Gives back all but the headers, when everything is read; close them all the same. Call this and the next after the
- * parallel region, because late tasks still look at the sources. */
+/* Frees everything except the headers. Call it when everything is read; close them all the same. Call this and the next
+ * after the parallel region, because late tasks still look at the sources. */
 void inputs_end(struct inputs *inputs);
 void inputs_close(struct inputs *inputs);
 

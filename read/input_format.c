@@ -27,7 +27,7 @@ bool input_format_may_rest(const struct input_format *in)
     return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
 }
 
-/* What is read twice counts once. */
+/* Bytes that are read twice are counted once. */
 static struct stats *stats_of(const struct input_format *in)
 {
     return input_format_may_rest(in) ? NULL : in->opt.stats;
@@ -216,7 +216,7 @@ static int open_format(struct input_format *in)
     return open_buffers(in);
 }
 
-/* What is there before it is opened. */
+/* The state before it is opened. */
 static struct input_format *open_window(struct input_format *in, const struct input_options *options)
 {
     in->opt = *options;

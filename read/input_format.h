@@ -72,7 +72,7 @@ bool input_format_may_rest(const struct input_format *input);
 int input_format_choose(struct input_format *input, uint64_t header, const struct ref_regions *regions,
                         const char *index);
 
-/* Gives back all but the file. */
+/* Frees everything except the file. */
 void input_format_rest(struct input_format *input);
 
 /* Its turn has come. If it rests, BAM is read from its beginning, and SAM from the end of its header, which is this
@@ -81,7 +81,7 @@ int input_format_wake(struct input_format *input, sam_hdr_t *header);
 
 bool input_format_is_sam(const struct input_format *input);
 
-/* Gives back the buffers of BAM and SAM when all has been read and used. Tasks may still look at rings: close it
+/* Frees the buffers of BAM and SAM. Call it when all has been read and used. Tasks may still look at rings: close it
  * later. */
 void input_format_end(struct input_format *input);
 

@@ -17,7 +17,7 @@ enum {
     BLOCKS_MAX = 4096,           /* of a place, whose records are looked for */
 };
 
-/* What is being made. */
+/* The sample while it is taken. */
 struct sampler {
     struct input_sample *s;
     const struct input *in;

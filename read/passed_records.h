@@ -49,7 +49,7 @@ struct passed_records_options {
 struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header);
 
-/* Gives back all but the ring, when all records are used. Tasks may still look at that: close it later. */
+/* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
 void passed_records_end(struct passed_records *records);
 
 /* Call it after the parallel region, and after the source that it reads is closed. */

@@ -34,7 +34,7 @@ void record_slice_free(struct record_slice *slice);
 int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
                       enum bam_fault *fault);
 
-/* The same of one that is only to be found again: no key but its place, no checksum. -1: no memory. */
+/* Likewise for a record that is only to be found again: no key but its place, no checksum. -1: no memory. */
 int record_slice_note(struct record_slice *slice, size_t start);
 
 /* How many records, from number `first` on, take at most so many bytes together, of which *size are taken; one at

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of lines of SAM: the one that ends the sort, and those that are changed. A number alone says little of a
+/* Messages about lines of SAM: the one that ends the sort, and those that are changed. A number alone says little of a
  * line that came through a pipe, so each message shows how the line begins. Serial. */
 #ifndef SAM_NOTES_H
 #define SAM_NOTES_H

@@ -26,7 +26,8 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
 /* Call it after the parallel region, because late tasks still look at their chunk. */
 void sam_reader_close(struct sam_reader *reader);
 
-/* Gives back all but the rings, when all records are read and used. Tasks may still look at these: close it later. */
+/* Frees everything except the rings. Call it when all records are read and used. Tasks may still look at these: close
+ * it later. */
 void sam_reader_end(struct sam_reader *reader);
 
 /* The records, noted only (record_slice_note()). Errors name the number of the record and of its line. */

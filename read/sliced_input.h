@@ -66,7 +66,7 @@ struct sliced_input {
  * recorded in the latch. */
 int sliced_input_begin(struct sliced_input *input, struct input *in, const struct sliced_input_options *options);
 
-/* The same with records that are made otherwise of what is read from the input, in these chunks. */
+/* Likewise with records that are made otherwise of what is read from the input, in these chunks. */
 int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options);
 

@@ -142,7 +142,7 @@ double report_speed(const struct report_stage *stage);
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
-/* The same of what was counted. */
+/* Likewise for what was counted. */
 const char *report_counted_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */

@@ -63,8 +63,8 @@ struct counter {
      * need not be aligned. sums: of this thread; part: NULL if there are none. -1: an error of the data, or no memory,
      * kept in the part with the number of the record inside the part; later adds to this part do nothing. */
     int (*add)(void *sums, void *part, const uint8_t *record, uint32_t size);
-    /* What is wrong with the first record that has a fault, and its number from 0 on among all that were joined. NULL:
-     * nothing. If this is NULL, add() never fails. */
+    /* The fault of the first record that has one, and its number from 0 on among all that were joined. NULL: nothing.
+     * If this is NULL, add() never fails. */
     const char *(*fault)(const void *part, uint64_t *record);
     /* Closes the counting and prints the text to a stream in memory; the caller looks at ferror(). -1: the settings do
      * not fit what was counted, or no memory, and the error is recorded in the latch. */

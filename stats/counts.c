@@ -68,7 +68,7 @@ void counts_close(struct counts *c)
     free(c);
 }
 
-/* What is kept there, made when it is first asked for. -1: no memory. */
+/* The state that is kept there, made when it is first asked for. -1: no memory. */
 static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
 {
     return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;
@@ -99,7 +99,7 @@ bool counts_in_sequence(const struct counter *counters, size_t n)
     return false;
 }
 
-/* What is wrong with the records joined so far. */
+/* The first fault of the records joined so far. */
 static int check(const struct counts *c, const struct counter *counter, const void *joined)
 {
     uint64_t record;

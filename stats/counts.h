@@ -36,13 +36,13 @@ bool counts_in_sequence(const struct counter *counters, size_t n);
  * at a time. -1: a record has a fault, or no memory, and the error is recorded in the latch. */
 int counts_join(struct counts *counts, uint32_t slot);
 
-/* The same of records that were counted in sequence. */
+/* Likewise for records that were counted in sequence. */
 int counts_check(const struct counts *counts);
 
 /* Prints what counter number i has counted, once, when all ranges are joined. -1: as above. */
 int counts_print(struct counts *counts, size_t i, FILE *out);
 
-/* The same of the files that it has beside the text: how many, the path of one, which is to be freed, and what is
+/* Likewise for the files that it has beside the text: how many, the path of one, which is to be freed, and what is
  * printed to it. -1, NULL: as above. */
 int counts_files(struct counts *counts, size_t i, size_t *n);
 char *counts_file_path(const struct counts *counts, size_t i, size_t file);

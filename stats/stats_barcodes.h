@@ -22,7 +22,7 @@ extern const char stats_barcode_tags[BARCODE_TAGS][2][3];
 
 struct barcode_group;
 
-/* What is counted, in any order. One of all zeros is empty. */
+/* The counts, in any order. A zero-initialised struct is empty. */
 struct stats_barcodes {
     struct barcode_group **groups;
     size_t n, room;

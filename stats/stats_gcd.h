@@ -34,7 +34,7 @@ size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam);
 int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, float gc,
                   const struct stats_sequence *sequence);
 
-/* The same of n records without -r, in order on one reference. */
+/* Likewise for n records without -r, in order on one reference. */
 int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n);
 
 /* Prints the rows, and puts the bins in order. average: length of the reads. -1: no memory. */

@@ -106,7 +106,7 @@ static void count_mapped(struct stats_counts *c, const struct stats_view *v)
     c->anomalous += v->ref != (int32_t)load_le32(v->record->next_ref_id);
 }
 
-/* What is counted of records that are not supplementary. */
+/* Counts a record that is not supplementary. */
 static int count_primary(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v,
                          uint32_t *gc)
 {

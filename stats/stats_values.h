@@ -20,13 +20,13 @@ struct stats_values {
     size_t last;                 /* the value found last: mostly it is that of the next record */
 };
 
-/* What is kept for the text. NULL: it is not there. */
+/* The state that is kept for the text; NULL if there is none. */
 void *stats_values_find(struct stats_values *values, const char *text);
 
 /* Takes over `kept` for a text that is not there. NULL: no memory, or kept is NULL; else `kept`. */
 void *stats_values_add(struct stats_values *values, const char *text, void *kept);
 
-/* Gives back all, and what is kept by `close`. */
+/* Frees everything, and each state by `close`. */
 void stats_values_free(struct stats_values *values, void (*close)(void *kept));
 
 #endif

@@ -64,7 +64,7 @@ static int cover(struct stats_whole *whole, int32_t pos, const struct stats_bloc
     return 0;
 }
 
-/* The same of all records, and what longer reads do to the ring; without is_sorted only the latter. */
+/* Likewise for all records, and for what longer reads do to the ring; without is_sorted only the latter. */
 static int cover_all(struct stats_whole *whole, const struct stats_log *log, bool is_sorted)
 {
     const struct stats_block *blocks = log->blocks;

@@ -16,7 +16,7 @@ typedef int out_text_fn(void *arg, FILE *to);
  * error is recorded in the latch. */
 int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct latch *latch);
 
-/* The same of a text that is there. */
+/* Likewise for a text that is there. */
 int out_text_write(struct out_file *out, const char *text, size_t size, struct latch *latch);
 
 #endif

@@ -195,7 +195,7 @@ int written_checksum(struct out_file *out, struct tally tally, struct latch *lat
     return out_text_write(out, line, (size_t)size, latch);
 }
 
-/* What is printed of one checksum, or of one counter. */
+/* The text of one checksum, or of one counter. */
 struct printed {
     struct samtools_checksum *sum;
     const char *path;

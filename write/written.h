@@ -99,7 +99,7 @@ void written_close(struct written *written);
  * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
 
-/* The same with the table of `samtools checksum path`. */
+/* Likewise with the table of `samtools checksum path`. */
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
 
 #endif
