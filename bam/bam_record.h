@@ -38,7 +38,7 @@ enum {
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
 
-/* What can be wrong with a record, in words for an error message. */
+/* Faults of a record, in words for an error message. */
 #define BAM_FAULTS(X) \
     X(BAM_OK, "no fault") \
     X(BAM_CUT, "the record runs past the end of the data (truncated file?)") \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the records of an input need so that they agree with a header that was joined of several. Serial; nothing here
+/* The changes that make the records of an input agree with a header that was joined of several. Serial; nothing here
  * changes once it is made, so that tasks of any thread may use it at once. */
 #ifndef RECORD_REMAP_H
 #define RECORD_REMAP_H
@@ -21,7 +21,7 @@ struct tag_values {
 int tag_values_add(struct tag_values *values, const char *from, const char *to);
 void tag_values_free(struct tag_values *values);
 
-/* What a value becomes; NULL: it is unknown. */
+/* The new value of a value; NULL if it is unknown. */
 const char *tag_values_find(const struct tag_values *values, const char *from, size_t n);
 
 /* One of all zeros changes nothing. record_remap_free() frees it. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/cgroup.h"
 
-/* What a group limits, and the files of its folder that hold the limit. */
+/* The limits of a group, and the files of its folder that hold them. */
 struct resource {
     const char *controller;      /* its name in version 1 */
     const char *v1, *v1_period;  /* a quota of time has its period in a file of its own; else NULL */

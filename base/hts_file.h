@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every file of htslib needs, whether it is read or written: options, reference and threads; and files in memory.
- * */
+/* The needs of every file of htslib, whether it is read or written: options, reference and threads; and files in
+ * memory. */
 #ifndef HTS_FILE_H
 #define HTS_FILE_H
 

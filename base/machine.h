@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine, or the container we are in, gives us. */
+/* The resources that the machine, or the container, gives the process. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -43,7 +43,7 @@ int machine_cpus(void);
 /* How the CPUs of that mask or of those places lie in the machine. */
 struct topology machine_topology(void);
 
-/* What the process took so far. */
+/* The resources that the process has used so far. */
 struct machine_usage {
     double user, system;         /* seconds of CPU time */
     uint64_t peak_rss;           /* bytes */

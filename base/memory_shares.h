@@ -18,7 +18,7 @@ enum memory_reads {
     MEMORY_AT_ONCE,              /* in chunks, by who keeps nothing: there are no arenas, and nothing is spilled */
 };
 
-/* What the memory plan knows before any file is opened. */
+/* The facts that the memory plan knows before any file is opened. */
 struct memory_job {
     uint64_t all;                /* bytes that the program may take in all */
     int n_threads;
@@ -51,7 +51,7 @@ struct output_use {
     const void *arg;
 };
 
-/* What it knows once the headers are read. */
+/* The facts that it knows once the headers are read. */
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */
@@ -62,13 +62,13 @@ struct memory_use {
     struct output_use output;
 };
 
-/* What htslib may take for one file of a format other than BAM. */
+/* The memory that htslib may take for one file of a format other than BAM. */
 struct htslib_room {
     uint64_t bytes;
     size_t thread_space;         /* of them, for each thread, beside what it keeps; see memory_job */
 };
 
-/* What htslib takes for it. */
+/* The memory that htslib takes for it. */
 struct htslib_use {
     int n_threads;               /* as many as may be given to it, at least one */
     size_t bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command says on standard error: one line each, "samtools sort: ..." or "samtools sort: warning: ...", so that
- * the log of a pipeline shows who speaks. A line is written at once: those of programs at work together do not mix. */
+/* The messages of a command on standard error: one line each, "samtools sort: ..." or "samtools sort: warning: ...", so
+ * that the log of a pipeline shows who speaks. A line is written at once: those of programs at work together do not
+ * mix. */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 

@@ -46,7 +46,7 @@ struct progress_work {
  * was, and writing takes as long as is guessed. Once it writes, the guess counts for less the more is written. */
 double progress_left(const struct progress_work *work);
 
-/* What a line tells. */
+/* The contents of a line. */
 struct progress_now {
     const char *doing;           /* "reading" */
     uint64_t records;            /* so far, in this phase */

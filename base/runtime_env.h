@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the environment tells the OpenMP runtime. The runtime reads it when it is loaded, so a variable that is set
- * later does nothing: who wants another value starts the program once more.
+/* The settings of the OpenMP runtime in the environment. The runtime reads them when it is loaded, so a variable that is
+ * set later has no effect: the program starts itself once more to change one.
  *
  *   OMP_WAIT_POLICY=passive   is added, unless the user says how threads wait: idle threads sleep (doc/dev/tried.md)
  *   GOMP_CPU_AFFINITY         loses the CPUs that the process may not use: GCC's runtime would end the program when

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every thread does with its time: clocks and counters for each stage, kept at block granularity,
+/* The time of every thread: clocks and counters for each stage, kept at block granularity,
  * and on demand a record of who did what when.
  *
  *     enum stage before = stats_enter(stats, STAGE_INFLATE);
@@ -64,7 +64,7 @@ struct stage_info {
 /* The constant facts of a stage. */
 const struct stage_info *stats_stage(enum stage stage);
 
-/* What was counted. Times are in nanoseconds. */
+/* The counts. Times are in nanoseconds. */
 struct stats_count {
     uint64_t ns;
     uint64_t blocked_ns;         /* the part of ns without a CPU; only where the stage may block */
@@ -117,7 +117,7 @@ void stats_stop(struct stats *stats);
 
 int stats_threads(const struct stats *stats);            /* in the team */
 int stats_slots(const struct stats *stats);              /* in the team, and those that joined */
-/* What a slot has counted for a stage; stats_total(): the sum over all slots. */
+/* The counts of a slot for a stage; stats_total(): the sum over all slots. */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `bgzip` asks for. cli/bgzip_main.h makes it; nothing changes it afterwards. */
+/* The options of `bgzip`. cli/bgzip_main.h fills them in; nothing changes them afterwards. */
 #ifndef BGZIP_OPTS_H
 #define BGZIP_OPTS_H
 

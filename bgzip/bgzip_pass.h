@@ -31,7 +31,7 @@ struct bgzip_pass_options {
     uint64_t skip, most;         /* bytes of the data that are left out, and those at most that are written then */
 };
 
-/* What it found out. */
+/* The findings of a pass. */
 struct bgzip_pass_result {
     uint64_t data;               /* bytes of decompressed data that it came past, those left out included */
     uint64_t compressed;         /* bytes that it compressed them to */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bgzip says on standard error: one line each, "bgzip: ...", written at once. */
+/* The messages of bgzip on standard error: one line each, "bgzip: ...", written at once. */
 #ifndef BGZIP_SAY_H
 #define BGZIP_SAY_H
 

@@ -12,7 +12,7 @@
 
 enum { LEVEL = 1 };              /* of samtools, where the command line names none that there is */
 
-/* What collate alone can be told, as far as it was read. */
+/* The options that collate alone has, as far as they were read. */
 struct collate_words {
     bool to_stdout;              /* -O */
     bool to_file;                /* -o */

@@ -32,7 +32,7 @@
 
 /* ------------------------------------------------------------ the commands */
 
-/* What any command asks for. All begin with what they have in common. */
+/* The options of any command. All begin with those that they have in common. */
 union command_opts {
     struct engine_opts common;
     struct merge_opts merge;

@@ -13,7 +13,7 @@
 /* samtools takes the time of day, so that no two runs give the same IDs. */
 enum { SEED = 1 };
 
-/* What merge alone can be told, as far as it was read. */
+/* The options that merge alone has, as far as they were read. */
 struct merge_words {
     struct merge_opts *opts;
     const char *output;          /* -o, else the first operand */

@@ -11,7 +11,7 @@
 
 struct engine_args;
 
-/* What an option does. All but the first need no code of their own. */
+/* The effect of an option. Only the first kind needs code of its own. */
 enum option_kind {
     OPTION_TAKEN,                /* calls take() */
     OPTION_SETS, OPTION_CLEARS,  /* a bool */

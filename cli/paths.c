@@ -209,7 +209,7 @@ int paths_check(const struct engine_opts *o)
         return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
-    /* What comes by a pipe comes once: if we opened it again, we would wait for ever. */
+    /* Data of a pipe come once: if we opened it again, we would wait for ever. */
     for (size_t i = 1; i < o->in.n; i++)
         if (is_pipe_again(&o->in, i))
             return message_error("%s is a pipe and cannot be read twice. Nothing was read.", o->in.paths[i]);

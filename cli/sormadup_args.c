@@ -9,7 +9,7 @@
 #include "fixmate/fixmate_opts.h"
 #include "sormadup/sormadup_opts.h"
 
-/* What the command line says of the steps. */
+/* The options of the steps. */
 struct steps {
     const char *fixmate, *markdup;
     bool collate;

@@ -39,7 +39,7 @@ static int settle_input(struct engine_opts *o, const char *name, const char *ind
 
 /* ------------------------------------------------------ flagstat, idxstats */
 
-/* What a command line of flagstat or idxstats says. */
+/* The options of flagstat or idxstats. */
 struct stats_words {
     enum flagstat_format format; /* -O */
     bool has_index;              /* -X: the index is the second operand */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the drivers of all commands share: the stats, the line of progress, the second half, the reports, the team, and
- * how it all ends. */
+/* The parts that the drivers of all commands share: the stats, the line of progress, the second half, the reports, the
+ * team, and how it all ends. */
 #ifndef DRIVER_H
 #define DRIVER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools sort` asks for, and what other commands ask for in the same words. cli/ makes it;
- * nothing changes it afterwards. Readers, sinks and reports get the request that is theirs, and do not know this. */
+/* The options of `samtools sort`, and those that other commands share with it. cli/ fills them in; nothing changes them
+ * afterwards. Readers, sinks and reports get the request that is theirs, and do not know this. */
 #ifndef ENGINE_OPTS_H
 #define ENGINE_OPTS_H
 

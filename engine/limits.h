@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine lets a sort have of what it was told to use. */
+/* The share of the requested threads and memory that the machine lets a sort have. */
 #ifndef LIMITS_H
 #define LIMITS_H
 

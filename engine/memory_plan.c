@@ -16,7 +16,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* What does not depend on how much there is. */
+/* Amounts that do not depend on how much memory there is. */
 static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
 static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
 static const size_t PER_INPUT = 48 * KIB;        /* an open file, and what is left when it has been read */

@@ -40,7 +40,7 @@ bool base_mods_any(const uint8_t *p, const uint8_t *end)
     return false;
 }
 
-/* What a record has. Tags are places in its bytes, the last one of their name; 0: there is none. */
+/* The tags of a record. Tags are places in its bytes, the last one of their name; 0: there is none. */
 struct mods {
     struct byte_buffer *record;
     size_t tags;                 /* where they begin */
@@ -77,7 +77,7 @@ static size_t number_size(uint8_t type)
     return type == 'A' || type == 'f' || type == 'd' ? 0 : bam_record_aux_scalar_size(type);
 }
 
-/* What the last MN says; -1: nothing. */
+/* The value of the last MN; -1 if there is none. */
 static int64_t said_length(const struct mods *m)
 {
     const uint8_t *type = m->record->p + m->mn + NAME;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools fixmate` asks for. cli/fixmate_args.c makes it; nothing changes it afterwards. */
+/* The options of `samtools fixmate`. cli/fixmate_args.c fills them in; nothing changes them afterwards. */
 #ifndef FIXMATE_OPTS_H
 #define FIXMATE_OPTS_H
 

@@ -42,7 +42,7 @@ struct dup_marker {
     void *context;
 };
 
-/* What makes a cluster the better one of two, as upstream has it. */
+/* The rule by which one of two clusters is the better one, as in samtools. */
 struct dup_worth {
     int64_t score;
     const char *name;

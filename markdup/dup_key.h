@@ -18,7 +18,7 @@ enum dup_class {
 
 enum dup_mode { DUP_BY_TEMPLATE, DUP_BY_SEQUENCE };
 
-/* What duplicates have in common. Compared as bytes: there is no padding. */
+/* The key that duplicates have in common. Compared as bytes: there is no padding. */
 struct dup_key {
     int64_t here, there;         /* 1-based unclipped positions of the record and its mate; there is 0 for singles */
     int32_t ref, mate_ref;       /* mate_ref is 0 for singles */

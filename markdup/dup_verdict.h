@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What markdup finds of one record. */
+/* The verdict of markdup on one record. */
 #ifndef DUP_VERDICT_H
 #define DUP_VERDICT_H
 

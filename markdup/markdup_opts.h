@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools markdup` asks for. cli/markdup_args.c makes it; nothing changes it afterwards. */
+/* The options of `samtools markdup`. cli/markdup_args.c fills them in; nothing changes them afterwards. */
 #ifndef MARKDUP_OPTS_H
 #define MARKDUP_OPTS_H
 

@@ -42,7 +42,7 @@ struct marked_place {
     int64_t start, reach;
 };
 
-/* What was told of a record. All zeros: nothing. */
+/* The result for a record. All zeros: nothing. */
 struct marked_told {
     uint32_t count;              /* dc, or the largest number where it is more; 0: not told */
     uint32_t original : 30;      /* where its name begins in the slice's, + 1; 0: none */

@@ -43,7 +43,7 @@ static void run(struct merged *m, const struct merge_opts *opts)
         driver_run(m->d, &opts->common, &m->inputs.in, work, m);
 }
 
-/* What the report tells of --copy-blocks. */
+/* The report's numbers of --copy-blocks. */
 static struct report_copied copied(const struct merged *m)
 {
     struct copied_count count = record_sink_copied(m->d->out.sink);

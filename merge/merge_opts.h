@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools merge` asks for. cli/merge_args.c makes it; nothing changes it afterwards. */
+/* The options of `samtools merge`. cli/merge_args.c fills them in; nothing changes them afterwards. */
 #ifndef MERGE_OPTS_H
 #define MERGE_OPTS_H
 

@@ -55,7 +55,7 @@ struct list_stream merged_stream(struct merged *merged);
 /* All records are written: tasks begin to give back what is left of the inputs. */
 void merged_end(struct merged *merged);
 
-/* What all inputs have seen and made: the records as they are to be written. */
+/* The tally of all inputs: the records as they are to be written. */
 struct chunk_counts merged_counts(const struct merged *merged);
 
 /* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no

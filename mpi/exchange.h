@@ -25,7 +25,7 @@ struct merge_ring;
 struct minhash;
 struct sort_rule;
 
-/* What this rank sends. */
+/* The records that this rank sends. */
 struct exchange_records {
     const struct record_shares *shares;     /* if all ranks have theirs in memory; else NULL, and ... */
     struct merge_ring *merge;               /* ... these, with */

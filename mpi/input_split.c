@@ -47,7 +47,7 @@ struct split_file {
 
 /* ---- the same file? ---- */
 
-/* What must be the same for all ranks. */
+/* The facts that must be the same for all ranks. */
 struct identity {
     uint64_t size, seconds, beginning;
 };

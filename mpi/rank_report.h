@@ -10,7 +10,7 @@
 
 struct latch;
 
-/* What a rank does one after the other. Between two of them it waits for the other ranks. */
+/* The steps of a rank, one after the other. Between two of them it waits for the other ranks. */
 enum rank_step { RANK_OPEN, RANK_READ, RANK_EXCHANGE, RANK_MEASURE, RANK_BLOCKS, RANK_JOIN, N_RANK_STEPS };
 
 struct rank_interval {

@@ -13,7 +13,7 @@
 
 enum { SAMPLE_BYTES = 65536 };   /* from which all ranks learn the shape of names */
 
-/* What the reader tells the others: a header, then a sample. */
+/* The messages of the reader to the others: a header, then a sample. */
 struct news {
     uint8_t *bytes;
     uint64_t header, sample;     /* bytes of each */

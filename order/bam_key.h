@@ -6,8 +6,8 @@
 #include "order/coordinate_key.h"
 #include "order/sort_key.h"
 
-/* What the sort moves instead of a record. Keys compare by (sort, place). place grows with the input,
- * so this order is the stable one. */
+/* The sort moves keys instead of records. Keys compare by (sort, place). place grows with the input, so this order is
+ * the stable one. */
 struct bam_key {
     uint64_t sort;
     uint64_t place;              /* arena offset << 24 | record size, saturated */

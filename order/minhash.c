@@ -338,7 +338,7 @@ static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t le
     rank->offset = (uint32_t)(at < at_most ? at : at_most);
 }
 
-/* What the k-mers of one strand of a read find in the index. */
+/* The hits of the k-mers of one strand of a read in the index. */
 struct matches {
     struct minimiser unique;     /* smallest of those that the index has once */
     struct minimiser repeated;   /* last of those that it has more often, smallest or not */

@@ -104,7 +104,7 @@ void tag_key_free(struct tag_key *tags)
     word_code_free(&tags->words);
 }
 
-/* What the numbers of the sample are like. */
+/* The kinds of the sample's numbers. */
 struct number_sight {
     size_t n;
     bool floats;                 /* there are floats, so the next number may be no integer */

@@ -26,7 +26,7 @@ struct tokens {
     unsigned digits;             /* most digits that a number had; 0: there were no numbers */
 };
 
-/* What the sample looks like. */
+/* Properties of the sample. */
 struct text_sight {
     bool natural;
     size_t start;                /* where in the strings the columns begin */

@@ -285,7 +285,7 @@ static void put_list(const char *name, size_t n, const char *(*text)(const struc
 static const char *warning_text(const struct plan *p, size_t i) { return p->warnings[i]; }
 static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i].dir; }
 
-/* What a merge has none of. */
+/* Parts that a merge does not have. */
 static void put_spill_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -304,7 +304,7 @@ static void put_spill_json(const struct plan *p)
     put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
 }
 
-/* What a sort has none of. */
+/* Parts that a sort does not have. */
 static void put_merge_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;

@@ -17,8 +17,8 @@ enum {
     SAMPLE_BYTES = BGZF_FILL,
 };
 
-/* What an inflate task found in its block, by ring slot. Written by the task, read by the main thread once it has taken
- * the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
+/* The finding of an inflate task in its block, by ring slot. Written by the task, read by the main thread once it has
+ * taken the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
 struct found {
     struct bam_walk walk;
     struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */

@@ -57,7 +57,7 @@ struct chunk_cut {
     uint64_t n;                  /* units that end in the bytes; only chunk_reader_compare() asks */
 };
 
-/* What was lent so far. The main thread's. */
+/* The slices lent so far; the main thread's. */
 struct chunk_counts {
     uint64_t seen;               /* units that end in chunks that are closed, as cut() has counted them */
     uint64_t n, bytes, dropped;  /* of the chunks, see there; bytes: their sizes, with all before them */
@@ -71,7 +71,7 @@ static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk
     tally_add(&sum->made, more->made);
 }
 
-/* What chunks are made of, for whoever owns a reader. */
+/* The ingredients of chunks, for the owner of a reader. */
 struct chunk_input {
     struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader. NULL: ... */
     struct record_stream stream; /* ... they are these records, in order */

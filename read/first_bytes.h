@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the first bytes of a file tell about it when it cannot be read. */
+/* A guess at the kind of a file that cannot be read, from its first bytes. */
 #ifndef FIRST_BYTES_H
 #define FIRST_BYTES_H
 

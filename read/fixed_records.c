@@ -10,7 +10,7 @@
 #include "read/fixed_records.h"
 #include "read/record_cut.h"
 
-/* What record_unit_fn returns. */
+/* The values that record_unit_fn returns. */
 enum fix_fault {
     FIX_NO_MEMORY = RECORD_CUT_NO_MEMORY, FIX_FINE, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BAD_TAGS, FIX_BEYOND, FIX_CHANGED
 };

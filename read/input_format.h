@@ -21,7 +21,7 @@ enum input_framing {
     INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
 };
 
-/* What an input is, and so who reads it. */
+/* The format of an input, which decides its reader. */
 enum input_kind {
     INPUT_EMPTY,                 /* not even a header */
     INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one of several processes reads of an input that they share. */
+/* The part that one of several processes reads of a shared input. */
 #ifndef INPUT_PART_H
 #define INPUT_PART_H
 

@@ -17,7 +17,7 @@ struct record_slice;
 struct ref_regions;
 struct sort_rule;
 
-/* What a merge wants of an input, beside the remap; all stays the caller's. */
+/* The wishes of a merge for an input, beside the remap; all stays the caller's. */
 struct merge_wish {
     const struct sort_rule *rule;    /* as in struct bam_key_order */
     const int64_t *lengths;      /* of the references of the output: records that begin behind their ends are refused.

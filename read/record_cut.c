@@ -6,13 +6,13 @@
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
-/* What the task that inflated a block found in it: records that follow each other, from `begin` on. */
+/* The finding of the task that inflated a block: records that follow each other, from `begin` on. */
 struct block_records {
     size_t begin;
     struct unit_borders inner;   /* of the units between them; `end` is where the last whole record ends */
 };
 
-/* What the task of a chunk found in it. */
+/* The finding of the task of a chunk. */
 struct record_walk {
     struct record_found found;
     struct byte_buffer closed;   /* a record whose name has got its NUL */

@@ -29,7 +29,7 @@ struct record_unit {
     bool needs_fix;              /* bam_record_fix() would change one of them, or a name has got its NUL */
 };
 
-/* What stopped the task of a chunk behind the units that the chunk counts. Both 0: nothing did. */
+/* The reason why the task of a chunk stopped behind the units that the chunk counts. Both 0: nothing did. */
 struct record_found {
     int status;                  /* what unit() has returned, or RECORD_CUT_NO_MEMORY */
     enum bam_fault fault;        /* why the next record cannot be read */
@@ -87,7 +87,7 @@ struct chunk_cutter record_cut_cutter(struct record_cut *cut);
 /* Hands over the units of the chunk's head and bytes, and counts those that went well. In the chunk's task. */
 void record_cut_make(struct record_cut *cut, uint32_t number, struct chunk *chunk);
 
-/* What that chunk's task has found. */
+/* The finding of that chunk's task. */
 struct record_found record_cut_found(const struct record_cut *cut, uint32_t number);
 
 /* Whether what is carried at the end of the input has whole records only. */

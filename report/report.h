@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sort took: the numbers of --report and the advice that follows from them; both
- * as text, as JSON and as a page. */
+/* The costs of a sort: the numbers of --report and the advice that follows from them; both as text, as JSON and as a
+ * page. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -24,7 +24,7 @@ enum {
 /* The kind of a file, for advice. */
 enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };    /* regular: or a device */
 
-/* What a faster sort would need more of. */
+/* The resource that a faster sort would need more of. */
 enum report_bound {
     REPORT_BOUND_NONE,           /* nothing alone, or there is no telling */
     REPORT_BOUND_CPU, REPORT_BOUND_INPUT, REPORT_BOUND_OUTPUT, REPORT_BOUND_TEMP, REPORT_BOUND_MEMORY,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the numbers of a report mean for its reader: possible findings, the most important first. */
+/* The meaning of a report's numbers for its reader: possible findings, the most important first. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "report/report_compare.h"
 #include "report/report_markup.h"
 
-/* What a number is, for its form; and whether less of it is better. */
+/* The kind of a number, for its form; and whether less of it is better. */
 enum unit { SECONDS, SHARE, MEGABYTES, COUNT };
 
 static const struct row {

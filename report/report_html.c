@@ -44,7 +44,7 @@ static void put_serial_tile(const struct report *r, FILE *to)
         put_tile(to, "of it is serial: work of one thread", "%.2f s", r->serial);
 }
 
-/* What the headline does not say. */
+/* The facts that the headline leaves out. */
 static void put_tiles(const struct report *r, FILE *to)
 {
     static const double WORTH_NAMING = 0.01;     /* of the threads' time */
@@ -88,7 +88,7 @@ static void put_file_fact(FILE *to, const char *name, uint64_t bytes, const char
     put_fact(to, name, text);
 }
 
-/* What the numbers are of: machine, files, versions. */
+/* The subject of the numbers: machine, files, versions. */
 static void put_facts(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What our pages have in common: a head with the style, and text. A page needs no other file and runs no script; it is
- * legible from 360 pixels on, on white and on black. */
+/* The parts that our pages have in common: a head with the style, and text. A page needs no other file and runs no
+ * script; it is legible from 360 pixels on, on white and on black. */
 #ifndef REPORT_MARKUP_H
 #define REPORT_MARKUP_H
 

@@ -19,7 +19,7 @@ size_t sormadup_marking_least(int n_threads);
 /* ... and what it gets in this plan, with which lone mates are looked for before. */
 size_t sormadup_marking(const struct memory_rings *rings);
 
-/* What sormadup_beside() counts. */
+/* The numbers that sormadup_beside() adds up. */
 struct sormadup_use {
     const struct engine_opts *opts;
     struct inputs in;       /* as they were opened; its pointers are not looked at */

@@ -46,7 +46,7 @@ static void free_buffers(struct byte_buffer buffers[N_BUFFERS])
         free(buffers[i].p);
 }
 
-/* What a record adds to each stream, according to its fixed fields. */
+/* The bytes that a record adds to each stream, according to its fixed fields. */
 struct stream_sizes { uint64_t n[N_STREAMS]; };
 
 static inline struct stream_sizes stream_sizes_of(const uint8_t *record)

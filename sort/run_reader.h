@@ -28,7 +28,7 @@ struct run_reader *run_reader_open(const struct run_reader_options *options);
 /* Call it only when all tasks are done. */
 void run_reader_close(struct run_reader *reader);
 
-/* What the merge is to know of it. */
+/* The facts that the merge needs of it. */
 struct merge_runs run_reader_runs(struct run_reader *reader);
 
 #endif

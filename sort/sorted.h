@@ -68,7 +68,7 @@ struct sorted {
  * same. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
 
-/* What the other half takes, and what the order needs: for the plan. */
+/* The memory of the other half and of the order, for the plan. */
 struct output_use sorted_output(const struct sorted *sorted);
 
 /* The records that were read, as they will be written (-M turns reads). */

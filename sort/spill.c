@@ -19,7 +19,7 @@ enum {
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
-/* What one task writes of the arena: a range of the order. */
+/* The part of the arena that one task writes: a range of the order. */
 struct arena_range {
     struct run_cut from;         /* where it begins (unused in range 0); set by the thread that cuts the ranges */
     struct spill_run run;        /* set by the claimer before DONE */
@@ -32,7 +32,7 @@ struct merging {
     size_t n_ranges;              /* of the order, each merged by a task; 0: there is no merging */
 };
 
-/* What one task merges out of all runs of a merging: a range of the order. */
+/* The part of all runs that one task merges: a range of the order. */
 struct merge_range {
     struct spill_merge how;      /* set by the main thread, but for loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
@@ -45,7 +45,7 @@ struct room {
     size_t n_slices, slice_size;
 };
 
-/* What one thread needs to write and load slices. Made when the thread first needs it. */
+/* The buffers with which one thread writes and loads slices. Made when the thread first needs it. */
 struct workspace {
     struct spill_packer *packer;
     struct spill_loader loader;

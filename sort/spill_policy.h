@@ -39,7 +39,7 @@ struct spill_policy {
     struct spill_sizes sizes;    /* ... and then this holds */
 };
 
-/* What the driver knows when it asks. All sizes are bytes. */
+/* The facts that the driver knows when it asks. All sizes are bytes. */
 struct spill_outlook {
     double records;              /* of records, expected in all; 0: nobody knows */
     double with_keys;            /* the same, with their keys; 0: nobody knows */

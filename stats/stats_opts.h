@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command lines of `samtools stats`, `flagstat` and `idxstats` ask for. cli/stats_args.c makes it; nothing
- * changes it afterwards but the settings of the counter, which learn the header. */
+/* The options of `samtools stats`, `flagstat` and `idxstats`. cli/stats_args.c fills them in; nothing changes them
+ * afterwards but the settings of the counter, which learn the header. */
 #ifndef STATS_OPTS_H
 #define STATS_OPTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What --ref-stats prints: length and GC of references, or of the regions in which records count (RFS). */
+/* The lines of --ref-stats: length and GC of references, or of the regions in which records count (RFS). */
 #ifndef STATS_REFERENCES_H
 #define STATS_REFERENCES_H
 

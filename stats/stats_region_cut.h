@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a record lies in the regions in which `stats` counts. */
+/* The part of a record that lies in the regions in which `stats` counts. */
 #ifndef STATS_REGION_CUT_H
 #define STATS_REGION_CUT_H
 

@@ -45,7 +45,7 @@ struct stats_ring {
     struct stats_ring_start *start;      /* of a ring that stands for a range of records; else NULL */
 };
 
-/* What a range keeps beside its ring, so that it can be joined to what is before it (stats_range.h). */
+/* The numbers that a range keeps beside its ring, so that it can be joined to what is before it (stats_range.h). */
 struct stats_ring_start {
     uint32_t *first;             /* for each cell from the first head on, its depth when it was left for the first
                                   * time */

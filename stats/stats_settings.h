@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command line of `samtools stats` asks for. Its options (cli/stats_options.c) are those of the manual page of
- * samtools 1.24; what the page leaves open was found by trying samtools. */
+/* The settings of `samtools stats`. Its options (cli/stats_options.c) are those of the manual page of samtools 1.24;
+ * what the page leaves open was found by trying samtools. */
 #ifndef STATS_SETTINGS_H
 #define STATS_SETTINGS_H
 

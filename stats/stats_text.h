@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `samtools stats` prints: the sections in their order, to the letter. Its literal lines are part of the
- * format, which plot-bamstats and MultiQC read. */
+/* The text of `samtools stats`: the sections in their order, to the letter. Its literal lines are part of the format,
+ * which plot-bamstats and MultiQC read. */
 #ifndef STATS_TEXT_H
 #define STATS_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What depends on the order of the records, for all ranges that were joined so far, from the beginning of the
- * stream on. It takes the logs of ranges one after the other, so its state is always that of one pass. */
+/* The statistics that depend on the order of the records, for all ranges that were joined so far, from the beginning of
+ * the stream on. It takes the logs of ranges one after the other, so its state is always that of one pass. */
 #ifndef STATS_WHOLE_H
 #define STATS_WHOLE_H
 
@@ -38,7 +38,7 @@ bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log
 /* Takes the log of the range that follows, and its coverage, if that was counted already; else NULL. -1: no memory. */
 int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range);
 
-/* What MPC has in a cycle, in a column. */
+/* The counts of MPC in a cycle, in a column. */
 uint64_t stats_whole_mismatches(const struct stats_whole *whole, size_t cycle, size_t column);
 
 /* Leaves all places: call it once, at the end. */

@@ -11,7 +11,7 @@ struct byte_buffer;
 struct latch;
 struct bam_index;
 
-/* What the index needs of a record. Made in the deflate task. */
+/* The fields of a record that the index needs. Made in the deflate task. */
 struct bam_index_entry {
     int64_t begin, end;          /* reference bases covered, 0-based, half open */
     int32_t ref_id;
@@ -34,7 +34,7 @@ void bam_index_free(struct bam_index *index);
 /* The header whose references it has. */
 sam_hdr_t *bam_index_header(const struct bam_index *index);
 
-/* What was kept: for each block a struct bam_index_block, and its entries. */
+/* The index entries that were kept: for each block a struct bam_index_block, and its entries. */
 const struct byte_buffer *bam_index_log(const struct bam_index *index);
 
 /* A block, as bam_index_add() was told of it. */

@@ -31,7 +31,7 @@ struct copied_blocks {
     uint32_t last_size;
 };
 
-/* What the next record means. */
+/* The meaning of the next record. */
 struct copy_step {
     bool breaks;                 /* the block that was to be copied is not: its records are like others */
     bool begins;                 /* blocks to be copied begin here, with the last `lead` bytes of the record before */
@@ -41,7 +41,7 @@ struct copy_step {
     const struct kept_block *whole;  /* ... which ends there; NULL: it goes on */
 };
 
-/* What was copied; bytes: compressed. */
+/* The blocks that were copied; bytes: compressed. */
 struct copied_count {
     uint64_t blocks, bytes;
 };

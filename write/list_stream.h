@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the last stage of a command gives: lists of records in the order of the output. One loop, written_put(), puts
- * them to the sink, whatever the command. */
+/* The output of a command's last stage: lists of records in the order of the output. One loop, written_put(), puts them
+ * to the sink, whatever the command. */
 #ifndef LIST_STREAM_H
 #define LIST_STREAM_H
 

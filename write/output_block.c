@@ -35,9 +35,9 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint16_t NO_RECORD = UINT16_MAX;
 
-/* What goes into a slot's block. Mostly it is some of a merged list, and the main thread looks at no record. Where
- * two lists meet it copies their references to the slot's own list. The deflate task copies the records together and
- * writes the fields from `size` on. placed() reads them. */
+/* The contents of a slot's block. Mostly it is some of a merged list, and the main thread looks at no record. Where two
+ * lists meet it copies their references to the slot's own list. The deflate task copies the records together and writes
+ * the fields from `size` on. placed() reads them. */
 struct output_block {
     struct record_ref *own;      /* room for the records of a block */
     const struct record_ref *records;   /* the block's: own, or in a list */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command is to write. The command line fills it in, and nothing changes it afterwards. Memory and threads: as
- * in read/input_request.h. */
+/* The output that a command is to write. The command line fills it in, and nothing changes it afterwards. Memory and
+ * threads: as in read/input_request.h. */
 #ifndef OUTPUT_REQUEST_H
 #define OUTPUT_REQUEST_H
 

@@ -62,7 +62,7 @@ static bool has_known_group(const bam1_t *b, sam_hdr_t *header)
     return !group || sam_hdr_line_index(header, "RG", group) >= 0;
 }
 
-/* What the record lacks and would not lack when it is read again; NULL: nothing. */
+/* The part that the record lacks now and would not lack when it is read again; NULL if none. */
 static const char *lacks(const struct record_out_options *how, const bam1_t *b)
 {
     if (b->core.flag & BAM_FUNMAP)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `samtools checksum` (1.24, without options) prints of a file, made of the records on their way there. */
+/* The text that `samtools checksum` (1.24, without options) prints of a file, made of the records on their way there.
+ * */
 #ifndef SAMTOOLS_CHECKSUM_H
 #define SAMTOOLS_CHECKSUM_H
 

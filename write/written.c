@@ -118,7 +118,7 @@ static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
                       "use -O sam. Nothing was read", f->input, far);
 }
 
-/* What it will have, with its new @PG line and @HD. */
+/* The header that it will have, with its new @PG line and @HD. */
 static int check_header_size(const struct written *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };

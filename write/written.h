@@ -53,7 +53,8 @@ int written_open(struct written *written, const struct output_request *request, 
 /* Whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
 
-/* What the files take beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the output. */
+/* The memory of the files beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the output.
+ * */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
 
 /* Call it before written_prepare() if the lines of the input's header cannot be parsed. The header is then written as
