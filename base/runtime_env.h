@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of the OpenMP runtime in the environment. The runtime reads them when it is loaded, so a variable that is
+/* The settings of the OpenMP runtime in the environment. The runtime reads them when it is loaded, so one that is
  * set later has no effect: the program starts itself once more to change one.
  *
  *   OMP_WAIT_POLICY=passive   is added, unless the user says how threads wait: idle threads sleep (doc/dev/tried.md)
