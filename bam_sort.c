@@ -42,7 +42,8 @@ static void show_progress(struct sorted *s)
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
-/* Unless the rest of the input became a stream while room was made: the block is a part of that now. */
+/* Hands the block out. If the rest of the input became a stream while room was made (the reader found a record that
+ * only the stream can change), the block is part of that stream, and is not handed out. */
 static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
     const void *stage = in->stream.stage;
@@ -69,7 +70,8 @@ static int deal_blocks(struct sorted *s, const struct input *in)
     }
 }
 
-/* Loop 2: while there is an inflated block (wait: while any is out), takes it back, in file order. */
+/* Loop 2, a turn after each block of loop 1: while there is an inflated block, takes it back, in file order. wait:
+ * until no block is with a task. */
 static int take_blocks(struct sorted *s, bool wait)
 {
     int taken;
@@ -78,8 +80,8 @@ static int take_blocks(struct sorted *s, bool wait)
     return taken;
 }
 
-/* Records to come before all threads wait for the last sublists: until the input ends or, if arenas leave, until this
- * one is full. */
+/* Returns how many records come before all threads wait for the last sublists. They wait when the input ends or, if
+ * arenas are spilled, when this one is full. */
 static uint64_t records_to_come(const struct sorted *s)
 {
     uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
@@ -87,8 +89,8 @@ static uint64_t records_to_come(const struct sorted *s)
 }
 
 /* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
- * (keys of one arena) and gives it to a task that sorts it. wait: also if the block is not inflated yet. 1: done;
- * 0: there is none; -1: stop. */
+ * (keys of one arena) and gives it to a task that sorts it. wait: for the block to be inflated. 1: done; 0: there is
+ * none; -1: stop. */
 static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
@@ -152,8 +154,9 @@ static struct spill_outlook outlook(struct sorted *s)
     };
 }
 
-/* Loop 3 has a turn for each arena that leaves memory as a run: its records, sorted and packed, in a temporary file or
- * in memory that is to spare. Tasks write it when its sublists are sorted, while the other arena is filled. */
+/* Loop 3 has no loop of its own: each arena that is spilled is a turn, begun by change_arena(). The records become a
+ * run, sorted and packed, in a temporary file or in spare memory. Tasks write it when the sublists are sorted, while the
+ * other arena is filled. */
 static int begin_run(struct sorted *s, const struct bam_arena *arena)
 {
     if (spill_begin(s->spill.spill, arena) < 0)
@@ -162,7 +165,7 @@ static int begin_run(struct sorted *s, const struct bam_arena *arena)
     return 0;
 }
 
-/* Waits, and works, until the run is written. Then its arena is empty. */
+/* Helps with tasks until the run is written. Then its arena is empty. */
 static int end_run(struct sorted *s)
 {
     if (!s->spill.spilling)
@@ -173,7 +176,7 @@ static int end_run(struct sorted *s)
     return 0;
 }
 
-/* The older arena may leave before the younger one is full, so that nobody has to wait for it then. */
+/* Begins to spill the older arena early. So no thread waits for it when the younger one is full. */
 static int begin_run_early(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
@@ -184,8 +187,9 @@ static int begin_run_early(struct sorted *s)
     return leaves > 0 ? begin_run(s, older) : leaves;
 }
 
-/* The filled arena is full: goes on in the other one. If not all records fit into the two, the older arena must have
- * left before it is filled again, and the full one begins to leave. */
+/* Switches to the other arena, since the filled one is full. If not all records fit into the two, it first waits for
+ * the older arena's run. Then it begins a run of the full one. The counts of records go to the arena that is filled
+ * next. */
 static int change_arena(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
@@ -193,7 +197,7 @@ static int change_arena(struct sorted *s)
     if (spill_policy_decide(&s->spill, &now) < 0)
         return -1;
     if (s->spill.spilling) {
-        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* all was to fit, and does not */
+        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* it was expected that all would fit */
         if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
             return -1;
     }
@@ -203,9 +207,9 @@ static int change_arena(struct sorted *s)
     return 0;
 }
 
-/* Whether the arena, all of whose blocks are taken back, has room worth filling. Blocks under way count as if they held
- * the smallest records. So what is dealt in between two waits is ever less, while all threads wait for the last of its
- * blocks. An arena that leaves stays a little empty instead. */
+/* Is the room left in the arena worth filling? All of its blocks are taken back. Blocks under way count as if they held
+ * the smallest records. So each round would deal out fewer blocks, and end with all threads waiting for the last one.
+ * An arena that is spilled stays up to 1/16 empty instead. */
 static bool is_worth_filling(const struct sorted *s, size_t size)
 {
     enum { LEAST_SHARE = 16 };
@@ -234,7 +238,8 @@ static int make_room(struct sorted *s, size_t size)
 
 /* Loop 4 is written_put(): while there is a merged range (the keys from one value to another, which a task merged from
  * all sublists and runs), it puts the range's records to the sink. Loop 5 is inside the sink: when a block is full,
- * output_blocks_flush() hands it to a deflate task, and its ticket gives it a place in the file. */
+ * output_blocks_flush() hands it to a deflate task. The task copies the records of the block together, which lists only
+ * point at until then, and its ticket gives the block a place in the file. */
 static int next_range(void *sorted, struct record_list *list)
 {
     return merge_ring_next(((struct sorted *)sorted)->merge, list);
@@ -247,7 +252,7 @@ static int end_merge(void *sorted, struct tally *given)
     return 0;
 }
 
-/* Number and checksum of the records that came in must be those of the records that went out. */
+/* The sink must get as many records as were read, with the same checksum. */
 static int merge_and_write(struct sorted *s)
 {
     struct list_stream stream = {next_range, end_merge, s};

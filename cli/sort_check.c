@@ -23,10 +23,10 @@ struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
     struct inputs in;            /* one */
-    struct merge_wish wish;      /* the records with keys, mended as htslib would write them */
+    struct merge_wish wish;      /* asks for records with keys, changed as htslib would write them */
     struct sort_rule *rule;
-    struct record_stream stream; /* of them */
-    struct task_ring ring;       /* of what was taken; the sums of a slice are made in its slot */
+    struct record_stream stream; /* of the records */
+    struct task_ring ring;       /* of slices taken; the sums of a slice are made in its slot */
     struct record_slice *slices; /* of each slot */
     struct tally taken;
     struct samtools_checksum *samtools;   /* of the records; NULL: not wanted */
@@ -70,7 +70,7 @@ static int check_order(struct sort_check *c, const struct record_slice *s, const
     return s->out_of_order < s->n ? tell_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
 }
 
-/* Takes the next slice. The one before it is still there, for nobody else has used its slot. */
+/* Takes the next slice. The one before it is still there, since nothing has been put into its slot. */
 static int take_slice(struct sort_check *c)
 {
     struct task_ring *ring = &c->ring;
@@ -127,7 +127,7 @@ static int join_sums(struct sort_check *c, int n_threads)
 
 /* -------------------------------------------------------- from beginning to end */
 
-/* The records are taken in chunks, as a merge takes them. */
+/* Asks for chunks of records in the order's terms, as a merge does. Called when the header has been read. */
 static int take_header(void *check, struct input *in)
 {
     struct sort_check *c = check;
@@ -158,7 +158,7 @@ static int open_input(struct sort_check *c)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, false);
     struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->latch, NULL);
-    how.far = true;
+    how.far = true;                          /* positions beyond 2^31-1 in SAM are read */
     how.join = take_header;
     how.arg = c;
     if (inputs_open(&c->in, &how) < 0)

@@ -5,8 +5,8 @@
 
 struct engine_opts;
 
-/* Reads opts->in once, holding two records and some blocks. Returns the exit status: 0 if no record comes before the
- * one that precedes it; else 1, the first offence or the error is on stderr. */
+/* Reads opts->in once, holding two records and some blocks. Returns the exit status. 0: each record belongs at or
+ * behind its predecessor. 1: stderr has the first record out of order, or the error. */
 int sort_check(const struct engine_opts *opts);
 
 #endif

@@ -39,7 +39,7 @@ int driver_run(struct driver *driver, const struct engine_opts *opts, const stru
  * behind the parallel region. */
 void driver_finish(struct driver *driver);
 
-/* What was done came to nothing, and both halves are finished: the driver is as new, but for its report. */
+/* Resets the driver after a try that failed, when both halves are finished. Keeps the report. */
 void driver_forget(struct driver *driver);
 
 /* Stops the stats and ends the line of progress. Writes the reports, if all went well. Call it when both halves are

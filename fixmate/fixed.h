@@ -24,8 +24,8 @@ struct fixed {
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
     struct sliced_input slices;
-    bool is_out;                 /* the first one that is not left is being put to the sink */
-    struct record_list list;     /* of that slice */
+    bool is_out;                 /* the oldest slice that is still in use is being put to the sink */
+    struct record_list list;     /* of the records of that slice */
     size_t max;                  /* records the list has room for */
 };
 

@@ -6,9 +6,9 @@
  *              a task for            a task for each  until no set is   a task for
  *              each slice            shard of keys    open before it    each slice
  *
- * A round enters what is keyed into the sets (markdup/marked_rounds.h). All shards are done with it before the next one
- * begins, so a record that lost is marked when the slice that it is in becomes final. What outgrows memory waits in
- * temporary files (markdup/marked_store.h), the youngest slices first: they are needed last. */
+ * Each round adds the keyed slices to the sets (markdup/marked_rounds.h). All shards end a round before the next one
+ * begins. So when no set is open before a slice, it is known which of its records are duplicates. Slices that do not
+ * fit into memory wait in temporary files (markdup/marked_store.h), the youngest slices first: they are needed last. */
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `markdup` does to a stream of sorted records, wherever they come from (markdup/marked_flow.h), with the
- * statistics
- * of it: of a file (markdup/marked.h), or in the middle of `sormadup`. */
+/* Marks duplicates in a stream of sorted records (markdup/marked_flow.h), and counts them: in those of a file
+ * (markdup/marked.h), or in the middle of `sormadup`. */
 #ifndef MARKING_H
 #define MARKING_H
 

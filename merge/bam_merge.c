@@ -7,8 +7,8 @@
  *               tasks      remapped,  already     tasks      tasks      when whole
  *                          with keys
  *
- * The main thread deals the work out, and takes it back in order (merge/merged.h). Nothing is kept but the slices that
- * the merge is in. */
+ * The main thread deals the work out, and takes it back in order (merge/merged.h). Only the slices
+ * that are being merged are in memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "merge/bam_merge.h"
@@ -86,7 +86,7 @@ int bam_merge_sorted(const struct engine_opts *opts, struct driver *d)
     struct merged m = {.d = d};
     struct merge_opts merge = {.common = *opts, .sorts = true};
     const char *why = merged_copies_none(&merge);
-    merge.common.n_temp_prefixes = 0;
+    merge.common.n_temp_prefixes = 0;        /* a merge writes no temporary files */
     if (!why) {
         run(&m, &merge);
         if (!m.gave_up || out_file_take_back(&d->out.data) < 0)

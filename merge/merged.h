@@ -28,7 +28,7 @@ struct merged {
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
-    bool gave_up;                /* main thread: the error in the latch says why the inputs are to be sorted instead */
+    bool gave_up;                /* main thread: the inputs are to be sorted instead; the latch says why */
     struct task_bundle tasks;    /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was looked at last */
@@ -39,11 +39,11 @@ struct merged {
  * it all the same. */
 int merged_open(struct merged *merged, const struct merge_opts *opts);
 
-/* Why --copy-blocks copies none, as far as that is known before the inputs are opened; NULL: it may copy some. A
- * constant string. */
+/* Returns why --copy-blocks copies no block, as far as that is known before the inputs are opened; NULL if it may copy
+ * some. A constant string. */
 const char *merged_copies_none(const struct merge_opts *opts);
 
-/* Returns the reason once the headers are read. sorts: the merge stands for a sort, of BAM only. */
+/* Likewise, when the headers have been read. sorts: the merge stands for a sort, of BAM only. */
 const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of BAM that are left out or changed between their file and the arena: of those that the input option
- * filter=EXPRESSION does not let pass, and of programs that got other IDs in the merged header, whose PG tags name
- * these then. Tasks do it. A sort reads only inputs with one of both like this.
+/* Filters or changes BAM records between file and arena, by tasks. It drops records that filter=EXPRESSION rejects, and
+ * changes PG tags if the merged header gave a program another ID. A sort reads an input this way only if it needs one
+ * of the two.
  *
  * A merge takes all records like this, chunk by chunk: remapped and with keys (record_slice). Others only look at the
  * records that pass, and none is kept. */

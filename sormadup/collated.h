@@ -31,8 +31,8 @@ struct collated_options {
     struct progress *progress;   /* NULL: nobody looks */
 };
 
-/* Bytes that it takes beside what the plan of the sort behind counts, which has these options and rings, reads these
- * inputs, and has `output` beside itself but for this sort. */
+/* Returns the bytes that this stage needs beyond the plan of the next sort. behind, rings, in: as that sort has them.
+ * output: all that is around that sort, but for this stage. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 

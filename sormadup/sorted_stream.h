@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The merged records of a sort as a stream of slices, for `markdup`, or for another sort: the tasks that merge ranges
- * copy their records, too. So a slice of a run can be used again before the sink has passed its records. */
+ * also copy the records. So a slice of a run can be used again before the sink has passed its records. */
 #ifndef SORTED_STREAM_H
 #define SORTED_STREAM_H
 

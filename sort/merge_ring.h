@@ -30,11 +30,11 @@ struct merge_ring_options {
     uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */
     uint32_t n_spare;            /* lists more, so that the sink may use lists while tasks go on */
     uint32_t n_records;          /* records that a range's list holds: merged in one pass */
-    /* The list of a range is made: what it names is copied, to go elsewhere than to a sink, which is NULL then. In the
-     * range's task, or on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
+    /* Copies the records of a finished list, if they do not go to a sink, which is NULL then. In the range's task, or
+     * on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
     void (*copy)(void *arg, uint32_t index, const struct record_list *list);
     void *arg;                   /* of copy() */
-    size_t n_bytes;              /* about how many of them go into one list then at most, and ... */
+    size_t n_bytes;              /* about so many of them go into one list at most, and ... */
     size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
     int n_threads;
     struct latch *latch;

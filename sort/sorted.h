@@ -46,7 +46,7 @@ struct sorted {
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
     struct written *to;          /* the other half; NULL: there is none ... */
-    struct record_sink *sink;    /* ... and its sink; NULL: who takes the merged records copies them */
+    struct record_sink *sink;    /* ... and its sink; NULL: the next stage copies the records */
     struct output_use output;    /* beside `to` */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
@@ -62,10 +62,10 @@ struct sorted {
     struct task_ring closing;    /* of sorted_finish() */
 };
 
-/* Opens and allocates all that may fail, before the work that must not, and checks first what needs no input: so a
- * mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with the
- * options' output; NULL: there is none. Both halves are zero. -1: the error is recorded in the latch; finish it all the
- * same. */
+/* Opens and allocates everything that may fail, before the work begins. It first makes the checks that need no input,
+ * so that a mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with
+ * the options' output; NULL: there is none. Both halves are zero. -1: the error is recorded in the latch; finish it all
+ * the same. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
 
 /* The memory of the other half and of the order, for the plan. */

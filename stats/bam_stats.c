@@ -21,8 +21,8 @@
 
 struct bam_stats {
     struct counted counted;
-    struct out_file out;         /* standard output */
-    struct counted_files files;  /* beside it */
+    struct out_file out;         /* the text, to standard output */
+    struct counted_files files;  /* further output files */
     hts_idx_t *index;            /* what idxstats prints; NULL: it counts */
 };
 
@@ -62,7 +62,7 @@ static void work(void *stats)
         put_text(stats);
 }
 
-/* The index, if it is to be asked, and there is one. */
+/* Loads the index, if the options allow it and there is one. Else NULL. */
 static hts_idx_t *find_index(const struct counted *c)
 {
     const struct input *in = c->in.each;

@@ -20,7 +20,7 @@ struct counted {
     struct look_wish looks;
     struct chunk_reader *chunks; /* of the input */
     struct counts *counts;
-    struct record_slice spare;   /* what a chunk gets for its own, which is empty, too */
+    struct record_slice spare;   /* empty; swapped for a chunk's slice, which is empty, too */
     enum chunk_state state;      /* of the next chunk */
 };
 

@@ -8,8 +8,9 @@
 #include "write/record_list.h"
 
 struct list_stream {
-    /* The next records. They stay unchanged until they have passed the sink, the list until the next call. Works, and
-     * helps others, until there are some. 1: there are; 0: all were given; -1: failed. Main thread of the team. */
+    /* Gives the next records. The records stay unchanged until they have passed the sink; the list stays until the next
+     * call. Helps with tasks until there are some. 1: there are; 0: all were given; -1: failed. Main thread of the
+     * team. */
     int (*next)(void *stage, struct record_list *list);
     /* All were given, and put to the sink. Compares what the stage took with what it gave, and says what it gave. -1:
      * they differ, and the error is recorded in the latch. */

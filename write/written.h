@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The second half of a sort, and of any command that writes records: what is put to the sink, in order, becomes files:
- * the records, their index, --checksum, what was counted of them. None of them is there under its name before all are
- * whole. */
+/* The second half of every command that writes records. It takes records in order and makes the files: data, index,
+ * checksum, counts. No file gets its name until all are complete. */
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
@@ -44,8 +43,8 @@ struct written {
 #define WRITTEN_CLOSED \
     {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
 
-/* Opens data, checksum, and files for what is counted. What can be refused before data come from a pipe is refused
- * first. rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is
+/* Opens data, checksum, and files for what is counted. It makes all checks that it can before it waits for a pipe.
+ * rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is
  * recorded in the latch; close the files all the same. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
