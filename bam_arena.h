@@ -68,7 +68,7 @@ struct bam_arena {
 };
 
 /* Reserves size bytes of address space, or as much as a limit (ulimit -v) allows. Pages are touched
- * only as the arena fills. -1: no memory. */
+ * only as the arena fills. -1: out of memory. */
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
 
@@ -115,7 +115,7 @@ struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t sta
                                      const struct bam_key *known, uint32_t n, struct bam_key *keys);
 
 /* Mends those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and corrects
- * the sum of checksums. Changes nothing else. -1: no memory. */
+ * the sum of checksums. Changes nothing else. -1: out of memory. */
 int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum);
 
 /* Where a block came from, for messages. */
@@ -137,12 +137,12 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, cons
 
 /* Closes the open sublist if it holds at least min_records records or min_bytes bytes,
  * but never an empty one. 1: closed, and *sublist is the new sublist, not yet sorted.
- * 0: it stays open. -1: no memory. */
+ * 0: it stays open. -1: out of memory. */
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist);
 
 /* Makes a sublist of the oldest min_records records of the open sublist, or of all if there are fewer,
  * and of the rest of the block that the last of them came from. 1: done; 0: the open sublist is empty;
- * -1: no memory. All keys must be in their places. */
+ * -1: out of memory. All keys must be in their places. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
 /* Records in the open sublist. */
@@ -153,11 +153,11 @@ size_t bam_arena_open_records(const struct bam_arena *arena);
 void bam_arena_reset(struct bam_arena *arena, size_t size);
 
 /* Continues the stream of `from` in the empty arena `to`: moves the bytes of the record that is
- * cut at from's end. -1: no memory. */
+ * cut at from's end. -1: out of memory. */
 int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from);
 
 /* Gives an arena without keys room for `room` more bytes of stream, by moving it to a larger region.
- * For a record that is larger than the arena. -1: no memory. */
+ * For a record that is larger than the arena. -1: out of memory. */
 int bam_arena_grow(struct bam_arena *arena, size_t room);
 
 #endif

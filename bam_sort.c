@@ -155,8 +155,8 @@ static struct spill_outlook outlook(struct sorted *s)
 }
 
 /* Loop 3 has no loop of its own: each arena that is spilled is a turn, begun by change_arena(). The records become a
- * run, sorted and packed, in a temporary file or in spare memory. Tasks write it when the sublists are sorted, while the
- * other arena is filled. */
+ * run, sorted and packed, in a temporary file or in spare memory. Tasks write it when the sublists are sorted, while
+ * the other arena is filled. */
 static int begin_run(struct sorted *s, const struct bam_arena *arena)
 {
     if (spill_begin(s->spill.spill, arena) < 0)

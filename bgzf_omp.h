@@ -176,7 +176,7 @@ struct bgzf_sink_options {
 /* For the latch, with the path. */
 #define BGZF_SINK_NO_MEMORY "%s: out of memory for write buffers; try fewer threads (-@)"
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct bgzf_sink *bgzf_sink_open(const struct bgzf_sink_options *options);
 void bgzf_sink_close(struct bgzf_sink *sink);
 
@@ -206,7 +206,7 @@ void bgzf_sink_make_task(struct bgzf_sink *sink);
 int bgzf_sink_help(struct bgzf_sink *sink);
 
 /* Hands out the begun block, helps until everything is written, and adds the EOF block of BGZF. Tasks give back most of
- * the memory meanwhile: nothing can be put any more, and bgzf_sink_close() is for behind the parallel region. -1:
+ * the memory meanwhile: nothing can be put any more, and bgzf_sink_close() is for after the parallel region. -1:
  * failed, and the error is recorded in the latch. */
 int bgzf_sink_finish(struct bgzf_sink *sink);
 

@@ -89,7 +89,7 @@ end:
     return status;
 }
 
-/* Whether one of the lines of the header is this one. -1: no memory. */
+/* Whether one of the lines of the header is this one. -1: out of memory. */
 static int has_line(sam_hdr_t *sam, const char *line)
 {
     size_t n = strlen(line), size;

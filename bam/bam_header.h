@@ -36,7 +36,7 @@ void bam_header_drop_rest(struct bam_header *header);
  * memory. */
 int bam_header_drop_unlisted(struct bam_header *header);
 
-/* The lengths of the references, by number; the caller frees them. NULL: no memory. */
+/* The lengths of the references, by number; the caller frees them. NULL: out of memory. */
 int64_t *bam_header_lengths(sam_hdr_t *sam);
 
 /* Whether the two have the same references: names and lengths, in one order. */
@@ -53,7 +53,7 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values
 /* For a sort over MPI: warns that n @PG lines got another ID, and that PG tags did not, unless n is 0. */
 void bam_header_warn_of_renamed(const char *file, int n);
 
-/* Whether @HD says that the records are in this order (SO). -1: no memory. */
+/* Whether @HD says that the records are in this order (SO). -1: out of memory. */
 int bam_header_says(sam_hdr_t *sam, const char *order);
 
 /* Sets the order in @HD (SO, GO, SS), unless order is NULL, and adds a @PG line with command_line unless that is NULL.

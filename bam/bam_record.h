@@ -144,7 +144,7 @@ static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fa
 
 struct byte_buffer;
 
-/* Appends such a record with the NUL behind its name; it is larger by one byte, and not checked. -1: no memory. */
+/* Appends such a record with the NUL behind its name; it is larger by one byte, and not checked. -1: out of memory. */
 int bam_record_close(struct byte_buffer *to, const uint8_t *record);
 
 /* Whether its lengths are those of a record of so many bytes. Those of a record that was checked are, unless memory

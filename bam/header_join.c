@@ -14,7 +14,7 @@
 /* Lines that have an ID: of the result, and of the header that is added. */
 struct id_lines {
     char type[3], program[3];    /* program: the field that names a @PG line: PG of @RG, PP of @PG */
-    bool joins;                  /* those of one ID are one */
+    bool joins;                  /* those with the same ID are one */
     kstring_t lines;             /* each with its newline */
     kstring_t added;             /* those of the header, each with its NUL; `program` has its old value */
     struct name_table ids;       /* all that are taken */
@@ -177,7 +177,7 @@ static int add_comments(const struct adding *a)
 /* ----------------------------------------------------------------- -r */
 
 /* The group of an input: its file's name without folder and without one .bam, .sam or .cram, unless its path is nothing
- * but that. NULL: no memory. */
+ * but that. NULL: out of memory. */
 static char *group_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};
@@ -305,7 +305,7 @@ static int unsort(kstring_t *first)
     return status;
 }
 
-/* Frees what the result does not need, too. NULL: no memory. */
+/* Frees what the result does not need, too. NULL: out of memory. */
 static sam_hdr_t *make_header(struct header_join *join)
 {
     kstring_t *const parts[] = {&join->first, &join->references.lines, &join->groups.lines, &join->programs.lines,

@@ -20,13 +20,13 @@ struct latch;
 
 struct header_join_options {
     int64_t seed;                /* of the generator, -s; its lower 32 bits count */
-    bool joins_groups;           /* -c: @RG lines of one ID are one, the first */
-    bool joins_programs;         /* -p: the same of @PG */
+    bool joins_groups;           /* -c: of @RG lines with the same ID only the first stays */
+    bool joins_programs;         /* -p: likewise for @PG lines */
     bool groups_by_file;         /* -r: each input is one group, named like its file */
     bool by_coordinate;          /* the records will be in that order, as far as the order of references allows it */
 };
 
-/* NULL: no memory. */
+/* Returns a join with no headers yet. NULL: out of memory. */
 struct header_join *header_join_new(const struct header_join_options *options);
 
 /* Adds the next header. It stays the caller's, who keeps it unchanged until header_join_end(); a plain header

@@ -29,18 +29,18 @@ static inline bool plain_header_is(const sam_hdr_t *sam)
     return !sam->hrecs;
 }
 
-/* The text of any header, and its n bytes; "" if it has none, where sam_hdr_str() tells of a failure. NULL: no memory.
- * The text is the header's. */
+/* The text of any header, and its n bytes; "" if it has none, where sam_hdr_str() tells of a failure. NULL: out of
+ * memory. The text is the header's. */
 const char *plain_header_text(sam_hdr_t *sam, size_t *n);
 
-/* Its lines but those of @SQ, as a header of its own, which belongs to the caller. NULL: no memory. */
+/* Its lines but those of @SQ, as a header of its own, which belongs to the caller. NULL: out of memory. */
 sam_hdr_t *plain_header_lines(const sam_hdr_t *sam);
 
 /* Its next @SQ line, from *at on, which is 0 before the first: n bytes without newline. False: there is none. */
 bool plain_header_reference(const sam_hdr_t *sam, size_t *at, const char **line, size_t *n);
 
-/* Puts back the lines of plain_header_lines(), in which @HD was changed or lines were added. 0: done; -1: no memory; 1:
- * other lines were changed, which takes a parsed header. Nothing is changed then. */
+/* Puts back the lines of plain_header_lines(), in which @HD was changed or lines were added. 0: done; -1: out of
+ * memory; 1: other lines were changed, which takes a parsed header. Nothing is changed then. */
 int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines);
 
 #endif

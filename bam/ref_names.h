@@ -16,10 +16,10 @@ struct ref_names;
 struct ref_names *ref_names_new(sam_hdr_t *sam);
 void ref_names_free(struct ref_names *names);
 
-/* Adds the next reference, whose name is not there. -1: no memory. */
+/* Adds the next reference, whose name is not there. -1: out of memory. */
 int ref_names_add(struct ref_names *names, const char *name, size_t n);
 
-/* Adds the names of an AN list of n bytes to a reference, but those that are there. -1: no memory. */
+/* Adds the names of an AN list of n bytes to a reference, but those that are there. -1: out of memory. */
 int ref_names_add_others(struct ref_names *names, int32_t ref, const char *list, size_t n);
 
 /* The number of the reference with this name of n bytes; -1: there is none. */

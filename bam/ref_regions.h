@@ -23,7 +23,7 @@ static inline int64_t region_end(const struct region *region)
     return region->end > region->begin ? region->end : region->begin + 1;
 }
 
-/* One of all zeros is empty. Its owner frees `each`. */
+/* A zero-initialised struct is empty. Its owner frees `each`. */
 struct ref_regions {
     struct region *each;
     size_t n, room;
@@ -34,10 +34,10 @@ static inline size_t ref_regions_memory(const struct ref_regions *list)
     return list->room * sizeof *list->each;
 }
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int ref_regions_add(struct ref_regions *list, const struct region *region);
 
-/* Adds the records that have no reference. -1: no memory. */
+/* Adds the records that have no reference. -1: out of memory. */
 int ref_regions_add_unplaced(struct ref_regions *list);
 
 /* Puts the regions in the order of the file, records without reference last. Those that overlap or touch become one. */

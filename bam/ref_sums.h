@@ -12,8 +12,8 @@
 struct latch;
 struct ref_sums;
 
-/* header and fasta stay the caller's, as long as the sums are used; path is the CRAM, for messages. NULL: no memory,
- * and the error is recorded in the latch. */
+/* header and fasta stay the caller's, as long as the sums are used; path is the CRAM, for messages. NULL: out of
+ * memory, and the error is recorded in the latch. */
 struct ref_sums *ref_sums_new(sam_hdr_t *header, const char *fasta, const char *path, struct latch *latch);
 void ref_sums_free(struct ref_sums *sums);
 

@@ -41,7 +41,7 @@ static int add_line(struct ref_union *all, const char *line, size_t n)
     return all->names ? name_reference(all->names, line, n) : 0;
 }
 
-/* Where line i of the union begins. NULL: no memory. */
+/* Where line i of the union begins. NULL: out of memory. */
 static const char *line_at(struct ref_union *all, int32_t i)
 {
     size_t *starts = all->starts;
@@ -78,7 +78,7 @@ static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lin
 }
 
 /* The number of reference i of a header, which is added if it is not there; `last`: that of the one before it. Headers
- * that follow one another often have the same references. -1: no memory. */
+ * that follow one another often have the same references. -1: out of memory. */
 static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const struct sq_lines *sq)
 {
     const char *name = sam_hdr_tid2name(sq->sam, i);
@@ -118,7 +118,7 @@ static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t
 
 /* ---- lists ---- */
 
-/* Takes the list over. Of several that are the same, one is kept. It becomes the last list. -1: no memory. */
+/* Takes the list over. Of several that are the same, one is kept. It becomes the last list. -1: out of memory. */
 static int keep_list(struct ref_union *all, int32_t *ids, int32_t n)
 {
     size_t size = sizeof *ids * (size_t)n, i = 0;

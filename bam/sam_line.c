@@ -275,7 +275,7 @@ static uint8_t *put_any_bases(uint8_t *to, const uint8_t *s, size_t n)
 typedef uint8_t bytes_16 __attribute__((vector_size(16)));
 enum { VECTOR = sizeof(bytes_16) };
 
-/* Puts the low halves of the bytes of v, of which the first base's is the lowest, into four bytes. */
+/* Packs the low nibbles of the eight bytes of v into four bytes. The first base is in the lowest byte of v. */
 static void put_nibbles(uint8_t *to, uint64_t v)
 {
     v = (v << 4 | v >> 8) & 0x00ff00ff00ff00ff;

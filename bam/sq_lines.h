@@ -24,8 +24,8 @@ bool sq_lines_next(struct sq_lines *lines, int32_t i);
 /* The value of a line's first field of this tag, "\tAB:", of *size bytes; NULL: there is none. */
 const char *sq_lines_field(const char *line, size_t n, const char *tag, size_t *size);
 
-/* Appends to `text` how two lines of one name (SN) contradict each other: in LN, or in M5 if both have one. 1: they do;
- * 0: they do not, or have two names; -1: no memory. */
+/* Appends to `text` how two lines with the same name (SN) contradict each other: in LN, or in M5 if both have one. 1:
+ * they do; 0: they do not, or have two names; -1: out of memory. */
 int sq_lines_clash(const char *line, size_t n, const char *before, size_t n_before, kstring_t *text);
 
 #endif

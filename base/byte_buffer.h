@@ -43,7 +43,7 @@ static inline int byte_buffer_append(struct byte_buffer *buffer, const void *byt
 }
 
 /* Room for one element of `size` bytes more in an array of n, of which there are *room: if it has to grow, for twice as
- * many, which moves it. Returns where it is; NULL: no memory, and nothing is changed. */
+ * many, which moves it. Returns where it is; NULL: out of memory, and nothing is changed. */
 static inline void *byte_buffer_grow(void *array, size_t n, size_t *room, size_t size)
 {
     enum { LEAST = 64 };

@@ -27,7 +27,7 @@ struct curve {
     struct curve_point points[CURVE_POINTS];
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct curve *curve_new(void);
 void curve_free(struct curve *curve);
 

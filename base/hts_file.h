@@ -30,7 +30,7 @@ int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file
 void hts_file_end_threads(htsThreadPool *threads);
 
 /* Opens a copy of the n bytes, and of the text that follows them, as a file to read: htslib reads headers only from
- * files. NULL: no memory. */
+ * files. NULL: out of memory. */
 hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following);
 
 /* Loads the index of a file, and warns if it is older than that, as samtools 1.24. sam: the file; NULL: it is BAM.

@@ -8,7 +8,7 @@
 /* The local path that a file:// URL means; any other name as it is. Not to be freed. */
 const char *input_name_local(const char *name);
 
-/* The file that an input's name means, to be freed; NULL: no memory. Without ##idx## and the name of an index that
+/* The file that an input's name means, to be freed; NULL: out of memory. Without ##idx## and the name of an index that
  * follows, which a sort does not need, and without "preload:", which would have the file in memory twice. */
 char *input_name_file(const char *name);
 

@@ -11,7 +11,7 @@
 
 enum { NAME_NONE = -1, NAME_NO_MEMORY = -2 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct name_table {
     struct byte_buffer text;     /* the names, each with its NUL */
     struct byte_buffer starts;   /* uint32_t: where each begins in the text */
@@ -22,7 +22,7 @@ struct name_table {
 
 void name_table_free(struct name_table *table);
 
-/* Makes room for n names of n_text bytes in all, without their NULs. -1: no memory. */
+/* Makes room for n names of n_text bytes in all, without their NULs. -1: out of memory. */
 int name_table_reserve(struct name_table *table, size_t n, size_t n_text);
 
 /* The number of the name of n bytes, none of which is NUL; NAME_NONE. */

@@ -20,7 +20,7 @@ struct out_pieces_options {
     struct latch *latch;
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct out_pieces *out_pieces_new(const struct out_pieces_options *options);
 void out_pieces_free(struct out_pieces *pieces);
 

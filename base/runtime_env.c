@@ -130,7 +130,7 @@ static bool says_how_to_wait(char *const *env)
     return value(env, "OMP_WAIT_POLICY") || value(env, "GOMP_SPINCOUNT") || value(env, "KMP_BLOCKTIME");
 }
 
-/* Copies those of env that are not among `left_out`. The number of those that are; -1: no memory. */
+/* Copies those of env that are not among `left_out`. The number of those that are; -1: out of memory. */
 static int copy_others(char **to, size_t *n, char *const *env, const char *const *left_out)
 {
     int out = 0;

@@ -79,7 +79,7 @@ struct task_ring {
     _Atomic uint64_t begun;      /* slots that a task has begun with, in turn; any thread */
 };
 
-/* -1: no memory. A ring of zeros may be closed. */
+/* -1: out of memory. A ring of zeros may be closed. */
 int task_ring_open(struct task_ring *ring, const struct task_ring_options *options);
 
 /* Behind the parallel region: tasks that come too late still look at the slots. all_free asserts that they are. */

@@ -21,7 +21,7 @@ struct gzi_index {
     size_t n, room;
 };
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int gzi_index_add(struct gzi_index *index, struct gzi_place place);
 
 /* Makes an index of the bytes of a file. NULL, or what is wrong with them; then the index is empty. */

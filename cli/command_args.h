@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command lines of the commands that run on the engine; each is read in a file of its own, as cli/sort_args.c. */
+/* The command lines of the commands that run on the engine; each is parsed in its own file, such as cli/sort_args.c. */
 #ifndef COMMAND_ARGS_H
 #define COMMAND_ARGS_H
 

@@ -8,8 +8,8 @@
 
 struct command;
 
-/* The command of that name, if it is one that runs on the engine; else NULL, for name NULL as well. Calls nothing of
- * libc that could not be called before main(). */
+/* Finds the command of that name among those that run on the engine. Returns NULL if there is none, or if name is NULL.
+ * May be called before main(): it uses only what libc offers that early. */
 const struct command *commands_find(const char *name);
 
 /* The command of ours that a word with one wrong letter means ("srt"); NULL: none. */

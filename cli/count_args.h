@@ -19,7 +19,7 @@ struct counter_settings {
     char *words[];
 };
 
-/* Makes settings with room for so many words and, behind these, for so many bytes of text. NULL: no memory. */
+/* Makes settings with room for so many words and, behind these, for so many bytes of text. NULL: out of memory. */
 struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text);
 
 /* Adds a counter that writes to the file. NULL: standard output, of a command that writes nothing else. */

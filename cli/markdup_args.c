@@ -102,7 +102,7 @@ static const struct option_row options[] = {
            "of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]"),
     OPTION(0, "no-multi-dup", NULL, CLEARS(OWN(pass)), "do not follow chains of duplicates for do and dt"),
     OPTION(0, "move-umi-to-tag", NULL, SETS(OWN(move_umi)), "the barcode of the name goes to tag RX"),
-    OPTION(0, "umi-separator", "C", TAKES(take_separator), "what parts it from the name [:]"),
+    OPTION(0, "umi-separator", "C", TAKES(take_separator), "character between the name and the barcode [:]"),
     OPTION_HEADING("Statistics"),
     OPTION('s', NULL, NULL, SETS(OWN(stats)), "to standard error"),
     OPTION('f', NULL, "FILE", WRITES(take_statistics), "to FILE"),

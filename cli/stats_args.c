@@ -16,7 +16,8 @@
 #include "stats/stats_opts.h"
 #include "stats/stats_settings.h"
 
-/* Of CRAM only these fields are decoded, which takes no reference. fields: of enum sam_fields. -1: no memory, told. */
+/* Of CRAM only these fields are decoded, which takes no reference. fields: of enum sam_fields. -1: out of memory,
+ * told. */
 static int want_fields(struct engine_opts *o, int fields)
 {
     char text[40];

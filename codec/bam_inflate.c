@@ -70,7 +70,7 @@ enum {
     /* Compressed bytes per chunk: some 80 matches, so that the tokens stay in the first-level cache. */
     CHUNK = 256,
     WORD = 8,
-    /* Bounds the look-ups of a chunk: each takes a bit of it, or of the bit buffer before or after it. */
+    /* Bounds the look-ups per chunk: each uses up at least one bit, of the chunk or of the bit buffer around it. */
     MAX_STEPS = (CHUNK + 5 * WORD) * 8,
     /* The loop ends this many bytes before the end of the input, because it may refill twice. */
     IN_MARGIN = 2 * WORD,
@@ -163,7 +163,7 @@ INLINE void drop_bits(struct cursor *c, uint32_t n)
     c->left -= n;
 }
 
-/* Refills, and takes n < 32 bits to *v. Returns -1 if the input ends before that. */
+/* Refills the bit buffer and moves the next n < 32 bits to *v. Returns -1 if the input has fewer. */
 static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
 {
     refill_careful(&d->at, d->in_end);

@@ -87,7 +87,7 @@ struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
 /* The codec of a thread, in an array that has room for one for each. Made when the thread first needs it, so that
- * threads make theirs at the same time. NULL: no memory. */
+ * threads make theirs at the same time. NULL: out of memory. */
 struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level);
 void bgzf_codec_free_all(struct bgzf_codec **codecs, int n);
 

@@ -81,8 +81,8 @@ NEWER_AVX2 static inline uint64_t agree64_avx2(const uint8_t *a, const uint8_t *
 #define agree64_avx2 agree64
 #endif
 
-/* Which of the WINDOW bytes from x on are those dist before. Those beyond the
- * input are not; nothing there is loaded. */
+/* Bit k is set where the byte at x + k equals the one dist bytes before it, for k < WINDOW. Bits beyond the end of the
+ * input are 0, and nothing there is loaded. */
 INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
 {
     uint32_t left = p->n - x, back = 64 - left;
@@ -376,7 +376,7 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     place->read[pos & 1][0].seq = f->seq;
 }
 
-/* A match that goes on from SEQ into QUAL, and would go on for long: a copy of a read. */
+/* Whether the last match runs from SEQ into QUAL, and the bytes after it match, too: the read is a copy. */
 INLINE bool is_copy(const struct parse *p, const struct fields *f, agree64_fn *agree)
 {
     if (p->anchor <= f->qual || p->anchor >= f->tags)

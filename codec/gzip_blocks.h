@@ -15,7 +15,7 @@ struct gzip_blocks {
     uint8_t data[BGZF_MAX_BLOCK];
 };
 
-/* The member begins at the beginning of the window. NULL: no memory. */
+/* The member begins at the beginning of the window. NULL: out of memory. */
 struct gzip_blocks *gzip_blocks_open(const struct byte_window *window);
 void gzip_blocks_close(struct gzip_blocks *blocks);
 

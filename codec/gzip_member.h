@@ -8,7 +8,7 @@
 
 struct gzip_member;
 
-/* At the beginning of a gzip header. NULL: no memory. */
+/* At the beginning of a gzip header. NULL: out of memory. */
 struct gzip_member *gzip_member_open(void);
 void gzip_member_close(struct gzip_member *member);
 

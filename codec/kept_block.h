@@ -55,7 +55,7 @@ static inline size_t kept_block_pad_changed(size_t n)
     return (KEPT_BLOCK_CHANGED - n) % KEPT_BLOCK_PLACES;
 }
 
-/* Appends the block, whose compressed bytes these are; the record is to be appended next. -1: no memory. */
+/* Appends the block, whose compressed bytes these are; the record is to be appended next. -1: out of memory. */
 static inline int kept_block_append(struct byte_buffer *to, const struct kept_block *block, const uint8_t *bytes)
 {
     size_t n = to->n + block->size + sizeof *block, pad = (0 - n) % KEPT_BLOCK_PLACES;

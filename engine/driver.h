@@ -28,7 +28,7 @@ struct driver {
 struct stats *driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Begins a command other than a sort, and opens the second half. -1: the error is recorded in the latch; finish and
- * end it all the same. */
+ * end it anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
@@ -36,7 +36,7 @@ int driver_run(struct driver *driver, const struct engine_opts *opts, const stru
                void (*work)(void *arg), void *arg);
 
 /* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes the second half. Call it
- * behind the parallel region. */
+ * after the parallel region. */
 void driver_finish(struct driver *driver);
 
 /* Resets the driver after a try that failed, when both halves are finished. Keeps the report. */

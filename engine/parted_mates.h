@@ -14,7 +14,7 @@ struct parted_mates {
     bool found;                  /* the warning was given */
 };
 
-/* -1: no memory. Either way, free it. */
+/* -1: out of memory. Either way, free it. */
 int parted_mates_open(struct parted_mates *mates, const char *path);
 void parted_mates_free(struct parted_mates *mates);
 

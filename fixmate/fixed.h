@@ -29,7 +29,7 @@ struct fixed {
     size_t max;                  /* records the list has room for */
 };
 
-/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
+/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it anyway. */
 int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 
 /* The records as they were fixed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `samtools fixmate` does to a template: the records of one name that follow one another. Each pair of mates gets
- * what it must know of each other. Serial; one struct for each that works at the same time. */
+/* What `samtools fixmate` does to a template: the records with the same name that follow one another. Each pair of
+ * mates gets what it must know of each other. Serial; one struct for each that works at the same time. */
 #ifndef FIXMATE_H
 #define FIXMATE_H
 

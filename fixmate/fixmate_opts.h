@@ -8,7 +8,7 @@
 
 struct fixmate_opts {
     struct engine_opts common;     /* one input, and no temporary files: n_temp_prefixes is 0 */
-    struct fixmate_rules rules;  /* but the lengths, which the header tells */
+    struct fixmate_rules rules;  /* all but `lengths`, which come from the header */
 };
 
 #endif

@@ -56,7 +56,7 @@ void mate_tags_drop(struct mate_tags *t, enum mate_tag which)
     }
 }
 
-/* Returns where the value goes, of so many bytes; NULL: no memory. */
+/* Returns where the value goes, of so many bytes; NULL: out of memory. */
 static uint8_t *put(struct mate_tags *t, enum mate_tag which, char type, size_t size)
 {
     struct byte_buffer *added = &t->added;

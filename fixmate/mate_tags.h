@@ -25,7 +25,7 @@ void mate_tags_begin(struct mate_tags *tags, const uint8_t *p, const uint8_t *en
 /* Takes the first tag of that name away. */
 void mate_tags_drop(struct mate_tags *tags, enum mate_tag which);
 
-/* Puts a number: of four bytes, or of as few as it takes. Or a text of n bytes without its NUL. -1: no memory. */
+/* Puts a number: of four bytes, or of as few as it takes. Or a text of n bytes without its NUL. -1: out of memory. */
 int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_small(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_text(struct mate_tags *tags, enum mate_tag which, const uint8_t *text, size_t n);

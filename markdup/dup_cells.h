@@ -71,7 +71,7 @@ static inline int dup_worth_compare(const struct dup_worth *a, const struct dup_
     return order ? order : (a->cluster > b->cluster) - (a->cluster < b->cluster);
 }
 
-/* One of all zeros is empty, and has one round, all cells, and no limit. */
+/* A zero-initialised struct is empty, and has one round, all cells, and no limit. */
 struct dup_cells {
     struct byte_buffer list;     /* struct cell */
     struct small_pool names;     /* of best ones */
@@ -84,7 +84,7 @@ struct dup_cells {
 /* Forgets the cells, and gives all memory back. */
 void dup_cells_free(struct dup_cells *cells);
 
-/* After dup_cells_end() there are no cells. 1: the round has too many cells; -1: no memory. */
+/* After dup_cells_end() there are no cells. 1: the round has too many cells; -1: out of memory. */
 int dup_cells_add(struct dup_cells *cells, const struct dup_marker *to, const struct dup_cluster *cluster,
                   uint64_t member);
 void dup_cells_compare(struct dup_cells *cells, const struct dup_marker *to, const struct dup_cluster *cluster,

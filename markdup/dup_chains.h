@@ -39,7 +39,7 @@ struct dup_chains_opt {
 
 struct dup_chains;
 
-/* Copies *opt; what its pointers lead to stays the caller's. NULL: no memory. */
+/* Copies *opt; what its pointers lead to stays the caller's. NULL: out of memory. */
 struct dup_chains *dup_chains_new(const struct dup_chains_opt *opt);
 void dup_chains_free(struct dup_chains *chains);
 

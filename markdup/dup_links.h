@@ -71,7 +71,7 @@ struct dup_links {
     struct small_pool pool;      /* of links and trees */
 };
 
-/* *links is all zeros. -1: no memory. */
+/* *links is all zeros. -1: out of memory. */
 int dup_links_open(struct dup_links *links);
 void dup_links_free(struct dup_links *links);
 
@@ -98,7 +98,7 @@ static inline struct dup_tree *dup_tree_at(const struct dup_links *links, uint32
 /* The link of the record. 0: there is none. */
 uint32_t dup_links_find(const struct dup_links *links, uint64_t number);
 
-/* The link of a member; a tree of its own if there is none yet. named: its name may be wanted. 0: no memory. */
+/* The link of a member; a tree of its own if there is none yet. named: its name may be wanted. 0: out of memory. */
 uint32_t dup_links_take(struct dup_links *links, const struct dup_member *member, bool named);
 
 /* The first one that has not left the queue, of those that are not away; 0: none. */

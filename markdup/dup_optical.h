@@ -29,7 +29,7 @@ struct dup_members {
     struct dup_marker to;        /* its context is also that of read() */
 };
 
-/* Duplicates of one original, in order. One of all zeros is empty. */
+/* Duplicates of one original, in order. A zero-initialised struct is empty. */
 struct dup_clusters {
     struct byte_buffer list;     /* struct listed */
     struct name_table tiles;
@@ -38,7 +38,7 @@ struct dup_clusters {
 
 void dup_clusters_free(struct dup_clusters *clusters);
 
-/* Adds a member, of which the tile is kept. -1: no memory. */
+/* Adds a member, of which the tile is kept. -1: out of memory. */
 int dup_clusters_add(struct dup_clusters *clusters, uint32_t member, const char *name, const struct dup_coords *coords);
 
 /* Marks each one that has a better one close to it. Close means what upstream's scan sees: both are in one group,
@@ -65,7 +65,7 @@ size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
 
 /* Marks the clusters of a group of many tiles. order: of each, in any order; it is sorted. *n_open, if it is not
  * NULL: the scan from so many goes on behind the last one. They come first in order[] then, sorted. Call it again
- * with them and the tiles that follow. -1: no memory. */
+ * with them and the tiles that follow. -1: out of memory. */
 int dup_group_mark(struct dup_cluster *clusters, struct dup_placed *order, size_t n, long distance, size_t *n_open);
 
 /* Bytes that this takes for n clusters, with them and their order, but without their names. */

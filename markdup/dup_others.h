@@ -8,7 +8,7 @@
 #include "base/name_table.h"
 #include "markdup/dup_verdict.h"
 
-/* One of all zeros is empty. It takes the name, what it lost to, and some 40 bytes for each. */
+/* A zero-initialised struct is empty. It takes the name, what it lost to, and some 40 bytes for each. */
 struct dup_others {
     struct name_table names;
     struct byte_buffer entries;  /* of each name, by its number */

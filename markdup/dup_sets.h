@@ -63,7 +63,7 @@ const char *dup_fault_text(enum dup_fault fault);
 
 struct dup_sets;
 
-/* Opens a shard. window: -l. keep_names: the losses of singles need names. NULL: no memory. */
+/* Opens a shard. window: -l. keep_names: the losses of singles need names. NULL: out of memory. */
 struct dup_sets *dup_sets_new(int64_t window, bool keep_names, dup_lost_fn *lost, void *context);
 void dup_sets_free(struct dup_sets *sets);
 

@@ -213,7 +213,7 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
 
 /* ---- tiles that are alone in their groups ---- */
 
-/* 1: the round has too many cells; -1: no memory. */
+/* 1: the round has too many cells; -1: out of memory. */
 static int give_clusters(struct dup_cells *cells, const struct byte_buffer *bytes, bool again,
                          const struct dup_marker *how)
 {

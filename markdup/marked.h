@@ -35,7 +35,7 @@ struct memory_rings marked_rings(const struct engine_opts *opts);
 /* Bytes for records that wait, with this plan. */
 size_t marked_room(const struct memory_plan *plan);
 
-/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it all the same. */
+/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it anyway. */
 int marked_open(struct marked *marked, const struct markdup_opts *opts);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */

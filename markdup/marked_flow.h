@@ -47,7 +47,7 @@ size_t marked_flow_memory(int n_threads, size_t records_size);
 /* NULL: failed, and the error is recorded in the latch. */
 struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
 
-/* Call it behind the parallel region: tasks that come too late still look at their slots. */
+/* Call it after the parallel region: tasks that come too late still look at their slots. */
 void marked_flow_close(struct marked_flow *flow);
 
 /* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;

@@ -10,11 +10,11 @@
 struct marked_losses;
 
 /* tell: but for settled and context. The read groups of tell->totals, and all that it points to, stay the caller's.
- * n_shards: how many write losses. step: bytes of what is told before it pauses. NULL: no memory. */
+ * n_shards: how many write losses. step: bytes of what is told before it pauses. NULL: out of memory. */
 struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step);
 void marked_losses_close(struct marked_losses *losses);
 
-/* Keeps a loss of the round. Any thread may call it for a shard that is its own. -1: no memory. */
+/* Keeps a loss of the round. Any thread may call it for a shard that is its own. -1: out of memory. */
 int marked_losses_keep(struct marked_losses *losses, uint32_t shard, const struct dup_loss *loss);
 
 /* Follows the losses of the round in waiting->list[entered] and behind it: what is told goes to the slices. In a

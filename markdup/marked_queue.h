@@ -5,7 +5,7 @@
 
 #include "markdup/marked_slice.h"
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct marked_queue {
     struct marked_queued {
         struct marked_slice *slice;
@@ -22,7 +22,7 @@ static inline bool marked_queue_is_empty(const struct marked_queue *queue)
     return queue->first == queue->n;
 }
 
-/* -1: no memory; the slice stays the caller's. May move all slices down: `first` then falls by as much. */
+/* -1: out of memory; the slice stays the caller's. May move all slices down: `first` then falls by as much. */
 int marked_queue_push(struct marked_queue *queue, struct marked_slice *slice);
 
 /* The oldest one. The queue is not empty. */

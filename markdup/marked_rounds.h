@@ -27,10 +27,10 @@ struct marked_rounds_options {
     struct stats *stats;
 };
 
-/* All that the options point to stays the caller's. NULL: no memory. */
+/* All that the options point to stays the caller's. NULL: out of memory. */
 struct marked_rounds *marked_rounds_open(const struct marked_rounds_options *options);
 
-/* Call it behind the parallel region. Frees the slices that wait, too. */
+/* Call it after the parallel region. Frees the slices that wait, too. */
 void marked_rounds_close(struct marked_rounds *rounds);
 
 /* Among how many shards marked_slice_key() is to divide the records. */

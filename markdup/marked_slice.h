@@ -68,7 +68,7 @@ struct marked_slice {
     struct marked_entries *entries;   /* NULL: the shards are done with it, or it is not keyed yet */
     struct marked_place from, to;     /* the place before it, and its own end: before that is joined with `from` */
     size_t joined;               /* records before its first break: they are in the reach of those before the slice */
-    size_t out_of_order;               /* the first record that is not in order, or cannot be read; n: there is none */
+    size_t out_of_order;               /* the first record out of order or unreadable, by number; records.n: none */
     enum bam_fault fault;        /* why it cannot */
     _Atomic uint64_t *lost;      /* a bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words there is room for */
@@ -92,7 +92,7 @@ void marked_slice_free(struct marked_slice *slice);
 void marked_entries_free(struct marked_entries *entries);
 
 /* The slice's records are there: reads them, and divides them among the shards. counts: by read group; what is read
- * is added. -1: no memory. */
+ * is added. -1: out of memory. */
 int marked_slice_key(struct marked_slice *slice, const struct dup_rule *rule, uint32_t n_shards,
                      struct dup_counts *counts);
 
@@ -115,7 +115,7 @@ static inline void marked_slice_lose(struct marked_slice *slice, size_t i)
 int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verdict);
 
 /* Makes the records as they are written, and lists them. In counts, by read group, what is left out is taken off the
- * number of written ones. -1: no memory, or a record cannot be written: see `unmarked` and `changed`. */
+ * number of written ones. -1: out of memory, or a record cannot be written: see `unmarked` and `changed`. */
 int marked_slice_finish(struct marked_slice *slice, const struct marked_rule *rule, struct dup_counts *counts);
 
 /* Bytes of its records and lists, without entries; and of a slice with so many bytes of records, with them. */

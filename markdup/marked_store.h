@@ -17,7 +17,7 @@ struct marked_store_options {
     int n_threads;               /* of the team */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct marked_store *marked_store_open(const struct marked_store_options *options);
 void marked_store_close(struct marked_store *store);
 

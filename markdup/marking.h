@@ -19,15 +19,15 @@ struct markdup_opts;
 struct marking_options {
     const struct markdup_opts *opts;
     struct record_stream source;
-    sam_hdr_t *sam;              /* with the read groups */
+    sam_hdr_t *sam;              /* the header, with the read groups */
     bool is_broken;              /* as in bam_header */
     int n_threads;
-    size_t slice_size;           /* bytes of records of a slice, mostly */
-    size_t left;                 /* bytes for records that wait, beside the least that works */
-    struct driver *d;            /* its second half is open: the records go there */
+    size_t slice_size;           /* usual bytes of records in a slice */
+    size_t left;                 /* bytes for waiting records, beyond the minimum that works */
+    struct driver *d;            /* the records go to its output, which is open */
 };
 
-/* One of all zeros is not open. */
+/* All zeros: not open. */
 struct marking {
     const struct markdup_opts *opts;
     struct driver *d;
@@ -35,29 +35,29 @@ struct marking {
     struct name_table groups;    /* read groups, if they are to be told apart */
     regex_t barcode;             /* rule.barcode_name, if it is not NULL */
     struct dup_coords_rule coords_rule;   /* how coordinates are read, if they are (opts->distance) */
-    bool reads_coords;            /* they are open */
+    bool reads_coords;            /* coords_rule is open */
     struct dup_others others;
     struct dup_warnings warnings;
     struct marked_store *store;
     struct record_stream source;
     struct marked_flow *flow;
-    struct byte_buffer statistics;   /* their text, if they are wanted; from the end of the stream on */
+    struct byte_buffer statistics;   /* text of the statistics, if wanted; made at the end of the stream */
 };
 
-/* Bytes for records that wait, in all. */
+/* Total bytes for waiting records. */
 size_t marking_room(int n_threads, size_t slice_size, size_t left);
 
-/* `options` may go. -1: the error is recorded in the latch; close it all the same. */
+/* Does not keep `options`. -1: the error is recorded in the latch; call marking_close() anyway. */
 int marking_open(struct marking *marking, const struct marking_options *options);
 
-/* The marked records. The end compares what the source gave, what was taken, looked at, left out and given, and makes
- * the statistics, which are written when the output is in place. */
+/* The marked records, as a stream. Its end checks that no record was lost or changed between the source and the sink,
+ * and makes the statistics, which marking_close() writes. */
 struct list_stream marking_stream(struct marking *marking);
 
 /* How many records were read. */
 uint64_t marking_count(const struct marking *marking);
 
-/* Call it behind the parallel region, when the output is in place: it writes the statistics, unless the latch holds an
+/* Call it after the parallel region, when the output is in place: it writes the statistics, unless the latch holds an
  * error; it may get one here. */
 void marking_close(struct marking *marking);
 

@@ -11,7 +11,7 @@ enum { SMALL_POOL_STEP = 8, SMALL_POOL_SIZES = 64, SMALL_POOL_MAX = SMALL_POOL_S
 /* Steps of a slab, as a power of two: so large that the system is asked seldom. */
 enum { SMALL_POOL_SLAB_BITS = 13 };
 
-/* One of all zeros is empty. A handle is the number of the slab, and that of the step in it. */
+/* A zero-initialised struct is empty. A handle is the number of the slab, and that of the step in it. */
 struct small_pool {
     struct small_step { _Alignas(SMALL_POOL_STEP) uint8_t bytes[SMALL_POOL_STEP]; } **slabs;
     uint32_t n_slabs, max_slabs;
@@ -20,7 +20,7 @@ struct small_pool {
     uint32_t spare[SMALL_POOL_SIZES];    /* by size; each begins with the handle of the next */
 };
 
-/* Gives n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: no memory. */
+/* Gives n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: out of memory. */
 uint32_t small_pool_take(struct small_pool *pool, size_t n);
 /* Takes them back; n as before. 0 is nothing. */
 void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n);

@@ -225,7 +225,8 @@ static void count_line(struct dup_links *l)
         }
 }
 
-/* The run for the link, which may be the last one: *run, behind which it is in the list. */
+/* Finds the run that the link joins: *run, the run just before it, if that is alike and has room; else *run becomes a
+ * new one. -1: failed. */
 static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
 {
     if (*run && is_like(dup_node_at(l, *run), link)

@@ -91,7 +91,7 @@ static inline void spilled_links_set_optical(struct spilled_links *away, uint64_
     away->optical.p[seq / 8] |= (uint8_t)(1 << seq % 8);
 }
 
-/* Nothing waits. */
+/* Call it when no link waits: the limit at which links leave falls back to that of the store. */
 void spilled_links_rest(struct spilled_links *away);
 
 /* Bytes of memory, without links. */

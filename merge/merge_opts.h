@@ -12,7 +12,7 @@ struct merge_opts {
     const char *header;          /* -h: its header is joined before those of the inputs; "-": standard input; NULL:
                                   * none */
     const char *region, *bed;    /* -R, -L: records in these regions only; one of them at most. NULL: not given */
-    bool join_groups;            /* -c: @RG lines of one ID are one line */
+    bool join_groups;            /* -c: @RG lines with the same ID are one line */
     bool join_programs;          /* -p: likewise @PG lines */
     bool groups_by_file;         /* -r: an input's name is the read group of its records */
     uint32_t seed;               /* -s: of what follows an ID that another input has */

@@ -149,7 +149,7 @@ static int add_regions(const struct merge_regions *r, const int32_t *refs, struc
     return 0;
 }
 
-/* Those of the input's references; warns of names that are none. -1: no memory. */
+/* Those of the input's references; warns of names that are none. -1: out of memory. */
 static int list_named(const struct merge_regions *r, const struct input *in, struct ref_regions *list)
 {
     size_t n = name_table_count(&r->names);

@@ -11,7 +11,7 @@ struct latch;
 struct merge_opts;
 struct input;
 
-/* One of all zeros is closed. */
+/* A zero-initialised struct is closed. */
 struct merge_regions {
     bool of_output;              /* references are the output's; else their numbers are those of `names` */
     struct name_table names;
@@ -23,7 +23,7 @@ struct merge_regions {
 bool merge_regions_wanted(const struct merge_opts *opts);
 
 /* Reads what the command line asks for. joined: the output's header. -1: failed, and the error is recorded in the
- * latch; close it all the same. */
+ * latch; close it anyway. */
 int merge_regions_open(struct merge_regions *regions, const struct merge_opts *opts, const sam_hdr_t *joined,
                        struct latch *latch);
 void merge_regions_close(struct merge_regions *regions);

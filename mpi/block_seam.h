@@ -32,7 +32,7 @@ struct block_seam {
 };
 
 /* For n_records. keeps: they stay where they are, and all of them are listed in `kept`: 18 bytes for each, not 4.
- * -1: no memory. Either way, close it. */
+ * -1: out of memory. Either way, close it. */
 int block_seam_open(struct block_seam *seam, size_t n_records, bool keeps);
 void block_seam_close(struct block_seam *seam);
 

@@ -42,13 +42,13 @@ struct exchange_options {
     struct latch *latch;         /* of who reads */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct exchange *exchange_open(const struct exchange_options *options);
 
 /* Call it before anybody reads from the window. */
 void exchange_start(struct exchange *exchange, const struct exchange_records *records);
 
-/* Call it when nobody reads from the window any more, behind the team: late tasks still look at messages. */
+/* Call it when nobody reads from the window any more, after the team: late tasks still look at messages. */
 void exchange_close(struct exchange *exchange);
 
 enum exchange_count {

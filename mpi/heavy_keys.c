@@ -103,7 +103,7 @@ static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int so
 }
 
 /* The records of one rank and one key, from p on, share the bytes that its samples of the key have, the first n of
- * all. Returns where they end; NULL: no memory. */
+ * all. Returns where they end; NULL: out of memory. */
 static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8_t *p, const uint8_t *end, int source,
                                   const struct sort_rule *rule)
 {

@@ -91,7 +91,7 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
     return failed ? -1 : 0;
 }
 
-/* At rank 0. -1: no memory. */
+/* At rank 0. -1: out of memory. */
 static int unpack(struct key_samples *all, const uint8_t *bytes, const int *counts, int size)
 {
     struct packed_sample sample;

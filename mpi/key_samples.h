@@ -35,7 +35,7 @@ struct key_samples {
     size_t n, room;
 };
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int key_samples_add(struct key_samples *samples, struct key_sample sample);
 
 /* Rank 0 gets the keys of all ranks. Every rank calls it. -1 at each of them: rank 0 has no memory. */

@@ -13,7 +13,7 @@
 
 struct mpi_alarm;
 
-/* Every rank calls it behind MPI_Init_thread(). NULL: no memory or no thread; all goes on without. */
+/* Every rank calls it behind MPI_Init_thread(). NULL: out of memory or no thread; all goes on without. */
 struct mpi_alarm *mpi_alarm_open(bool any_thread_may_call);
 void mpi_alarm_close(struct mpi_alarm *alarm);
 

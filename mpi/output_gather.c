@@ -91,8 +91,8 @@ struct copying {
     const struct output_part *part;
     int shared;                  /* that file */
     uint64_t place, size;        /* of this rank's blocks in it */
-    struct task_ring ring;       /* of copiers, a thread each ... */
-    uint8_t *chunks;             /* ... with a buffer each */
+    struct task_ring ring;       /* a slot for each thread that copies ... */
+    uint8_t *chunks;             /* ... and a buffer of CHUNK bytes for each slot */
     _Atomic uint64_t next;       /* chunk that none has begun with */
     struct latch *latch;
 };

@@ -20,7 +20,7 @@ struct rank_lists {
     struct bam_arena views[MERGE_ARENAS_MAX];   /* parts of the arenas, for the merge */
 };
 
-/* Lists the sublists of sort A. -1: no memory; free it all the same. */
+/* Lists the sublists of sort A. -1: out of memory; free it anyway. */
 int rank_lists_make(struct rank_lists *lists, struct arenas *a);
 void rank_lists_free(struct rank_lists *lists);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of all ranks as text, as JSON and as a page. */
+/* Writes the report on all ranks as text, JSON or an HTML page. */
 #ifndef RANK_PAGES_H
 #define RANK_PAGES_H
 

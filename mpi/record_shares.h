@@ -18,8 +18,8 @@ struct record_shares {
     uint64_t bytes_come, records_come;   /* what other ranks have for this one, all together */
 };
 
-/* Finds what this rank has for each one, in a team; the splitters were made of what it has read. -1: no memory; free
- * them all the same, behind the team. */
+/* Finds what this rank has for each rank. `read` is what the splitters were made from. Call it in the parallel region.
+ * -1: out of memory; free the shares anyway, after the parallel region. */
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,
                        const struct records_read *read);
 

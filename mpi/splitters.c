@@ -45,7 +45,7 @@ static void cut(struct splitters *out, struct key_samples *all, bool keys_decide
 }
 
 /* Cuts again with records of the keys that too many share, which rank 0 finds; keys: room for them. all: at rank 0, as
- * *records, in which their records lie then. -1: no memory there. */
+ * *records, in which their records lie then. -1: out of memory there. */
 static int cut_heavy(struct splitters *out, struct key_samples *all, const struct records_read *o, uint64_t *keys,
                      uint8_t **records)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a SAM file: they begin where a line does, so no guess is needed. */
+/* Splits a SAM file into parts. Each part begins at the start of a line, so no guess is needed. */
 #ifndef TEXT_SPLIT_H
 #define TEXT_SPLIT_H
 
@@ -20,8 +20,8 @@ struct text_split {
  * beginning on. -1: failed, and the error is recorded in its latch. */
 int text_split_open(struct text_split *text);
 
-/* Where the first line begins at or behind a place in the file; the file's size if none does. If reading fails, the
- * error is recorded in the latch. */
+/* Returns the offset of the first line that begins at or after `from`, or the file's size if none does. If reading
+ * fails, the error is recorded in the latch. */
 uint64_t text_split_find(const struct text_split *text, uint64_t from);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of `samtools collate`, as 1.24 has it: all records of one name stand together, and names come in the order
- * of a hash, so that they say nothing of the genome.
+/* The order of `samtools collate`, as 1.24 has it: all records with the same name stand together, and names come in the
+ * order of a hash, so that they say nothing of the genome.
  *
  * A name has a 32-bit hash, and the hash modulo n_bins is its bin. Records come by bin, by hash, by name as strcmp()
  * has it, and by the READ1 and READ2 flags: neither, READ1, READ2, both. */

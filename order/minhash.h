@@ -31,7 +31,7 @@ struct minhash_rank {
 };
 
 /* Makes the settings from the order; kmer is clipped to 1..31. They do for the keys of reads that keep their ranks. The
- * order's FASTA stays the caller's. NULL: no memory. */
+ * order's FASTA stays the caller's. NULL: out of memory. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 

@@ -134,7 +134,7 @@ static void groups_learn(struct name_groups *groups, bool natural, struct text *
 
 /* ---- names ---- */
 
-/* samtools' rule among records of one name. Read 1 and 2, secondary and supplementary weigh in this order. So a
+/* samtools' rule among records with the same name. Read 1 and 2, secondary and supplementary weigh in this order. So a
  * template comes as none < R1 < R2 < both, and in each of these primary < supplementary < secondary < both. */
 enum { RULE_BITS = 4, PICARD_BITS = 5 };
 

@@ -16,7 +16,7 @@ struct sort_rule {
     enum sort_by names_by;       /* the name order in use; SORT_COORDINATE: none is */
     unsigned ref_bits;           /* bits that hold 0 .. n_ref; n_ref stands for "no reference" */
     unsigned pos_bits;           /* bits that hold 0 .. max_pos */
-    uint64_t max_pos;            /* greatest position + 1 that has a key of its own */
+    uint64_t max_pos;            /* largest value of (position + 1) with its own key; larger ones share one */
     int32_t n_ref;
     bool far;                    /* there may be positions beyond 32 bits */
     struct name_key names;
@@ -49,7 +49,7 @@ static enum sort_by names_by(const struct sort_order *order)
     return by == SORT_NAME_NATURAL || by == SORT_NAME_ASCII || by == SORT_NAME_PICARD ? by : SORT_COORDINATE;
 }
 
-/* What the order must know of the header's lines. -1: no memory. */
+/* What the order must know of the header's lines. -1: out of memory. */
 static int learn_lines(struct sort_rule *rule, sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;

@@ -281,7 +281,7 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct template_group *)a)->id, ((const struct template_group *)b)->id);
 }
 
-/* The library of the read group at line i; "" if it has none. NULL: no memory. */
+/* The library of the read group at line i; "" if it has none. NULL: out of memory. */
 static char *library_name(sam_hdr_t *lines, int i)
 {
     kstring_t lb = KS_INITIALIZE;

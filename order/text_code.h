@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings as numbers that have their order: that of strcmp() (bytes unsigned) or natural order
+/* Turns strings into numbers that sort as the strings do: by strcmp() (bytes unsigned) or in natural order
  * (name_natural.h). The code is learned from a sample.
  *
  *   A00123:45:HFYKC:1:1101:20132:4711
  *   | prefix        || a column per token: 1 | : | 1101 | : | 20132 | : | 4711 | end
  *
- * The prefix that all strings share costs nothing, and a token only as much as there are different ones there. */
+ * The prefix that all strings share costs nothing, and a column costs only what its different tokens need. */
 #ifndef TEXT_CODE_H
 #define TEXT_CODE_H
 

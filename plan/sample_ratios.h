@@ -16,7 +16,7 @@ struct sample_ratios {
 };
 
 /* Sorts, deflates and, if the sort spills, packs the records. sam: the header of the output. The sample must not be
- * empty. -1: no memory. */
+ * empty. -1: out of memory. */
 int sample_ratios_measure(struct sample_ratios *ratios, const struct input_sample *sample,
                           const struct engine_opts *opts, sam_hdr_t *sam, bool spills);
 

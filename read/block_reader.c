@@ -135,7 +135,7 @@ int block_reader_peek(struct block_reader *r, size_t *size)
     return found;
 }
 
-/* Lets the order look at the first records of the stream. */
+/* Lets the rule learn from the first records of the stream. */
 static int learn_of_stream(struct block_reader *r, struct sort_rule *rule)
 {
     size_t size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of the inputs on their way into the arena, block by block. The main thread gives out the places in the
- * arena, and takes the blocks back in file order. There are two kinds of blocks:
+/* Brings the records of the inputs into the arena, block by block. The main thread assigns the places in the arena,
+ * and takes the blocks back in file order. There are two kinds of blocks:
  *
- *   BGZF blocks of BAM in a file    a task inflates a block at its place, and guesses where records begin. The main
+ *   BGZF blocks of BAM in a file    a task inflates a block to its place, and guesses where records begin. The main
  *                                   thread verifies the guess, and lists the records
  *   spans of a stream's slices      a task copies whole records to their place: see read/slice_copies.h
  *
@@ -38,16 +38,16 @@ struct block_reader {
     uint64_t last_block;         /* file offset of the block taken back last */
 };
 
-/* -1: no memory, and the error is recorded in the latch. */
+/* -1: out of memory, and the error is recorded in the latch. */
 int block_reader_open(struct block_reader *reader, const struct block_reader_options *options);
 
-/* Call it behind the parallel region: tasks that came too late for their block still look at its slot. */
+/* Call it after the parallel region: tasks that came too late for their block still look at its slot. */
 void block_reader_close(struct block_reader *reader);
 
 /* From now on blocks go to this arena. No block may be out. */
 void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena);
 
-/* Goes on with this input, after the last one was ended. -1: no memory, and the error is recorded in the latch. */
+/* Goes on with this input, after the last one was ended. -1: out of memory, and the error is recorded in the latch. */
 int block_reader_begin(struct block_reader *reader, struct input *in);
 
 /* Puts the bytes behind the header, in the header's last block, into the arena, which has room for them. Of the first

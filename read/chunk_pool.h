@@ -37,7 +37,7 @@ struct chunk_pool {
     size_t chunks, slices;       /* shared ones that are not borrowed */
     struct chunk_loan **last;    /* of the slices left last: whose they are; n_shared at most, used in turn */
     size_t n_left;
-    struct chunk_text *texts;    /* memory of chunks and slices that nobody uses */
+    struct chunk_text *texts;    /* memory of chunks and slices that are not in use */
     struct record_slice *records;
     size_t n_texts, n_records, most_texts, most_records;
     struct task_ring ring;       /* giving back a part of it is the work of a slot */
@@ -50,11 +50,11 @@ struct chunk_loan {
     size_t chunks, slices;       /* borrowed */
 };
 
-/* -1: no memory. A pool of zeros may be closed, and ended. */
+/* -1: out of memory. A pool of zeros may be closed, and ended. */
 int chunk_pool_open(struct chunk_pool *pool, const struct chunk_pool_options *options);
 void chunk_pool_close(struct chunk_pool *pool);
 
-/* Nothing is taken or put any more: tasks begin to give the memory back. Close it behind the parallel region. */
+/* Nothing is taken or put any more: tasks begin to give the memory back. Close it after the parallel region. */
 void chunk_pool_end(struct chunk_pool *pool);
 
 /* The merge has left a slice of this input. */

@@ -118,7 +118,7 @@ struct chunk_reader_options {
     void *arg;                   /* of all but the cutter */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options);
 
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */

@@ -131,7 +131,7 @@ static uint64_t first_record(const struct input_file *file, uint64_t header)
     return offset << 16;
 }
 
-/* Adds the chunks of a region. -1: no memory, or the error is recorded in the latch. */
+/* Adds the chunks of a region. -1: out of memory, or the error is recorded in the latch. */
 static int find_chunks(struct chunks *all, const hts_idx_t *index, const struct region *region)
 {
     hts_itr_t *found = sam_itr_queryi(index, region->ref, region->begin, region_end(region));

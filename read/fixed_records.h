@@ -40,7 +40,8 @@ struct fixed_records_options {
     bool collated;               /* records come in another order than in the file */
 };
 
-/* Takes over the records behind the header from `header`. NULL: no memory, and the error is recorded in the latch. */
+/* Takes over the records behind the header from `header`. NULL: out of memory, and the error is recorded in the
+ * latch. */
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
 
 /* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */

@@ -54,8 +54,8 @@ int header_pass(struct bam_header *header, struct bgzf_source *source, const cha
 int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
                       struct latch *latch);
 
-/* Makes a header of its bytes as they stand in the uncompressed stream. It belongs to the caller. NULL: no memory, or
- * they are broken. */
+/* Makes a header of its bytes as they stand in the uncompressed stream. It belongs to the caller. NULL: out of memory,
+ * or they are broken. */
 sam_hdr_t *header_parse(const uint8_t *data, size_t size);
 
 #endif

@@ -213,7 +213,7 @@ int hts_reader_start_threads(struct hts_reader *r, int n)
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
-/* The regions as htslib has them; it frees them, with their iterator. NULL: no memory. */
+/* The regions as htslib has them; it frees them, with their iterator. NULL: out of memory. */
 static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_regions *regions, unsigned *n)
 {
     hts_reglist_t *list = calloc(regions->n, sizeof *list);

@@ -87,7 +87,7 @@ struct inputs_options {
 };
 
 /* Opens one input, and reads its header unless a part brings it. NULL: all of it. -1: failed, and the error is recorded
- * in the latch; close it all the same. */
+ * in the latch; close it anyway. */
 int input_open(struct input *input, const char *path, const struct input_part *part,
                     const struct inputs_options *options);
 void input_close(struct input *input);
@@ -112,8 +112,8 @@ struct chunk_input input_chunks(const struct input *input);
 /* Frees the buffers of BAM and SAM. Call it when all blocks are taken back; also in the parallel region. */
 void input_end(struct input *input);
 
-/* Opens the inputs of the request, reads their headers, and joins these. -1: failed, and the error is recorded in the
- * latch; close them all the same. */
+/* Opens the inputs of the request, reads their headers, and joins the headers. -1: failed, and the error is recorded in
+ * the latch; call inputs_close() anyway. */
 int inputs_open(struct inputs *inputs, const struct inputs_options *options);
 
 /* Adds the input's header to the first one's. A part of an input keeps its PG tags. -1: failed, and the error is
@@ -124,14 +124,14 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
 
 /* A stage reads `front` and gives `stream`: makes the inputs of the stage behind it, which is one with this header. It
- * is also that of the stage in front. Sizes and memory stay those of `front`. -1: no memory. */
+ * is also that of the stage in front. Sizes and memory stay those of `front`. -1: out of memory. */
 int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam);
 
 /* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records
  * may lie behind 2^31-1. Of BAM none, but for a sort, which as in samtools refuses such a one in the list of BAM. */
 int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts);
 
-/* Frees everything except the headers. Call it when everything is read; close them all the same. Call this and the next
+/* Frees everything except the headers. Call it when everything is read; close them anyway. Call this and the next
  * after the parallel region, because late tasks still look at the sources. */
 void inputs_end(struct inputs *inputs);
 void inputs_close(struct inputs *inputs);

@@ -32,7 +32,7 @@ enum input_access {
     INPUT_IN_TURN,               /* input_file_read(), by the thread that opened it, because htslib reads it */
 };
 
-/* path: "-" is standard input. -1: failed, and the error is recorded in the latch; close it all the same. */
+/* path: "-" is standard input. -1: failed, and the error is recorded in the latch; close it anyway. */
 int input_file_open(struct input_file *file, const char *path, struct latch *latch);
 void input_file_close(struct input_file *file);
 

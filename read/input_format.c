@@ -216,7 +216,7 @@ static int open_format(struct input_format *in)
     return open_buffers(in);
 }
 
-/* The state before it is opened. */
+/* Reads from the part's window; no file is opened. */
 static struct input_format *open_window(struct input_format *in, const struct input_options *options)
 {
     in->opt = *options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The inputs that a command is to read. The command line fills it in, and nothing changes it afterwards. How much
- * memory and how many threads that gets is not asked for here: the memory plan's rings say it (base/memory_shares.h).
- * */
+ * memory and how many threads that gets is not asked for here: the memory plan's rings say it
+ * (base/memory_shares.h). */
 #ifndef INPUT_REQUEST_H
 #define INPUT_REQUEST_H
 

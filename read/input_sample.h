@@ -23,7 +23,7 @@ struct input_sample {
 
 /* Takes the sample, if all inputs are BAM in files, and read whole. Else it stays empty, and so it does if no place
  * shows a record. The inputs are open, and are not read on. -1: failed, and the error is recorded in the latch;
- * close it all the same. */
+ * close it anyway. */
 int input_sample_take(struct input_sample *sample, const struct inputs *inputs, struct latch *latch);
 void input_sample_close(struct input_sample *sample);
 

@@ -59,7 +59,7 @@ static int list_record(const struct merge_wish *merge, struct pass_found *f, str
 }
 
 /* Appends the block whose first record is the one at c->bytes[at], if the block has all of it, and was kept. 1: there
- * is one; -1: no memory. */
+ * is one; -1: out of memory. */
 static int append_block(struct pass_found *f, struct byte_buffer *to, const struct chunk *c, size_t at, size_t size)
 {
     const struct chunk_block *block = c->blocks + f->n_blocks, *end = c->blocks + c->n_blocks;

@@ -14,7 +14,7 @@ struct read_ahead;
 struct stats;
 struct task_bundle;
 
-/* The file stays the caller's. stats may be NULL. NULL: no memory. Nothing is recorded in the latch. */
+/* The file stays the caller's. stats may be NULL. NULL: out of memory. Nothing is recorded in the latch. */
 struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats);
 
 /* Pieces in memory at most, where there is memory for them: blocks of two or three are being inflated, the main thread

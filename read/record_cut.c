@@ -247,7 +247,7 @@ uint64_t record_cut_go_on(struct record_cut *c, const uint8_t *p, size_t size)
 /* ------------------------------------------------------- records to units: the chunk's task */
 
 /* Adds the record at `from`, or what it has become, to the unit. Once one of a unit has changed, all of its records are
- * copied. -1: no memory. */
+ * copied. -1: out of memory. */
 static int add_record(struct record_walk *w, struct record_unit *unit, const uint8_t *from, const uint8_t *record)
 {
     size_t had = (size_t)(from - unit->from), size = bam_record_size(record_at(record));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where records begin in the inflated bytes of BAM, chunk by chunk (read/chunk_reader.h), and where units do: a unit is
- * one record, or all records of one name that follow each other (a template).
+ * one record, or all records with the same name that follow each other (a template).
  *
  *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e           units of one name
  *                         -> carry -> its head: c c c
@@ -77,7 +77,7 @@ struct record_cut {
     struct unit_borders borders; /* ... and these are there so far */
 };
 
-/* -1: no memory; close it all the same. */
+/* -1: out of memory; close it anyway. */
 int record_cut_open(struct record_cut *cut, const struct record_cut_options *options);
 void record_cut_close(struct record_cut *cut);
 

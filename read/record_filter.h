@@ -12,7 +12,7 @@ struct record_filter;
 /* The expression among the options, of --input-fmt-option; NULL: there is none. It stays theirs. */
 const char *record_filter_of(const hts_opt *options);
 
-/* Makes a filter that n tasks may use at a time. The header and the expression are copied. NULL: no memory. */
+/* Makes a filter that n tasks may use at a time. The header and the expression are copied. NULL: out of memory. */
 struct record_filter *record_filter_new(const char *expression, const sam_hdr_t *header, uint32_t n);
 void record_filter_free(struct record_filter *filter);
 

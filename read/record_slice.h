@@ -30,11 +30,12 @@ static inline void record_slice_clear(struct record_slice *slice)
 void record_slice_free(struct record_slice *slice);
 
 /* Lists the record that begins at records.p[start] and is the last one there. It is mended before, if `mend` says so:
- * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: no memory. */
+ * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: out of
+ * memory. */
 int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
                       enum bam_fault *fault);
 
-/* Likewise for a record that is only to be found again: no key but its place, no checksum. -1: no memory. */
+/* Likewise for a record that is only to be found again: no key but its place, no checksum. -1: out of memory. */
 int record_slice_note(struct record_slice *slice, size_t start);
 
 /* How many records, from number `first` on, take at most so many bytes together, of which *size are taken; one at
@@ -45,7 +46,7 @@ uint32_t record_slice_fit(const struct record_slice *slice, size_t first, size_t
 bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
                           const struct sort_rule *rule);
 
-/* Appends the records of `more`, which come next in the input, to those of `slice`. -1: no memory. */
+/* Appends the records of `more`, which come next in the input, to those of `slice`. -1: out of memory. */
 int record_slice_append(struct record_slice *slice, const struct record_slice *more, const struct sort_rule *rule);
 
 #endif

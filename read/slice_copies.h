@@ -30,13 +30,13 @@ struct slice_copies {
     uint64_t offset;             /* in the file, of the slice whose span was taken back last */
 };
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int slice_copies_open(struct slice_copies *copies, const struct slice_copies_options *options);
 
-/* Call it behind the parallel region. */
+/* Call it after the parallel region. */
 void slice_copies_close(struct slice_copies *copies);
 
-/* Goes on with the stream of this input, in this arena. -1: no memory, and the error is recorded in the latch. */
+/* Goes on with the stream of this input, in this arena. -1: out of memory, and the error is recorded in the latch. */
 int slice_copies_begin(struct slice_copies *copies, const struct input *in, struct bam_arena *arena);
 
 /* As the functions of block_reader.h. */

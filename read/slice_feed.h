@@ -13,7 +13,7 @@ struct latch;
 struct lent_slice;
 struct stats;
 
-/* Records of a slice, one behind the other. */
+/* Consecutive records of a slice. */
 struct slice_span {
     const struct record_slice *slice;
     size_t first;                /* number of the first record in the slice ... */
@@ -35,11 +35,11 @@ struct slice_feed {
     struct slice_span span;      /* the next one, if slice_feed_advance() says that there is one */
 };
 
-/* n_slices: in memory at most, beside those of the stream; fewer if that says so. -1: no memory. */
+/* n_slices: in memory at most, beside those of the stream; fewer if that says so. -1: out of memory. */
 int slice_feed_open(struct slice_feed *feed, const struct record_stream *from, uint32_t n_slices, size_t most,
                     const struct latch *latch, struct stats *stats);
 
-/* Call it when all spans are released, or behind the parallel region. */
+/* Call it when all spans are released, or after the parallel region. */
 void slice_feed_close(struct slice_feed *feed);
 
 /* Says what there is of the next span; never waits. */

@@ -40,10 +40,10 @@ size_t collated_memory(const struct engine_opts *behind, const struct memory_rin
  * same. */
 int collated_open(struct collated *collated, struct inputs *in, const struct collated_options *options);
 
-/* Reads and sorts everything. The stream may be read then. Nothing to do if it is not open. */
+/* Reads and sorts everything; afterwards the stream may be read. Does nothing if *collated is not open. -1: failed. */
 int collated_read(struct collated *collated);
 
-/* Closes it behind the parallel region, when nobody looks at the slices any more. */
+/* Closes it after the parallel region, when nobody looks at the slices any more. */
 void collated_finish(struct collated *collated, int n_threads);
 
 #endif

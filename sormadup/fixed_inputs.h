@@ -28,11 +28,11 @@ struct fixed_inputs {
     uint64_t before;             /* bytes of the inputs before the one that is read */
 };
 
-/* Takes over the inputs, and puts its stream in their place. -1: no memory, and the error is recorded in the latch;
- * close it all the same. */
+/* Takes over the inputs, and puts its stream in their place. -1: out of memory, and the error is recorded in the latch;
+ * close it anyway. */
 int fixed_inputs_open(struct fixed_inputs *fixed, struct inputs *in, const struct fixed_inputs_options *options);
 
-/* Call it behind the parallel region. */
+/* Call it after the parallel region. */
 void fixed_inputs_close(struct fixed_inputs *fixed);
 
 /* The function of its stream. Each record of the inputs is one of *given now, or was left out. */

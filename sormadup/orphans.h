@@ -21,7 +21,7 @@ struct orphans_options {
     const char *path;            /* for messages */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct orphans *orphans_open(const struct orphans_options *options);
 void orphans_close(struct orphans *lone);
 

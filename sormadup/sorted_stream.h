@@ -22,7 +22,7 @@ struct sorted_stream {
 size_t sorted_stream_memory(int n_threads);
 
 /* Opens the merge of all that was read, with the copies a part of it, and tells of it. -1: failed, and the error is
- * recorded in the sort's latch. Either way, close it behind the parallel region. */
+ * recorded in the sort's latch. Either way, close it after the parallel region. */
 int sorted_stream_begin(struct sorted_stream *stream, struct sorted *sorted);
 void sorted_stream_close(struct sorted_stream *stream);
 

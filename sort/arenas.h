@@ -18,7 +18,7 @@ struct arenas {
 };
 
 /* Reserves two arenas of one size: at most `size` bytes each, less if a limit (ulimit -v) leaves less.
- * -1: no memory, and the error is recorded in the latch. */
+ * -1: out of memory, and the error is recorded in the latch. */
 int arenas_open(struct arenas *arenas, size_t size, struct latch *latch);
 void arenas_close(struct arenas *arenas);
 
@@ -54,11 +54,11 @@ uint64_t arenas_records_to_fit(const struct arenas *arenas);
 void arenas_empty_other(struct arenas *arenas, size_t size);
 
 /* Goes on in the other arena, which is empty: carries over the record that is cut at the end of the full one.
- * -1: no memory, and the error is recorded in the latch. */
+ * -1: out of memory, and the error is recorded in the latch. */
 int arenas_change(struct arenas *arenas, struct latch *latch);
 
 /* Makes the filled arena larger if `room` bytes do not fit, which happens when it holds nothing but the beginning of
- * a long record. -1: no memory, and the error is recorded in the latch. */
+ * a long record. -1: out of memory, and the error is recorded in the latch. */
 int arenas_grow(struct arenas *arenas, size_t room, struct latch *latch);
 
 /* Whether no record has a reference. All sublists must be sorted. */

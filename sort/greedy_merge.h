@@ -27,7 +27,7 @@ struct greedy_merge {
 };
 
 /* Goes on where a merge of runs in order has stopped: first[] are the slices of each run from which records may still
- * be missing. -1: no memory, or a slice did not come, and the error is recorded in the latch; close it all the same. */
+ * be missing. -1: out of memory, or a slice did not come, and the error is recorded in the latch; close it anyway. */
 int greedy_merge_open(struct greedy_merge *greedy, const size_t *first);
 void greedy_merge_close(struct greedy_merge *greedy);
 

@@ -41,7 +41,7 @@ struct merge_ring_options {
     struct stats *stats;
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 
 /* Call it only when all tasks are done. */

@@ -42,7 +42,7 @@ struct merge_runs {
     int (*fill)(void *reader, size_t run, size_t end);
 
     /* Leaves the slices before this one. Their records have been put to the sink, and nobody looks at
-     * their keys any more. -1: no memory, and the error is recorded in the latch. */
+     * their keys any more. -1: out of memory, and the error is recorded in the latch. */
     int (*leave)(void *reader, size_t run, size_t slice);
 
     /* Begins to fill the buffers that the sink has passed. */

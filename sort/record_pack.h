@@ -24,11 +24,11 @@ enum {
     RECORD_PACK_SLACK = 64,      /* bytes after a buffer's end that copying in large steps may reach */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct record_packer *record_packer_new(void);
 void record_packer_free(struct record_packer *packer);
 
-/* Adds a checked record to the unit. -1: no memory. */
+/* Adds a checked record to the unit. -1: out of memory. */
 int record_packer_add(struct record_packer *packer, const uint8_t *record, size_t size);
 
 /* Bytes of the records in the unit; it is full at RECORD_PACK_UNIT. */

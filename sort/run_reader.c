@@ -234,7 +234,7 @@ static struct merge_source keys_of(const void *reader, size_t run, size_t slice)
     return (struct merge_source){keys, keys + s->n, s->base};
 }
 
-/* -1: no memory, and the error is recorded in the latch. */
+/* -1: out of memory, and the error is recorded in the latch. */
 static int leave_buffer(struct run_reader *r, uint32_t slot)
 {
     struct buffer *buffer = &r->buffers[slot];

@@ -21,8 +21,8 @@ struct run_samples {
     struct stats *stats;
 };
 
-/* Makes room for the samples that run_cut_sample() takes. All sublists are sorted. -1: no memory; then free what there
- * is. */
+/* Makes room for the samples that run_cut_sample() takes. All sublists are sorted. -1: out of memory; then free what
+ * there is. */
 int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
                      struct stats *stats);
 

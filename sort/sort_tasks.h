@@ -43,18 +43,18 @@ struct sort_tasks {
     _Atomic uint64_t turned;     /* by how much -M changed the checksum, modulo 2^64; sort tasks */
 };
 
-/* -1: no memory, and the error is recorded in the latch. */
+/* -1: out of memory, and the error is recorded in the latch. */
 int sort_tasks_open(struct sort_tasks *sorts, const struct sort_tasks_options *options);
 void sort_tasks_close(struct sort_tasks *sorts);
 
 /* Call once per block taken back. All keys are in their places when `behind` more are. Closes the open sublist of the
  * filled arena if it is large enough, and hands sublists to tasks when their keys are in their places. to_come: records
  * that are still to be read. When they are few, sublists are smaller, so that no thread sorts a large one when all
- * others have nothing left to do. -1: no memory, and the error is recorded in the latch. */
+ * others have nothing left to do. -1: out of memory, and the error is recorded in the latch. */
 int sort_tasks_close_sublist(struct sort_tasks *sorts, uint32_t behind, uint64_t to_come);
 
 /* Call when no block is out and all keys are in their places. Closes all that is left of the filled arena, in as many
- * sublists as there are threads, since these have nothing else to do, and hands them to tasks. -1: no memory, and
+ * sublists as there are threads, since these have nothing else to do, and hands them to tasks. -1: out of memory, and
  * the error is recorded in the latch. */
 int sort_tasks_close_rest(struct sort_tasks *sorts);
 

@@ -43,7 +43,8 @@ static int prepare_minhash(struct sorted *s)
     return is_prepared(s) ? 0 : build_index(s);
 }
 
-/* Whether a read's rank is needed once it has its key: the merge compares ranks, or another sort makes keys of them. */
+/* Whether reads keep their ranks after their keys are made: the merge compares ranks, or another sort makes keys from
+ * them. */
 static bool keep_ranks(const struct sorted *s)
 {
     return s->minhash && (s->part || !minhash_decides(s->minhash));

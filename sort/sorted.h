@@ -78,7 +78,7 @@ struct tally sorted_tally(const struct sorted *sorted);
  * stop. */
 int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 
-/* Opens sorted->merge. It may be closed behind the team, prepared and opened once more. -1: stop. */
+/* Opens sorted->merge. It may be closed after the team, prepared and opened once more. -1: stop. */
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
 /* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
@@ -86,7 +86,7 @@ void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t
 
 /* Ends a sort: gives the outputs of the other half their names, unless the latch holds an error, and closes both
  * halves. An error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it
- * behind the parallel region in which the halves were used: tasks that came too late still look at their slots. */
+ * after the parallel region in which the halves were used: tasks that came too late still look at their slots. */
 void sorted_finish(struct sorted *sorted, int n_threads);
 
 #endif

@@ -151,7 +151,7 @@ bool spill_compares(const struct spill *p)
     return p->rule != NULL;
 }
 
-/* The calling thread's workspace. NULL: no memory, and the error is recorded in the latch. */
+/* The calling thread's workspace. NULL: out of memory, and the error is recorded in the latch. */
 static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[task_thread()];
@@ -357,7 +357,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first keys of all slices of the runs, sorted; *n: how many. NULL: no memory. */
+/* The first keys of all slices of the runs, sorted; *n: how many. NULL: out of memory. */
 static uint64_t *slice_keys(const struct merging *m, size_t *n)
 {
     *n = 0;

@@ -16,7 +16,7 @@ struct spill_options {
     struct stats *stats;         /* may be NULL */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct spill *spill_open(const struct spill_options *options);
 void spill_close(struct spill *spill);
 
@@ -44,9 +44,9 @@ int spill_help(struct spill *spill);
  * to merge runs in the background. -1: failed, and the error is recorded in the latch. */
 int spill_end(struct spill *spill);
 
-/* Call after the last arena. Merges runs, with the tasks' help, until two slices of each run fit into the memory, which
- * begins at a multiple of 16. *slice_size is the size of the largest slice, or the planned size if the largest is more
- * than a fourth of the memory. -1: failed, and the error is recorded in the latch. */
+/* Call it after the last arena. Tasks help to merge runs until two slices of each run fit into memory[size], which is
+ * aligned to 16 bytes. *slice_size becomes the size of the largest slice, or the planned size if the largest takes more
+ * than a quarter of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
 /* Whether records of equal keys are compared, of what has left so far. */

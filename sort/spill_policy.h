@@ -33,8 +33,8 @@ struct spill_policy {
     struct spill_store *store;
     struct spill *spill;
     struct run_reader *reader;   /* NULL: there are no runs, or they are not read back yet */
-    bool keeps_runs;             /* the owner's: spill_policy_read_back() will be called once more */
-    bool fits;                   /* the owner's: it is known that nothing need leave */
+    bool keeps_runs;             /* set by the owner: spill_policy_read_back() will be called again */
+    bool fits;                   /* set by the owner: all records are known to fit */
     bool spilling;               /* it is known that not all fits into memory ... */
     struct spill_sizes sizes;    /* ... and then this holds */
 };

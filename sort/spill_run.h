@@ -16,7 +16,7 @@ struct spill_run {
     size_t largest;              /* bytes in memory of its largest slice */
 };
 
-/* Appends other's slices to run; other is empty afterwards. -1: no memory. */
+/* Appends other's slices to run; other is empty afterwards. -1: out of memory. */
 int spill_run_append(struct spill_run *run, struct spill_run *other);
 void spill_run_free(struct spill_run *run);
 

@@ -39,21 +39,22 @@ static inline const struct bam_key *spill_slice_keys(const struct spill_slice *s
 /* Makes slices of sorted records. One thread at a time uses it. */
 struct spill_packer;
 
-/* slice_size: bytes in memory of a slice, a multiple of 16. NULL: no memory. */
+/* slice_size: bytes in memory of a slice, a multiple of 16. NULL: out of memory. */
 struct spill_packer *spill_packer_new(size_t slice_size);
 void spill_packer_free(struct spill_packer *packer);
 
 /* Whether a slice has no room for a record of so many bytes. */
 bool spill_packer_too_small(const struct spill_packer *packer, size_t size);
 
-/* Adds a record, in order, for which a slice has room. 1: added; 0: the slice is full, pack it first; -1: no memory. */
+/* Adds a record, in order, for which a slice has room. 1: added; 0: the slice is full, pack it first; -1: out of
+ * memory. */
 int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8_t *record, size_t size);
 
 /* Whether nothing was added since the last spill_packer_pack(). */
 bool spill_packer_empty(const struct spill_packer *packer);
 
 /* Packs what was added and empties the packer. The *n bytes at *packed stay valid
- * until the next call. -1: no memory. */
+ * until the next call. -1: out of memory. */
 int spill_packer_pack(struct spill_packer *packer, const uint8_t **packed, size_t *n);
 
 /* Drops what was added. */

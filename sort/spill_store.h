@@ -29,7 +29,7 @@ struct spill_store_options {
     struct stats *stats;         /* may be NULL */
 };
 
-/* NULL: no memory, and the error is recorded in the latch. */
+/* NULL: out of memory, and the error is recorded in the latch. */
 struct spill_store *spill_store_open(const struct spill_store_options *options);
 void spill_store_close(struct spill_store *store);
 

@@ -24,7 +24,7 @@ struct counted {
     enum chunk_state state;      /* of the next chunk */
 };
 
-/* Opens the input. All but `d` and `opts` is zero. -1: the error is recorded in the latch; close it all the same. */
+/* Opens the input. All but `d` and `opts` is zero. -1: the error is recorded in the latch; close it anyway. */
 int counted_open(struct counted *counted);
 
 /* Begins to read and count. -1: as above. Main thread, as the next. */

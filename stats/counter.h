@@ -24,9 +24,9 @@ struct latch;
 
 /* How sums are kept, or parts. settings: those of the counter; they live longer than what is kept. */
 struct counter_store {
-    void *(*open)(const void *settings);             /* an empty one. NULL: no memory. Itself NULL: there are none */
+    void *(*open)(const void *settings);             /* an empty one. NULL: out of memory. Itself NULL: none */
     int (*join)(void *left, void *right);            /* adds right, which follows left (parts: in the stream), and is
-                                                      * empty afterwards and may be used again. -1: no memory */
+                                                      * empty afterwards and may be used again. -1: out of memory */
     void (*close)(void *store);                      /* NULL: nothing was opened */
     size_t (*memory)(const void *settings, sam_hdr_t *sam, size_t range);    /* bytes that one takes at most, as far as
                                                                * that is bounded, with ranges of so many bytes of
@@ -36,7 +36,7 @@ struct counter_store {
 /* Files that a counter writes beside its text, when all is counted and the sums of all threads are joined. */
 struct counter_files {
     size_t (*n)(const void *sums);                   /* how many. NULL: never any */
-    char *(*path)(const void *settings, const void *sums, size_t i);     /* to be freed; NULL: no memory */
+    char *(*path)(const void *settings, const void *sums, size_t i);     /* to be freed; NULL: out of memory */
     int (*print)(void *sums, void *part, size_t i, FILE *out, struct latch *latch);      /* as print() below */
 };
 

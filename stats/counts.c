@@ -68,7 +68,7 @@ void counts_close(struct counts *c)
     free(c);
 }
 
-/* The state that is kept there, made when it is first asked for. -1: no memory. */
+/* The state that is kept there, made when it is first asked for. -1: out of memory. */
 static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
 {
     return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;

@@ -39,7 +39,7 @@ static bool is_group(const struct barcode_group *group, int tag, uint32_t length
     return group->tag == tag && group->length == length && group->place == place;
 }
 
-/* The group, which is made if it is not there. NULL: no memory. */
+/* The group, which is made if it is not there. NULL: out of memory. */
 static struct barcode_group *find_group(struct stats_barcodes *b, int tag, uint32_t length, int64_t place)
 {
     size_t i = b->last[tag];

@@ -44,20 +44,20 @@ struct stats_barcode_order {
 
 void stats_barcodes_free(struct stats_barcodes *b);
 
-/* Counts a barcode, a text that is not empty, with its qualities, which may be NULL. -1: no memory. */
+/* Counts a barcode, a text that is not empty, with its qualities, which may be NULL. -1: out of memory. */
 int stats_barcodes_add(struct stats_barcodes *b, struct stats_barcode_order *order, int tag, const char *text,
                        const char *qualities);
 
-/* Adds what `from` has. -1: no memory. */
+/* Adds what `from` has. -1: out of memory. */
 int stats_barcodes_join(struct stats_barcodes *b, const struct stats_barcodes *from);
 
 void stats_barcode_order_free(struct stats_barcode_order *order);
 void stats_barcode_order_clear(struct stats_barcode_order *order);
 
-/* Adds that of the records which follow. -1: no memory. */
+/* Adds that of the records which follow. -1: out of memory. */
 int stats_barcode_order_join(struct stats_barcode_order *order, const struct stats_barcode_order *right);
 
-/* Prints the sections of the tags that were seen. -1: no memory. */
+/* Prints the sections of the tags that were seen. -1: out of memory. */
 int stats_barcodes_print(const struct stats_barcodes *b, const struct stats_barcode_order *order, FILE *out);
 
 #endif

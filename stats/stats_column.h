@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of all zeros is empty. Its owner frees n. */
+/* A zero-initialised struct is empty. Its owner frees n. */
 struct stats_column {
     uint64_t *n;
     size_t room;                 /* rows */
 };
 
-/* Room for a row of that number. -1: no memory. */
+/* Room for a row of that number. -1: out of memory. */
 static inline int stats_column_reserve(struct stats_column *c, size_t row, size_t columns)
 {
     if (row < c->room)

@@ -87,7 +87,7 @@ static void *widen(const void *cells, size_t stride, size_t wider, size_t size)
     return made;
 }
 
-/* Room for n cycles and a column more: the pair of a last base begins there. -1: no memory. */
+/* Room for n cycles and a column more: the pair of a last base begins there. -1: out of memory. */
 static int reserve(struct stats_cycles *c, size_t n)
 {
     if (n + 1 < c->stride)

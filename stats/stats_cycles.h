@@ -40,17 +40,17 @@ struct stats_cycles {
     uint64_t *totals;            /* NULL: no counter was full yet */
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 void stats_cycles_free(struct stats_cycles *c);
 
-/* Counts a read of n bases. end: 0 first, 1 last. -1: no memory. */
+/* Counts a read of n bases. end: 0 first, 1 last. -1: out of memory. */
 int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uint8_t *seq, const uint8_t *qual,
                      uint32_t n);
 
-/* Adds what `from` has, which is empty afterwards. -1: no memory. */
+/* Adds what `from` has, which is empty afterwards. -1: out of memory. */
 int stats_cycles_join(struct stats_cycles *c, struct stats_cycles *from);
 
-/* After stats_cycles_close() only totals are left. -1: no memory. */
+/* After stats_cycles_close() only totals are left. -1: out of memory. */
 int stats_cycles_close(struct stats_cycles *c);
 uint64_t stats_cycles_quality(const struct stats_cycles *c, int end, size_t cycle, int quality);
 uint64_t stats_cycles_quality_sum(const struct stats_cycles *c, int end, int quality);

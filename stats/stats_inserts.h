@@ -14,7 +14,7 @@ struct insert_count {
     uint64_t n[STATS_ORIENTATIONS];
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct stats_inserts {
     uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR of them */
     struct insert_count *far;    /* a hash table; a slot whose n are all 0 is free. When closed: in order of size */
@@ -28,10 +28,10 @@ void stats_inserts_free(struct stats_inserts *s);
 /* Bytes of memory for sizes up to the limit of the array. */
 size_t stats_inserts_memory(void);
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[STATS_ORIENTATIONS]);
 
-/* Adds what `from` has. -1: no memory. */
+/* Adds what `from` has. -1: out of memory. */
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from);
 
 /* Puts the sizes in order; nothing may be added any more. */

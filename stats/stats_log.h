@@ -53,27 +53,27 @@ struct stats_log {
     char *names;
     size_t n_visits, n_entries, n_records, n_blocks, n_mates, n_mismatches, n_names;
     size_t room_visits, room_entries, room_places, room_gc, room_blocks, room_mates, room_mismatches, room_names;
-    uint32_t longest;            /* of the reads that made an entry */
+    uint32_t longest;            /* length of the longest read that made an entry */
     /* The order inside the range. */
     bool any;                    /* a record reached the check */
     bool unsorted;               /* then nothing but longer reads is kept from that record on */
     int32_t first_ref, first_pos, last_ref, last_pos;
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 void stats_log_free(struct stats_log *log);
 void stats_log_clear(struct stats_log *log);
 
-/* Notes the length of a read. -1: no memory. */
+/* Notes the length of a read. -1: out of memory. */
 int stats_log_length(struct stats_log *log, uint32_t whole);
 
 /* Looks whether the record is in order. Afterwards log->unsorted says so. */
 void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos);
 
-/* Begins a record that is in order, without blocks yet. -1: no memory. */
+/* Begins a record that is in order, without blocks yet. -1: out of memory. */
 int stats_log_record(struct stats_log *log, int32_t ref, int32_t pos, uint32_t span, float gc);
 
-/* For that record. -1: no memory. */
+/* For that record. -1: out of memory. */
 int stats_log_block(struct stats_log *log, int64_t begin, int64_t end);
 int stats_log_mate(struct stats_log *log, const char *name, size_t n, uint32_t end);
 int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column);

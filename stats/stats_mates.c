@@ -89,7 +89,7 @@ static struct waiting_mate **find(const struct mate_table *table, uint64_t hash,
     return at;
 }
 
-/* Lets a record wait with the blocks that come. NULL: no memory. */
+/* Lets a record wait with the blocks that come. NULL: out of memory. */
 static struct waiting_mate *enter(struct mate_table *table, uint64_t hash, const char *name, size_t name_n,
                                   uint32_t end)
 {

@@ -13,7 +13,7 @@
 
 struct waiting_mate;
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct mate_table {
     struct waiting_mate **buckets;
     size_t n, mask;
@@ -33,7 +33,7 @@ struct stats_mates {
 /* Before each record: forgets templates whose other end is not expected any more. is_new: a reference begins. */
 void stats_mates_sweep(struct stats_mates *mates, int64_t pos, bool is_new);
 
-/* Covers what the blocks of a record do not share with the other end of its template. -1: no memory. */
+/* Covers what the blocks of a record do not share with the other end of its template. -1: out of memory. */
 int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const char *name, size_t name_n, uint32_t end,
                       const struct stats_block *blocks, size_t n);
 

@@ -160,7 +160,7 @@ static int log_mate(struct stats_part *part, const struct stats_view *v)
                           takes_part ? (uint32_t)v->end : STATS_ALONE);
 }
 
-/* With -r: has the sequence of the record, and logs its mismatches. -1: no memory. */
+/* With -r: has the sequence of the record, and logs its mismatches. -1: out of memory. */
 static int log_reference(struct stats_part *part, const struct stats_view *v)
 {
     const struct stats_settings *settings = part->settings;

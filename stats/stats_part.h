@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One range of the records, as the counter of `stats` keeps it: the log of what depends on the order, and what
- * went wrong. The part that stands at the beginning of the stream also has the state of all that was joined to it.
- * */
+ * went wrong. The part that stands at the beginning of the stream also has the state of all that was joined to
+ * it. */
 #ifndef STATS_PART_H
 #define STATS_PART_H
 
@@ -36,7 +36,7 @@ struct stats_part {
     struct stats_sequence *sequence;     /* with -r: the one of the last record; NULL: none yet */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct stats_part *stats_part_open(const struct stats_settings *settings);
 void stats_part_close(struct stats_part *part);
 
@@ -53,10 +53,10 @@ void stats_part_follow(struct stats_part *part, const struct stats_part *other);
 /* The first fault of all records that were counted into it or joined to it; NULL: none. */
 const struct stats_fault *stats_part_fault(const struct stats_part *part);
 
-/* Adds the range `right`, which follows and is empty afterwards. -1: no memory. */
+/* Adds the range `right`, which follows and is empty afterwards. -1: out of memory. */
 int stats_part_join(struct stats_part *left, struct stats_part *right);
 
-/* Moves what its log has into `whole`, which it gets if it has none. -1: no memory. */
+/* Moves what its log has into `whole`, which it gets if it has none. -1: out of memory. */
 int stats_part_settle(struct stats_part *part);
 
 #endif

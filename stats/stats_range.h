@@ -18,18 +18,18 @@
 
 struct stats_range;
 
-/* size: cells of its ring. NULL: no memory. */
+/* size: cells of its ring. NULL: out of memory. */
 struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t size);
 void stats_range_close(struct stats_range *range);
 
 /* Whether ranges of this kind are kept: too many bins would take too much memory. */
 bool stats_range_takes(const struct stats_depth_bins *bins);
 
-/* Counts a record, in order, and its n blocks. -1: no memory. */
+/* Counts a record, in order, and its n blocks. -1: out of memory. */
 int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const struct stats_block *blocks, size_t n);
 
-/* Joins the range to a ring, whose last record was on reference `ref`. false: it has to be counted from
- * the log, and the ring is as it was. */
+/* Joins the range to a ring whose last record was on reference `ref`. false: the ring is unchanged, and the range must
+ * be counted from the log. */
 bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, int32_t ref);
 
 /* It is joined, or it was counted from the log: it is empty, and its ring is to have so many cells from now on. The

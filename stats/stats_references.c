@@ -14,7 +14,7 @@ struct reference_row {
     int64_t unknown;
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct reference_rows {
     struct reference_row *each;
     size_t n, room;

@@ -15,7 +15,7 @@ size_t stats_region_met(const struct stats_regions *list, const struct stats_vie
 /* The bases of the CIGAR in that region alone, as samtools counts them. */
 uint64_t stats_region_bases(const struct stats_region *region, const struct stats_view *v);
 
-/* Logs what of a block lies in the regions from number `first` on. -1: no memory. */
+/* Logs what of a block lies in the regions from number `first` on. -1: out of memory. */
 int stats_region_log(struct stats_log *log, const struct stats_regions *list, size_t first, int32_t ref, int64_t begin,
                      int64_t end);
 

@@ -55,7 +55,7 @@ struct stats_ring_start {
     size_t n_bins;
 };
 
-/* -1: no memory. */
+/* -1: out of memory. */
 int stats_ring_open(struct stats_ring *ring, const struct stats_depth_bins *bins);
 void stats_ring_close(struct stats_ring *ring);
 
@@ -75,7 +75,7 @@ void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bin
 /* Adds 1 to the depth of the places of a block. */
 void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end);
 
-/* Grows if there is no room for a read of that length. -1: no memory. */
+/* Grows if there is no room for a read of that length. -1: out of memory. */
 int stats_ring_fit(struct stats_ring *ring, uint32_t length);
 
 #endif

@@ -32,7 +32,7 @@ void stats_section_inserts(const struct stats_inserts *inserts, const struct ins
 void stats_section_lengths(const struct stats_sums *sums, FILE *out);
 void stats_section_indels(const struct stats_sums *sums, FILE *out);
 void stats_section_coverage(const struct stats_settings *settings, const struct stats_whole *whole, FILE *out);
-/* average: length of the reads. -1: no memory. */
+/* average: length of the reads. -1: out of memory. */
 int stats_section_gcd(struct stats_whole *whole, float average, FILE *out);
 
 #endif

@@ -46,7 +46,7 @@ static void close_sums(void *sums)
     free(s);
 }
 
-/* Those of the value, made when it is first seen. NULL: no memory. */
+/* Those of the value, made when it is first seen. NULL: out of memory. */
 static struct stats_sums *sums_of(struct split_sums *s, const char *value)
 {
     struct stats_sums *sums = stats_values_find(&s->values, value);

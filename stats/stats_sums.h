@@ -43,7 +43,7 @@ struct stats_sums {
     float most_inserts;                          /* -m, kept when they are printed */
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 void stats_sums_free(struct stats_sums *s);
 
 /* How a record goes on from here. */
@@ -55,7 +55,7 @@ enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS
 enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
                               const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc);
 
-/* Adds what `from` has, which is empty afterwards. -1: no memory. */
+/* Adds what `from` has, which is empty afterwards. -1: out of memory. */
 int stats_sums_join(struct stats_sums *s, struct stats_sums *from);
 
 /* Bytes of memory for reads of up to n bases. */

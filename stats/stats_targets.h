@@ -18,7 +18,7 @@ struct stats_region {
     bool is_open;                /* given without an end */
 };
 
-/* One of all zeros is empty. Regions of one reference stand together, in order, and do not meet each other. */
+/* A zero-initialised struct is empty. Regions of one reference stand together, in order, and do not meet each other. */
 struct stats_regions {
     struct stats_region *each;
     size_t n, room;
@@ -27,10 +27,10 @@ struct stats_regions {
     int32_t bound;               /* references below this one must be in order (samtools' own rule) */
 };
 
-/* last: HTS_POS_MAX if the region was given without an end. -1: no memory. */
+/* last: HTS_POS_MAX if the region was given without an end. -1: out of memory. */
 int stats_regions_add(struct stats_regions *list, int32_t ref, int64_t first, int64_t last);
 
-/* Sorts the list and joins regions that share so many bases (0: that touch). -1: no memory. */
+/* Sorts the list and joins regions that share so many bases (0: that touch). -1: out of memory. */
 int stats_regions_close(struct stats_regions *list, sam_hdr_t *sam, int shared);
 
 /* Reads the lines of -t FILE: name, first, last base. -1: an error, recorded in the latch. */

@@ -12,7 +12,7 @@ struct stats_part;
 struct stats_sums;
 
 /* Prints all. Both are closed on the way. value: of the tag of -S that all records have; NULL: they are all records.
- * -1: no memory, or the records are not in order as -t needs them; the error is recorded in the latch. */
+ * -1: out of memory, or the records are not in order as -t needs them; the error is recorded in the latch. */
 int stats_text_print(struct stats_part *part, struct stats_sums *sums, const char *value, FILE *out,
                      struct latch *latch);
 

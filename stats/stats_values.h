@@ -11,7 +11,7 @@ struct stats_value {
     void *kept;                  /* what is kept for it */
 };
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct stats_values {
     struct stats_value *each;    /* n, in the order in which they came */
     size_t n, room;
@@ -23,7 +23,7 @@ struct stats_values {
 /* The state that is kept for the text; NULL if there is none. */
 void *stats_values_find(struct stats_values *values, const char *text);
 
-/* Takes over `kept` for a text that is not there. NULL: no memory, or kept is NULL; else `kept`. */
+/* Takes over `kept` for a text that is not there. NULL: out of memory, or kept is NULL; else `kept`. */
 void *stats_values_add(struct stats_values *values, const char *text, void *kept);
 
 /* Frees everything, and each state by `close`. */

@@ -28,14 +28,15 @@ struct stats_whole {
     struct stats_sequence *sequence;     /* with -r, of that reference */
 };
 
-/* table: for -p, shared by those of -S; NULL: it has one of its own. NULL: no memory. */
+/* table: for -p, shared by those of -S; NULL: it has one of its own. NULL: out of memory. */
 struct stats_whole *stats_whole_open(const struct stats_settings *settings, struct mate_table *table);
 void stats_whole_close(struct stats_whole *whole);
 
 /* Whether the first record of the log is in order behind all that were taken, and these are, too. */
 bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log *log);
 
-/* Takes the log of the range that follows, and its coverage, if that was counted already; else NULL. -1: no memory. */
+/* Takes the log of the range that follows, and its coverage, if that was counted already; else NULL. -1: out of
+ * memory. */
 int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range);
 
 /* The counts of MPC in a cycle, in a column. */

@@ -10,7 +10,7 @@ struct counted_file;
 struct counts;
 struct latch;
 
-/* One of all zeros is empty. */
+/* A zero-initialised struct is empty. */
 struct counted_files {
     struct counted_file *last;   /* each has the one before it */
 };

@@ -96,7 +96,7 @@ static int failed_record(struct hts_writer *w, const bam1_t *b)
          ? bam_index_refuse(w->header, &entry, bam_get_qname(b), w->path, w->latch) : failed_records(w);
 }
 
-/* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: no memory. */
+/* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: out of memory. */
 static int open_pipe(struct hts_writer *w)
 {
     bool is_cram = w->request->format.format == cram;

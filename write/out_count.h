@@ -9,7 +9,7 @@
 struct latch;
 struct out_count;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct out_count *out_count_new(void);
 void out_count_free(struct out_count *count);
 

@@ -23,7 +23,7 @@ void output_blocks_close(struct output_blocks *blocks);
 /* Where the blocks go: for its marks, and to help. */
 struct bgzf_sink *output_blocks_sink(const struct output_blocks *blocks);
 
-/* Every record put from now on is entered into the index. -1: no memory. */
+/* Every record put from now on is entered into the index. -1: out of memory. */
 int output_blocks_set_index(struct output_blocks *blocks, struct bam_index *index);
 
 /* Returns the changes and checks that records get. Set them before the first put. SAM takes the header, which must

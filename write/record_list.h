@@ -41,7 +41,7 @@ static inline void record_list_add(struct record_list *list, const uint8_t *data
         list->open_size += size;
 }
 
-/* Makes an empty list with room for so many records. -1: no memory. Either way, free it. */
+/* Makes an empty list with room for so many records. -1: out of memory. Either way, free it. */
 static inline int record_list_alloc(struct record_list *list, size_t n)
 {
     *list = (struct record_list){.records = malloc(n * sizeof *list->records), .fit = malloc(n * sizeof *list->fit)};

@@ -60,7 +60,7 @@ int record_sink_help(struct record_sink *sink);
 
 /* For several processes that write one file. The sink of the file's beginning, which has an index, will not save it
  * at its end; the others, to which no header is put, keep what the index needs (bam_index_log()). Call the first
- * behind record_sink_header(), the second before the first record. -1: no memory, and the error is in the latch. */
+ * behind record_sink_header(), the second before the first record. -1: out of memory, and the error is in the latch. */
 void record_sink_hold_index(struct record_sink *sink);
 int record_sink_log_index(struct record_sink *sink, sam_hdr_t *sam);
 

@@ -27,7 +27,7 @@ struct text_thread {
 
 struct text_slot {
     struct byte_buffer out;      /* what will be written */
-    size_t room;                 /* that it has; main thread, as sam_text.room */
+    size_t room;                 /* bytes that `out` may keep; set by the main thread, as is sam_text.room */
 };
 
 struct sam_text {

@@ -14,7 +14,7 @@ struct record_out_options;
 struct sam_text;
 
 /* sink: as the sink of the blocks has them; SINK_SAM_GZ: in BGZF blocks, else plain. how: stays the caller's; its
- * header is there before the first block. NULL: no memory. */
+ * header is there before the first block. NULL: out of memory. */
 struct sam_text *sam_text_new(const struct bgzf_sink_options *sink, const struct record_out_options *how);
 void sam_text_free(struct sam_text *text);
 

@@ -72,7 +72,7 @@ static int compare_name(const char *name, size_t n, const char *other)
     return order ? order : -(other[n] != 0);
 }
 
-/* Inserts a group at `at`. NULL: no memory. */
+/* Inserts a group at `at`. NULL: out of memory. */
 static struct group *insert(struct thread_sums *t, size_t at, const char *name, size_t n)
 {
     struct group **groups = byte_buffer_grow(t->groups, t->n, &t->max, sizeof *groups), *group;
@@ -86,7 +86,7 @@ static struct group *insert(struct thread_sums *t, size_t at, const char *name, 
     return group;
 }
 
-/* The group of the first n bytes of name, none of them NUL. NULL: no memory. */
+/* The group of the first n bytes of name, none of them NUL. NULL: out of memory. */
 static struct group *find(struct thread_sums *t, const char *name, size_t n)
 {
     size_t from = 0, to = t->n;

@@ -13,7 +13,7 @@ struct sort_rule;
 struct sink_verify;
 
 /* n_threads: that check blocks; 0: there are no blocks, as in SAM and CRAM. rule: the order; NULL: it is not checked.
- * path: of the output, for messages. Both stay the caller's. NULL: no memory. */
+ * path: of the output, for messages. Both stay the caller's. NULL: out of memory. */
 struct sink_verify *sink_verify_new(int n_threads, const struct sort_rule *rule, const char *path, struct latch *latch);
 void sink_verify_free(struct sink_verify *v);
 

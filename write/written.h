@@ -45,15 +45,15 @@ struct written {
 
 /* Opens data, checksum, and files for what is counted. It makes all checks that it can before it waits for a pipe.
  * rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is
- * recorded in the latch; close the files all the same. */
+ * recorded in the latch; close the files anyway. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
 
 /* Whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
 
-/* The memory of the files beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the output.
- * */
+/* The memory of the files beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the
+ * output. */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
 
 /* Call it before written_prepare() if the lines of the input's header cannot be parsed. The header is then written as
