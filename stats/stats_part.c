@@ -197,7 +197,7 @@ static int cover(struct stats_part *part, const struct stats_view *v)
         return 0;
     if (!part->range && !(part->range = stats_range_open(&settings->bins, STATS_RING_SIZE)))
         return -1;
-    return stats_range_add(part->range, v->ref, v->pos, log->blocks + log->n_blocks - n, n);
+    return stats_range_add(part->range, v->ref, v->pos, n > 0 ? log->blocks + log->n_blocks - n : NULL, n);
 }
 
 static int log_record(struct stats_part *part, const struct stats_view *v, uint32_t gc, size_t region)
