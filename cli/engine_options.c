@@ -314,7 +314,8 @@ static int apply(struct engine_args *args, const struct option_row *row)
     case OPTION_CLEARS: *(bool *)args->target = false; return 0;
     case OPTION_TEXT: *(const char **)args->target = optarg; return 0;
     case OPTION_FILE: *(const char **)args->target = input_name_local(optarg); return 0;
-    case OPTION_NUMBER: return engine_args_count(args->option, optarg, row->least, row->most, args->target);
+    case OPTION_NUMBER:
+        return engine_args_count(args->option, optarg ? optarg : "", row->least, row->most, args->target);
     case OPTION_STORES: *(int *)args->target = row->least; return 0;
     default: return row->take(args, optarg);
     }
