@@ -85,7 +85,8 @@ static int cover_all(struct stats_whole *whole, const struct stats_log *log, boo
             stats_mates_sweep(&whole->mates, pos, is_new);
         if (cover(whole, pos, blocks, entry->n_blocks, mate, log->names, is_new || ref == -1) < 0)
             return -1;
-        blocks += entry->n_blocks;
+        if (entry->n_blocks > 0)             /* else there may be none at all */
+            blocks += entry->n_blocks;
         mate += mate != NULL;
     }
     return 0;

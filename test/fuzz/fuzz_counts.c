@@ -19,6 +19,32 @@ struct records {
     size_t n;
 };
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The files beside the text, sorted: they have no order of their own, since threads meet values in any order. */
+static void print_files(const struct counter *c, void *sums, void *part, FILE *to, struct latch *latch)
+{
+    size_t n = c->files.n(sums), size;
+    char **texts = must_alloc((n + 1) * sizeof *texts);
+    for (size_t i = 0; i < n; i++) {
+        FILE *file = open_memstream(&texts[i], &size);
+        char *path = c->files.path(c->settings, sums, i);
+        MUST(file && path && c->files.print(sums, part, i, file, latch) == 0);
+        fprintf(file, "in %s\n", path);
+        fclose(file);
+        free(path);
+    }
+    qsort(texts, n, sizeof *texts, by_text);
+    for (size_t i = 0; i < n; i++) {
+        fputs(texts[i], to);
+        free(texts[i]);
+    }
+    free(texts);
+}
+
 /* What was printed; to be freed. Of a fault: its text and record. */
 static char *finish(const struct counter *c, void *sums[2], void *part, size_t *size)
 {
@@ -33,11 +59,8 @@ static char *finish(const struct counter *c, void *sums[2], void *part, size_t *
         fprintf(to, "%llu %s", (unsigned long long)record, fault);
     else if (c->print(sums[0], part, to, &latch) < 0)
         fputs("refused", to);
-    for (size_t i = 0; !fault && c->files.n && i < c->files.n(sums[0]); i++) {
-        char *path = c->files.path(c->settings, sums[0], i);
-        MUST(path && c->files.print(sums[0], part, i, to, &latch) == 0);
-        free(path);
-    }
+    if (!fault && c->files.n)
+        print_files(c, sums[0], part, to, &latch);
     fclose(to);
     return text;
 }
