@@ -87,7 +87,8 @@ static int cover_all(struct stats_whole *whole, const struct stats_log *log, boo
             return -1;
         if (entry->n_blocks > 0)             /* else there may be none at all */
             blocks += entry->n_blocks;
-        mate += mate != NULL;
+        if (mate)
+            mate++;
     }
     return 0;
 }
