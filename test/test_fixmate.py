@@ -11,8 +11,8 @@ import pytest
 
 import bamgen
 import fixmategen
-from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, MORE_THREADS, bam_files, oracle_call, read_bam, run,
-                      same_header, same_lines, sees_fault)
+from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, MORE_THREADS, bam_files, needs_htslib, oracle_call, read_bam,
+                      run, same_header, same_lines, sees_fault)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
 MODIFIED = ["HG002-SRF.m84011_220902_175841_s1.GRCh38.bam", "ecoli_reg.sorted.bam"]
@@ -351,6 +351,8 @@ def test_filter_does_not_come_first(templates):
 
 @pytest.mark.parametrize("suffix", ["sam", "bam", "sam.gz", "cram"])
 def test_format_is_not_that_of_the_name(templates, tmp_path, suffix):
+    if suffix == "cram":
+        needs_htslib(1, 16)                      # records are in a read group that the header lacks
     path, out = templates(300, suffix), tmp_path / ("out." + suffix)
     want = as_sam(fixed(path, "-O", "sam", "-m"))
     p = ours(["--no-PG", "-m", "--output-fmt-option", "no_ref=1", path, out] if suffix == "cram"
