@@ -13,8 +13,8 @@ struct byte_buffer;
  * and has a position or TLEN beyond 32 bits; -1 with errno ENOMEM, or EOVERFLOW if b does not fit into BAM. */
 int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b);
 
-/* Fills b from the checked record r. A CIGAR in the CG tag becomes the CIGAR of b. Returns 0, or
- * -1 if there is no memory. */
+/* Fills b from the checked record r. A CIGAR in the CG tag becomes the CIGAR of b. Returns 0, or -1 if out of
+ * memory. */
 int bam1_from_record(bam1_t *b, const struct bam_record *r);
 
 #endif

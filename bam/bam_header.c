@@ -65,7 +65,7 @@ bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b)
 }
 
 /* Adds @RG line number i to `into`. Returns 0 if it was added or the same line is there already; 1 if another line with
- * its ID is there; -1 if it cannot be read or added (it has no ID, or there is no memory). */
+ * its ID is there; -1 if it cannot be read or added (it has no ID, or memory ran out). */
 static int merge_group(sam_hdr_t *into, sam_hdr_t *from, const struct program_lines *programs, int i)
 {
     kstring_t line = KS_INITIALIZE, renamed = KS_INITIALIZE, there = KS_INITIALIZE, program = KS_INITIALIZE;
@@ -89,7 +89,7 @@ end:
     return status;
 }
 
-/* Whether one of the lines of the header is this one. -1: out of memory. */
+/* Whether the header has this line. -1: out of memory. */
 static int has_line(sam_hdr_t *sam, const char *line)
 {
     size_t n = strlen(line), size;
@@ -100,7 +100,8 @@ static int has_line(sam_hdr_t *sam, const char *line)
     return text ? 0 : -1;
 }
 
-/* htslib does not tell when it lacks memory for the text of a comment. So there is room for any line beforehand. */
+/* htslib does not report that it lacks memory for the text of a comment. So room for any line is reserved
+ * beforehand. */
 static int merge_comments(sam_hdr_t *into, sam_hdr_t *from)
 {
     enum { BESIDE = 8 };                         /* the closing NUL, and what htslib asks for beyond it */
@@ -148,7 +149,7 @@ void bam_header_warn_of_renamed(const char *file, int n)
                         "ID-XXXXXXXX. Over MPI, PG tags of records are not changed", file, n);
 }
 
-/* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed for it. */
+/* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed. */
 static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)
 {
@@ -165,7 +166,7 @@ static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
     return put > 0 ? merge_lines(into, from, values, file, latch) : n_renamed;
 }
 
-/* Warns of the first of the references, which have the same names and lengths, that has another checksum. */
+/* Warns of the first reference whose checksum differs. The two headers have the same names and lengths. */
 static void look_for_clash(sam_hdr_t *into, sam_hdr_t *from, const char *file)
 {
     struct sq_lines a = {.sam = into}, b = {.sam = from};
@@ -192,7 +193,7 @@ int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values
     return plain ? merge_plain(into, from, values, file, latch) : merge_lines(into, from, values, file, latch);
 }
 
-/* The fields of @HD that tell the order: SO, GO, SS. NULL or "": the field is removed. */
+/* The fields of @HD that state the order: SO, GO, SS. NULL or "": the field is removed. */
 struct hd_fields {
     const char *so, *go;
     char ss[64];
@@ -214,7 +215,7 @@ static struct hd_fields hd_fields(const struct sort_order *order, bool unplaced)
     struct hd_fields f = of[order->by];
     if (order->by == SORT_MINHASH && unplaced)
         f = (struct hd_fields){.so = "unsorted", .ss = "unsorted:minhash"};
-    if (order->by == SORT_TAG) {                 /* as samtools: no more is said of a tag with one letter */
+    if (order->by == SORT_TAG) {                 /* as samtools: a tag of one letter is not named */
         const char *then = order->then == SORT_COORDINATE ? "coordinate" : of[order->then].ss;
         bool whole = order->tag[0] && order->tag[1];
         snprintf(f.ss, sizeof f.ss, "unsorted:%.2s%s%s", order->tag, whole ? ":" : "", whole ? then : "");
@@ -240,8 +241,8 @@ static void link_program(sam_hdr_t *sam, int i, struct program_links *links, kst
         links[i].has_previous = links[previous].is_previous = true;
 }
 
-/* How many @PG lines end a chain of two or more. *last: the last line that is not the PP of another one; -1: none. The
- * result is -1 if there is no memory. */
+/* The number of @PG lines that end a chain of two or more. *last: the last line that is not the PP of another one; -1:
+ * none. Returns -1 if out of memory. */
 static int count_chains(sam_hdr_t *sam, int *last)
 {
     int n = sam_hdr_count_lines(sam, "PG"), n_chains = 0;
@@ -259,8 +260,8 @@ static int count_chains(sam_hdr_t *sam, int *last)
     return n > 0 && !links ? -1 : n_chains;
 }
 
-/* Adds a @PG line behind each chain; if there is none, behind the last line that is not the PP of another one. htslib
- * would do it, but before 1.19 it reads beyond its list of ends if there are lines in loops and no chain (htslib issue
+/* Adds a @PG line after each chain; if there is no chain, after the last line that is not the PP of another one. htslib
+ * would do it, but before 1.19 it reads beyond its list of ends if the lines form loops and no chain (htslib issue
  * 1694). That line may have an empty ID, which cannot be a PP. */
 static int add_program(sam_hdr_t *sam, const char *version, const char *command_line)
 {
@@ -283,8 +284,8 @@ static int set_order(sam_hdr_t *sam, const struct hd_fields *f)
     return set_field(sam, "GO", f->go) < 0 || (!f->keeps_ss && set_field(sam, "SS", f->ss) < 0) ? -1 : 0;
 }
 
-/* Makes the text anew of the lines that htslib has parsed: @HD first, no NULs. htslib does so only if a line was
- * changed, so one of a type that the header lacks is added and removed. */
+/* Builds the text again from the lines that htslib has parsed: @HD first, no NULs. htslib does so only if a line was
+ * changed, so a line of a type that the header lacks is added and removed. */
 static int remake_text(sam_hdr_t *sam)
 {
     char line[] = "@aa\tXX:x\n", type[] = "aa";
@@ -330,10 +331,10 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
     return status <= 0 ? status : mark_parsed(sam, f, version, command_line);
 }
 
-/* Most bytes of header text in a file of this format: in BAM 2^32-1 (SAMv1 section 4.2). */
+/* The most bytes of header text that a file of this format holds: in BAM 2^32-1 (SAMv1 section 4.2). */
 static uint64_t text_max(enum htsExactFormat format)
 {
-    /* CRAM pads its header by half, and counts all of it in a signed number of 32 bits. The rest is for frames. */
+    /* htslib pads a CRAM header by half and counts the result in a signed 32-bit number. The rest is for frames. */
     return format == bam ? UINT32_MAX : format == cram ? INT32_MAX / 3 * 2 - (64 << 10) : UINT64_MAX;
 }
 
@@ -344,7 +345,7 @@ int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char 
         return latch_fail(latch, "%s: the text of its header has %llu bytes, and %s holds %llu. Nothing was read; use "
                           "-O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
                           (unsigned long long)most);
-    if (format == bam && text > INT32_MAX)       /* as samtools, which writes it, too */
+    if (format == bam && text > INT32_MAX)       /* as samtools, which writes it all the same */
         message_warning("%s: the text of its header has %llu bytes. More than 2 GiB are not read by all programs", file,
                         (unsigned long long)text);
     return 0;

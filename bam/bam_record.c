@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Most CIGAR operations that fit into a record outside the CG tag. */
+/* The most CIGAR operations that fit into a record outside the CG tag. */
 #define CIGAR_INLINE_MAX 0xffffu
 /* Length of the longest operation: lengths have 28 bits. */
 #define CIGAR_LONGEST ((1 << 28) - 1)
@@ -75,7 +75,7 @@ const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const c
             return bam_record_aux_is_closed(type, next) ? type : (*bad = 1, NULL);
         p = next;
     }
-    *bad = !p;                   /* one or two bytes left over are no tag, and do no harm */
+    *bad = !p;                   /* one or two bytes at the end are not a tag, and are allowed */
     return NULL;
 }
 
@@ -200,7 +200,7 @@ static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
     return v;
 }
 
-/* As block_size, its first bytes are 21,840,194. Its text, if there is any, begins with @. */
+/* Read as block_size, its first bytes are 21,840,194. Its text, if there is any, begins with @. */
 static bool is_header(const uint8_t *p, size_t avail)
 {
     enum { MAGIC = 4, TEXT = 8 };
@@ -215,9 +215,9 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
     return v;
 }
 
-/* Moves the n operations of the CG tag whose type byte is cg to where they belong: into the CIGAR field if
- * they fit; otherwise to the end of the tags, with "<l_seq>S<span>N" in the CIGAR field. Either way the
- * record does not grow. Returns 0, or -1 if there is no memory. */
+/* Moves the n operations of the CG tag whose type byte is cg to where they belong: into the CIGAR field if they fit;
+ * otherwise to the end of the tags, with "<l_seq>S<span>N" in the CIGAR field. Either way the record does not grow.
+ * Returns 0, or -1 if out of memory. */
 static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     size_t ops = 4 * (size_t)n;
@@ -266,14 +266,14 @@ enum { LEAST_SCORE = 15 };
 
 #ifdef __x86_64__
 
-/* The sum of bytes from 15 up, in two parts. */
+/* The sum of the bytes that are 15 or more, in two parts. */
 static __m128i good_sums(__m128i v)
 {
     __m128i counts = _mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8(LEAST_SCORE)), v);
     return _mm_sad_epu8(_mm_and_si128(v, counts), _mm_setzero_si128());
 }
 
-/* The last vector begins before the qualities, with bytes of the record that do not count. */
+/* The last vector begins before the qualities; its first bytes, of other fields, are not counted. */
 static uint64_t score(const uint8_t *p, const uint8_t *end)
 {
     enum { WIDE = sizeof(__m128i) };

@@ -4,7 +4,7 @@
  *   block_size | refID pos l_read_name mapq bin n_cigar flag l_seq next_* tlen | name\0 cigar seq qual aux
  *   <-- 4 ---> | <------------------- 32 -----------------------------------> | <-------- data[] -------->
  *
- * Format: SAMv1 section 4.2. Nothing here copies a record or knows of threads. */
+ * Format: SAMv1 section 4.2. No function here copies a record or uses threads. */
 #ifndef BAM_RECORD_H
 #define BAM_RECORD_H
 
@@ -14,13 +14,13 @@
 #include <string.h>
 #include "base/endian_io.h"
 
-/* All fields are bytes. So the struct has alignment 1 and no padding, and may be laid over any address of
- * the stream. */
+/* All fields are bytes, so the struct has alignment 1 and no padding, and can be laid over any address of the
+ * stream. */
 struct bam_record {
     uint8_t block_size[4];   /* bytes that follow this field */
     uint8_t ref_id[4];       /* -1: no reference */
     uint8_t pos[4];          /* 0-based leftmost position; -1: none */
-    uint8_t name_len;        /* with the closing NUL */
+    uint8_t name_len;        /* with its NUL */
     uint8_t mapq;
     uint8_t bin[2];
     uint8_t n_cigar[2];
@@ -34,11 +34,11 @@ struct bam_record {
 
 enum {
     BAM_FIXED = 36,          /* bytes before data[], with block_size */
-    BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name of one NUL and nothing else */
+    BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name that is only a NUL */
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
 
-/* Faults of a record, in words for an error message. */
+/* Faults of a record, as phrases for an error message. */
 #define BAM_FAULTS(X) \
     X(BAM_OK, "no fault") \
     X(BAM_CUT, "the record runs past the end of the data (truncated file?)") \
@@ -69,24 +69,24 @@ struct bam_verdict {
     int needs_fix;           /* differs from what htslib would write: call bam_record_fix() */
 };
 
-/* A record where it lies, or a segment of one that no output block can hold (RECORD_CHECKSUM_SEGMENT). */
+/* A record in memory, or a segment of a record that is too long for one output block (RECORD_CHECKSUM_SEGMENT). */
 struct record_ref {
     const uint8_t *data;
     uint32_t size;
-    uint16_t segment;        /* its number; 0: the record or its beginning */
-    uint16_t source;         /* which input of a merge it is from, where that is asked (write/copied_blocks.h) */
+    uint16_t segment;        /* the segment's number; 0: a record, or its first segment */
+    uint16_t source;         /* the input of a merge that it comes from, where that is needed (write/copied_blocks.h) */
 };
 
 /* Changes a copy of a record in place, on its way to the output. */
 typedef void record_finish_fn(uint8_t *record);
 
-/* Size of the whole record in bytes, with its block_size field. */
+/* Size of the record in bytes, including its block_size field. */
 static inline size_t bam_record_size(const struct bam_record *r)
 {
     return 4 + (size_t)load_le32(r->block_size);
 }
 
-/* Returns the size of the record that begins with head[4] and was not checked. An impossible size is returned as
+/* Returns the size stated by a record that begins with head[4] and was not checked. An impossible size is returned as
  * BAM_FIXED, which is enough bytes for bam_record_check() to find the fault. */
 static inline uint64_t bam_record_said_size(const uint8_t *head)
 {
@@ -94,7 +94,7 @@ static inline uint64_t bam_record_said_size(const uint8_t *head)
     return size < BAM_FIXED ? BAM_FIXED : size;
 }
 
-/* One past its last byte, which is of its tags. */
+/* One past the last byte of the record, where its tags end. */
 static inline const uint8_t *bam_record_end(const struct bam_record *r)
 {
     return (const uint8_t *)r + bam_record_size(r);
@@ -120,7 +120,7 @@ static inline const char *bam_record_name(const struct bam_record *r)
     return (const char *)r->data;
 }
 
-/* Bytes of a record before its SEQ. */
+/* Number of bytes of a record before its SEQ. */
 static inline size_t bam_record_seq_at(const struct bam_record *r)
 {
     return BAM_FIXED + r->name_len + 4 * (size_t)load_le16(r->n_cigar);
@@ -131,12 +131,12 @@ static inline const uint8_t *bam_record_seq(const struct bam_record *r)
     return (const uint8_t *)r + bam_record_seq_at(r);
 }
 
-/* Checks the record at p, of which avail bytes may be read. The rules are those of htslib's bam_read1():
- * sizes, reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The
- * fault is BAM_CUT if the record does not end within avail, and BAM_HEADER where no record but a header begins. */
+/* Checks the record at p, of which avail bytes may be read. The rules are those of htslib's bam_read1(): sizes,
+ * reference ids below n_ref, a NUL at the end of the name, CIGAR against the length of SEQ. The fault is BAM_CUT if the
+ * record does not end within avail, and BAM_HEADER if a header begins there. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
 
-/* Whether the name of a record with this fault can get the NUL that it lacks, as htslib gives it. */
+/* Whether a record with this fault only lacks the NUL of its name, which htslib would add. */
 static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fault)
 {
     return fault == BAM_BAD_NAME && ((const struct bam_record *)record)->name_len < UINT8_MAX;
@@ -144,11 +144,11 @@ static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fa
 
 struct byte_buffer;
 
-/* Appends such a record with the NUL behind its name; it is larger by one byte, and not checked. -1: out of memory. */
+/* Appends such a record with the NUL after its name. It is one byte larger, and not checked. -1: out of memory. */
 int bam_record_close(struct byte_buffer *to, const uint8_t *record);
 
-/* Whether its lengths are those of a record of so many bytes. Those of a record that was checked are, unless memory
- * has changed since: who is about to take them at their word looks again, for the checksum tells in the end only. */
+/* Whether the lengths in the record agree with this size. They do in a checked record unless memory has changed since.
+ * Call it before the lengths are used again, because the checksum finds such a change only at the end. */
 static inline bool bam_record_fits(const struct bam_record *r, size_t size)
 {
     uint64_t l_seq = load_le32(r->seq_len);
@@ -159,25 +159,25 @@ static inline bool bam_record_fits(const struct bam_record *r, size_t size)
 #define BAM_RECORD_CHANGED "a record changed in memory after it was read. Memory may be faulty, or this is our bug: " \
                            "please report it"
 
-/* Rewrites the record in place as htslib would write what it has read: computes bin from position and
- * CIGAR, and moves a CIGAR in the CG tag to where it belongs (SAMv1 section 4.2.2). The record keeps its
- * start and never grows; block_size has its new size. Returns 0, or -1 if there is no memory. */
+/* Rewrites the record in place as htslib would write what it has read: computes bin from position and CIGAR, and moves
+ * a CIGAR in the CG tag to where it belongs (SAMv1 section 4.2.2). The record keeps its start and never grows;
+ * block_size has its new size. Returns 0, or -1 if out of memory. */
 int bam_record_fix(struct bam_record *r);
 
-/* Whether it begins behind the end of its reference. lengths: of the references; NULL: nobody asks. */
+/* Whether the record begins after the end of its reference. lengths: by reference; NULL: not checked. */
 static inline bool bam_record_is_beyond(const struct bam_record *r, const int64_t *lengths)
 {
     int32_t reference = bam_record_ref_id(r);
     return lengths && reference >= 0 && bam_record_pos(r) >= lengths[reference];
 }
 
-/* Whether the value whose type byte is at `type` is a string. */
+/* Whether the value with the type byte at `type` is a string. */
 static inline bool bam_record_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
 }
 
-/* One past the first NUL in [p, end), or end. Most texts are short, so it looks at eight bytes at a time. */
+/* One past the first NUL in [p, end), or end. Most texts are short, so it compares eight bytes at a time. */
 static inline const uint8_t *bam_record_text_skip(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= 8; p += 8) {
@@ -191,8 +191,8 @@ static inline const uint8_t *bam_record_text_skip(const uint8_t *p, const uint8_
     return end;
 }
 
-/* Bytes of one value of this type; 0 if the type has no fixed size. Branches instead of a table: the processor predicts
- * the types of a file's tags, so the next tag need not wait for this one's. */
+/* Size of one value of this type in bytes; 0 if the type has no fixed size. Branches instead of a table: the processor
+ * predicts the types of a file's tags, so the next tag need not wait for this one's. */
 static inline size_t bam_record_aux_scalar_size(uint8_t type)
 {
     if (type == 'C' || type == 'c' || type == 'A')
@@ -204,7 +204,7 @@ static inline size_t bam_record_aux_scalar_size(uint8_t type)
     return type == 'd' ? 8 : 0;
 }
 
-/* Bytes of the number type that htslib takes for the value: the largest number of a type takes the next one. */
+/* Size of the number type that htslib chooses for the value: the largest number of a type gets the next type. */
 static inline size_t bam_record_aux_width(uint32_t value)
 {
     return value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
@@ -222,8 +222,8 @@ static inline void bam_record_aux_store(uint8_t *type, uint32_t value, size_t wi
 /* The value of a tag that holds an integer, whose type byte is at `type`; `none` if it holds something else. */
 int64_t bam_record_aux_int(const uint8_t *type, int64_t none);
 
-/* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in htslib, the
- * end of the record may end a text that has no NUL. */
+/* One past the value whose type byte is at p, which must be before end; NULL if the value is broken. As in htslib, a
+ * text without a NUL may end with the record. */
 static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t *end)
 {
     uint8_t type = *p++;
@@ -235,14 +235,14 @@ static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t
     return size && size <= (uint64_t)(end - p) ? p + size : NULL;
 }
 
-/* Whether the value from type to next, where it ends, is no text or is closed by a NUL. */
+/* Whether the value in [type, next) is closed by a NUL, or is not text. */
 static inline bool bam_record_aux_is_closed(const uint8_t *type, const uint8_t *next)
 {
     return !bam_record_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
-/* One past the tag at p, of which at least three bytes must be there. NULL if it cannot be read or
- * is a text without its NUL. */
+/* One past the tag at p, of which at least three bytes must be there. NULL if it cannot be read, or is a text without
+ * its NUL. */
 static inline const uint8_t *bam_record_aux_next(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next = bam_record_aux_skip(p + 2, end);
@@ -257,16 +257,17 @@ const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const c
  * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */
 const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
 
-/* Reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers none. */
+/* Number of reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers
+ * none. */
 int64_t bam_record_ref_span(const struct bam_record *r);
 
-/* The sum of its qualities from 15 up: how good the read is, for markdup. */
+/* The sum of the record's qualities that are 15 or more. markdup keeps the read with the highest sum. */
 uint64_t bam_record_score(const struct bam_record *r);
 
 /* Where the aux fields of a checked record begin; they end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 
-/* The fault in words, for an error message. A constant string. */
+/* The fault as a phrase for an error message. A constant string. */
 const char *bam_fault_text(enum bam_fault fault);
 
 #endif

@@ -10,8 +10,8 @@ enum {
     BLOCK_COMPRESSION_HEADER = 1,      /* type of a block */
 };
 
-/* The fields in the order of the file: those of a container's header, then those of a block's header. Each
- * byte of the DEFINITION is a field of its own. */
+/* The fields in the order of the file: first the header of a container, then the header of a block. Each byte of the
+ * DEFINITION is a field of its own. */
 enum field {
     LENGTH = DEFINITION, REFERENCE, START, SPAN, RECORDS, COUNTER, BASES, BLOCKS, N_LANDMARKS, LANDMARK, CRC,
     METHOD, TYPE, ID, COMPRESSED, SIZE, SLICE_REFERENCE, SLICE_START, SLICE_SPAN, SLICE_RECORDS, BLOCK_DATA, BLOCK_CRC,
@@ -28,8 +28,8 @@ static void give_up(struct cram_count *c)
     c->rest = UINT64_MAX;
 }
 
-/* How many bytes follow the first byte of the field: as many as there are ones at the top of that byte, at
- * most 4 for itf8 and 8 for ltf8. */
+/* The number of bytes that follow the first byte of the field: as many as that byte has leading ones, at most 4 for
+ * itf8 and 8 for ltf8. */
 static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
 {
     unsigned ones = first == 0xff ? 8 : (unsigned)__builtin_clz(~(uint32_t)first << 24);
@@ -41,14 +41,14 @@ static uint8_t more_bytes(const struct cram_count *c, uint8_t first)
     return (uint8_t)(is_ltf8 || ones < 4 ? ones : 4);
 }
 
-/* The value of a number of 4 bytes whose first byte is the lowest. */
+/* The value of a little-endian number of 4 bytes. */
 static uint32_t little_endian(const struct cram_count *c)
 {
     return __builtin_bswap32((uint32_t)c->value);
 }
 
-/* The value of an itf8: the bits behind the leading ones and the zero after them. If it has 5 bytes: the 4
- * bits behind the four ones, and only 4 bits of the last byte. */
+/* The value of an itf8: the bits after the leading ones and the zero. If it has 5 bytes: the 4 bits after the four
+ * ones, and only 4 bits of the last byte. */
 static uint32_t itf8(const struct cram_count *c)
 {
     if (c->size == 5)
@@ -67,7 +67,7 @@ static void end_definition(struct cram_count *c)
         give_up(c);
 }
 
-/* Stores a length or a number. The format has them signed, but they are never below 0. */
+/* Stores a length or a number. They are signed in the format, but never negative. */
 static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
 {
     *as = value;
@@ -75,8 +75,9 @@ static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
         give_up(c);
 }
 
-/* Whether the maps, of which the first n bytes are there, say that the container needs no reference: "RR" is 0 in the
- * first map (section 8.4), of names of two letters and values. No list of tags, which it may hold, has these bytes. */
+/* Whether the maps say that the container needs no reference. The first n bytes are at `maps`. The first map (section
+ * 8.4) has names of two letters and values; "RR" is 0 in it. The list of tags that it may hold never contains these
+ * bytes. */
 static bool needs_no_reference(const uint8_t *maps, uint32_t n)
 {
     return memmem(maps, n, "RR", sizeof "RR") != NULL;
@@ -142,8 +143,8 @@ static void end_field(struct cram_count *c)
         c->compressed -= c->size;
 }
 
-/* Behind `size` more bytes the next block is next or, if none is to be looked at, the next container. A container of
- * records ends where it says, the one of the header not before its last block. */
+/* After `size` more bytes comes the next block or, if no more blocks are checked, the next container. A container of
+ * records ends at its stated end, the header's container not before its last block. */
 static void skip(struct cram_count *c, uint64_t size)
 {
     uint64_t left = c->end > c->at ? c->end - c->at : 0;
@@ -153,7 +154,7 @@ static void skip(struct cram_count *c, uint64_t size)
     c->crc = 0;
 }
 
-/* Ends the header of a container. The first one holds the file's header. */
+/* Ends the header of a container. The first container holds the file's header. */
 static void end_header(struct cram_count *c)
 {
     c->end = c->at + c->length;
@@ -170,8 +171,8 @@ static void end_header(struct cram_count *c)
     skip(c, 0);
 }
 
-/* Ends the header of a block. Its data are needed if it is a compression header or a slice header. The latter begins
- * with four numbers, of which the last one is that of its records. */
+/* Ends the header of a block. Its data are needed if it is a compression header or a slice header. A slice header
+ * begins with four numbers, the last of which is its number of records. */
 static void end_block_header(struct cram_count *c)
 {
     enum { UNMAPPED_SLICE = 3, SLICE_LEAST = 4 * 5 + 1 };
@@ -221,7 +222,7 @@ static void take_byte(struct cram_count *c, uint8_t byte)
         next_field(c);
 }
 
-/* Takes data of a block that is to be checked. Returns how many bytes it took of the n. */
+/* Consumes data of a block that is checked. Returns the number of bytes consumed, at most n. */
 static uint64_t take_data(struct cram_count *c, const uint8_t *bytes, uint64_t n)
 {
     n = n < c->compressed ? n : c->compressed;
@@ -249,7 +250,7 @@ static bool between(const struct cram_count *c)
     return c->field == LENGTH && c->left == 0 && c->rest == 0 && c->inside > 0;
 }
 
-/* one: stops at the end of a container. */
+/* one: stop at the end of a container. */
 static void feed(struct cram_count *c, const uint8_t *bytes, uint64_t n, bool one)
 {
     for (uint64_t done = 0; done < n && !(one && done > 0 && between(c));) {
@@ -275,7 +276,7 @@ void cram_count_feed(struct cram_count *c, const uint8_t *bytes, uint64_t n)
 
 static int walk(struct cram_count *c, int fd, off_t begin, uint64_t end, bool one)
 {
-    enum { HEADER = 2048 };                      /* bytes: a container's header and the blocks that are checked */
+    enum { HEADER = 2048 };                      /* bytes: the header of a container and the blocks that are checked */
     uint8_t bytes[HEADER];
     for (uint64_t from = c->at; c->at < end && !(one && c->at > from && between(c));) {
         uint64_t left = end - c->at;
@@ -309,7 +310,7 @@ int cram_count_next(struct cram_count *c, int fd, off_t begin, uint64_t end)
     return c->inside != before;
 }
 
-/* Up to 3 bytes behind a container are ignored, as htslib does. */
+/* Up to 3 bytes after a container are ignored, as by htslib. */
 bool cram_count_agrees(const struct cram_count *c, uint64_t n)
 {
     bool whole = c->first > 0 && c->field == LENGTH && c->rest == 0;

@@ -11,32 +11,32 @@
 #include "base/latch.h"
 #include "base/message.h"
 
-/* Lines that have an ID: of the result, and of the header that is added. */
+/* Lines that have an ID: those of the result, and those of the header being added. */
 struct id_lines {
     char type[3], program[3];    /* program: the field that names a @PG line: PG of @RG, PP of @PG */
-    bool joins;                  /* those with the same ID are one */
-    kstring_t lines;             /* each with its newline */
-    kstring_t added;             /* those of the header, each with its NUL; `program` has its old value */
-    struct name_table ids;       /* all that are taken */
+    bool joins;                  /* lines with the same ID become one */
+    kstring_t lines;             /* of the result, each with its newline */
+    kstring_t added;             /* of the header being added, each with its NUL; `program` still has its old value */
+    struct name_table ids;       /* all IDs in use */
 };
 
 struct header_join {
     struct header_join_options opt;
-    kstring_t first;             /* the line @HD with its newline; empty: there was none */
+    kstring_t first;             /* the @HD line with its newline; empty: none */
     struct ref_union references;
     struct id_lines groups, programs;
-    kstring_t comments;          /* lines @CO, each with its newline */
+    kstring_t comments;          /* @CO lines, each with its newline */
     uint64_t random;             /* state of the generator, 48 bits */
     bool order_lost;
-    struct last_header {         /* what was found in the last one, as which others often are; of all zeros: none */
+    struct last_header {  /* Results for the last header, which the next one often shares. Zero-initialised: none. */
         sam_hdr_t *sam;
-        sam_hdr_t *lines;        /* parsed: the header, or all of it but @SQ */
-        const int32_t *ref_ids;  /* see ref_union_add(), as the next */
+        sam_hdr_t *lines;        /* parsed: the header, or all its lines except @SQ */
+        const int32_t *ref_ids;  /* see ref_union_add(), also for the next field */
         bool rises;
     } last;
 };
 
-/* State while one header is added. Functions that fail return -1, for lack of memory. */
+/* State while one header is added. Functions that fail return -1: out of memory. */
 struct adding {
     struct header_join *join;
     sam_hdr_t *lines;            /* as in last_header */
@@ -45,7 +45,7 @@ struct adding {
 
 /* --------------------------------------------------------------------- IDs */
 
-/* The next number of the 48-bit generator that POSIX has (drand48 and its like), without its lowest bit. */
+/* The next number of the 48-bit generator of POSIX (drand48), without its lowest bit. */
 static uint32_t next_number(uint64_t *state)
 {
     *state = (0x5DEECE66DU * *state + 0xB) & 0xFFFFFFFFFFFFU;
@@ -57,7 +57,7 @@ static bool is_taken(const struct id_lines *kind, const char *id)
     return name_table_find(&kind->ids, id, strlen(id)) >= 0;
 }
 
-/* Makes an ID that is not taken of this one. */
+/* Makes an unused ID from this one. */
 static int make_id(struct header_join *join, const struct id_lines *kind, const char *id, kstring_t *made)
 {
     made->l = 0;
@@ -71,15 +71,15 @@ static int make_id(struct header_join *join, const struct id_lines *kind, const 
     return 0;
 }
 
-/* Appends the line with this ID to those that are added. */
+/* Appends the line with this ID to the lines being added. */
 static int add_line(struct id_lines *kind, const char *line, const char *id)
 {
     return program_lines_replace(&kind->added, line, "ID", id) < 0 || kputc('\0', &kind->added) < 0
         || name_table_add(&kind->ids, id, strlen(id)) < 0 ? -1 : 0;
 }
 
-/* Adds line number i, and to `values` what becomes of its ID. group: the ID that all @RG lines of the header get; NULL:
- * there is none. */
+/* Adds line number i, and its old and new ID to `values`. group: the ID that all @RG lines of the header get; NULL:
+ * each keeps its own. */
 static int add_id_line(const struct adding *a, struct id_lines *kind, int i, const char *group,
                        struct tag_values *values)
 {
@@ -103,7 +103,7 @@ end:
     return status;
 }
 
-/* Adds all lines of a kind. A header whose lines do not bring `group` gets a line that has nothing else. */
+/* Adds all lines of a type. If no line of the header has the ID `group`, a line with only this ID is added. */
 static int add_id_lines(const struct adding *a, struct id_lines *kind, const char *group, struct tag_values *values)
 {
     int n = sam_hdr_count_lines(a->lines, kind->type), status = n < 0 ? -1 : 0;
@@ -120,8 +120,8 @@ static int add_id_lines(const struct adding *a, struct id_lines *kind, const cha
 
 /* ---------------------------------------------- lines that name @PG lines */
 
-/* The new ID of the program that the line names; "": it names none, or one of which there is no line, and warns. NULL:
- * no memory. The text lies in `values`. */
+/* The new ID of the program that the line names; "" if it names none, or if no line has that ID (then it warns). NULL:
+ * out of memory. The text belongs to `values`. */
 static const char *named_program(const struct adding *a, const struct id_lines *kind, const char *line,
                                  const struct tag_values *values)
 {
@@ -138,7 +138,7 @@ static const char *named_program(const struct adding *a, const struct id_lines *
     return id ? id : "";
 }
 
-/* Moves the lines that were added to the others. */
+/* Moves the lines being added to those of the result. */
 static int finish_lines(const struct adding *a, struct id_lines *kind, const struct tag_values *programs)
 {
     for (size_t at = 0; at < kind->added.l;) {
@@ -176,8 +176,8 @@ static int add_comments(const struct adding *a)
 
 /* ----------------------------------------------------------------- -r */
 
-/* The group of an input: its file's name without folder and without one .bam, .sam or .cram, unless its path is nothing
- * but that. NULL: out of memory. */
+/* The group of an input: the file's name without folder and without one .bam, .sam or .cram, unless nothing else is
+ * left. NULL: out of memory. */
 static char *group_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};
@@ -223,14 +223,14 @@ static void forget_last(struct header_join *join)
     join->last = (struct last_header){.sam = NULL};
 }
 
-/* Warns of the first reference of another length or checksum: the first line of its name stays. */
+/* Warns of the first reference whose length or checksum differs: the first line with its name is kept. */
 static void report_clash(const struct ref_union *all, const char *file)
 {
     message_warning("%s: %s in an input before it. The line of that one stays, and all records with it; check that all "
                     "reads were aligned to the same genome", file, all->clash.s);
 }
 
-/* Makes the header the last one, and adds its references, unless it is that. */
+/* Makes the header the last one and adds its references, unless it is the last one already. */
 static int begin_header(struct header_join *join, sam_hdr_t *sam, const char *file)
 {
     bool was_reported = join->references.clash.l > 0;
@@ -290,7 +290,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
 
 /* --------------------------------------------------------------- the result */
 
-/* Makes @HD say that the records are in no order. */
+/* Makes @HD state that the records are unsorted. */
 static int unsort(kstring_t *first)
 {
     size_t n;
@@ -305,7 +305,7 @@ static int unsort(kstring_t *first)
     return status;
 }
 
-/* Frees what the result does not need, too. NULL: out of memory. */
+/* Also frees what the result does not need. NULL: out of memory. */
 static sam_hdr_t *make_header(struct header_join *join)
 {
     kstring_t *const parts[] = {&join->first, &join->references.lines, &join->groups.lines, &join->programs.lines,

@@ -14,7 +14,7 @@ static const char *line_end(const char *p, const char *end)
     return newline ? newline : end;
 }
 
-/* Without a carriage return before the newline; there is none at `end`. */
+/* Size without a carriage return before the newline; the last line has no newline at `end`. */
 static size_t line_size(const char *p, const char *stop, const char *end)
 {
     return (size_t)(stop - p) - (stop < end && stop > p && stop[-1] == '\r');
@@ -39,8 +39,8 @@ static int64_t length_of(const char *p, size_t n)
     return negative ? -(int64_t)v : (int64_t)v;
 }
 
-/* Returns the fault in the lengths (LN) of an @SQ line, or NULL. htslib reports a line without LN. Adds the repeated
- * ones to *n_repeated. */
+/* Returns the fault in the lengths (LN) of an @SQ line, or NULL. A line without LN is reported by htslib. Adds the
+ * number of repeated lengths to *n_repeated. */
 static const char *lengths_fault(const char *line, size_t n, size_t *n_repeated)
 {
     const char *end = line + n, *tab = memchr(line, '\t', n);
@@ -109,7 +109,7 @@ bool header_text_is_bam(const char *text, size_t size)
     return true;
 }
 
-/* htslib, which parses the text once more, tells nothing of its faults. */
+/* htslib, which parses the text again, does not report its faults. */
 static bool is_parsed(const char *text, size_t size)
 {
     int verbose = hts_verbose;
@@ -125,7 +125,7 @@ bool header_text_is_sam(const char *text, size_t size)
 {
     struct header_text found = header_text_check(text, size, true);
     if (found.fault || size < LINE_MIN || text[LINE_MIN - 1] != '\t' || text[size - 1] != '\n'
-        || memchr(text, '\0', size))            /* by the first bytes, htslib tells that it is SAM */
+        || memchr(text, '\0', size))            /* htslib recognises SAM by the first bytes */
         return false;
     char *mended = malloc(size + found.n_to_mend);
     bool is_sam = mended && is_parsed(mended, header_text_mend(mended, text, size));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a SAM or BAM header (SAMv1 section 1.3) before htslib gets it. Older versions of htslib pass what
- * samtools 1.24 refuses, or lose a line: a length of 0, two lengths of one reference, lines too short, a bare @CO.
- * Serial. */
+/* The text of a SAM or BAM header (SAMv1 section 1.3) before htslib gets it. Older versions of htslib accept text that
+ * samtools 1.24 refuses, or lose a line: a length of 0, two lengths of one reference, lines that are too short, a bare
+ * @CO. Serial. */
 #ifndef HEADER_TEXT_H
 #define HEADER_TEXT_H
 
@@ -10,28 +10,28 @@
 
 /* The result of reading a header text. */
 struct header_text {
-    const char *fault;           /* of the line, in words that follow its number in a message; NULL: none */
-    size_t number;               /* of that line, from 1 on */
-    const char *line;            /* its size bytes, without newline */
+    const char *fault;           /* of the line, as a phrase that follows its number in a message; NULL: none */
+    size_t number;               /* number of that line, from 1 */
+    const char *line;            /* its size bytes, without the newline */
     size_t size;
-    size_t n_to_mend;            /* lines that are "@CO" and nothing else; in SAM, also those that have a NUL */
-    size_t n_repeated;           /* lengths that stand in their @SQ line a second time; htslib may change the first */
+    size_t n_to_mend;            /* number of lines that are only "@CO"; in SAM, also of lines that contain a NUL */
+    size_t n_repeated;           /* number of second lengths in one @SQ line; htslib may change the first length */
 };
 
-/* Looks at all lines as samtools 1.24 does. In SAM, it leaves out a carriage return before a newline, takes a bare
- * @CO, and only the five types of lines. In BAM, a last line of one or two characters is none. */
+/* Checks all lines as samtools 1.24 does. In SAM, a carriage return before a newline is dropped, a bare @CO is
+ * accepted, and only the five types of lines are. In BAM, a last line of one or two characters is ignored. */
 struct header_text header_text_check(const char *text, size_t size, bool is_sam);
 
-/* Whether a text whose lines are broken can be read at all as the header of BAM: all lines up to its first NUL begin
- * with @. */
+/* Whether a text with broken lines can still be read as the header of a BAM: all lines up to its first NUL begin with
+ * @. */
 bool header_text_is_bam(const char *text, size_t size);
 
-/* Whether the text can be read as the header of SAM; records follow it. */
+/* Whether the text can be read as the header of a SAM that has records. */
 bool header_text_is_sam(const char *text, size_t size);
 
-/* Copies the text of a SAM header as samtools 1.24 reads it: a tab stands behind each bare @CO, a line ends before its
- * first NUL, and no carriage return stands before a newline. `to` must have room for size + n_to_mend bytes. Returns
- * how many it wrote. */
+/* Copies the text of a SAM header as samtools 1.24 reads it: each bare @CO gets a tab, a line ends before its first
+ * NUL, and a carriage return before a newline is dropped. `to` must have room for size + n_to_mend bytes. Returns the
+ * number of bytes written. */
 size_t header_text_mend(char *to, const char *text, size_t size);
 
 #endif

@@ -27,8 +27,8 @@ const uint8_t *long_pos_tag(const struct bam_record *r)
     return end - aux >= LONG_POS_SIZE && memcmp(aux, head, HEAD_SIZE) == 0 ? aux : NULL;
 }
 
-/* The value that p holds in the tag, or the field where the two do not belong together: -M changes fields
- * after the tag was made, and a file may bring a tag of its own. */
+/* The value that p holds in the tag, or the field if the two disagree: -M changes fields after the tag was made, and a
+ * file may contain such a tag of another program. */
 static int64_t value(int32_t field, const uint8_t *p, int64_t least)
 {
     int64_t v = (int64_t)load_le64(p);

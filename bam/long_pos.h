@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Positions beyond 32 bits. SAM has them and BAM does not (SAMv1 sections 1.4 and 4.2). A record that has one keeps
- * all three values in a private tag, the first of its tags:
+/* Positions beyond 32 bits. SAM has them and BAM does not (SAMv1 sections 1.4 and 4.2). A record with such a position
+ * keeps all three values in a private tag, which is its first tag:
  *
  *   \0 \0 | B | I | 6 | pos | next_pos | tlen |
  *   <------- 8 -------> <- 8 -> <- 8 -> <- 8 ->
  *
  * The 32-bit field of a value that does not fit holds the limit next to that value. So the fields alone give the right
- * order, except for ties at the limit, and the tag is looked for only if a field is at its limit. Only BAM input can
- * bring such a tag along: BAM output keeps it, and no other format could hold it. */
+ * order, except for ties at the limit, and the tag is searched only if a field is at its limit. Only BAM input can
+ * contain such a tag: BAM output keeps it, and no other format can hold it. */
 #ifndef LONG_POS_H
 #define LONG_POS_H
 
@@ -16,7 +16,7 @@
 
 enum { LONG_POS_SIZE = 32 };      /* bytes of the tag */
 
-/* The places that a record names: core fields of bam1_t. */
+/* The positions in a record: core fields of bam1_t. */
 struct long_pos {
     int64_t pos, next_pos, tlen;
 };
@@ -41,11 +41,10 @@ static inline const uint8_t *long_pos_other_tags(const struct bam_record *r)
     return bam_record_aux(r) + (long_pos_tag(r) ? LONG_POS_SIZE : 0);
 }
 
-/* The three values of a checked record. Where a field is at its limit and the record has the tag, the
- * value is that of the tag. */
+/* The three values of a checked record. A field that is at its limit gets the value of the tag, if there is one. */
 struct long_pos long_pos_get(const struct bam_record *r);
 
-/* The first two of them, sooner. */
+/* The first of them only, faster. */
 static inline int64_t long_pos(const struct bam_record *r)
 {
     int32_t pos = bam_record_pos(r);
@@ -58,13 +57,13 @@ static inline int64_t far_next_pos(const struct bam_record *r)
     return pos < INT32_MAX ? pos : long_pos_get(r).next_pos;
 }
 
-/* Whether records of this format can hold such positions (SAM), or hold no positions at all (FASTA, FASTQ). */
+/* Whether records of this format can hold such positions (SAM), or hold no positions (FASTA, FASTQ). */
 bool long_pos_fits(const htsFormat *format);
 
 /* The length of the longest reference; 0 if there is none. */
 int64_t long_pos_longest(sam_hdr_t *sam);
 
-/* The name of the first one of n references that is longer than this; NULL if there is none. */
+/* The name of the first of n references that is longer than this; NULL if there is none. */
 const char *long_pos_reference(sam_hdr_t *sam, int n, int64_t longest);
 
 #endif

@@ -14,7 +14,7 @@ struct line {
     size_t n;
 };
 
-/* The line at *at, which moves behind it. False: there is none that ends in a newline. */
+/* The line at *at, which moves past it. False: no line with a newline is left. */
 static bool next_line(const char *text, size_t n, size_t *at, struct line *line)
 {
     const char *newline = *at < n ? memchr(text + *at, '\n', n - *at) : NULL;
@@ -121,7 +121,7 @@ static int set_reference(sam_hdr_t *sam, int32_t i, const struct reference *r)
     return 0;
 }
 
-/* The next entry of BAM's list of references is this one: size of the name with its NUL, name, length. */
+/* Whether the next entry of BAM's list of references is this one: size of the name with its NUL, name, length. */
 static bool take_entry(const uint8_t **p, const uint8_t *end, const struct reference *r)
 {
     if ((size_t)(end - *p) < 8 + r->n + 1 || load_le32(*p) != r->n + 1 || memcmp(*p + 4, r->name, r->n) != 0
@@ -131,8 +131,8 @@ static bool take_entry(const uint8_t **p, const uint8_t *end, const struct refer
     return true;
 }
 
-/* Whether no two references have one name. A table of their numbers + 1; a name stays in the first free slot from that
- * of its hash on. */
+/* Whether all references have different names. The hash table holds their numbers + 1; a name is in the first free slot
+ * from its hash on. */
 static bool names_differ(const sam_hdr_t *sam)
 {
     size_t size = 4;
@@ -151,7 +151,7 @@ static bool names_differ(const sam_hdr_t *sam)
     return differ;
 }
 
-/* Takes the references of the text, which must be those of the n bytes of `dictionary` unless that is NULL. */
+/* Takes the references of the text. They must be those in the n bytes of `dictionary` unless that is NULL. */
 static bool take_references(sam_hdr_t *sam, const uint8_t *dictionary, size_t n)
 {
     const uint8_t *entry = dictionary, *end = dictionary ? dictionary + n : NULL;
@@ -168,7 +168,7 @@ static bool take_references(sam_hdr_t *sam, const uint8_t *dictionary, size_t n)
     return entry == end && names_differ(sam);
 }
 
-/* Counts the @SQ lines. -1: the text is not made of lines of a header, or @HD is not the first of them. */
+/* Counts the @SQ lines. -1: the text is not made of header lines, or @HD is not the first of them. */
 static int64_t count_references(const char *text, size_t n)
 {
     struct line line;
@@ -217,7 +217,7 @@ sam_hdr_t *plain_header_lines(const sam_hdr_t *sam)
     return parsed;
 }
 
-/* Bytes of the line @HD with its newline. 0: there is none. */
+/* Size of the @HD line with its newline. 0: there is none. */
 static size_t hd_size(const char *text, size_t n)
 {
     struct line line;
@@ -225,7 +225,7 @@ static size_t hd_size(const char *text, size_t n)
     return next_line(text, n, &at, &line) && is_type(&line, "@HD") ? at : 0;
 }
 
-/* The next line of the text, from `at` on, that is not of @SQ. *end: where the line behind it begins. */
+/* The next line of the text, from `at` on, that is not @SQ. *end: where the line after it begins. */
 static bool next_other(const sam_hdr_t *sam, size_t at, struct line *line, size_t *end)
 {
     while (next_line(sam->text, sam->l_text, &at, line)) {
@@ -251,8 +251,8 @@ static void add_line(struct byte_buffer *to, const struct line *line)
     to->n += line->n + 1;
 }
 
-/* Puts the header's text together from its own lines and those at p[n]. htslib adds a line behind the last one of its
- * type, else at the end. False: other lines of the text are not there, or not in their order. */
+/* Builds the header's text from its own lines and those at p[n]. htslib adds a line after the last one of its type, or
+ * at the end. False: other lines of the text are missing or in another order. */
 static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char *p, size_t n)
 {
     struct line line, next, last = {"", 0};
@@ -307,7 +307,7 @@ int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
 
 /* ---- the header ---- */
 
-/* Whether htslib writes the lines but those of @SQ as they are. */
+/* Whether htslib would write all lines except @SQ as they are. */
 static bool other_lines_fit(const sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_lines(sam);

@@ -35,7 +35,7 @@ static int add_line(sam_hdr_t *into, const char *id, const kstring_t *line)
     return status;
 }
 
-/* Adds the line under an ID that is made of what it says. If another line has that, too, of that and a number. */
+/* Adds the line under an ID that is a hash of its text. If another line has that ID, a number is hashed with it. */
 static int add_renamed(sam_hdr_t *into, kstring_t *id, const kstring_t *line)
 {
     kstring_t renamed = KS_INITIALIZE;
@@ -52,7 +52,7 @@ static int add_renamed(sam_hdr_t *into, kstring_t *id, const kstring_t *line)
     return status;
 }
 
-/* Adds line number i; what its PP names has been added. */
+/* Adds line number i. The line that its PP names was added before. */
 static int add_program(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from, int i)
 {
     kstring_t line = KS_INITIALIZE, previous = KS_INITIALIZE, as_it_stands = KS_INITIALIZE, id = KS_INITIALIZE;
@@ -78,15 +78,15 @@ end:
     return status;
 }
 
-/* The line that PP of line i names, if it is still to be added; else -1. */
+/* The line that PP of line i names, if it has not been added yet; otherwise -1. */
 static int previous_of(const struct program_lines *lines, sam_hdr_t *from, int i, kstring_t *id)
 {
     int previous = sam_hdr_find_tag_pos(from, "PG", i, "PP", id) == 0 ? sam_hdr_line_index(from, "PG", id->s) : -1;
     return previous >= 0 && !lines->ids[previous] ? previous : -1;
 }
 
-/* Adds what line i stands on, the first of them first, and then itself. path[n] takes their numbers. A chain that runs
- * in a circle is cut where it comes back to a line that it has met. */
+/* Adds the chain of PP that line i ends, the first line first. path[n] takes their numbers. A circular chain is cut
+ * where it returns to a line that it has met. */
 static int add_chain(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from, int i, int *path, bool *met)
 {
     kstring_t id = KS_INITIALIZE;

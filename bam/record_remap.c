@@ -6,8 +6,8 @@
 #include "base/message.h"
 
 enum { RG, PG, NEXT_RG, N_TAGS };
-enum { N_MAPPED = PG + 1 };      /* the tags whose values are looked at */
-enum { HEAD_SIZE = 3 };          /* bytes of a tag before its text */
+enum { N_MAPPED = PG + 1 };      /* the tags whose values are mapped */
+enum { HEAD_SIZE = 3 };          /* bytes of a tag before its value */
 static const char heads[N_MAPPED][HEAD_SIZE + 1] = {"RGZ", "PGZ"};
 
 /* ------------------------------------------------------------------ values */
@@ -99,13 +99,13 @@ int remap_unknown_tell(const struct remap_unknown *unknown, struct name_table *t
 
 /* ----------------------------------------------------------------- records */
 
-/* A tag of the record that goes, and what is put in its place; type is NULL if it stays. */
+/* A tag of the record that is removed, and its replacement; type is NULL if the tag stays. */
 struct old_tag {
     const uint8_t *type, *next;  /* its type byte, and one past its end */
-    const char *to;              /* NULL: it is taken away */
+    const char *to;              /* NULL: no replacement */
 };
 
-/* Finds the first n of the tags. Behind one that is broken htslib would find none. */
+/* Finds the first n of the tags. htslib finds no tag after a broken one. */
 static void find_tags(struct old_tag tags[N_TAGS], int n, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
@@ -123,7 +123,7 @@ static void find_tags(struct old_tag tags[N_TAGS], int n, const uint8_t *p, cons
     }
 }
 
-/* Looks what becomes of the tag's value. */
+/* Looks up the new value of the tag. */
 static int map_tag(const struct record_remap *remap, int number, struct old_tag *tag, const struct bam_record *r,
                    struct remap_unknown *unknown)
 {
@@ -158,13 +158,13 @@ static size_t tag_size(const char *text)
     return text ? HEAD_SIZE + strlen(text) + 1 : 0;
 }
 
-/* Whether the tag is not there, or keeps its value. */
+/* Whether the tag is missing or keeps its value. */
 static bool is_kept(const struct old_tag *tag)
 {
     return !tag->type || (tag->to && strcmp(tag->to, (const char *)tag->type + 1) == 0);
 }
 
-/* The first of the tags that go from `from` on. NULL: there is none. */
+/* The first removed tag from `from` on. NULL: none. */
 static const struct old_tag *next_tag(const struct old_tag tags[N_TAGS], const uint8_t *from)
 {
     const struct old_tag *next = NULL;
@@ -197,7 +197,7 @@ static int append_parts(struct byte_buffer *to, const struct bam_record *r, cons
     return 0;
 }
 
-/* Whether it changed the field. */
+/* Returns whether it changed the field. */
 static int map_ref(uint8_t *field, const int32_t *ref_ids)
 {
     int32_t id = (int32_t)load_le32(field);
@@ -221,7 +221,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
         tags[RG] = tags[PG] = (struct old_tag){NULL, NULL, NULL};
     bool brought = !remap->group || tags[RG].to;
     if (remap->group && !tags[NEXT_RG].type)
-        tags[RG].to = NULL;                      /* the group stands for it, behind PG */
+        tags[RG].to = NULL;                      /* the group takes its place, after PG */
     bool changed = tags[RG].type || tags[PG].type || remap->group;
     if (status == 0)
         status = append_parts(to, r, tags, remap->group);

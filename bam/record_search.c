@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam/record_search.h"
 
-/* Times the bytes. Where records really begin, one chain is walked, and hardly ever another one. */
+/* A search may look at this many times its bytes. In real data one chain is walked, and hardly ever a second one. */
 enum { SEARCH_TIMES = 4 };
 
 /* How far into a block we look for a first record. Records longer than this are so rare that it costs nothing when the
@@ -18,8 +18,8 @@ struct record_search record_search_begin(const uint8_t *p, size_t n, int32_t n_r
     return (struct record_search){.p = p, .n = n, .n_ref = n_ref, .left = SEARCH_TIMES * (uint64_t)n};
 }
 
-/* Bytes that the check of what begins at `at` may have looked at. All faults but these two show in the fixed fields and
- * the end of the name. */
+/* The number of bytes that the check of the record at `at` may have read. All faults except these two are found in the
+ * fixed fields and the end of the name. */
 static uint64_t checked(const struct record_search *s, size_t at, enum bam_fault fault)
 {
     if (fault != BAM_OK && fault != BAM_BAD_CIGAR && fault != BAM_BAD_CG)
@@ -44,7 +44,7 @@ void record_search_walked(struct record_search *s, size_t from, size_t at)
     spend(s, at - from + checked(s, at, fault));
 }
 
-/* The record at `at` and those that follow it, to the last whole one. */
+/* Follows the records from `at` on, to the last complete one. */
 static struct record_chain follow(const uint8_t *p, size_t n, size_t at)
 {
     struct record_chain chain = {at, at, 0};

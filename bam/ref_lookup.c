@@ -8,8 +8,8 @@
 #include "bam/ref_lookup.h"
 #include "base/input_name.h"
 
-/* Writes the path that a template makes of a checksum: "%2s/%s" stands for two of its letters, a slash and the others;
- * a template without any gets "/" and all. false: it does not fit. */
+/* Expands a template to the path of a checksum: "%2s/%s" stands for two letters of it, a slash and the rest; a template
+ * without "%s" gets "/" and the checksum. false: it does not fit. */
 static bool expand(char *path, size_t size, const char *template, size_t n, const char *sum)
 {
     size_t at = 0;
@@ -33,7 +33,7 @@ static bool expand(char *path, size_t size, const char *template, size_t n, cons
     return at < size;
 }
 
-/* Whether a list of templates, with ":" between them, leads to a file. URLs are not asked. */
+/* Whether a list of templates, separated by ":", leads to a file. URLs are not requested. */
 static bool is_in_list(const char *list, const char *sum)
 {
     char path[4096];
@@ -46,7 +46,7 @@ static bool is_in_list(const char *list, const char *sum)
     return false;
 }
 
-/* Whether htslib finds the sequence of this checksum on this machine, as it does by environment. */
+/* Whether htslib finds the sequence with this checksum on this machine, by its environment variables. */
 static bool is_cached(const char *sum)
 {
     const char *path = getenv("REF_PATH"), *cache = getenv("REF_CACHE");
@@ -60,7 +60,7 @@ static bool is_cached(const char *sum)
     return is_in_list(cache, sum) || is_in_list(path, sum);
 }
 
-/* Whether the sequence of a reference is to be had, in the FASTA or by what its @SQ line says. */
+/* Whether the sequence of a reference is available, in the FASTA or by its @SQ line. */
 static bool is_at_hand(sam_hdr_t *header, const char *name, const faidx_t *fasta)
 {
     kstring_t tag = KS_INITIALIZE;

@@ -7,7 +7,8 @@
 
 struct ref_names {
     struct name_table table;     /* all names */
-    struct byte_buffer owners;   /* int32_t: their references; empty as long as name i is that of reference i */
+    struct byte_buffer owners;   /* int32_t: the reference of each name; empty as long as name i is that of reference
+                                  * i */
     int32_t n_ref;
 };
 
@@ -20,7 +21,7 @@ int ref_names_add(struct ref_names *r, const char *name, size_t n)
     return 0;
 }
 
-/* From here on each name has an owner in the list. */
+/* Starts the list of owners: from here on each name has an entry in it. */
 static int list_owners(struct ref_names *r)
 {
     int status = 0;
@@ -63,7 +64,7 @@ static int add_references(struct ref_names *r, const sam_hdr_t *sam)
     return status;
 }
 
-/* Few headers have other names, so most are only searched for the tag. */
+/* Few headers have other names, so the text is searched for the tag first. */
 static int add_other_names(struct ref_names *r, sam_hdr_t *sam)
 {
     kstring_t list = KS_INITIALIZE;

@@ -20,7 +20,7 @@ int ref_regions_add_unplaced(struct ref_regions *list)
     return ref_regions_add(list, &unplaced);
 }
 
-/* Where the reference stands in a file that is in order. */
+/* The place of the reference in a sorted file. */
 static uint32_t rank_of(int32_t ref)
 {
     return (uint32_t)ref;
@@ -50,7 +50,7 @@ void ref_regions_unite(struct ref_regions *list)
     list->n = n;
 }
 
-/* The ends of regions that are apart rise like their beginnings. */
+/* Regions do not overlap, so their ends rise like their beginnings. */
 bool ref_regions_has(const struct ref_regions *list, const struct bam_record *r)
 {
     int32_t ref = bam_record_ref_id(r);

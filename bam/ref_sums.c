@@ -10,7 +10,7 @@
 #include "base/latch.h"
 
 enum { PIECE = 1 << 20 };        /* bases that are read at once */
-enum { SEEN = 1, BEGUN = 2 };    /* of a reference */
+enum { SEEN = 1, BEGUN = 2 };    /* states of a reference */
 
 /* 32 digits, and the NUL. */
 typedef char md5_text[33];
@@ -19,8 +19,8 @@ struct ref_sums {
     sam_hdr_t *header;
     const char *fasta, *path;
     struct latch *latch;
-    pthread_mutex_t lock;        /* of the index, which reads */
-    faidx_t *index;              /* NULL: htslib tells why it cannot read the FASTA */
+    pthread_mutex_t lock;        /* guards the index, which reads the file */
+    faidx_t *index;              /* NULL: htslib reports why it cannot read the FASTA */
     atomic_uchar *states;        /* of references */
 };
 
@@ -38,7 +38,7 @@ struct ref_sums *ref_sums_new(sam_hdr_t *header, const char *fasta, const char *
     s->latch = latch;
     pthread_mutex_init(&s->lock, NULL);
     s->index = fai_load3(fasta, NULL, NULL, 0);
-    sam_hdr_count_lines(header, "SQ");           /* parses the header before several threads ask for its tags */
+    sam_hdr_count_lines(header, "SQ");  /* makes htslib parse the header before several threads ask for its tags */
     return s;
 }
 
@@ -64,7 +64,7 @@ const char *ref_sums_fasta(const char *reference, const hts_opt *options)
     return ignored ? NULL : reference;
 }
 
-/* The sum of a sequence of the FASTA. -1: it cannot be read. */
+/* The checksum of a sequence of the FASTA. -1: it cannot be read. */
 static int sum_sequence(struct ref_sums *s, const char *name, md5_text sum)
 {
     unsigned char digest[16];

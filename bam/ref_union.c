@@ -19,7 +19,7 @@ static int name_reference(struct ref_names *names, const char *line, size_t n)
     return others ? ref_names_add_others(names, ref_names_count(names) - 1, others, size) : 0;
 }
 
-/* Adds the names of all lines so far. */
+/* Adds the names of all lines so far to the table. */
 static int name_references(struct ref_union *all)
 {
     const char *p = all->lines.s;
@@ -41,7 +41,7 @@ static int add_line(struct ref_union *all, const char *line, size_t n)
     return all->names ? name_reference(all->names, line, n) : 0;
 }
 
-/* Where line i of the union begins. NULL: out of memory. */
+/* The start of line i of the union. NULL: out of memory. */
 static const char *line_at(struct ref_union *all, int32_t i)
 {
     size_t *starts = all->starts;
@@ -56,7 +56,7 @@ static const char *line_at(struct ref_union *all, int32_t i)
     return all->lines.s + starts[i];
 }
 
-/* Notes the first line that contradicts the one that is there. */
+/* Notes the first line that contradicts the one already in the union. */
 static int look_for_clash(struct ref_union *all, int32_t i, const struct sq_lines *sq)
 {
     const char *there = all->clash.l ? NULL : line_at(all, i);
@@ -65,7 +65,7 @@ static int look_for_clash(struct ref_union *all, int32_t i, const struct sq_line
     return sq_lines_clash(sq->line, sq->n, there, strcspn(there, "\n"), &all->clash) < 0 ? -1 : 0;
 }
 
-/* Whether the next line of the union, at *at, is this one. */
+/* Whether the line of the union at *at, the next one, is this line. */
 static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lines *sq)
 {
     if (all->lines.l - *at <= sq->n)
@@ -77,8 +77,8 @@ static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lin
     return true;
 }
 
-/* The number of reference i of a header, which is added if it is not there; `last`: that of the one before it. Headers
- * that follow one another often have the same references. -1: out of memory. */
+/* The number of reference i of a header, which is added if it is new; `last`: the number of the reference before it,
+ * because consecutive headers often have the same references. -1: out of memory. */
 static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const struct sq_lines *sq)
 {
     const char *name = sam_hdr_tid2name(sq->sam, i);
@@ -92,8 +92,8 @@ static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const
     return add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
 }
 
-/* Fills ids[n], and tells whether they are 0 .. n - 1. Most headers have the lines of the first one, so lines are
- * compared before names are looked for. The names of a plain header differ. */
+/* Fills ids[n], and sets *rises and whether they are 0 .. n - 1. Most headers have the lines of the first one, so lines
+ * are compared before names are looked up. The names of a plain header all differ. */
 static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t *ids, int32_t n, bool *rises,
                              bool *same)
 {
@@ -118,7 +118,7 @@ static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t
 
 /* ---- lists ---- */
 
-/* Takes the list over. Of several that are the same, one is kept. It becomes the last list. -1: out of memory. */
+/* Takes ownership of the list, unless an equal one is kept already. It becomes the last list. -1: out of memory. */
 static int keep_list(struct ref_union *all, int32_t *ids, int32_t n)
 {
     size_t size = sizeof *ids * (size_t)n, i = 0;

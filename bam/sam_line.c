@@ -13,11 +13,11 @@
 enum {
     NAME_MAX_SIZE = 255,         /* with its NUL */
     CIGAR_INLINE_MAX = 0xffff,   /* operations; more go into a CG tag */
-    PLACEHOLDER = 2,             /* operations that stand for those */
+    PLACEHOLDER = 2,             /* operations that take their place */
     OP_LENGTH_MAX = (1 << 28) - 1,
     FIRST_OPS = 16,
     CG_HEAD = 8,                 /* bytes of the CG tag before its operations */
-    SHORT = 1 << 16,             /* so many bytes of tags get room for all that they could become */
+    SHORT = 1 << 16,             /* up to this many bytes of tags get room for the largest result */
     QUAL_OFFSET = 33, QUAL_NONE = 0xff,
 };
 #define POSITION_MAX ((INT64_C(1) << 62) - 1)
@@ -35,17 +35,18 @@ const char *sam_line_note_text(enum sam_line_note note)
     return texts[note];
 }
 
-/* The line under way. */
+/* The line being parsed. */
 struct parse {
-    const char *p, *end;         /* what is still to be read; *end is '\0' */
+    const char *p, *end;         /* the text that is left; *end is '\0' */
     const struct ref_names *names;
     struct long_pos far;
     const char *name, *cigar;    /* where these fields begin */
     uint32_t n_cigar;
-    uint32_t first_ops[FIRST_OPS];   /* of the CIGAR; few have more, which are read once more */
+    uint32_t first_ops[FIRST_OPS];   /* the first CIGAR operations; the rest, which few lines have, is parsed a second
+                                      * time */
     int64_t ref_span, query_span;    /* bases that the CIGAR covers */
     struct sam_line found;
-    struct bam_record fixed;     /* all fields but block_size; last, because of its data[] */
+    struct bam_record fixed;     /* all fields except block_size; last, because it ends with data[] */
 };
 
 static bool fail(struct parse *l, enum sam_line_fault fault)
@@ -59,7 +60,7 @@ static void note(struct parse *l, enum sam_line_note what)
     l->found.notes |= 1u << what;
 }
 
-/* ---- fields: each takes one, with the tab behind it. False: the line is refused ---- */
+/* ---- fields: each function takes one, with the tab after it. False: the line is refused ---- */
 
 /* The size of the text up to the next tab, which must be there. */
 static bool take_text(struct parse *l, const char **text, size_t *n)
@@ -73,7 +74,7 @@ static bool take_text(struct parse *l, const char **text, size_t *n)
     return true;
 }
 
-/* After a number; `over`: it is out of range. */
+/* Takes the tab after a number; `over`: the number is out of range. */
 static bool take_tab(struct parse *l, bool over, enum sam_line_fault fault)
 {
     if (over || *l->p != '\t')
@@ -102,7 +103,7 @@ static bool take_flag(struct parse *l, uint16_t *flag)
     return take_tab(l, over, SAM_LINE_FLAG);
 }
 
-/* same: what '=' means; INT32_MIN: a name. */
+/* same: the reference that '=' stands for; INT32_MIN: '=' is a name. */
 static bool take_ref(struct parse *l, int32_t *ref, enum sam_line_note unknown, const int32_t *same)
 {
     const char *name;
@@ -124,7 +125,7 @@ static bool take_ref(struct parse *l, int32_t *ref, enum sam_line_note unknown, 
     return true;
 }
 
-/* A position counted from 1, which becomes one counted from 0. There is none on a reference at 0. */
+/* Takes a position, which counts from 1, and converts it to count from 0. A reference with position 0 has none. */
 static bool take_pos(struct parse *l, int64_t *pos, int32_t *ref, enum sam_line_note none, enum sam_line_fault fault)
 {
     bool over = false;
@@ -145,14 +146,14 @@ static bool take_mapq(struct parse *l)
     return take_tab(l, over, SAM_LINE_MAPQ);
 }
 
-/* The number of a letter's operation + 1; 0: it is none. */
+/* The operation of a letter, + 1; 0: the letter has none. */
 static const uint8_t operations[256] = {
     ['M'] = BAM_CMATCH + 1, ['I'] = BAM_CINS + 1, ['D'] = BAM_CDEL + 1, ['N'] = BAM_CREF_SKIP + 1,
     ['S'] = BAM_CSOFT_CLIP + 1, ['H'] = BAM_CHARD_CLIP + 1, ['P'] = BAM_CPAD + 1, ['='] = BAM_CEQUAL + 1,
     ['X'] = BAM_CDIFF + 1, ['B'] = BAM_CBACK + 1,
 };
 
-/* The operation at *p; UINT32_MAX: there is none that can be read. */
+/* The operation at *p; UINT32_MAX: it cannot be read. */
 static uint32_t take_operation(const char **p)
 {
     bool over = false;
@@ -225,7 +226,7 @@ static bool take_fixed(struct parse *l)
     return true;
 }
 
-/* ---- what follows the fixed fields ---- */
+/* ---- the fields after them ---- */
 
 /* SEQ and QUAL as they stand in the line. */
 struct bases {
@@ -254,7 +255,7 @@ static bool take_bases(struct parse *l, struct bases *b)
     return true;
 }
 
-/* The codes of bases (SAMv1 section 4.2.3), each XORed with that of N, which every character has that is none. */
+/* The codes of bases (SAMv1 section 4.2.3), each XORed with the code of N, which all other characters get. */
 static const uint8_t base_codes[256] = {
     #define BASE(upper, lower, code) [upper] = (code) ^ 15, [lower] = (code) ^ 15
     ['='] = 0x0 ^ 15, ['0'] = 0x1 ^ 15, ['1'] = 0x2 ^ 15, ['2'] = 0x4 ^ 15, ['3'] = 0x8 ^ 15,
@@ -283,13 +284,14 @@ static void put_nibbles(uint8_t *to, uint64_t v)
     store_le32(to, (uint32_t)(v | v >> 16));
 }
 
-/* Sixteen bases that are A, C, G, T or N; false: another is among them. Compilers make vector instructions of it. */
+/* Packs sixteen bases that are A, C, G, T or N; false: another one is among them. Compilers vectorise it. */
 static bool put_common_bases(uint8_t *to, const uint8_t *s)
 {
     bytes_16 v, code;
     uint8_t codes[VECTOR];
     memcpy(&v, s, VECTOR);
-    v |= 0x20;                                   /* small letters */
+    v |= 0x20;                                   /* Converts eight qualities at a time. The loops test no character by
+                                                  * itself, only whether all were valid. NULL: one was not. */
     code = ((bytes_16)(v == 'a') & 1) | ((bytes_16)(v == 'c') & 2) | ((bytes_16)(v == 'g') & 4)
          | ((bytes_16)(v == 't') & 8) | ((bytes_16)(v == 'n') & 15);
     bytes_16 none = (bytes_16)(code == 0);
@@ -312,7 +314,7 @@ static uint8_t *put_seq(uint8_t *to, const char *seq, size_t n)
     return put_any_bases(to, s, n);
 }
 
-/* NULL: a character is no quality. Eight at a time; the loops look at none of them, but at whether all were right. */
+/* Appends everything except the tags to the buffer after its n bytes. */
 static uint8_t *put_qual(uint8_t *to, const char *qual, size_t n)
 {
     const uint8_t *q = (const uint8_t *)qual;
@@ -351,7 +353,7 @@ static uint8_t *put_cigar(uint8_t *to, const struct parse *l, size_t n_bases)
     return to + 8;
 }
 
-/* Puts all but the tags into the buffer, behind its n bytes. */
+/* Appends the tag that holds a CIGAR of too many operations. */
 static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases *b)
 {
     size_t ops = l->n_cigar > CIGAR_INLINE_MAX ? PLACEHOLDER : l->n_cigar, tags = (size_t)(l->end - l->p);
@@ -380,7 +382,7 @@ static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases
     return true;
 }
 
-/* The tag that holds a CIGAR of too many operations. */
+/* Whether readers of BAM can read the record: with a CG tag, of the line or of ours, that is not certain. */
 static bool put_cg(struct byte_buffer *to, struct parse *l)
 {
     if (l->n_cigar <= CIGAR_INLINE_MAX)
@@ -396,7 +398,7 @@ static bool put_cg(struct byte_buffer *to, struct parse *l)
     return true;
 }
 
-/* Whether readers of BAM can take it: with a CG tag, its own or of ours, that is not certain. */
+/* only part of it is zeroed: zeroing all would take a tenth of the time */
 static bool readable(const struct byte_buffer *to, size_t start, struct parse *l, bool has_cg)
 {
     size_t size = to->n - start;

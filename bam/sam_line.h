@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of SAM (SAMv1 section 1.4) to the bytes of its BAM record (section 4.2). The rules are those of samtools 1.24,
- * whatever htslib the program is linked with: which lines are refused, how numbers are read, what is changed with a
- * warning. Positions beyond 32 bits are kept as long_pos.h describes. Serial. */
+/* Converts a line of SAM (SAMv1 section 1.4) to the bytes of its BAM record (section 4.2). The rules are those of
+ * samtools 1.24, whichever htslib the program is linked with: which lines are refused, how numbers are read, what is
+ * corrected with a warning. Positions beyond 32 bits are kept as long_pos.h describes. Serial. */
 #ifndef SAM_LINE_H
 #define SAM_LINE_H
 
@@ -13,7 +13,7 @@
 struct byte_buffer;
 struct ref_names;
 
-/* Corrections that are made to a line as samtools makes them. Each is one bit. */
+/* Corrections that are made to a line, as by samtools. Each is one bit. */
 #define SAM_LINE_NOTES(X) \
     X(SAM_LINE_NO_NAME, "has no name") \
     X(SAM_LINE_UNKNOWN_REF, "names a reference that is not in the header; it became unmapped") \
@@ -36,7 +36,7 @@ struct sam_line {
  * the buffer stays as it was. */
 struct sam_line sam_line_append(struct byte_buffer *to, const struct ref_names *names, const char *line, size_t n);
 
-/* The fault or the note in words, as above. */
+/* The fault or the note as a phrase, as above. */
 const char *sam_line_fault_text(enum sam_line_fault fault);
 const char *sam_line_note_text(enum sam_line_note note);
 

@@ -2,7 +2,7 @@
 #ifndef SAM_LINE_FAULT_H
 #define SAM_LINE_FAULT_H
 
-/* Faults of a line, in words that follow its number in a message. */
+/* Faults of a line, as phrases that follow its number in a message. */
 #define SAM_LINE_FAULTS(X) \
     X(SAM_LINE_OK, "is whole") \
     X(SAM_LINE_CUT, "is broken or cut off: it has fewer than the 11 fields of SAM") \

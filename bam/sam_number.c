@@ -4,7 +4,7 @@
 
 enum { FLAG_MAX = 0xffff };
 
-/* The value of a digit in this base; at least the base: it is none. */
+/* The value of a digit; a value of at least the base: not a digit. */
 static unsigned digit_of(char c)
 {
     if (c >= '0' && c <= '9')
@@ -38,7 +38,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Takes digits, and adds how many to *n. */
+/* Takes digits, and adds their number to *n. */
 static const char *take_digits(const char *p, uint64_t *value, unsigned *n)
 {
     for (; is_digit(*p); p++, ++*n)
@@ -46,7 +46,7 @@ static const char *take_digits(const char *p, uint64_t *value, unsigned *n)
     return p;
 }
 
-/* An exponent, where p is at one; a letter without digits behind it is left. */
+/* Takes the exponent at p; a letter without digits after it is left. */
 static const char *take_exponent(const char *p, int *exponent)
 {
     uint64_t value = 0;
@@ -62,9 +62,9 @@ static const char *take_exponent(const char *p, int *exponent)
     return end;
 }
 
-/* Numbers of up to 15 digits and a small exponent, which nearly all are: their digits and the power of ten are exact,
- * so one rounding gives the nearest double (Clinger 1990). The program never leaves the C locale, so strtod() is right
- * for the others. */
+/* Nearly all numbers have up to 15 digits and a small exponent. Their digits and the power of ten are exact, so one
+ * rounding gives the nearest double (Clinger 1990). The program never leaves the C locale, so strtod() is right for the
+ * others. */
 double sam_number_real(const char **text)
 {
     const char *p = *text + (**text == '-' || **text == '+');

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in a line of SAM, as samtools 1.24 reads them: a sign may precede them, and no digit at all is 0. Each
- * returns the value and sets *p behind what it took, which the caller looks at. The text must end with a NUL. */
+/* Numbers in a line of SAM, as samtools 1.24 reads them: a sign may precede them, and no digits means 0. Each function
+ * returns the value and moves *p past the number; the caller checks the next character. The text must end with a
+ * NUL. */
 #ifndef SAM_NUMBER_H
 #define SAM_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Reads digits. Beyond the limit, which is below 2^63, *over becomes true and the value is the limit. */
+/* Reads digits. A value above the limit, which is below 2^63, becomes the limit and sets *over. */
 static inline uint64_t sam_number_digits(const char **p, uint64_t limit, bool *over)
 {
     uint64_t n = 0;
@@ -26,7 +27,7 @@ static inline uint64_t sam_number_unsigned(const char **p, uint64_t limit, bool 
     return sam_number_digits(p, limit, over);
 }
 
-/* From -limit - 1 to limit. */
+/* Reads a number from -limit - 1 to limit. */
 static inline int64_t sam_number_signed(const char **p, int64_t limit, bool *over)
 {
     bool negative = **p == '-';
@@ -36,7 +37,7 @@ static inline int64_t sam_number_signed(const char **p, int64_t limit, bool *ove
     return -(int64_t)sam_number_digits(p, (uint64_t)limit + 1, over);
 }
 
-/* FLAG: decimal, or hexadecimal behind 0x, or octal behind 0; without a sign. */
+/* Reads FLAG: decimal, hexadecimal after 0x, or octal after 0; without a sign. */
 uint64_t sam_number_flag(const char **p, bool *over);
 
 /* As strtod() in the C locale. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where a field of a line of SAM ends. */
+/* Finds the end of a field in a line of SAM. */
 #ifndef SAM_SCAN_H
 #define SAM_SCAN_H
 
 #include <string.h>
 #include "base/endian_io.h"
 
-/* High bits of bytes of v. The lowest is that of the first byte that is a tab or NUL; those above it may mean nothing.
+/* The high bits of bytes of v. The lowest bit set marks the first byte that is a tab or NUL; higher ones may be wrong.
  * 0: there is none. */
 static inline uint64_t sam_scan_stops(uint64_t v)
 {

@@ -8,11 +8,11 @@
 
 enum { HEAD = 3, VALUE_AT = 5 };     /* bytes of "XY:i:" and of "XYi" */
 
-/* The line that is read and the buffer that is written. */
+/* The line being read and the buffer being written. */
 struct tags {
     const char *p, *end;         /* *end is '\0' */
     struct byte_buffer *to;
-    uint8_t *out, *limit;        /* behind what was written, and behind the buffer's bytes */
+    uint8_t *out, *limit;        /* the end of the bytes written, and of the buffer */
     bool over;                   /* a number was out of range */
 };
 
@@ -26,7 +26,7 @@ static bool grow(struct tags *t, size_t n)
     return true;
 }
 
-/* Makes room for n bytes behind what was written. */
+/* Makes room for n more bytes. */
 static inline bool room(struct tags *t, size_t n)
 {
     return (size_t)(t->limit - t->out) >= n || grow(t, n);
@@ -41,8 +41,8 @@ static uint8_t *put_real(uint8_t *out, double v)
     return out + sizeof bits;
 }
 
-/* The smallest type that holds it. All four bytes are stored, and those that the type has are kept: no branch has to be
- * predicted. */
+/* Stores the value in the smallest type that holds it. All four bytes are written and the size of the type is kept, so
+ * no branch has to be predicted. */
 static inline void take_integer(struct tags *t)
 {
     const char *p = t->p, *types = "CS I";
@@ -79,8 +79,8 @@ static void take_real(struct tags *t, char type)
     }
 }
 
-/* Copies up to SHORT_TEXT characters, eight at a time: most values end among them. Eight more may be overwritten. True:
- * the value's end is reached. */
+/* Copies up to SHORT_TEXT characters, eight at a time; most values end among them. Eight bytes more may be overwritten.
+ * True: the end of the value is reached. */
 static inline bool copy_short(struct tags *t)
 {
     enum { SHORT_TEXT = 48 };
@@ -129,13 +129,13 @@ static size_t count(const char *p, const char *end, char c)
     return n;
 }
 
-/* Bytes of an element, by type; all but f are integers, and those of small letters have a sign. */
+/* Size of an element by type; all except f are integers, and lower case letters are signed. */
 static unsigned element_size(char type)
 {
     return type == 'c' || type == 'C' ? 1 : type == 's' || type == 'S' ? 2 : 4;
 }
 
-/* A type without a sign takes no "-" at all, not even that of -0. */
+/* A type without a sign does not allow "-", not even in -0. */
 static void take_element(struct tags *t, char type, bool *over)
 {
     const uint64_t most = UINT64_MAX >> (64 - 8 * element_size(type));
@@ -155,8 +155,8 @@ static void take_element(struct tags *t, char type, bool *over)
         *t->out++ = (uint8_t)(v >> 8 * i);
 }
 
-/* Appends type, number and elements, of which none begins at `end` or behind: strtod() skips tabs. False: a number is
- * out of the type's range. */
+/* Appends type, number and elements. Elements begin before `end`, because strtod() skips tabs. False: a number is out
+ * of the type's range. */
 static bool take_elements(struct tags *t, const char *end, char type)
 {
     uint32_t n = 0;
@@ -173,7 +173,7 @@ static bool take_elements(struct tags *t, const char *end, char type)
     return !over;
 }
 
-/* The smallest type, nearly, that takes all elements from p on: 255 alone goes to S, as in samtools. */
+/* The smallest type that holds all elements from p on, except that 255 alone needs S, as in samtools. */
 static char wider_type(const char *p)
 {
     int64_t least = 0, most = 0;
@@ -189,11 +189,11 @@ static char wider_type(const char *p)
     return most < UINT8_MAX ? 'C' : most <= UINT16_MAX ? 'S' : 'I';
 }
 
-/* Where a number does not fit into the type, all get a wider one. */
+/* If a number does not fit into the type, all elements get a wider one. */
 static enum sam_line_fault take_array(struct tags *t)
 {
     char type = *t->p;
-    bool empty = type == 'A' && t->p[1] != ',';  /* samtools takes this one if it has no elements */
+    bool empty = type == 'A' && t->p[1] != ',';  /* samtools accepts it if it has no elements */
     if (type == '\0' || !(strchr("cCsSiIf", type) || empty))
         return SAM_LINE_TAG;
     const char *first = ++t->p, *end = sam_scan_field(first, t->end);
@@ -208,7 +208,7 @@ static enum sam_line_fault take_array(struct tags *t)
     return t->p == end ? SAM_LINE_OK : SAM_LINE_TAG;
 }
 
-/* The value behind "XY:i:". */
+/* Takes the value after "XY:i:". */
 static inline enum sam_line_fault take_value(struct tags *t, char type)
 {
     if (type == 'Z' || type == 'H')

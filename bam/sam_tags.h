@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The optional fields of a line of SAM (SAMv1 section 1.5) to the bytes of BAM (section 4.2.4). */
+/* Converts the optional fields of a line of SAM (SAMv1 section 1.5) to the bytes of BAM (section 4.2.4). */
 #ifndef SAM_TAGS_H
 #define SAM_TAGS_H
 
@@ -8,10 +8,10 @@
 
 struct byte_buffer;
 
-/* Bytes that every tag has room for beside its text. */
+/* Bytes of room for each tag besides its text. */
 enum { SAM_TAGS_ROOM = 24 };
 
-/* Appends the fields in [p, end), where *end is '\0'. *has_cg becomes true if one is named CG. */
+/* Appends the fields in [p, end), where *end is '\0'. Sets *has_cg if a field is named CG. */
 enum sam_line_fault sam_tags_append(struct byte_buffer *to, const char *p, const char *end, bool *has_cg);
 
 #endif

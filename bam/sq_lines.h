@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The @SQ lines of a header, one by one, and what stands in them. Serial. */
+/* The @SQ lines of a header, one by one, and their fields. Serial. */
 #ifndef SQ_LINES_H
 #define SQ_LINES_H
 
@@ -9,19 +9,20 @@
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
 
-/* Begin with `sam` alone set; free `parsed` by ks_free(). */
+/* Set `sam` and zero the rest; ks_free() frees `parsed`. */
 struct sq_lines {
     sam_hdr_t *sam;
-    size_t at;                   /* in the text of a plain one */
-    kstring_t parsed;            /* else: the line; owned */
-    const char *line;            /* the last one */
-    size_t n;                    /* its bytes, without newline */
+    size_t at;                   /* offset in the text of a plain header */
+    kstring_t parsed;            /* the line of any other header; owned */
+    const char *line;            /* its size without newline */
+    size_t n;  /* Moves to the line of reference i. Call it for 0, 1, ... in turn. False: it cannot be read. */
 };
 
 /* The line of reference i, the next one, from 0 up. False: it cannot be had. */
 bool sq_lines_next(struct sq_lines *lines, int32_t i);
 
-/* The value of a line's first field of this tag, "\tAB:", of *size bytes; NULL: there is none. */
+/* Appends to `text` how two lines with the same name (SN) contradict each other: in LN, or in M5 if both have one. 1:
+ * they contradict; 0: they do not, or have different names; -1: out of memory. */
 const char *sq_lines_field(const char *line, size_t n, const char *tag, size_t *size);
 
 /* Appends to `text` how two lines with the same name (SN) contradict each other: in LN, or in M5 if both have one. 1:

@@ -3,7 +3,7 @@
 #include "bam/bam_record.h"
 #include "bam/tag_check.h"
 
-enum { IGNORED = 3 };            /* bytes behind the last tag */
+enum { IGNORED = 3 };            /* bytes after the last tag that are ignored */
 
 /* One past the tag at p, of which more than IGNORED bytes are there. NULL: it cannot be read. Arrays of these two types
  * have a size but no meaning. */
@@ -54,7 +54,7 @@ bool tag_check_sam_name(const char *name)
 
 /* ---- CRAM ---- */
 
-/* A tag of NULs is the end. Texts end in a tab there. */
+/* A tag of NULs is the end marker. A tab ends texts in CRAM. */
 bool tag_check_cram(const uint8_t *p, const uint8_t *end)
 {
     for (const uint8_t *next; end - p > IGNORED && *p; p = next)

@@ -27,7 +27,7 @@ int64_t unclipped_own(const struct bam_record *r, enum clips clips, bool last)
 int64_t unclipped_mate(int64_t pos, const char *cigar, enum clips clips, bool last)
 {
     uint64_t span = 0, clip = 0;
-    bool inside = false;         /* behind the clips at the front */
+    bool inside = false;         /* after the clips at the front */
     for (const char *c = cigar; *c && *c != '*'; c++) {
         uint64_t length = (unsigned char)(*c - '0') >= 10;
         for (; (unsigned char)(*c - '0') < 10; c++)
