@@ -24,7 +24,7 @@ static void set_mask(const struct affinity *mask)
         syscall(SYS_sched_setaffinity, 0, sizeof mask->cpus, mask->cpus);
 }
 
-/* libgomp changes the mask as soon as it is loaded and does not tell the old one. glibc calls what stands in this
+/* libgomp changes the mask as soon as it is loaded and does not keep the old one. glibc calls the functions in this
  * section before the constructors of all libraries. musl does not; then the mask stays unknown. */
 static void note_start(void)
 {

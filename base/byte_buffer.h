@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that grow. A buffer of all zeros is empty. Its owner frees p. */
+/* Bytes that grow. A zero-initialised buffer is empty. Its owner frees p. */
 #ifndef BYTE_BUFFER_H
 #define BYTE_BUFFER_H
 
@@ -10,10 +10,10 @@
 
 struct byte_buffer {
     uint8_t *p;
-    size_t n, max;               /* n: bytes in use, set by the owner; max: bytes there is room for */
+    size_t n, max;               /* n: bytes in use, set by the owner; max: bytes allocated */
 };
 
-/* Gives the buffer room for max bytes. Returns 0, or -1 if there is no memory; then nothing is changed. */
+/* Gives the buffer room for max bytes. Returns 0, or -1 if out of memory; then nothing is changed. */
 static inline int byte_buffer_resize(struct byte_buffer *buffer, size_t max)
 {
     uint8_t *p = realloc(buffer->p, max);
@@ -24,14 +24,14 @@ static inline int byte_buffer_resize(struct byte_buffer *buffer, size_t max)
     return 0;
 }
 
-/* Makes room for size bytes in all; if it has to, for at least twice as many as before. Returns 0, or -1 if there is no
+/* Makes room for size bytes in total; if it must grow, it becomes at least twice as large. Returns 0, or -1 if out of
  * memory; then nothing is changed. */
 static inline int byte_buffer_reserve(struct byte_buffer *buffer, size_t size)
 {
     return size <= buffer->max ? 0 : byte_buffer_resize(buffer, size > 2 * buffer->max ? size : 2 * buffer->max);
 }
 
-/* Adds a copy of bytes[n]. Returns 0, or -1 if there is no memory; then nothing is changed. */
+/* Adds a copy of bytes[n]. Returns 0, or -1 if out of memory; then nothing is changed. */
 static inline int byte_buffer_append(struct byte_buffer *buffer, const void *bytes, size_t n)
 {
     if (byte_buffer_reserve(buffer, buffer->n + n) < 0)
@@ -42,8 +42,8 @@ static inline int byte_buffer_append(struct byte_buffer *buffer, const void *byt
     return 0;
 }
 
-/* Room for one element of `size` bytes more in an array of n, of which there are *room: if it has to grow, for twice as
- * many, which moves it. Returns where it is; NULL: out of memory, and nothing is changed. */
+/* Makes room for one more element of `size` bytes in an array of n elements, which has room for *room. If it must grow,
+ * its room doubles and it may move. Returns the array; NULL: out of memory, and nothing is changed. */
 static inline void *byte_buffer_grow(void *array, size_t n, size_t *room, size_t size)
 {
     enum { LEAST = 64 };
@@ -56,12 +56,12 @@ static inline void *byte_buffer_grow(void *array, size_t n, size_t *room, size_t
     return grown;
 }
 
-/* Empties the buffer and gives back the memory beyond max bytes. */
+/* Empties the buffer and frees its memory beyond max bytes. */
 static inline void byte_buffer_trim(struct byte_buffer *buffer, size_t max)
 {
     buffer->n = 0;
     if (buffer->max > max)
-        byte_buffer_resize(buffer, max);         /* shrinking hardly fails; then the buffer keeps its memory */
+        byte_buffer_resize(buffer, max);  /* shrinking hardly ever fails; if it does, the buffer keeps its memory */
 }
 
 #endif

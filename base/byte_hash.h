@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XXH3-64, as xxhash.h computes it. Serial. Every machine gives the same value. */
+/* XXH3-64, as xxhash.h computes it. Serial. The value is the same on every machine. */
 #ifndef BYTE_HASH_H
 #define BYTE_HASH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* xxhash.h chooses its code by what the compiler compiles for. Everything that it includes is included before the
- * target is set, so that only its own functions are compiled for AVX2. */
+/* xxhash.h chooses its code by the target of the compiler. All headers that it includes are included before the target
+ * is set, so that only its own functions are compiled for AVX2. */
 #ifdef __x86_64__
 #include <assert.h>
 #include <immintrin.h>
@@ -22,7 +22,7 @@
 uint64_t byte_hash_avx2(const uint8_t *bytes, size_t n, uint64_t seed)
 {
     uint64_t hash = XXH3_64bits_withSeed(bytes, n, seed);
-    _mm256_zeroupper();          /* GCC adds none where a pragma sets the target. The next SSE instruction would wait */
+    _mm256_zeroupper();          /* GCC adds none if a pragma sets the target. The next SSE instruction would wait */
     return hash;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_hash() for x86-64 processors with AVX2, that is of 2013 and later. */
+/* byte_hash() for x86-64 processors with AVX2, built since 2013. */
 #ifndef BYTE_HASH_AVX2_H
 #define BYTE_HASH_AVX2_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How bytes are read that another module provides: a view of those that are there, and a call for more of them.
- * Only the main thread uses a window; byte_window_release() alone may be called by any thread. */
+/* A view of bytes that another module provides, and a call to get more of them. Only the main thread uses a window,
+ * except that any thread may call byte_window_release(). */
 #ifndef BYTE_WINDOW_H
 #define BYTE_WINDOW_H
 
@@ -15,24 +15,24 @@ struct frame_list;
 enum { BYTE_WINDOW_KEPT = 65536 };
 
 struct byte_window {
-    const uint8_t *data;         /* the bytes that are there and not yet used */
+    const uint8_t *data;         /* the bytes that are there and not used yet */
     size_t size;
-    uint64_t offset;             /* bytes of the input before them */
-    atomic_int *users;           /* holds on the memory in which they lie; without `held`, so it may be below 0 */
-    int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
-    struct frame_list *frames;   /* BGZF blocks in them, listed (codec/frame_list.h) from the bytes that the window has
-                                  * there. NULL: there is no list */
-    int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
+    uint64_t offset;             /* bytes of the input before `data` */
+    atomic_int *users;           /* holds on the memory of the bytes; does not include `held`, so it may be below 0 */
+    int held;                    /* holds not yet added to users: the tasks' caches own that line */
+    struct frame_list *frames;   /* BGZF blocks in the window, listed (codec/frame_list.h) from its first byte on. NULL:
+                                  * no list */
+    int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* set by the provider */
 };
 
 /* Waits until the window is larger, and calls help meanwhile. The bytes may move unless they are held. 1: it is larger;
- * 0: the input ends there; -1: failed, and the error is recorded in the latch. */
+ * 0: the input has ended; -1: failed, and the error is recorded in the latch. */
 static inline int byte_window_more(struct byte_window *w, task_help_fn *help, void *arg)
 {
     return w->more(w, help, arg);
 }
 
-/* Takes n bytes off the beginning. */
+/* Removes n bytes from the beginning. */
 static inline void byte_window_skip(struct byte_window *w, size_t n)
 {
     w->data += n;
@@ -40,14 +40,14 @@ static inline void byte_window_skip(struct byte_window *w, size_t n)
     w->offset += n;
 }
 
-/* The bytes of the window stay where they are, also after they are skipped, until byte_window_release(). */
+/* Keeps the bytes of the window where they are until byte_window_release(), even after they are skipped. */
 static inline atomic_int *byte_window_hold(struct byte_window *w)
 {
     w->held++;
     return w->users;
 }
 
-/* For the provider, when the window leaves the memory: from now on it is used while users is above 0. */
+/* For the provider, when the window moves to other memory: the old memory is in use while users is above 0. */
 static inline void byte_window_leave(struct byte_window *w)
 {
     if (w->held)

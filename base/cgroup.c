@@ -6,14 +6,14 @@
 #include <string.h>
 #include "base/cgroup.h"
 
-/* The limits of a group, and the files of its folder that hold them. */
+/* A limit of a group, and the files of the group's folder that hold it. */
 struct resource {
     const char *controller;      /* its name in version 1 */
-    const char *v1, *v1_period;  /* a quota of time has its period in a file of its own; else NULL */
+    const char *v1, *v1_period;  /* a time quota has its period in a separate file; otherwise NULL */
     const char *v2;              /* holds the quota and the period */
 };
 
-/* Reads up to two numbers from a file. Returns how many it read. "max" is no number. */
+/* Reads up to two numbers from a file. Returns how many it read. "max" does not count as a number. */
 static int numbers_in(const char *folder, const char *name, int64_t *first, int64_t *second)
 {
     char *path = NULL;
@@ -25,7 +25,7 @@ static int numbers_in(const char *folder, const char *name, int64_t *first, int6
     return n;
 }
 
-/* The limit of one group; UINT64_MAX if it has none: its number is missing, "max" or -1. */
+/* The limit of one group; UINT64_MAX if there is none: the number is missing, "max" or -1. */
 static uint64_t limit_in(const char *folder, const struct resource *r, bool is_v2)
 {
     int64_t limit = -1, period = 1, none;
@@ -56,7 +56,7 @@ static uint64_t least_limit(const char *root, const struct resource *r, bool is_
     return least;
 }
 
-/* Whether the name is in a list with commas, which is cut up. */
+/* Whether the name is in a comma-separated list, which is cut up. */
 static bool listed(const char *name, char *list)
 {
     for (char *word; (word = strsep(&list, ","));)

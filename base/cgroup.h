@@ -5,7 +5,7 @@
  * (cgroups(7)). The paths begin at /sys/fs/cgroup/CONTROLLER and at /sys/fs/cgroup. In a container the upper part of a
  * path may be missing; then the group that is mounted is the container's own.
  *
- * root: what to put before /proc and /sys; "" except in tests. */
+ * root: prefix of /proc and /sys; "" except in tests. */
 #ifndef CGROUP_H
 #define CGROUP_H
 
@@ -14,7 +14,7 @@
 /* Limit in bytes of memory; UINT64_MAX if no limit is known. */
 uint64_t cgroup_memory(const char *root);
 
-/* How many CPUs the quota of CPU time is worth, rounded down, at least 1; UINT64_MAX if no limit is known. */
+/* Number of CPUs that the CPU time quota amounts to, rounded down, at least 1; UINT64_MAX if no limit is known. */
 uint64_t cgroup_cpus(const char *root);
 
 #endif

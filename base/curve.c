@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/curve.h"
 
-static const uint64_t FIRST = 10000000;          /* ns between points: some 10 us of work each are 0.1 % */
+static const uint64_t FIRST = 10000000;          /* ns between points: each costs some 10 us, which is 0.1 % */
 
 struct curve *curve_new(void)
 {
@@ -28,7 +28,7 @@ void curve_free(struct curve *c)
     free(c);
 }
 
-/* The second number is that of pages in memory. */
+/* The second number of the file is the number of pages in memory. */
 static uint64_t memory_now(const struct curve *c)
 {
     char text[128];
@@ -57,7 +57,7 @@ void curve_add(struct curve *c, uint64_t ns, uint64_t read, uint64_t written)
 {
     if (atomic_flag_test_and_set_explicit(&c->taken, memory_order_acquire))
         return;
-    bool is_later = c->n == 0 || ns > c->points[c->n - 1].ns;    /* another thread may just have been at it */
+    bool is_later = c->n == 0 || ns > c->points[c->n - 1].ns;    /* another thread may just have added one */
     if (is_later && c->n == CURVE_POINTS)
         thin_out(c);
     if (is_later)

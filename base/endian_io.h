@@ -9,7 +9,7 @@
 
 #define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
-/* load_le16() and store_le16(), and those of 32 and 64 bits. */
+/* load_le16() and store_le16(), and the same for 32 and 64 bits. */
 #define LITTLE_ENDIAN_IO(bits)                                           \
     static inline uint##bits##_t load_le##bits(const uint8_t *p)         \
     {                                                                    \

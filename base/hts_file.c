@@ -17,7 +17,7 @@
 
 static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
 {
-    enum { BESIDE = 1 };         /* it reads or writes the blocks of BGZF */
+    enum { BESIDE = 1 };         /* the thread that reads or writes the BGZF blocks */
     int n = wanted > 1 ? machine_threads(wanted + BESIDE) - BESIDE : 1;
     if (n <= 1)
         return 0;
@@ -25,7 +25,7 @@ static int start_threads(htsThreadPool *threads, htsFile *file, int wanted)
     return threads->pool && hts_set_thread_pool(file, threads) == 0 ? 0 : -1;
 }
 
-/* Applies the options one by one. An option that starts threads is left out if the file shall have none, or gets a pool
+/* Applies the options one by one. An option that starts threads is left out if the file must have none, or gets a pool
  * of ours: with both, htslib may lose the header. */
 static int apply_options(htsFile *file, const struct hts_file_options *o)
 {
@@ -52,7 +52,7 @@ static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_o
     return 0;
 }
 
-/* An option of the user's may start threads, too. All inherit the caller's mask, so it is widened. */
+/* An option of the user may start threads, too. All inherit the caller's mask, so it is widened. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options)
 {
     struct affinity bound;
@@ -68,7 +68,7 @@ void hts_file_end_threads(htsThreadPool *threads)
         hts_tpool_destroy(threads->pool);
 }
 
-/* One write() takes 2 GiB at most. */
+/* One write() writes at most 2 GiB. */
 static int write_all(int fd, const uint8_t *bytes, size_t n)
 {
     while (n > 0) {
@@ -81,7 +81,8 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* An unnamed file in memory with these bytes. -1: there are none here, or a limit on the sizes of files is reached. */
+/* Makes an unnamed file in memory with these bytes. -1: the system has no such files, or a limit on file sizes is
+ * reached. */
 static int memory_file(const void *bytes, size_t n, const char *following)
 {
 #ifdef MFD_CLOEXEC
@@ -97,8 +98,8 @@ static int memory_file(const void *bytes, size_t n, const char *following)
     return -1;
 }
 
-/* If hopen() fails, it may have freed the copy or not, depending on where it failed. So it is not freed here. What
- * cannot be opened now is not tried again, so such leaks do not add up. */
+/* If hopen() fails, it may or may not have freed the copy. So it is not freed here. Callers do not try again after a
+ * failure, so such leaks do not add up. */
 static hFILE *open_copy(const void *bytes, size_t n, const char *following)
 {
     size_t more = strlen(following);
@@ -111,8 +112,8 @@ static hFILE *open_copy(const void *bytes, size_t n, const char *following)
     return hopen("mem:", "r:", copy, n + more);   /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 
-/* Avoids hopen() where it can: that loads all plugins of htslib and the libraries of theirs, 40 with Debian's build,
- * which takes longer (7 ms) than all else that is done before the first block is inflated. */
+/* Avoids hopen() where possible: it loads all plugins of htslib and their libraries, 40 with Debian's build. That takes
+ * 7 ms, longer than everything else before the first block is inflated. */
 hFILE *hts_file_of_bytes(const void *bytes, size_t n, const char *following)
 {
     int fd = memory_file(bytes, n, following);
@@ -139,7 +140,7 @@ static bool check_age(const char *path, const struct stat *file, const char *ind
     return true;
 }
 
-/* Looks for the index where htslib does: behind the whole name, and in place of what follows its last dot. n: bytes of
+/* Looks for the index where htslib does: after the full name, and in place of the part after its last dot. n: length of
  * the file's name. */
 static bool check_age_by_name(const char *path, const struct stat *file, const char *name, size_t n, bool is_cram)
 {
@@ -158,7 +159,7 @@ static bool check_age_by_name(const char *path, const struct stat *file, const c
     return found;
 }
 
-/* htslib says it in some versions, and of some files only. */
+/* Some versions of htslib warn themselves, for some files only. */
 static void warn_of_age(const char *path, const char *name, const char *index, bool is_cram)
 {
     const char *delimiter = strstr(name, HTS_IDX_DELIM);

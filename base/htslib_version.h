@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which htslib the program runs with, for what depends on it. */
+/* The htslib version that the program runs with, for code that depends on it. */
 #ifndef HTSLIB_VERSION_H
 #define HTSLIB_VERSION_H
 
@@ -9,7 +9,7 @@
 /* A version as one number: 1.16 is 1016. */
 #define HTSLIB_VERSION(major, minor) ((major) * 1000 + (minor))
 
-/* That of a text like "1.16" or "1.16-3-gabcdef"; 0: it is none. */
+/* The version in a text like "1.16" or "1.16-3-gabcdef"; 0: not a version. */
 static inline int htslib_version_of(const char *text)
 {
     char *end;
@@ -17,7 +17,7 @@ static inline int htslib_version_of(const char *text)
     return major < 0 || major > 1000 || minor < 0 || minor > 999 ? 0 : HTSLIB_VERSION((int)major, (int)minor);
 }
 
-/* That of the library that was loaded, which may be another than was compiled with. */
+/* The version of the loaded library, which may differ from the one compiled with. */
 static inline int htslib_version(void)
 {
     return htslib_version_of(hts_version());

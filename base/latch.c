@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include "base/latch.h"
 
-/* the one mutable global; set by signal handlers, in any thread. Its negative value stands for latch_stop(). */
+/* the only mutable global; signal handlers set it, in any thread. Its negative value stands for latch_stop() */
 static atomic_int caught_signal;
 enum { STOPPED = -1 };
-/* Signals that by default end a process and are not caused by a fault of its own. XFSZ is not among them:
- * it becomes an error of write(). */
+/* Signals that end a process by default and are not caused by a fault in it. XFSZ is not among them: it becomes an
+ * error of write(). */
 static const int signals[] = {
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF,
 #ifdef SIGPOLL
@@ -93,7 +93,7 @@ static bool is_ours(int sig)
 
 void latch_catch_signals(void)
 {
-    struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must return */
+    struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must be interrupted */
     for (int i = 0; i < N_SIGNALS; i++)
         if (is_ours(signals[i]))
             sigaction(signals[i], &act, NULL);

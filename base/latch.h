@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The latch keeps the first error, from any thread. Every task looks first and does nothing if it is tripped. */
+/* The latch keeps the first error of any thread. Every task checks it first and does nothing if it is tripped. */
 #ifndef LATCH_H
 #define LATCH_H
 
@@ -7,33 +7,34 @@
 #include <stdbool.h>
 
 struct latch {
-    atomic_int tripped;          /* enum latch_state: steps up, by any thread; read by all */
-    bool by_index;               /* what is read is what indexes name; set before there are tasks that read it */
-    char message[1024];          /* written while LATCH_WRITING, by the thread that set that; read when LATCH_TRIPPED */
+    atomic_int tripped;          /* enum latch_state: any thread moves it up; all threads read it */
+    bool by_index;               /* the input is read where an index points; set before any task reads it */
+    char message[1024];  /* written while LATCH_WRITING, by the thread that set this state; read when LATCH_TRIPPED */
 };
 
 enum latch_state { LATCH_OPEN, LATCH_WRITING, LATCH_TRIPPED };
 
-/* Records an error in the latch: trips it with a message (file, record number, offset, cause, what to do),
- * unless it is tripped already. When it returns, the first message is there to be read. Always returns -1. */
+/* Records an error in the latch: trips it with a message (file, record number, offset, cause, what to do), unless it is
+ * tripped already. The first message can be read when it returns. Always returns -1. */
 int latch_fail(struct latch *latch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends a message of damage in what was read: with by_index, that the index may be to blame; else "". */
+/* The end of a message about damaged input: with by_index, that the index may be the cause; otherwise "". */
 const char *latch_index_hint(const struct latch *latch);
 
 /* True after a failure, a caught signal or latch_stop(): stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* Whether an error was recorded. Then its message can be read. */
+/* Whether an error was recorded. If so, its message can be read. */
 bool latch_failed(const struct latch *latch);
 
-/* From this call on, signals that end a process only set a flag, which latch_tripped() sees. Call it when there is a
- * file to be removed. A signal that was ignored (nohup) or has a handler keeps that. While there is nothing to remove,
- * the default action is better: it ends the process even if a thread is stuck writing to a pipe that nobody reads. */
+/* From this call on, signals that end a process only set a flag, which latch_tripped() reads. Call it once there is a
+ * file to remove. A signal that was ignored (nohup) or has a handler is left alone. While there is nothing to remove,
+ * the default action is better: it ends the process even if a thread is blocked in a write to a pipe that is not
+ * read. */
 void latch_catch_signals(void);
 
-/* Blocks (true) or unblocks those signals in the calling thread, and so in the threads that it starts from here on:
- * they shall interrupt the main thread's reads only. PIPE is never blocked: it goes to the thread that writes. */
+/* Blocks (true) or unblocks those signals in the calling thread, and in the threads that it starts from then on:
+ * signals must interrupt only the main thread's reads. PIPE is never blocked: the thread that writes gets it. */
 void latch_hide_signals(bool hide);
 
 /* Whether a signal was caught, or latch_stop() was called. */
@@ -42,13 +43,13 @@ bool latch_signalled(void);
 /* The signal that was caught; 0: none. */
 int latch_signal(void);
 
-/* Trips all latches, for a reason that is told elsewhere. Any thread may call it. */
+/* Trips all latches, for a reason that is reported elsewhere. Any thread may call it. */
 void latch_stop(void);
 
-/* Whether that was called before any signal was caught. */
+/* Whether latch_stop() was called before any signal was caught. */
 bool latch_stopped(void);
 
-/* Ends the process by the signal that was caught, if any. Call it after everything is cleaned up. */
+/* Ends the process by the caught signal, if any. Call it after all cleanup. */
 void latch_reraise(void);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/cgroup.h"
 #include "base/machine.h"
 
-/* A number that follows a name in one of the files the kernel keeps of this process; UINT64_MAX: none. */
+/* A number that follows a name in one of the kernel's files about this process; UINT64_MAX: none. */
 static uint64_t kib_of(const char *path, const char *name)
 {
     char line[256];
@@ -83,14 +83,14 @@ static void *wait_for_others(void *started)
 
 int machine_threads(int wanted)
 {
-    enum { ROOM = 32 << 20 };                    /* of addresses, for what the threads will work with */
+    enum { ROOM = 32 << 20 };                    /* bytes of address space for each thread's own work */
     void *room = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         return 0;
     pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
     pthread_t *threads = wanted > 0 ? malloc((size_t)wanted * sizeof *threads) : NULL;
     int n = 0;
-    pthread_mutex_lock(&started);                /* so that all of them are there at once */
+    pthread_mutex_lock(&started);                /* so that all of them exist at the same time */
     while (threads && n < wanted && pthread_create(&threads[n], NULL, wait_for_others, &started) == 0)
         n++;
     pthread_mutex_unlock(&started);
@@ -146,7 +146,7 @@ struct machine_usage machine_usage(void)
 #ifdef __APPLE__
     unit = 1;
 #endif
-    /* On Linux ru_maxrss is never below what the process was that started this one. */
+    /* On Linux ru_maxrss is at least the peak of the process that started this one. */
     uint64_t peak = kib_of("/proc/self/status", "VmHWM");
     return (struct machine_usage){(double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6,
                                   (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6,
@@ -154,7 +154,8 @@ struct machine_usage machine_usage(void)
                                   (uint64_t)u.ru_majflt};
 }
 
-/* Linux's schedstat of a thread: time on a CPU, time in the queue, turns. Kernels that do not count have zeros. */
+/* Linux's schedstat of a thread: time on a CPU, time in the queue, turns. All are zero if the kernel does not count
+ * them. */
 static bool add_queue(const char *path, uint64_t *ns)
 {
     unsigned long long ran = 0, queued = 0;

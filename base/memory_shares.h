@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that the memory plan (engine/memory_plan.h) hands to the stages, and what they hand to it. */
+/* The numbers that the memory plan (engine/memory_plan.h) passes to the stages, and those that they pass to it. */
 #ifndef MEMORY_SHARES_H
 #define MEMORY_SHARES_H
 
@@ -8,114 +8,115 @@
 #include <stdint.h>
 #include "base/sink_form.h"
 
-/* Bytes that the program may take beside -m times -@. */
+/* Bytes that the program may use besides -m times -@. */
 static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
 
 /* How the inputs are read. */
 enum memory_reads {
     MEMORY_IN_TURN,
-    MEMORY_PARTS,                /* in turn, and of each a part, which is no file: it has buffers before its turn */
-    MEMORY_AT_ONCE,              /* in chunks, by who keeps nothing: there are no arenas, and nothing is spilled */
+    MEMORY_PARTS,                /* one after another, and a part of each; the input is not a file, so it has buffers
+                                  * before its turn */
+    MEMORY_AT_ONCE,  /* in chunks, by a stage that keeps no records: there are no arenas, and nothing is spilled */
 };
 
 /* The facts that the memory plan knows before any file is opened. */
 struct memory_job {
-    uint64_t all;                /* bytes that the program may take in all */
+    uint64_t all;                /* bytes that the program may use in total */
     int n_threads;
-    int level;                   /* of BAM and SAM.gz, see bgzf_codec_new() */
+    int level;                   /* compression level of BAM and SAM.gz, see bgzf_codec_new() */
     size_t n_inputs;
     size_t found;                /* bytes of one list of the records found in a block */
-    size_t thread_space;         /* bytes of addresses that one more thread takes; 0: addresses have no limit */
+    size_t thread_space;         /* bytes of address space for one more thread; 0: address space has no limit */
     enum sink_form form;         /* of the output */
     size_t program;              /* see machine_program_memory() */
-    size_t n_waiting;            /* inputs but the first that have buffers before their turn: they are no files */
-    bool in_chunks;              /* see MEMORY_AT_ONCE; all but the first are waiting then */
-    bool holds;                  /* markdup's: records wait, in memory and in temporary files (markdup/marked_flow.h) */
-    bool copies;                 /* a merge's; compressed blocks of the inputs may go to the output as they are */
-    bool within;                 /* of a sort in front of another one, in whose plan the program, its threads and what
-                                  * reads and decodes the input are; it writes nothing */
+    size_t n_waiting;  /* inputs after the first that have buffers before their turn, because they are not files */
+    bool in_chunks;              /* see MEMORY_AT_ONCE; all inputs after the first are waiting then */
+    bool holds;  /* for markdup: records wait, in memory and in temporary files (markdup/marked_flow.h) */
+    bool copies;                 /* for a merge: compressed blocks of the inputs may be copied to the output */
+    bool within;                 /* for a sort before another one, whose plan includes the program, its threads, and
+                                  * reading and decoding the input; it writes nothing */
 };
 
 struct memory_rings;
 
-/* Bytes of something that grows with the memory there is, with these rings. */
+/* Bytes of something that grows with the available memory, for these rings. */
 typedef size_t memory_beside_fn(const void *arg, const struct memory_rings *rings);
 
-/* Bytes that an output takes beside its rings, and what is like it. */
+/* Bytes that an output, and similar stages, use besides the rings. */
 struct output_use {
-    size_t htslib;               /* where htslib writes it: made for what there is, and more where there is more */
+    size_t htslib;               /* if htslib writes it: chosen for the available memory, and more if there is more */
     bool is_cram;
-    size_t beside;               /* --verify, ranks of -M, regions: the same however much there is */
-    uint64_t references;         /* its index, or references of CRAM: as much, but a third of all at most */
-    memory_beside_fn *more;      /* what is beside the sort, with its argument; NULL: nothing */
+    size_t beside;               /* --verify, ranks of -M, regions: independent of the available memory */
+    uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
+    memory_beside_fn *more;      /* memory of stages beside the sort, with its argument; NULL: none */
     const void *arg;
 };
 
-/* The facts that it knows once the headers are read. */
+/* The facts that the plan knows once the headers are read. */
 struct memory_use {
     size_t header;               /* bytes of the headers as text */
     size_t references;           /* @SQ lines in them */
-    bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
-    size_t htslib;               /* bytes that htslib takes to read formats other than BAM and SAM: as for the output */
-    size_t n_sam;                /* what goes through chunks (chunk_memory) at one time */
+    bool parsed;  /* htslib parses them: they are not plain (plain_header.h), or htslib writes the output */
+    size_t htslib;               /* bytes that htslib uses to read formats other than BAM and SAM; see the output's */
+    size_t n_sam;                /* inputs that go through chunks (chunk_memory) at one time */
     size_t stats;                /* see stats_memory() */
     struct output_use output;
 };
 
-/* The memory that htslib may take for one file of a format other than BAM. */
+/* The memory that htslib may use for one file of a format other than BAM. */
 struct htslib_room {
     uint64_t bytes;
-    size_t thread_space;         /* of them, for each thread, beside what it keeps; see memory_job */
+    size_t thread_space;  /* bytes of address space for each thread besides the memory that it keeps; see memory_job */
 };
 
-/* The memory that htslib takes for it. */
+/* The memory that htslib uses for it. */
 struct htslib_use {
-    int n_threads;               /* as many as may be given to it, at least one */
+    int n_threads;               /* threads that it may be given, at least one */
     size_t bytes;
 };
 
 /* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered, changed or merged. */
 struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
-    uint32_t source_slots;       /* blocks of text under way */
+    uint32_t source_slots;       /* blocks of text being read */
     uint32_t n_chunks;           /* at least two */
-    uint32_t n_lent;             /* slices of such records that the stage behind has at one time */
+    uint32_t n_lent;             /* slices of such records that the next stage holds at one time */
     size_t text_size;            /* bytes of a chunk's text; any block fits */
-    size_t records_size;         /* bytes for a chunk's records, mostly */
-    bool keeps;                  /* with the compressed blocks that they came in (codec/kept_block.h) */
+    size_t records_size;         /* usual bytes for a chunk's records */
+    bool keeps;                  /* with the compressed blocks that they came from (codec/kept_block.h) */
     size_t bytes;                /* all together */
-    bool tight;                  /* chunks are smaller than they should be, because memory is little */
+    bool tight;                  /* chunks are smaller than they should be, because memory is short */
 };
 
-/* The first half of the plan: what is under way at one time. */
+/* The first half of the plan: the buffers in use at one time. */
 struct memory_rings {
-    struct memory_job job;       /* that it was made for */
+    struct memory_job job;       /* the job that it was made for */
     size_t piece_size;           /* bytes per read of an input */
-    uint32_t n_pieces;           /* of them in memory, of an input that is being read */
-    uint32_t source_slots;       /* blocks under way, and lists of the records found in them */
+    uint32_t n_pieces;           /* pieces in memory, for an input that is being read */
+    uint32_t source_slots;       /* blocks being read, and lists of the records found in them */
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct chunk_memory sam;          /* of an input, if it is SAM or is read as its records pass */
-    uint32_t n_slices;           /* of an input that is read in chunks, see read/sliced_input.h */
-    size_t n_shared;             /* chunks, and slices, of all inputs together that none has of its own ... */
-    uint32_t borrows;            /* ... and how many of these one may have: see read/chunk_pool.h */
+    struct chunk_memory sam;          /* for an input that is SAM, or is read while its records are passed on */
+    uint32_t n_slices;           /* slices of an input that is read in chunks, see read/sliced_input.h */
+    size_t n_shared;             /* chunks, and slices, that all inputs share ... */
+    uint32_t borrows;            /* ... and how many of them one input may have: see read/chunk_pool.h */
     struct htslib_room reader;   /* for each input */
     struct htslib_room writer;   /* for the output */
 };
 
-/* The second half: the arenas get what is left. */
+/* The second half: the arenas get the memory that is left. */
 struct memory_plan {
     struct memory_rings rings;   /* the first half */
     size_t arena_size;           /* bytes of each of the two arenas */
-    size_t slice_size;           /* most bytes of a slice of a run, see spill_slice.h */
+    size_t slice_size;           /* largest size of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */
-    size_t fixed;                /* bytes of all else together ... */
-    size_t spilling;             /* ... and how many of them are not touched if all stays in memory */
+    size_t fixed;                /* bytes of everything else together ... */
+    size_t spilling;             /* ... of which this many are not touched if all records stay in memory */
 };
 
-/* How many of n_threads threads htslib gets within the room, and what it takes with them: measured with htslib
- * 1.16, where CRAM keeps whole containers for each thread. */
+/* The number of n_threads threads that htslib gets within the room, and the memory that it uses with them. Measured
+ * with htslib 1.16, where CRAM keeps complete containers for each thread. */
 static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room,
                                                      int n_threads)
 {
@@ -129,14 +130,16 @@ static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing,
 /* Chunks that each input of a merge has of its own. */
 enum { MEMORY_CHUNKS_LEAST = 2 };
 
-/* Records of a container as htslib writes it, BAM: mostly. */
+/* Usual bytes of BAM records in a container that htslib writes. */
 static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;
 
-/* So many containers' records are with the stage behind. It copies them, which takes a hundredth of decoding. */
+/* The next stage holds the records of this many containers. It copies them, which takes a hundredth of the time to
+ * decode them. */
 enum { MEMORY_CRAM_LENT = 2 };
 
-/* How many containers of a CRAM with so long a header are decoded side by side (as n_threads), and what that takes
- * beside htslib's first file. Each thread has one, and some wait until those before them are decoded. */
+/* The number of containers that are decoded at once (n_threads) for a CRAM whose header has this size, and the memory
+ * for them besides htslib's first file. Each thread has one, and some wait until the containers before them are
+ * decoded. */
 static inline struct htslib_use memory_shares_cram(const struct htslib_room *room, size_t header, int n_threads)
 {
     enum { MOST = 64, HEADER_COPIES = 8 };

@@ -2,10 +2,10 @@
 #include "base/memory_watch.h"
 #include "base/message.h"
 
-/* How often it looks until all memory is taken. The first look comes when enough was read to foresee the rest. */
+/* Number of looks until all memory is in use. The first look comes when enough was read to predict the rest. */
 enum { LOOKS = 64 };
 
-/* Warns, once. Returns true. */
+/* Warns, only once. Returns true. */
 static bool warn_once(struct memory_watch *w, uint64_t needed)
 {
     w->next = UINT64_MAX;
@@ -24,7 +24,7 @@ void memory_watch_start(struct memory_watch *w, uint64_t there, uint64_t most, u
         warn_once(w, surely < most ? surely : most);
 }
 
-/* If nobody can foresee how much will come, it warns while a quarter is left. */
+/* If the number of bytes to come is unknown, it warns while a quarter of the memory is left. */
 bool memory_watch_look(struct memory_watch *w, uint64_t taken, double expected)
 {
     w->next = taken + w->there / LOOKS + 1;

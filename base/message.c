@@ -18,7 +18,8 @@ const char *message_command(void)
     return command;
 }
 
-/* Names of files and records may hold ends of line, which would make two messages of one, and what terminals obey. */
+/* Names of files and records may hold line ends, which would split a message in two, and control sequences for
+ * terminals. */
 static void hide_controls(char *text)
 {
     for (; text && *text; text++)

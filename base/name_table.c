@@ -10,7 +10,7 @@ void name_table_free(struct name_table *t)
     *t = (struct name_table){.mask = 0};
 }
 
-/* The slot of this name, or the free one where it belongs. */
+/* The slot of this name, or the free slot for it. */
 static size_t slot_of(const struct name_table *t, const char *name, size_t n)
 {
     size_t at = byte_hash((const uint8_t *)name, n, 0) & t->mask;
@@ -22,7 +22,7 @@ static size_t slot_of(const struct name_table *t, const char *name, size_t n)
     return at;
 }
 
-/* Makes the slots enough for n names, of which two thirds may be in use. */
+/* Makes enough slots for n names: at most two thirds are in use. */
 static int grow(struct name_table *t, size_t n)
 {
     size_t size = 4;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names with numbers from 0 on, in the order in which they were added. It has copies of them. It takes 10 to 16 bytes
- * for each name beside its text, and twice that while it grows. Threads may look names up while none is added.
- * Serial. */
+/* Names, numbered from 0 in the order in which they were added. The table copies them. It needs 10 to 16 bytes for each
+ * name besides its text, and twice that while it grows. Threads may look names up while none is added. Serial. */
 #ifndef NAME_TABLE_H
 #define NAME_TABLE_H
 
@@ -14,9 +13,9 @@ enum { NAME_NONE = -1, NAME_NO_MEMORY = -2 };
 /* A zero-initialised struct is empty. */
 struct name_table {
     struct byte_buffer text;     /* the names, each with its NUL */
-    struct byte_buffer starts;   /* uint32_t: where each begins in the text */
-    uint32_t *slots;             /* of a hash table: number of the name + 1, 0: free. A name stays in the first free
-                                  * slot from that of its hash on */
+    struct byte_buffer starts;   /* uint32_t: where each name begins in the text */
+    uint32_t *slots;             /* hash table: number of the name + 1, 0: free. A name is in the first free slot from
+                                  * its hash on */
     size_t mask;                 /* slots - 1 */
 };
 
@@ -25,11 +24,11 @@ void name_table_free(struct name_table *table);
 /* Makes room for n names of n_text bytes in all, without their NULs. -1: out of memory. */
 int name_table_reserve(struct name_table *table, size_t n, size_t n_text);
 
-/* The number of the name of n bytes, none of which is NUL; NAME_NONE. */
+/* The number of the name of n bytes, none of which is NUL; NAME_NONE: not in the table. */
 int32_t name_table_find(const struct name_table *table, const char *name, size_t n);
 
-/* Adds a name. If it is there already, name_table_find() goes on to give the first one's number. Returns its number;
- * NAME_NO_MEMORY: no memory, or more than 4 GiB of names. */
+/* Adds a name. If it is in the table already, name_table_find() still returns the first one's number. Returns its
+ * number; NAME_NO_MEMORY: out of memory, or more than 4 GiB of names. */
 int32_t name_table_add(struct name_table *table, const char *name, size_t n);
 
 static inline size_t name_table_count(const struct name_table *table)

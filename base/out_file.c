@@ -24,7 +24,7 @@ const char *out_file_directory(const char *path, char dir[PATH_MAX])
     return dir;
 }
 
-/* Puts the text together; -1 with errno ENAMETOOLONG if it is no path. */
+/* Formats a path; -1 with errno ENAMETOOLONG if it is too long. */
 __attribute__((format(printf, 2, 3))) static int make_path(char to[PATH_MAX], const char *format, ...)
 {
     va_list values;
@@ -40,14 +40,14 @@ __attribute__((format(printf, 2, 3))) static int make_path(char to[PATH_MAX], co
 
 int out_file_target(const char *path, char target[PATH_MAX])
 {
-    enum { MAX_LINKS = 40 };                     /* as the kernel's limit */
+    enum { MAX_LINKS = 40 };                     /* the kernel's limit */
     char link[PATH_MAX], dir[PATH_MAX];
     if (make_path(target, "%s", path) < 0)
         return -1;
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(target, link, sizeof link - 1);
         if (n < 0)
-            return errno == EINVAL || errno == ENOENT ? 0 : -1;     /* no link; or another error */
+            return errno == EINVAL || errno == ENOENT ? 0 : -1;     /* not a link; or another error */
         link[n] = 0;
         if ((link[0] == '/' ? make_path(target, "%s", link)
                             : make_path(target, "%s/%s", out_file_directory(target, dir), link)) < 0)
@@ -58,7 +58,7 @@ int out_file_target(const char *path, char target[PATH_MAX])
 }
 
 /* Files that have a temporary name. When the OpenMP runtime lacks memory or threads it calls exit(), in any thread.
- * Then their names go, too. */
+ * Then their names must be removed, too. */
 enum { MAX_NAMED = 8 };
 static struct out_file *_Atomic named_files[MAX_NAMED];
 static atomic_bool names_are_dropped;
@@ -72,7 +72,7 @@ static void remove_named(void)
     }
 }
 
-/* Puts `to` where `from` is among them; NULL is an empty place. */
+/* Replaces `from` in the list by `to`; NULL is a free entry. */
 static void change_named(struct out_file *from, struct out_file *to)
 {
     struct out_file *is = from;
@@ -80,7 +80,7 @@ static void change_named(struct out_file *from, struct out_file *to)
         is = from;
 }
 
-/* The file has its temporary name from now on. */
+/* Notes that the file has a temporary name. */
 static void add_named(struct out_file *out)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -91,7 +91,7 @@ static void add_named(struct out_file *out)
         unlink(out->temp);
 }
 
-/* The file has lost its temporary name. */
+/* Notes that the file no longer has a temporary name. */
 static void forget_named(struct out_file *out)
 {
     change_named(out, NULL);
@@ -104,7 +104,7 @@ void out_file_drop_all_names(void)
     remove_named();
 }
 
-/* Without /proc the name is needed to open the file once more. */
+/* Without /proc the name is needed to open the file again. */
 void out_file_drop_name(struct out_file *out)
 {
     if (!out->temp[0] || access("/proc/self/fd", X_OK) < 0)
@@ -113,7 +113,7 @@ void out_file_drop_name(struct out_file *out)
     forget_named(out);
 }
 
-/* Gives the file a hidden name beside the target. */
+/* Gives the file a hidden name in the target's directory. */
 static int name_beside(struct out_file *out, const char *ending)
 {
     char dir[PATH_MAX];
@@ -122,7 +122,7 @@ static int name_beside(struct out_file *out, const char *ending)
                      slash ? slash + 1 : out->target, ending);
 }
 
-/* An unnamed file in the directory; -1 where that is not possible. */
+/* Opens an unnamed file in the directory; -1 if that is not possible. */
 static int open_unnamed(const char *dir)
 {
 #ifdef O_TMPFILE
@@ -137,7 +137,7 @@ static int open_temp(struct out_file *out)
 {
     char dir[PATH_MAX];
     out->fd = open_unnamed(out_file_directory(out->target, dir));
-    /* An unnamed file gets its name by a link from /proc later. */
+    /* An unnamed file can get its name later by a link from /proc. */
     if (out->fd >= 0 && access("/proc/self/fd", X_OK) == 0)
         return 0;
     if (out->fd >= 0)
@@ -151,19 +151,19 @@ static int open_temp(struct out_file *out)
     return out->fd < 0 ? -1 : 0;
 }
 
-/* A pipe that holds more lets us go on while its reader is busy. This is as good as a thread that only writes (numbers
- * in doc/dev/tried.md). */
+/* A larger pipe lets us continue while its reader is busy. It is as good as a thread that only writes (numbers in
+ * doc/dev/tried.md). */
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ
-    enum { PIPE_SIZE = 1 << 20 };                /* as much as anybody may ask for */
-    fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);          /* no pipe: no effect */
+    enum { PIPE_SIZE = 1 << 20 };                /* the most that a user may request */
+    fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);          /* no effect if it is not a pipe */
 #else
     (void)fd;
 #endif
 }
 
-/* -1 also if it is open for reading only. */
+/* Also -1 if it is open for reading only. */
 static int open_stdout(void)
 {
     if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
@@ -177,7 +177,8 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
 }
 
-/* Whether we may not replace the file: in a directory like /tmp only its owner and the directory's owner may. */
+/* Whether we may not replace the file: in a directory like /tmp only the owners of the file and of the directory
+ * may. */
 static bool is_kept(const char *target, const struct stat *st)
 {
     struct stat in;
@@ -187,7 +188,8 @@ static bool is_kept(const char *target, const struct stat *st)
         && we != in.st_uid;
 }
 
-/* Whether the file is a mount point, as files of the host are in containers. Before Linux 5.8 statx() does not tell. */
+/* Whether the file is a mount point, like files of the host in containers. Before Linux 5.8 statx() does not report
+ * it. */
 static bool is_mounted(const char *target)
 {
     bool found = false;
@@ -210,7 +212,7 @@ static bool is_mounted(const char *target)
     return found;
 }
 
-/* Other faults, such as a directory that does not exist, show later. */
+/* Other faults, such as a directory that does not exist, are found later. */
 bool out_file_can_add_beside(const char *path)
 {
     char target[PATH_MAX], dir[PATH_MAX];
@@ -223,7 +225,7 @@ bool out_file_can_add_beside(const char *path)
         || (errno != EACCES && errno != EPERM && errno != EROFS);
 }
 
-/* Here and below: st is NULL if there is nothing at the path. */
+/* Here and below: st is NULL if nothing exists at the path. */
 static bool is_stdout(const char *path, const struct stat *st)
 {
     struct stat out;
@@ -231,8 +233,8 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* Whether no other file can take its place: it has no name any more (the path leads through /proc), or rename() would
- * fail in the end. */
+/* Whether no other file can replace it: it no longer has a name (the path leads through /proc), or rename() would fail
+ * at the end. */
 static bool is_pinned(const char *path, const struct stat *st)
 {
     struct stat named;
@@ -253,7 +255,7 @@ bool out_file_replaces(const char *path)
     return replaces(path, stat(path, &st) == 0 ? &st : NULL);
 }
 
-/* Where standard output stands, if that is the end of a file. With O_APPEND others may write to it, too. */
+/* The position of standard output if that is the end of a file. With O_APPEND others may write to the file, too. */
 static off_t end_of_stdout(void)
 {
     struct stat st;
@@ -282,9 +284,9 @@ static void open_target(struct out_file *out, const struct stat *st)
     if ((st && access(out->path, W_OK) < 0) || out_file_target(out->path, out->target) < 0)
         return;
     if (st && is_kept(out->target, st))
-        errno = EPERM;                           /* as rename() would say in the end */
+        errno = EPERM;                           /* the error that rename() would give at the end */
     else if (open_temp(out) == 0)
-        fchmod(out->fd, 0600);                   /* whatever the umask: see out_file_name() */
+        fchmod(out->fd, 0600);                   /* for every umask: see out_file_name() */
 }
 
 int out_file_open(struct out_file *out, const char *path, struct latch *latch)
@@ -297,7 +299,7 @@ int out_file_open(struct out_file *out, const char *path, struct latch *latch)
         out->begin = end_of_stdout();
         out->fd = open_stdout();
     } else if (direct) {
-        out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);   /* it keeps its bytes until out_file_begin() */
+        out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);   /* it keeps its content until out_file_begin() */
     } else if (possible) {
         open_target(out, there);
     }
@@ -328,12 +330,12 @@ static const char *name_by_fd(struct out_file *out)
     return out->by_fd;
 }
 
-/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. Nor does it
- * follow or touch what has the name already, so it need not be hard to guess. */
+/* Gives the unnamed file a temporary name: link() cannot replace a file, rename() can. It neither follows nor changes
+ * an existing file of that name, so the name need not be hard to guess. */
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
-    latch_catch_signals();                       /* whatever thread they come to: hiding them from one is not enough */
+    latch_catch_signals();  /* in whichever thread they arrive: blocking them in one thread is not enough */
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);
@@ -387,8 +389,8 @@ int out_file_write_at(int fd, const char *path, struct iovec *iov, int n, off_t 
     return n > 0 ? -1 : 0;
 }
 
-/* Sets owner, group and mode to those of `like`, as far as we may. If we may not set the group either, our group gets
- * the rights that everybody has. */
+/* Sets owner, group and mode to those of `like`, as far as we may. If we may not set the group, our group gets the
+ * rights of others. */
 static void set_mode_like(int fd, const struct stat *like)
 {
     mode_t mode = like->st_mode & 07777;
@@ -444,7 +446,7 @@ int out_file_commit(struct out_file *out, struct latch *latch)
 void out_file_abandon(struct out_file *out)
 {
     if (out->fd >= 0 && out->holds_part && ftruncate(out->fd, 0) < 0)
-        out->holds_part = false;                 /* nothing more can be done */
+        out->holds_part = false;                 /* nothing else can be done */
     if (out->fd >= 0)
         close(out->fd);
     if (out->temp[0])

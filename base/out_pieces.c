@@ -9,10 +9,11 @@
 
 enum { CACHE_LINE = 64, PAGE = 4096 };
 
-/* The buffer of a piece. Part p has buffer p modulo n, once piece p - n is written. */
+/* The buffer of a piece. Piece p uses buffer p modulo n, once piece p - n is written. */
 struct buffer {
-    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* of the piece; stored by who has written the one before it */
-    atomic_size_t filled;        /* bytes copied in so far, and those before the first byte */
+    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* number of the piece; stored by the thread that wrote the piece
+                                                     * before it */
+    atomic_size_t filled;        /* bytes copied in so far, plus those before the first byte */
     uint8_t *bytes;
 };
 
@@ -59,7 +60,7 @@ bool out_pieces_has_room(struct out_pieces *p, uint64_t end)
     return atomic_load(&buffer_at(p, end - 1)->number) == (end - 1) / p->opt.piece_size;
 }
 
-/* Writes the piece's bytes before `end`, and gives its buffer to another piece. */
+/* Writes the piece's bytes before `end`, and passes its buffer to another piece. */
 static void write_piece(struct out_pieces *p, struct buffer *piece, size_t end)
 {
     uint64_t number = atomic_load(&piece->number), at = number * p->opt.piece_size, begin = p->opt.begin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A regular file that several threads write in large pieces, which begin at multiples of their size. Small blocks are
- * copied into buffers; who makes a piece whole writes it. */
+ * copied into buffers; the thread that completes a piece writes it. */
 #ifndef OUT_PIECES_H
 #define OUT_PIECES_H
 
@@ -12,10 +12,10 @@ struct latch;
 struct out_pieces;
 
 struct out_pieces_options {
-    int fd;                      /* stays the caller's */
-    const char *path;            /* for messages */
+    int fd;                      /* owned by the caller */
+    const char *path;            /* offset of the first byte in the file */
     uint64_t begin;              /* where in the file the first byte goes */
-    size_t piece_size;           /* a power of two */
+    size_t piece_size;           /* number of buffers, at least two */
     uint32_t n;                  /* buffers: two at least */
     struct latch *latch;
 };
@@ -24,14 +24,14 @@ struct out_pieces_options {
 struct out_pieces *out_pieces_new(const struct out_pieces_options *options);
 void out_pieces_free(struct out_pieces *pieces);
 
-/* Whether the piece that holds the byte before `end` has a buffer. */
+/* Whether the piece of the byte before `end` has a buffer. */
 bool out_pieces_has_room(struct out_pieces *pieces, uint64_t end);
 
-/* Copies bytes to their place `at` in the file, and writes each piece that this makes whole; in any thread. All their
- * pieces must have buffers. An error is recorded in the latch. */
+/* Copies bytes to offset `at` of the file, and writes each piece that they complete; on any thread. All their pieces
+ * must have buffers. An error is recorded in the latch. */
 void out_pieces_copy(struct out_pieces *pieces, const uint8_t *data, size_t size, uint64_t at);
 
-/* Writes the last piece, which ends at `end`. Everything before is copied. */
+/* Writes the last piece, which ends at `end`. All bytes before it must have been copied. */
 void out_pieces_end(struct out_pieces *pieces, uint64_t end);
 
 #endif

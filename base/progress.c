@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/stats.h"
 
-/* Painted often enough to be seen to move; plain lines seldom enough for a log. */
+/* Often enough for the painted line to move visibly; seldom enough for a log of plain lines. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
 void progress_start(struct progress *p, enum progress_when when, const struct stats *stats)
@@ -23,7 +23,7 @@ void progress_start(struct progress *p, enum progress_when when, const struct st
     p->next = p->on ? stats_wall(stats) + p->every : 0;
 }
 
-/* A shell's background job does not scribble over what its user types. */
+/* A background job of a shell must not paint over the user's typing. */
 static bool in_background(void)
 {
     pid_t front = tcgetpgrp(STDERR_FILENO);
@@ -44,7 +44,7 @@ static void duration(char *text, size_t size, double seconds)
 void progress_line(char *line, size_t size, const struct progress_now *now)
 {
     char share[16] = "", left[32] = "";
-    if (now->share >= 0)                         /* 100 is told by the last line only */
+    if (now->share >= 0)                         /* only the last line says 100 */
         snprintf(share, sizeof share, " %d %%,", now->share < 0.99 ? (int)(now->share * 100) : 99);
     if (now->left >= 0) {
         strcpy(left, ", ");
@@ -58,7 +58,7 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
 
 double progress_left(const struct progress_work *w)
 {
-    static const double GUESS_WEIGHS = 0.05;     /* as much as to have seen this share of the writing */
+    static const double GUESS_WEIGHS = 0.05;     /* weighs as much as having seen this share of the writing */
     if (w->writing) {
         double share = w->write_share < 1 ? w->write_share : 1;
         return (1 - share) * (w->write_seconds + GUESS_WEIGHS * w->write_guess) / (share + GUESS_WEIGHS);
@@ -69,11 +69,12 @@ double progress_left(const struct progress_work *w)
     return w->read_seconds * (1 - share) / share + w->write_guess;
 }
 
-/* Inflating is the measure: blocks that are slow to inflate are slow to make, and threads that share CPUs are slow in
- * both. Where nothing was inflated, or only copied, a plain CPU is. What went to disk comes back, which costs, too. */
+/* The time to inflate is the measure: blocks that are slow to inflate are slow to deflate, and threads that share CPUs
+ * are slow in both. If nothing was inflated, or only copied, the speed of an ordinary CPU is. Spilled data are read
+ * back, which takes time, too. */
 static double guess_writing(const struct progress *p, double data_bytes)
 {
-    static const double PLAIN = 1e-9, SPILLED = 1.5;   /* seconds for a byte; in times of inflating it */
+    static const double PLAIN = 1e-9, SPILLED = 1.5;   /* seconds per byte; spilling, relative to the time to inflate */
     struct stats_count inflate = stats_total(p->stats, STAGE_INFLATE), pack = stats_total(p->stats, STAGE_PACK);
     double inflated = (double)inflate.bytes + 1, threads = stats_threads(p->stats);
     double measured = (double)inflate.ns / 1e9 / inflated / threads;
@@ -94,7 +95,7 @@ static double input_bytes(const struct progress *p)
                                      stats_total(p->stats, STAGE_FIND).bytes);
 }
 
-/* Returns the work of the whole sort; *now describes the phase. */
+/* Returns the work of the complete sort; *now describes the phase. */
 static struct progress_work work_of(const struct progress *p, struct progress_now *now)
 {
     uint64_t start, end;
@@ -121,7 +122,7 @@ static struct progress_work work_of(const struct progress *p, struct progress_no
 
 static struct progress_now look(const struct progress *p)
 {
-    static const double TOLD_FROM = 0.02;        /* of the input: before that it is a guess from too little */
+    static const double TOLD_FROM = 0.02;        /* share of the input; before it, the guess would rest on too little */
     struct progress_now now;
     struct progress_work w = work_of(p, &now);
     double left = progress_left(&w), spent = w.read_seconds + w.write_seconds;
@@ -141,10 +142,10 @@ void progress_tick(struct progress *p)
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);
-    if (now.share >= 0)                          /* guesses change, but no line shows less than the one before */
+    if (now.share >= 0)                          /* guesses change, but the shown share never falls */
         now.share = p->shown = now.share < p->shown ? p->shown : now.share;
     progress_line(line, sizeof line, &now);
-    /* The cursor goes back, so that a message paints over the line. */
+    /* The cursor returns to the start, so that a message overwrites the line. */
     fprintf(stderr, p->painted ? "\r%s\033[K\r" : "%s\n", line);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How far the sort is: on a terminal, one line on standard error that is painted over; on demand, a plain line now and
- * then. */
+/* The progress of the sort: on a terminal, one line on standard error that is painted over; on demand, a plain line
+ * from time to time. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -12,38 +12,38 @@ enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Used by the main thread only. */
 struct progress {
-    const struct stats *stats;   /* what was done so far */
-    double file_bytes;           /* size of all input files; 0: not known */
-    double data_bytes;           /* if that is not known: expected uncompressed bytes; 0: not known either */
-    double write_cost;           /* time for a byte of output, divided by the time to inflate a byte */
+    const struct stats *stats;   /* counts of the work so far */
+    double file_bytes;           /* size of all input files; 0: unknown */
+    double data_bytes;           /* if that is unknown: expected uncompressed bytes; 0: unknown, too */
+    double write_cost;           /* time to write a byte, divided by the time to inflate a byte */
     bool on;
     int cpus;
-    bool painted;                /* one line, painted over; else plain ones */
+    bool painted;                /* one line that is painted over; otherwise plain lines */
     uint64_t every, next;        /* time between lines; when the next one is due, on the clock of stats; ns */
-    double shown;                /* share of the sort that the last line showed: no line shows less */
+    double shown;                /* share of the sort in the last line; it never falls */
 };
 
 /* Begins to count time. stats must live longer. */
 void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
 
-/* Shows the progress if it is time to. Call it about once a block: it reads the clock, or does nothing where no
- * progress is shown. progress may be NULL. */
+/* Shows the progress if it is due. Call it about once a block: it reads the clock, or does nothing if no progress is
+ * shown. progress may be NULL. */
 void progress_tick(struct progress *progress);
 
-/* Removes a painted line. Otherwise a last plain line says that the sort succeeded. */
+/* Removes a painted line; otherwise prints a last plain line if the sort succeeded. */
 void progress_end(struct progress *progress, bool succeeded);
 
-/* How far the whole sort is at some moment. */
+/* The state of the complete sort at some moment. */
 struct progress_work {
     double read_seconds;         /* so far */
-    double read_share;           /* of the input; below 0: nobody knows */
-    double write_guess;          /* seconds that writing will take, as far as reading can tell */
+    double read_share;           /* share of the input; below 0: unknown */
+    double write_guess;          /* seconds that writing will take, estimated while reading */
     bool writing;
-    double write_seconds, write_share;   /* so far; of the records */
+    double write_seconds, write_share;   /* seconds so far; share of the records */
 };
 
-/* Seconds until the sort is done; below 0: nobody knows. While it reads, what is left to be read comes as fast as what
- * was, and writing takes as long as is guessed. Once it writes, the guess counts for less the more is written. */
+/* Seconds until the sort is done; below 0: unknown. While it reads, the rest is assumed to be read at the speed so far,
+ * and writing to take as long as estimated. Once it writes, the estimate weighs less the more is written. */
 double progress_left(const struct progress_work *work);
 
 /* The contents of a line. */
@@ -51,9 +51,9 @@ struct progress_now {
     const char *doing;           /* "reading" */
     uint64_t records;            /* so far, in this phase */
     double bytes;                /* uncompressed, in this phase */
-    double seconds;              /* since it began */
-    double share;                /* of the whole sort that is done, in time; below 0: nobody knows */
-    double left;                 /* seconds until the sort is done; below 0: nobody knows */
+    double seconds;              /* since the start */
+    double share;                /* share of the sort that is done, in time; below 0: unknown */
+    double left;                 /* seconds until the sort is done; below 0: unknown */
 };
 
 void progress_line(char *line, size_t size, const struct progress_now *now);

@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include "base/runtime_env.h"
 
-extern char **environ;          /* not all unistd.h have it */
+extern char **environ;          /* some unistd.h lack it */
 
 #define CPUS "GOMP_CPU_AFFINITY"
 #define THREADS "OMP_NUM_THREADS"
-/* Carries over the new start what is to be told. */
+/* Carries the warning over to the new start. */
 #define WARNING "SAMTOOLS_OMP_WARNING"
 
 /* ------------------------------------------------------------ lists of CPUs */
@@ -31,7 +31,7 @@ static bool take_number(const char **at, unsigned long *n)
     return true;
 }
 
-/* Takes "3", "1-5" or "0-14:2" and what separates it from the next. False: it is none of these. */
+/* Takes "3", "1-5" or "0-14:2" and the separator after it. False: it is none of these. */
 static bool take_range(const char **at, struct cpu_range *r)
 {
     *r = (struct cpu_range){.step = 1};
@@ -77,7 +77,7 @@ char *runtime_env_usable_cpus(const char *list, const struct affinity *allowed)
     }
     bool done = to && fclose(to) == 0;
     if (done && !good)
-        *usable = 0;                             /* what was put before the fault */
+        *usable = 0;                             /* the CPUs before the fault */
     if (done && !all)
         return usable;
     free(usable);
@@ -98,7 +98,7 @@ bool runtime_env_counts_threads(const char *text)
 
 /* ---------------------------------------------------------- the environment */
 
-/* NULL: there is no such variable. */
+/* NULL: the variable is not set. */
 static const char *value(char *const *env, const char *name)
 {
     size_t n = strlen(name);
@@ -117,7 +117,7 @@ static bool is_one_of(const char *variable, const char *const *names)
     return false;
 }
 
-/* Adds NAME=VALUE at the end of an array with room for it. False: no memory. */
+/* Adds NAME=VALUE at the end of an array with room for it. False: out of memory. */
 static bool add(char **env, size_t *n, const char *name, const char *text)
 {
     if (asprintf(&env[*n], "%s=%s", name, text) < 0)
@@ -130,7 +130,7 @@ static bool says_how_to_wait(char *const *env)
     return value(env, "OMP_WAIT_POLICY") || value(env, "GOMP_SPINCOUNT") || value(env, "KMP_BLOCKTIME");
 }
 
-/* Copies those of env that are not among `left_out`. The number of those that are; -1: out of memory. */
+/* Copies the variables of env that are not in `left_out`. Returns the number of those left out; -1: out of memory. */
 static int copy_others(char **to, size_t *n, char *const *env, const char *const *left_out)
 {
     int out = 0;
@@ -210,8 +210,8 @@ const char *runtime_env_warning(void)
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-/* The program's file, by its name, for ps and killall. -1: there is no telling (no /proc), or it is the loader of
- * `ld.so ./samtools`, which wants more words than we have. */
+/* The path of the program's file, for ps and killall. -1: it is unknown (no /proc), or it is the loader of `ld.so
+ * ./samtools`, which needs more arguments than we have. */
 static int find_program(char path[PATH_MAX])
 {
     long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which order the records are to have. */
+/* The order that the records get. */
 #ifndef SORT_ORDER_H
 #define SORT_ORDER_H
 
@@ -14,15 +14,15 @@ enum sort_by {
     SORT_TAG,                    /* -t TAG, then by `then` */
     SORT_TEMPLATE,               /* --template-coordinate */
     SORT_MINHASH,                /* -M, see minhash.h */
-    SORT_COLLATE,                /* that of `samtools collate`, see collate_key.h */
+    SORT_COLLATE,                /* order of `samtools collate`, see collate_key.h */
 };
 
-/* The order that the command line asks for. */
+/* The order that the command line requests. */
 struct sort_order {
     enum sort_by by;
     enum sort_by then;           /* SORT_TAG only: SORT_COORDINATE or a name order */
     char tag[2];                 /* SORT_TAG only */
-    int kmer;                    /* this and the four below: SORT_MINHASH only */
+    int kmer;                    /* this and the four below are for SORT_MINHASH only */
     int window;
     bool no_reverse, squash;
     const char *index_fasta;     /* -I; NULL: none */

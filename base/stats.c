@@ -10,48 +10,49 @@
 
 enum {
     CACHE_LINE = 64,
-    JOINED_MAX = 8,              /* readers and writers outside of the team */
-    /* Spans per slot: 256 KiB. Even half as many are finer than any screen. */
+    JOINED_MAX = 8,              /* readers and writers outside the team */
+    /* Spans per slot: 256 KiB. Half as many would still be finer than any screen. */
     SPANS_MAX = 1 << 15,
     STAGE_BITS = 8,
 };
 _Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
 
-/* Relaxed order: each number is right by itself, whenever the main thread looks at it. */
+/* Relaxed order: each number is correct by itself, whenever the main thread reads it. */
 struct counter {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
 
-/* A thread. Written only by that thread, until stats_stop(). */
+/* A thread. Only that thread writes to it, until stats_stop(). */
 struct slot {
     _Alignas(CACHE_LINE) enum stage stage;
-    uint64_t since;              /* when it entered this stage */
+    uint64_t since;              /* when the thread entered this stage */
     uint64_t cpu_since;          /* its CPU time then, if the stage may block */
-    uint64_t *spans;             /* end << STAGE_BITS | stage; each begins where the one before it ends */
+    uint64_t *spans;             /* end << STAGE_BITS | stage; each begins at the end of the one before it */
     size_t n_spans;
     const char *name;            /* set by stats_join() */
     struct counter counters[N_STAGES];
 };
 
-/* The threads that are in a stage now, and for how long there was one at least. The lock of stats guards it. */
+/* The number of threads that are in a stage now, and the time in which there was at least one. The lock of stats guards
+ * it. */
 struct presence {
     int threads;
     uint64_t since, ns;          /* since: the latest change */
 };
 
 struct stats {
-    int n_threads, room;         /* of the team; slots for it, more than it has until stopped */
+    int n_threads, room;         /* threads of the team; slots for it, more than n_threads until stopped */
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; set by the main thread */
-    bool cpu_is_counted;         /* from the beginning */
-    struct curve *curve;         /* NULL: none is wanted */
-    /* CPU time of the main thread: at the start; once stopped, since the start; set by the main thread */
+    bool cpu_is_counted;         /* since the start */
+    struct curve *curve;         /* NULL: not requested */
+    /* CPU time of the main thread: at the start; once stopped, the time since the start; set by the main thread */
     uint64_t cpu;
     pthread_mutex_t lock;
     struct presence present[N_STAGES];
-    uint64_t phases[N_PHASES];   /* when they began, in ns after start, plus 1; set by the main thread */
-    struct slot slots[];         /* room, then JOINED_MAX more */
+    uint64_t phases[N_PHASES];   /* when they began, in ns after the start, plus 1; set by the main thread */
+    struct slot slots[];         /* `room` slots, then JOINED_MAX more */
 };
 
 #define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
@@ -115,7 +116,7 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
     s->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < n_threads + JOINED_MAX; i++)
         s->slots[i].since = s->start;
-    s->slots[0].stage = STAGE_OTHER;             /* the main thread is never without work */
+    s->slots[0].stage = STAGE_OTHER;             /* the main thread is always in a stage */
     return s;
 }
 
@@ -145,7 +146,7 @@ static enum stage span_stage(uint64_t span)
 static void put_span(struct slot *slot, uint64_t end, enum stage stage)
 {
     if (slot->n_spans > 0 && span_stage(slot->spans[slot->n_spans - 1]) == stage)
-        slot->n_spans--;                         /* the last span goes on */
+        slot->n_spans--;                         /* the last span continues */
     slot->spans[slot->n_spans++] = end << STAGE_BITS | stage;
 }
 
@@ -158,12 +159,12 @@ static enum stage most_owed(const int64_t owed[N_STAGES])
     return most;
 }
 
-/* Cuts the spans into cells. A cell begins where the one before it ends. It ends with the span in
- * which it reaches cell ns. */
+/* Joins the spans into cells. A cell begins at the end of the one before it and ends with the span in which it reaches
+ * cell ns. */
 static void coarsen(struct slot *slot, uint64_t cell)
 {
     int64_t owed[N_STAGES] = {0};
-    uint64_t start = 0, from = 0;                /* of the cell; of the span */
+    uint64_t start = 0, from = 0;                /* start of the cell; start of the span */
     size_t n = slot->n_spans;
     slot->n_spans = 0;
     for (size_t i = 0; i < n; i++) {
@@ -174,7 +175,7 @@ static void coarsen(struct slot *slot, uint64_t cell)
             continue;
         enum stage stage = most_owed(owed);
         owed[stage] -= (int64_t)(end - start);
-        put_span(slot, end, stage);              /* never overwrites what has not been read */
+        put_span(slot, end, stage);              /* never overwrites a span that was not read */
         start = end;
     }
 }
@@ -206,7 +207,7 @@ static bool has_presence(const struct stats *s, enum stage stage)
     return s->cpu_is_counted && stages[stage].may_block && stages[stage].kind != STAGE_RESTS;
 }
 
-/* So many more threads are in the stage from now on. */
+/* Counts `threads` more threads in the stage from now on. */
 static void note_presence(struct stats *s, enum stage stage, int threads, uint64_t now)
 {
     struct presence *p = &s->present[stage];
@@ -217,7 +218,8 @@ static void note_presence(struct stats *s, enum stage stage, int threads, uint64
     p->threads += threads;
 }
 
-/* The time at which a thread changes its stage. It is read under the lock, so that no thread is late with it. */
+/* The time at which a thread changes its stage. It is read under the lock, so that the times of all threads are in
+ * order. */
 static uint64_t time_of_change(struct stats *s, enum stage before, enum stage next)
 {
     if (!has_presence(s, before) && !has_presence(s, next))
@@ -230,7 +232,7 @@ static uint64_t time_of_change(struct stats *s, enum stage before, enum stage ne
     return now;
 }
 
-/* Bytes that all threads have counted in two stages. */
+/* Bytes that all threads have counted in the two stages. */
 static uint64_t bytes_of(const struct stats *s, enum stage a, enum stage b)
 {
     return stats_total(s, a).bytes + stats_total(s, b).bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The time of every thread: clocks and counters for each stage, kept at block granularity,
- * and on demand a record of who did what when.
+/* The time of every thread: clocks and counters for each stage, updated once a block, and on demand a record of the
+ * stages of each thread over time.
  *
  *     enum stage before = stats_enter(stats, STAGE_INFLATE);
  *     ...
@@ -20,13 +20,13 @@
 
 enum stage_kind {
     STAGE_RESTS,                 /* no work */
-    STAGE_PARALLEL,              /* any number of threads at a time */
+    STAGE_PARALLEL,              /* any number of threads at once */
     STAGE_SERIAL,                /* always on the same thread */
     STAGE_IN_TURN,               /* on any thread, one at a time */
 };
 
-/* Each stage: its name, which is a key of the report; what it is, for people; its kind; and whether it may block,
- * mostly in a system call: then its CPU time is measured, too. */
+/* Each stage: its name, which is a key of the report; its description; its kind; and whether it may block, mostly in a
+ * system call: then its CPU time is measured, too. */
 #define STAGES(X) \
     X(STAGE_IDLE, "idle", "no work", STAGE_RESTS, false) \
     X(STAGE_WAIT, "wait", "wait for other threads", STAGE_RESTS, true) \
@@ -67,7 +67,7 @@ const struct stage_info *stats_stage(enum stage stage);
 /* The counts. Times are in nanoseconds. */
 struct stats_count {
     uint64_t ns;
-    uint64_t blocked_ns;         /* the part of ns without a CPU; only where the stage may block */
+    uint64_t blocked_ns;         /* the part of ns without a CPU; only for stages that may block */
     uint64_t bytes, events, records;
 };
 
@@ -77,26 +77,26 @@ struct stats;
 
 enum stats_detail {
     STATS_TIMES,                 /* reads the clock at every change of stage: some 20 ns */
-    STATS_CPU,                   /* and the thread's CPU time where a stage may block: a system call and a lock each;
-                                  * and now and then what the process uses (curve.h) */
-    STATS_SPANS,                 /* and keeps a record of who did what when */
+    STATS_CPU,                   /* also the thread's CPU time in stages that may block: a system call and a lock each;
+                                  * and sometimes the resources of the process (curve.h) */
+    STATS_SPANS,                 /* also a record of the stages of each thread over time */
 };
 
-/* Starts counting, for a team of at most n_threads. The process has one for its sort. NULL: there is no memory. */
+/* Starts counting, for a team of at most n_threads. The process has one for its sort. NULL: out of memory. */
 struct stats *stats_new(int n_threads, enum stats_detail detail);
 void stats_free(struct stats *stats);
 
-/* Bytes of memory that stats_new() takes. */
+/* Bytes of memory that stats_new() allocates. */
 size_t stats_memory(int n_threads, enum stats_detail detail);
 
-/* From now on the calling thread of the team is in this stage. Returns the stage it was in. */
+/* From now on the calling thread of the team is in this stage. Returns the stage before it. */
 enum stage stats_enter(struct stats *stats, enum stage stage);
 
-/* Takes the calling thread back to the stage it was in before. Counts the bytes and one event for
- * the stage that it leaves. */
+/* Returns the calling thread to the stage it was in before. Adds the bytes and one event to the stage that it
+ * leaves. */
 void stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
 
-/* Counts n more records for the stage that the calling thread of the team is in. */
+/* Adds n records to the stage that the calling thread of the team is in. */
 void stats_records(struct stats *stats, uint64_t n);
 
 /* Gives a slot to a thread that is not in the team; its number comes after those of the team. name must
@@ -107,35 +107,36 @@ int stats_join(struct stats *stats, const char *name);
 enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
 void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
 
-/* A phase begins, unless it has begun. Called by the main thread. In the team it also tells how many threads came. */
+/* Begins a phase, unless it has begun. The main thread calls it. In the team it also notes the number of threads. */
 void stats_phase(struct stats *stats, enum phase phase);
 
-/* Stops all clocks. Call it when no other thread works any more. */
+/* Stops all clocks. Call it after all other threads have finished. */
 void stats_stop(struct stats *stats);
 
 /* ---- what was counted ---- */
 
 int stats_threads(const struct stats *stats);            /* in the team */
-int stats_slots(const struct stats *stats);              /* in the team, and those that joined */
+int stats_slots(const struct stats *stats);              /* the threads of the team and those that joined */
 /* The counts of a slot for a stage; stats_total(): the sum over all slots. */
 struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
 struct stats_count stats_total(const struct stats *stats, enum stage stage);
 
-/* Bytes of uncompressed input. inflated, found: those of STAGE_INFLATE and STAGE_FIND. Text and CRAM are not inflated
- * to records, so those that were found count. */
+/* Bytes of uncompressed input. inflated, found: bytes of STAGE_INFLATE and STAGE_FIND. For text and CRAM, where no
+ * records are inflated, the bytes found are used. */
 static inline uint64_t stats_input_bytes(uint64_t inflated, uint64_t found)
 {
     return inflated > found ? inflated : found;
 }
 
-/* Call after stats_stop(). Nanoseconds in which at least one thread was in the stage. From STATS_CPU on, of stages of
- * work that may block; else 0. */
+/* Nanoseconds in which at least one thread was in the stage. Counted from STATS_CPU on, for working stages that may
+ * block; otherwise 0. Call it after stats_stop(). */
 uint64_t stats_any_thread(const struct stats *stats, enum stage stage);
 
-/* What the process used over time, until stats_stop(). Returns how many points there are; none below STATS_CPU. */
+/* The resources that the process used over time, until stats_stop(). Returns the number of points; 0 below
+ * STATS_CPU. */
 size_t stats_curve(const struct stats *stats, const struct curve_point **points);
 
-/* Nanoseconds since stats_new(); once stopped, those from stats_new() to stats_stop(). */
+/* Nanoseconds since stats_new(); once stopped, from stats_new() to stats_stop(). */
 uint64_t stats_wall(const struct stats *stats);
 
 enum { STATS_NAME_SIZE = 32 };
@@ -145,12 +146,11 @@ const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME
 
 const char *stats_phase_name(enum phase phase);
 
-/* Call after stats_stop(). Of the time in which thread 0 wanted to work, outside of stages that may block,
- * the share in which it had a CPU. It is below 1 if others used the CPU, too. */
+/* The share of the time in which thread 0 had a CPU, while it was ready to work and in no stage that may block. It is
+ * below 1 if other programs used the CPU. Call it after stats_stop(). */
 double stats_ran(const struct stats *stats);
 
-/* When the phase began and ended, or, if it has not ended, the time now. Returns false if it has not
- * begun. */
+/* The start and the end of the phase or, if it has not ended, the time now. Returns false if it has not begun. */
 bool stats_phase_times(const struct stats *stats, enum phase phase, uint64_t *start, uint64_t *end);
 
 /* Part of a slot's time, in nanoseconds since stats_new(). */
@@ -159,10 +159,9 @@ struct stats_span {
     enum stage stage;
 };
 
-/* Gives the spans of a slot in order, without gaps. Call it after stats_stop(); *at must be 0 at first.
- * Returns false if there are no more. The memory for spans is bounded. When it is full, the time so far is
- * cut into cells, and each cell goes to the stage that is owed most of it, so that the shares of the
- * stages stay what they were. */
+/* Returns the spans of a slot in order, without gaps. *at must be 0 at first. Call it after stats_stop(). Returns false
+ * if there are no more. The memory for spans is bounded. When it is full, the time so far is cut into cells, and each
+ * cell goes to the stage that lacks most of its time, so that the shares of the stages stay the same. */
 bool stats_next_span(const struct stats *stats, int slot, size_t *at, struct stats_span *span);
 
 #endif

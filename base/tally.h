@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many records a stage took, or gave, and which. Neighbours must agree: what one stage gave, the next one took.
- * That is what makes it safe to delete the input. */
+/* The number of records that a stage took or gave, and their checksum. Consecutive stages must agree: each stage takes
+ * the records that the one before it gave. This check makes it safe to delete the input. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -8,11 +8,10 @@
 
 struct latch;
 
-/* A zero-initialised tally is one of no records. */
+/* A zero-initialised tally has no records. */
 struct tally {
     uint64_t n;                  /* records */
-    uint64_t checksum;           /* sum of record_checksum() over them, modulo 2^64; 0 throughout a comparison if only
-                                  * numbers are compared */
+    uint64_t checksum;  /* sum of record_checksum() over them, modulo 2^64; always 0 in a comparison of numbers only */
 };
 
 static inline void tally_add(struct tally *sum, struct tally more)
@@ -21,8 +20,8 @@ static inline void tally_add(struct tally *sum, struct tally more)
     sum->checksum += more.checksum;
 }
 
-/* Whether what came out of a stage is what came in. stage: its name, for the message; path: of the input. -1 if it is
- * not, and the error is recorded in the latch. */
+/* Compares the records that a stage took with those it gave. stage: its name, for the message; path: the input. -1 if
+ * they differ, and the error is recorded in the latch. */
 int tally_compare(struct tally in, struct tally out, const char *stage, const char *path, struct latch *latch);
 
 #endif

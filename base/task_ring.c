@@ -8,15 +8,15 @@
 #include "base/stats.h"
 #include "base/task_ring.h"
 
-/* Slots per task, where the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us
- * with libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
+/* Slots per task, if the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us with
+ * libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
 enum { TASKS_PER_THREAD = 2 };
-/* If a thread sleeps, who makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main thread is too
- * slow for them, and then that makes it slower still. So in a large team it makes a task of a bunch. The thread that
- * gets the bunch makes tasks of its parts, which are halves of groups, and wakes others. */
+/* If a thread sleeps, the thread that makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main
+ * thread is too slow for them, and then waking makes it slower still. So in a large team it makes one task of a bunch.
+ * The thread that gets the bunch makes tasks of its parts, which are halves of groups, and wakes others. */
 enum { THREADS_PER_GROUP = 8, GROUPS_MOST = 8, BUNCHES_LEAST = 8 };
 
-/* As many slots as leave every thread of the team some tasks. */
+/* The largest group that leaves every thread of the team some tasks. */
 static uint32_t group_size(uint32_t n_slots, int n_threads)
 {
     uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
@@ -32,8 +32,8 @@ static uint32_t bunch_size(const struct task_ring_options *o, uint32_t group)
     return groups > 1 ? groups * group : group;
 }
 
-/* In a large team, what a thread keeps for later is what others lack: with whole groups, 128 threads were idle for 16 %
- * of the writing (-l 1, slow motion). So it shares each group that the main thread made a task of. */
+/* In a large team, slots that a thread keeps for later are missing elsewhere: with whole groups, 128 threads were idle
+ * for 16 % of the writing (-l 1, slow motion). So a thread shares each group that the main thread made a task of. */
 static uint32_t share_size(const struct task_ring *r)
 {
     return r->bunch > r->group ? (r->group + 1) / 2 : r->group;
@@ -79,16 +79,16 @@ bool task_ring_run(struct task_ring *r, uint32_t slot)
 
 static void run_slots(struct task_ring *r, uint64_t n);
 
-/* A task that runs n slots. */
+/* Makes a task that runs n slots. */
 static void make_task(struct task_ring *r, uint64_t n)
 {
     #pragma omp task default(none) firstprivate(r, n)
     run_slots(r, n);
 }
 
-/* Gives half of what it has to another task, as often as needed. Then runs the oldest slots that no task has begun
- * with, whichever they are: tasks of halves begin late, and the main thread takes slots back in their order. There are
- * as many as all tasks so far were made for, so these slots have been handed out. */
+/* Gives half of its slots to another task, as often as needed. Then runs the oldest slots that no task has begun: tasks
+ * of halves begin late, and the main thread takes slots back in their order. All tasks so far were made for as many
+ * slots as were handed out, so these slots have been handed out. */
 static void run_slots(struct task_ring *r, uint64_t n)
 {
     for (; n > r->share; n -= n / 2)
@@ -140,7 +140,7 @@ static void make_bundle_task(const struct task_bundle *bundle)
     run_bundle(&parts);
 }
 
-/* Gives the newer half to another task, as often as there is one: that wakes a thread, for which the main thread has no
+/* Gives the newer half to another task as long as there is one. That wakes a thread, for which the main thread has no
  * time. */
 static void run_bundle(struct task_bundle *bundle)
 {
@@ -185,7 +185,8 @@ void task_ring_make_task(struct task_ring *r)
         make_task(r, n);
 }
 
-/* Whether a quarter of the ring waits for a thread: then tasks are best made in order, and nobody has to be woken. */
+/* Whether a quarter of the ring waits for a thread: then tasks are best made in order, and no thread has to be
+ * woken. */
 static bool is_ahead(const struct task_ring *r)
 {
     uint64_t quarter = r->opt.n_slots / 4;
@@ -211,7 +212,7 @@ void task_ring_take(struct task_ring *r)
     task_ring_release(r, task_ring_slot(r, r->tail++));
 }
 
-/* A slot is READY once in each turn, so a number that was passed need not be looked at again. */
+/* A slot is READY once in each turn, so a number that was passed need not be checked again. */
 bool task_ring_help(struct task_ring *r)
 {
     uint64_t head = r->head, oldest = head > r->opt.n_slots ? head - r->opt.n_slots : 0;
@@ -227,8 +228,8 @@ bool task_ring_help(struct task_ring *r)
 
 void task_pause(unsigned *spins)
 {
-    /* Some 2 us of spinning and 200 of giving way (a block takes 20 to 500) before naps that hardly add to what has
-     * been waited for. Naps leave the core to other programs: what is slow may be the other end of a pipe. */
+    /* Some 2 us of spinning and 200 of yielding (a block takes 20 to 500), then naps that are short against the wait so
+     * far. Naps leave the core to other programs: the slow part may be the other end of a pipe. */
     enum { SPINS_BEFORE_YIELD = 64, PAUSES_BEFORE_NAP = 512, NAP_NS = 100000 };
     if (++*spins > PAUSES_BEFORE_NAP) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -291,8 +292,8 @@ void task_ring_take_all(struct task_ring *r, struct stats *stats)
 
 /* ------------------------------------------------------------------ the team */
 
-/* OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS=0 are for other programs of the job: here, they would take threads away that
- * the user has asked for, and for which memory is divided. */
+/* OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS=0 are for other programs of the job: here, they would reduce the threads that
+ * the user has requested and for which memory is planned. */
 void task_team(int n_threads, void (*main_thread)(void *), void *arg)
 {
     omp_set_dynamic(false);

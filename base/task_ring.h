@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of the team: slots that the main thread hands out, and that tasks, or the main thread when it waits, run.
+/* Work of the team: slots that the main thread hands out. Tasks run them, and so does the main thread while it waits.
  *
  *   FREE --hand out--> READY --claim--> TAKEN --run--> DONE --release--> FREE
  *    ^                                    |
@@ -15,10 +15,10 @@
  *   release    the owner of the outputs, who has read DONE with acquire, stores FREE with release: the next hand-out
  *              of the slot may write its inputs
  *
- * doc/design.md says why rings cannot stop. A task that comes very late may find its slot handed out again; then it
- * runs that.
+ * doc/design.md explains why rings cannot block each other. A task that runs very late may find its slot handed out
+ * again; then it runs the new work.
  *
- * Whom the main thread helps while it waits, in this order:
+ * The work that the main thread does while it waits, in this order:
  *
  *   it waits for                          it runs
  *   an inflated block, text of SAM        blocks to inflate; for SAM also chunks to parse
@@ -28,7 +28,8 @@
  *   a merged range                        that range, blocks to deflate, slices to load, further ranges
  *   a place in the sink, its end          blocks to deflate
  *
- * Only what is short is run while a block is waited for: a sort takes 50 ms, and all others would run dry. */
+ * Only short work is done while it waits for a block: a sort takes 50 ms, and all other threads would run out of
+ * work. */
 #ifndef TASK_RING_H
 #define TASK_RING_H
 
@@ -43,49 +44,50 @@ struct stats;
 
 enum task_state { TASK_FREE, TASK_READY, TASK_TAKEN, TASK_DONE };
 
-/* Does the work of a slot, in any thread. */
+/* Does the work of a slot, on any thread. */
 typedef void task_run_fn(void *arg, uint32_t slot);
 
 struct task_ring_options {
     uint32_t n_slots;
-    int n_threads;               /* of the team: groups are as large as leaves every thread some; 0: no groups */
-    bool bunches;                /* while threads lack work, one task gets many groups and shares them */
+    int n_threads;               /* threads of the team: a group leaves every thread some tasks; 0: no groups */
+    bool bunches;                /* while threads lack work, one task gets several groups and shares them */
     task_run_fn *run;
     void *arg;                   /* of run */
-    bool run_releases;           /* run(), or who it leaves the slot to, releases it; no slot is ever DONE */
+    bool run_releases;           /* run(), or the function it passes the slot to, releases it; no slot is ever DONE */
 };
 
-/* A state has a cache line of its own: its neighbours change hands at other times. */
+/* A state has its own cache line, because neighbouring slots change owner at other times. */
 struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
 struct task_bundle;
 
-/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields are the main thread's, but for the slots
- * and `begun`. */
+/* Slots are used in turn: slot number n is slot n modulo n_slots. All fields belong to the main thread, except the
+ * slots and `begun`. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
     uint32_t group;              /* slots that share a task */
     uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
-    uint32_t share;              /* slots of them that a thread keeps for itself */
+    uint32_t share;              /* slots of such a bunch that a thread keeps for itself */
     uint64_t head;               /* slots handed out */
-    uint64_t tail;               /* slots taken back */
-    uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
+    uint64_t tail;               /* slots that were taken back */
+    uint64_t tasked;             /* slots that have a task; slots from here to head wait for one */
     uint64_t help;               /* no slot before this one is READY */
-    struct task_bundle *bundle;  /* what its tasks become parts of; NULL: each is made at once */
-    char apart[64];              /* keeps the next field off the cache lines of those before */
-    _Atomic uint64_t begun;      /* slots that a task has begun with, in turn; any thread */
+    struct task_bundle *bundle;  /* gets the parts that become tasks; NULL: each task is made at once */
+    char apart[64];              /* keeps the next field off the cache lines before it */
+    _Atomic uint64_t begun;      /* slots that tasks have begun, in turn; any thread */
 };
 
-/* -1: out of memory. A ring of zeros may be closed. */
+/* -1: out of memory. A zero-initialised ring may be closed. */
 int task_ring_open(struct task_ring *ring, const struct task_ring_options *options);
 
-/* Behind the parallel region: tasks that come too late still look at the slots. all_free asserts that they are. */
+/* Call it after the parallel region, because late tasks still read the slots. all_free asserts that all slots are
+ * FREE. */
 void task_ring_close(struct task_ring *ring, bool all_free);
 
-/* Bytes of memory for so many slots. */
+/* Bytes of memory for n_slots slots. */
 size_t task_ring_memory(uint32_t n_slots);
 
 /* ---- one slot ---- */
@@ -95,7 +97,7 @@ static inline enum task_state task_ring_state(const struct task_ring *ring, uint
     return (enum task_state)atomic_load_explicit(&ring->slots[slot].state, memory_order_acquire);
 }
 
-/* Makes a READY slot the caller's, who runs it by other means than the ring's. False: another thread has it. */
+/* Gives a READY slot to the caller, which runs it itself. False: another thread has it. */
 static inline bool task_ring_claim(struct task_ring *ring, uint32_t slot)
 {
     int ready = TASK_READY;
@@ -103,13 +105,13 @@ static inline bool task_ring_claim(struct task_ring *ring, uint32_t slot)
                                                    memory_order_relaxed);
 }
 
-/* The claimer is done with it. */
+/* Marks the caller's slot as DONE. */
 static inline void task_ring_finish(struct task_ring *ring, uint32_t slot)
 {
     atomic_store_explicit(&ring->slots[slot].state, TASK_DONE, memory_order_release);
 }
 
-/* Its outputs are no longer needed. */
+/* Frees a slot whose outputs are no longer needed. */
 static inline void task_ring_release(struct task_ring *ring, uint32_t slot)
 {
     atomic_store_explicit(&ring->slots[slot].state, TASK_FREE, memory_order_release);
@@ -118,17 +120,17 @@ static inline void task_ring_release(struct task_ring *ring, uint32_t slot)
 /* Claims a slot and runs it. False: it is not READY. */
 bool task_ring_run(struct task_ring *ring, uint32_t slot);
 
-/* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
+/* Hands out a slot, FREE or DONE, with its own task, in any order. Touches only the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
-/* Slots made READY out of turn that have no task yet: they will share one. A group of zeros is empty. */
+/* Slots made READY out of turn that have no task yet: they will share one. A zero-initialised group is empty. */
 enum { TASK_GROUP_MOST = 4 };
 
 struct task_group {
     uint32_t n, slots[TASK_GROUP_MOST];
 };
 
-/* Makes a slot READY, FREE or DONE before, whatever its turn, and a task as soon as the group is full. */
+/* Makes a FREE or DONE slot READY, in any order, and a task as soon as the group is full. */
 void task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
 
 /* Makes one task of the slots in the group, if there are any, and empties it. */
@@ -146,13 +148,13 @@ static inline uint64_t task_ring_head(const struct task_ring *ring)
     return ring->head;
 }
 
-/* The slot to be handed out next. */
+/* The slot that is handed out next. */
 static inline uint32_t task_ring_next(const struct task_ring *ring)
 {
     return task_ring_slot(ring, ring->head);
 }
 
-/* The oldest slot that is not taken back. */
+/* The oldest slot that was not taken back. */
 static inline uint32_t task_ring_oldest(const struct task_ring *ring)
 {
     return task_ring_slot(ring, ring->tail);
@@ -177,7 +179,7 @@ void task_ring_make_task(struct task_ring *ring);
 /* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
-/* Hands out all slots that are not. */
+/* Hands out all remaining slots. */
 void task_ring_hand_out_all(struct task_ring *ring);
 
 /* Takes the oldest slot back and releases it. */
@@ -188,7 +190,7 @@ bool task_ring_help(struct task_ring *ring);
 
 /* ---- many rings ---- */
 
-/* Tasks of several rings that are made as one, by the main thread. A bundle of zeros is empty. */
+/* Tasks of several rings that the main thread makes as one. A zero-initialised bundle is empty. */
 enum { TASK_BUNDLE_MOST = 16 };
 
 struct task_bundle {
@@ -200,28 +202,28 @@ struct task_bundle {
 };
 
 /* From now on only the main thread hands out slots of the ring, and their tasks become parts of the bundle, which makes
- * one task of them when it is full. Submit it before anything is waited for. */
+ * one task of them when it is full. Submit the bundle before you wait. */
 static inline void task_ring_collect(struct task_ring *ring, struct task_bundle *bundle)
 {
     ring->bundle = bundle;
 }
 
-/* Makes one task of all its parts, if there are any, and empties it. NULL: there is no bundle. */
+/* Makes one task of all its parts, if there are any, and empties it. NULL: does nothing. */
 void task_bundle_submit(struct task_bundle *bundle);
 
 /* ---- waiting ---- */
 
-/* Whether what is waited for has come. */
+/* Whether the wait is over. */
 typedef bool task_until_fn(void *arg);
 
 /* Does a little work; false: there is none. */
 typedef bool task_help_fn(void *arg);
 
-/* Works, and naps where there is no work, until it has come. Counts as waiting, except for the work. */
+/* Works, and naps if there is no work, until `until` returns true. Counts as waiting, except for the work. */
 void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
 
-/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. All READY slots get
- * tasks before. */
+/* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. First gives all
+ * READY slots tasks. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
                     struct stats *stats);
 
@@ -233,13 +235,13 @@ void task_pause(unsigned *spins);
 
 /* ---- the team ---- */
 
-/* Runs main_thread(arg) on the calling thread with a team of so many threads. The only parallel region. */
+/* Runs main_thread(arg) on the calling thread with a team of n_threads threads. The only parallel region. */
 void task_team(int n_threads, void (*main_thread)(void *), void *arg);
 
-/* Whether there is a team, so that tasks are run beside the calling thread. */
+/* Whether there is a team, so that other threads run tasks. */
 bool task_in_team(void);
 
-/* The number of the calling thread, from 0 up. */
+/* The number of the calling thread, from 0. */
 int task_thread(void);
 
 #endif

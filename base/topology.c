@@ -54,7 +54,7 @@ static int count_nodes(const char *root, const struct affinity *cpus)
     return n;
 }
 
-/* A core is known by its first CPU. Linux before 5.3 has only the second of the two names. */
+/* A core is identified by its first CPU. Linux before 5.3 has only the second of the two names. */
 static int core_of(const char *root, int cpu)
 {
     int core = first_in(root, cpu, "core_cpus_list");
@@ -66,7 +66,7 @@ static int socket_of(const char *root, int cpu)
     return first_in(root, cpu, "physical_package_id");
 }
 
-/* The cores of those CPUs that lie on the socket; -1: on any. */
+/* The cores of those CPUs that are on the socket; -1: on any. */
 static int cores_on(const char *root, const struct affinity *cpus, int socket)
 {
     struct affinity cores = {0};
