@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `markdup`: how duplicates in a sorted file are marked.
+/* The driver of `markdup`, which marks the duplicates in a sorted file.
  *
  *   in.bam --> blocks --> chunks --> keys --> sets ---> waiting --> blocks --> out.bam
  *              inflate    records    tasks    tasks,    marked      deflate    renamed
  *              tasks      by tasks            by key    by tasks    tasks      when whole
  *
- * The main thread deals the work out, and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
+ * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
 #include "markdup/bam_markdup.h"
 #include "base/machine.h"
 #include "base/stats.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `markdup`, from beginning to end. */
+/* The command `markdup`, from start to finish. */
 #ifndef BAM_MARKDUP_H
 #define BAM_MARKDUP_H
 
 struct markdup_opts;
 
-/* Marks the duplicates of a sorted file. Prints what went wrong. The result is the exit status. */
+/* Marks the duplicates of a sorted file. Prints errors. Returns the exit status. */
 int bam_markdup(const struct markdup_opts *opts);
 
 #endif

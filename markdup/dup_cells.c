@@ -8,7 +8,7 @@ struct cell {
     struct dup_cluster cluster;          /* its name is in the pool ... */
     uint64_t member;
     uint32_t name;               /* ... and has this handle */
-    bool is_worse;               /* than one close to it */
+    bool is_worse;               /* worse than a close one */
 };
 
 enum { SLOTS_LEAST = 1 << 6, SLOTS_KEPT = 1 << 12, LIST_KEPT = 1 << 18, CELLS_LEAST = 64 };
@@ -56,7 +56,7 @@ static bool is_better(const struct dup_cluster *a, const struct dup_cluster *b)
     return dup_worth_compare(&x, &y) < 0;
 }
 
-/* Where the cell is, or the slot for it. There are slots. NULL: it belongs to another round. */
+/* The slot of the cell, or the free slot for it. slots must not be NULL. NULL: the cell belongs to another round. */
 static uint32_t *slot_of(const struct dup_cells *c, uint64_t side, uint64_t column, uint64_t row)
 {
     uint64_t hash = (column * 0x9e3779b97f4a7c15 ^ row) * 0xff51afd7ed558ccd;

@@ -12,16 +12,16 @@ struct dup_chains {
     bool follow;                 /* trees wait for the chain pass */
     struct dup_links links;
     struct spilled_links away;        /* links that are in files */
-    struct dup_clusters clusters;        /* of a pass; all below the root are in memory */
-    struct dup_tiles tiles;      /* of a pass; some are not */
-    uint32_t group;              /* the read group that it counts for */
-    uint64_t winner;             /* the number of a record whose coordinates were read last ... */
-    struct dup_coords coords;        /* ... and what they are */
+    struct dup_clusters clusters;        /* of a pass; all clusters below the root are in memory */
+    struct dup_tiles tiles;      /* of a pass; some clusters are not in memory */
+    uint32_t group;              /* the read group that is counted */
+    uint64_t winner;             /* number of the record whose coordinates were read last ... */
+    struct dup_coords coords;        /* ... and its coordinates */
     enum dup_name_fault unread;
     uint64_t culprit;
 };
 
-/* Numbers of members of a pass: the link's handle; or this, and the place in the log. */
+/* Numbers of members in a pass: the link's handle; or AWAY plus the position in the log. */
 static const uint64_t AWAY = (uint64_t)1 << 63;
 
 static struct dup_node *node_at(const struct dup_chains *c, uint32_t handle)
@@ -42,7 +42,7 @@ static void count_optical(const struct dup_chains *c, uint32_t group, bool pair_
     *(pair_end ? &totals->optical_pair : &totals->optical_single) += 1;
 }
 
-/* Reads the coordinates in the name, if they are there; else warns. */
+/* Reads the coordinates in the name; warns if there are none. */
 static enum dup_name_fault parse_coords(const struct dup_chains *c, const char *name, struct dup_coords *coords)
 {
     *coords = (struct dup_coords){.x = 0};
@@ -52,7 +52,7 @@ static enum dup_name_fault parse_coords(const struct dup_chains *c, const char *
     return unread;
 }
 
-/* The next one below that has not left; 0: none. */
+/* The next link below it that has not left; 0: none. */
 static uint32_t next_here(const struct dup_chains *c, uint32_t at)
 {
     do
@@ -61,7 +61,7 @@ static uint32_t next_here(const struct dup_chains *c, uint32_t at)
     return at;
 }
 
-/* An optical duplicate was found that was none before. */
+/* Counts an optical duplicate that was not known before. */
 static void found(const struct dup_chains *c, const struct dup_cluster *cluster)
 {
     count_optical(c, c->group, cluster->pair_end);
@@ -89,7 +89,7 @@ static struct dup_cluster cluster_of(const struct dup_link *link)
                             .qc_fail = node->qc_fail, .optical = node->optical, .elsewhere = node->elsewhere};
 }
 
-/* Links lie in the order of the input, not of the tile: fetches those that are needed soon. */
+/* Links are in the order of the input, not of the tile: prefetches those needed soon. */
 static void read_clusters(void *chains, const uint32_t *links, size_t n, struct dup_cluster *clusters)
 {
     enum { AHEAD = 8 };
@@ -112,8 +112,8 @@ struct origin {
     bool tiles;                  /* clusters are listed by tile */
 };
 
-/* Lists a cluster, and marks it if it is an optical duplicate of the root. unscored: its number, if it is a pair
- * end and lacks its mate's score; else ALL_SCORED. */
+/* Lists a cluster, and marks it if it is an optical duplicate of the root. unscored: the number of a pair end that
+ * lacks its mate's score; otherwise ALL_SCORED. */
 static enum dup_fault list_cluster(struct dup_chains *c, const struct origin *root, struct dup_cluster *cluster,
                                    uint64_t member, uint64_t unscored)
 {
@@ -147,7 +147,7 @@ static enum dup_fault list_run(struct dup_chains *c, const struct origin *root, 
     return fault;
 }
 
-/* Lists all below the root that have not left. */
+/* Lists all clusters below the root that have not left. */
 static enum dup_fault list_clusters(struct dup_chains *c, struct origin *root, uint32_t from)
 {
     enum dup_fault fault = DUP_OK;
@@ -166,7 +166,7 @@ static enum dup_fault list_clusters(struct dup_chains *c, struct origin *root, u
     return fault;
 }
 
-/* Marks who is an optical duplicate of the root, or of a better one. Nobody is where the root's name has no
+/* Marks the optical duplicates of the root or of a better cluster. There are none if the root's name has no
  * coordinates. */
 static enum dup_fault mark_optical(struct dup_chains *c, uint32_t at)
 {
@@ -189,7 +189,7 @@ static enum dup_type type_of(const struct dup_chains *c, bool optical)
     return c->opt.distance <= 0 ? DUP_TYPE_UNKNOWN : optical ? DUP_TYPE_SEQUENCING : DUP_TYPE_LIBRARY;
 }
 
-/* The chain pass over a tree, when the first one leaves that no pass has seen. */
+/* Makes the chain pass over a tree when the first record that no pass has seen leaves. */
 static enum dup_fault check(struct dup_chains *c, uint32_t root)
 {
     node_at(c, root)->checked = true;
@@ -225,7 +225,7 @@ static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
     return settle(c, &verdict);
 }
 
-/* The first one in the log has left. */
+/* Removes the first record of the log. */
 static enum dup_fault leave_away(struct dup_chains *c)
 {
     struct spilled_links_loss loss = *spilled_links_first(&c->away);
@@ -254,7 +254,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     return fault;
 }
 
-/* Whether the first one is in the log. *at: the first one that is not; 0: none. */
+/* Whether the first record to leave is in the log. *at: the first one that is not; 0: none. */
 static bool is_away_first(struct dup_chains *c, uint32_t *at)
 {
     const struct spilled_links_loss *loss = spilled_links_first(&c->away);
@@ -291,8 +291,8 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
 
 /* ---- losses ---- */
 
-/* Whether the loser is an optical duplicate of the winner, who mostly won before. A name that cannot be read
- * counts. */
+/* Whether the loser is an optical duplicate of the winner, which usually has won before. If a name cannot be read, this
+ * is counted. */
 static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 {
     const struct dup_member *a = &loss->winner, *b = &loss->loser;
@@ -307,15 +307,15 @@ static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
     return dup_coords_are_near(a->name, &c->coords, b->name, &coords, c->opt.distance);
 }
 
-/* What the winner counts more: as much as the loser, if it has just come; one, as an incumbent or against a single
- * that a pair end displaces. loser: its link, if it has one. */
+/* The increase of the winner's count: the loser's count if the winner is a newcomer; one if it is an incumbent, or a
+ * pair end that displaces a single. loser: its link, if it has one. */
 static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, uint32_t loser)
 {
     bool takes_over = loss->newcomer_won && loss->winner.pair_end == loss->loser.pair_end;
     return takes_over && loser ? dup_tree_at(&c->links, node_at(c, loser)->tree)->count : 1;
 }
 
-/* Without the pass: the loss is told, and what the loser counted is needed no more. */
+/* Without the chain pass, a loss is reported at once, and the loser's count is no longer needed. */
 static enum dup_fault tell_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
 {
     struct dup_verdict verdict = {.number = loss->loser.number, .duplicate = true,
@@ -348,8 +348,8 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
         return DUP_NO_MEMORY;
     if (!c->follow)
         return tell_at_once(c, loss, optical);
-    /* Without -d, nobody asks for the name of a newcomer that lost: what loses to it later is a newcomer, too, and
-     * gets the root's for do before it is told of. */
+    /* Without -d, the name of a newcomer that lost is not needed: each later loser to it is a newcomer, too, and gets
+     * the root's name for do before it is reported. */
     bool named = loss->newcomer_won || c->opt.distance > 0;
     uint32_t winner = dup_links_take(&c->links, &loss->winner, true);
     uint32_t loser = winner ? dup_links_take(&c->links, &loss->loser, named) : 0;

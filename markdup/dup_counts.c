@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include "markdup/dup_counts.h"
 
-/* The lines, in their order: what is counted, by its field, ... */
+/* The lines, in their order: the counts, each with its field, ... */
 #define COUNTED(X) \
     X("READ", read) \
     X("WRITTEN", written) \
@@ -19,7 +19,7 @@
     X("DUPLICATE SINGLE OPTICAL", optical_single) \
     X("DUPLICATE NON PRIMARY", non_primary) \
     X("DUPLICATE NON PRIMARY OPTICAL", non_primary_optical)
-/* ... and what follows from that. */
+/* ... and the numbers derived from them. */
 #define DERIVED(X) \
     X("DUPLICATE PRIMARY TOTAL", c->duplicate_pair + c->duplicate_single) \
     X("DUPLICATE TOTAL", c->duplicate_pair + c->duplicate_single + c->non_primary) \
@@ -34,8 +34,8 @@ void dup_counts_add(struct dup_counts *sum, const struct dup_counts *other)
 
 /* ---- library size ---- */
 
-/* The part of a library of x templates that has not been seen after n draws, less the part that c different ones leave.
- * 0: x is the size of the library. */
+/* The share of a library of x templates that has not been seen after n draws, minus the share that c different
+ * templates leave unseen. 0: x is the size of the library. */
 static double excess(double x, double c, double n)
 {
     return c / x - 1 + exp(-n / x);
@@ -126,7 +126,7 @@ static int put_json_text(struct byte_buffer *text, const char *before, const cha
     return status < 0 ? -1 : put(text, "\"%s", after);
 }
 
-/* The lines, without what ends the last one. */
+/* Appends the lines, without the end of the last one. */
 static int put_json(struct byte_buffer *text, const char *indent, const struct dup_counts *c)
 {
     const char *before = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statistics of markdup: counts for each read group, and the text or JSON that is made of them. Serial. */
+/* The statistics of markdup: counts for each read group, and the text or JSON made from them. Serial. */
 #ifndef DUP_COUNTS_H
 #define DUP_COUNTS_H
 
@@ -9,22 +9,22 @@
 #include "base/byte_buffer.h"
 #include "base/name_table.h"
 
-/* All count records. Threads may each have their own, and add them up. */
+/* All fields count records. Each thread may have its own counts; they are added up. */
 struct dup_counts {
     uint64_t read, written, excluded, examined;
-    uint64_t paired, single;                           /* of the examined ones */
+    uint64_t paired, single;                           /* of the examined records */
     uint64_t duplicate_pair, duplicate_single, optical_pair, optical_single;
-    uint64_t non_primary, non_primary_optical;         /* that -S marked */
+    uint64_t non_primary, non_primary_optical;         /* marked by -S */
 };
 
 void dup_counts_add(struct dup_counts *sum, const struct dup_counts *other);
 
-/* How many different templates the library has, by what was drawn from it: reads of pairs, how many of them are
- * duplicates, and how many of those optical. 0: that cannot be told. */
+/* Estimates the number of different templates in the library from the reads of pairs that were drawn, the duplicates
+ * among them, and the optical ones among those. 0: it cannot be estimated. */
 uint64_t dup_counts_library(uint64_t paired, uint64_t duplicates, uint64_t optical);
 
-/* Appends the statistics to text. command: the words of the command line with one space between. counts: of records
- * without read group or, where groups is NULL, of all; then of each group. Return 0, or -1 if there is no memory. */
+/* Appends the statistics to text. command: the words of the command line, separated by one space. counts: first records
+ * without read group or, if groups is NULL, all records; then each group. Return 0, or -1 if out of memory. */
 int dup_counts_text(struct byte_buffer *text, const char *command, const struct dup_counts *counts,
                     const struct name_table *groups);
 int dup_counts_json(struct byte_buffer *text, const char *command, const struct dup_counts *counts,

@@ -8,8 +8,8 @@ static bool is_ours(const uint8_t *p, bool umi)
     return (p[0] == 'd' && (p[1] == 'o' || p[1] == 't' || p[1] == 'c')) || (umi && p[0] == 'R' && p[1] == 'X');
 }
 
-/* The next tag from *p on that is not ours, or what is left and cannot be read: returns it, and moves *p behind it. At
- * the end: end. */
+/* The next tag from *p on that markdup may not change, or the rest if it cannot be read: returns it, and moves *p past
+ * it. At the end: end. */
 static const uint8_t *next_tag(const uint8_t **p, const uint8_t *end, bool umi)
 {
     while (*p < end) {

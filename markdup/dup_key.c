@@ -7,15 +7,15 @@
 /* Bits of kind; the group's number is above them. */
 enum { KIND_PAIR = 1, KIND_LEFTMOST = 2, KIND_STRANDS = 2, KIND_GROUP = 4 };
 
-/* Strands of a pair as both its ends see them, the leftmost one first. */
+/* The strands of a pair as both its ends see them, the leftmost end first. */
 enum strands { FF, FR, RF, RR };
 
-/* Type bytes of the tags that count; NULL: the record does not have the tag. */
+/* Type bytes of the tags that are used; NULL: the record does not have the tag. */
 struct dup_tags { const uint8_t *mc, *ms, *barcode, *group; bool elsewhere; };
 
 #define TAG(a, b) ((a) | (b) << 8)
 
-/* Finds them in one pass. The first tag of each name counts. Broken tags hide what follows them, as in htslib. */
+/* Finds them in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in htslib. */
 static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_record *r)
 {
     struct dup_tags tags = {NULL, NULL, NULL, NULL, bam_record_flag(r) & BAM_FMUNMAP};
@@ -37,7 +37,7 @@ static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_r
     return tags;
 }
 
-/* type: of the tag; NULL: the record does not have it. */
+/* type: type byte of the tag; NULL: the record does not have it. */
 static uint32_t group_of(const struct dup_rule *rule, const uint8_t *type)
 {
     if (!rule->groups || !type || !bam_record_aux_is_text(type))
@@ -87,8 +87,8 @@ static uint32_t pair_kind(bool leftmost, enum strands strands)
     return KIND_PAIR | (leftmost ? KIND_LEFTMOST : 0) | (uint32_t)strands << KIND_STRANDS;
 }
 
-/* Where both reads have the same strand, the key has the start of one and the end of the other, so that it differs from
- * that of the same two places with exchanged reads. */
+/* If both reads have the same strand, the key has the start of one and the end of the other. So it differs from the key
+ * of a pair at the same two places with its reads exchanged. */
 static void key_by_template(const struct sides *s, struct dup_key *key)
 {
     bool leftmost = key->ref < key->mate_ref || (key->ref == key->mate_ref && s->own5 <= s->mate5);
@@ -169,7 +169,7 @@ enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record
         return BAM_NO_MC;
     if (!bam_record_aux_is_text(tags.mc))
         return BAM_BAD_MC;
-    /* samtools reads 32 bits of any integer. */
+    /* samtools reads 32 bits of any integer */
     int32_t mate_score = tags.ms ? (int32_t)bam_record_aux_int(tags.ms, 0) : -1;
     read->has_mate_score = mate_score != -1;
     read->pair_score = read->score + (read->has_mate_score ? mate_score : 0);

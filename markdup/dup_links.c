@@ -5,7 +5,7 @@
 #include <string.h>
 #include "markdup/dup_links.h"
 
-/* A link that came after others with larger numbers. */
+/* A link that was added after links with larger numbers. */
 struct straggler {
     uint64_t number;
     uint32_t link;
@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct dup_link) + 256 <= SMALL_POOL_MAX, "a link with the
 
 /* ---- links by number ---- */
 
-/* Numbers that follow each other have buckets that do, mostly: records come in that order. */
+/* Consecutive numbers mostly have consecutive buckets, because records come in that order. */
 static uint32_t *bucket_of(const struct dup_links *l, uint64_t number)
 {
     enum { NEAR = 16 };
@@ -157,7 +157,7 @@ static void tree_enter(struct dup_links *l, uint32_t at)
     l->newest = at;
 }
 
-/* Takes it from the others, and gives its memory back. */
+/* Removes the tree from the others and frees it. */
 static void tree_end(struct dup_links *l, uint32_t at)
 {
     tree_leave(l, at);
@@ -206,13 +206,13 @@ uint32_t dup_links_root(const struct dup_links *l, uint32_t at)
     return at;
 }
 
-/* A newcomer that lost comes right after the winner, and what hangs below it
- * at the end of the list; an incumbent that lost comes at the end, with all that hangs below it. */
+/* Adds a newcomer that lost right after the winner, and its children at the end of the list. An incumbent that lost is
+ * added at the end, with all its children. */
 void dup_links_join(struct dup_links *l, uint32_t winner, uint32_t loser, bool newcomer_won)
 {
     struct dup_node *won = dup_node_at(l, winner), *lost = dup_node_at(l, loser);
     uint32_t to = dup_node_at(l, dup_links_root(l, winner))->tree, from = lost->tree;
-    assert(lost->is_root && from != to);         /* who can still lose has not lost yet */
+    assert(lost->is_root && from != to);         /* a record that can still lose has not lost yet */
     struct dup_tree *tree = dup_tree_at(l, to);
     uint32_t last = dup_tree_at(l, from)->last;
     tree_end(l, from);

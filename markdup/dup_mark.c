@@ -3,19 +3,19 @@
 #include "markdup/dup_mark.h"
 #include "markdup/dup_name.h"
 
-/* What can become of a tag, in the order in which new ones are put behind the others. */
+/* The tags that may change, in the order in which new ones are appended. */
 enum { ORIGINAL, TYPE, COUNT, UMI, N_TAGS };
 
 struct request {
-    bool drops;                  /* the first one that is there goes */
-    bool wanted;                 /* the first one that is left gets the value; else there is a new one */
-    const char *text;            /* the value, n bytes without NUL; NULL: it is the number */
+    bool drops;                  /* the first existing one is removed */
+    bool wanted;                 /* the first one that is left gets the value; if there is none, a new tag is added */
+    const char *text;            /* the value, n bytes without NUL; NULL: the value is the number */
     size_t n;
     uint32_t number;
-    enum dup_mark_fault otherwise;   /* where there is one of another type; OK: that one stays */
+    enum dup_mark_fault otherwise;   /* the fault if the tag has another type; OK: it is left unchanged */
 };
 
-/* A record on its way into the buffer, which has room for it. */
+/* A record being written to the buffer, which has room for it. */
 struct marking {
     uint8_t *at;                 /* where its next byte goes */
     struct request requests[N_TAGS];
@@ -58,13 +58,13 @@ static void put(struct marking *m, const void *bytes, size_t n)
     m->at += n;
 }
 
-/* Bytes of an integer's value; 0: the tag is none. */
+/* Size of an integer tag's value; 0: the tag is not an integer. */
 static size_t integer_size(const uint8_t *type)
 {
     return *type == 'A' || *type == 'f' || *type == 'd' ? 0 : bam_record_aux_scalar_size(*type);
 }
 
-/* In `least` bytes, or in as many more as the number needs, as htslib puts it. */
+/* Writes the number with `least` bytes, or more if it needs them, as htslib does. */
 static void put_number(struct marking *m, uint32_t number, size_t least)
 {
     size_t n = number < UINT8_MAX ? 1 : number < UINT16_MAX ? 2 : 4;
@@ -75,7 +75,7 @@ static void put_number(struct marking *m, uint32_t number, size_t least)
     put(m, bytes, 1 + n);
 }
 
-/* old: the type byte of the tag whose place it takes; NULL: it is new. */
+/* old: type byte of the tag that it replaces; NULL: it is new. */
 static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
 {
     static const char names[N_TAGS][3] = {[ORIGINAL] = "do", [TYPE] = "dt", [COUNT] = "dc", [UMI] = "RX"};
@@ -98,7 +98,7 @@ static unsigned tag_of(const uint8_t *p)
     return p[0] == 'R' && p[1] == 'X' ? UMI : N_TAGS;
 }
 
-/* Puts the tag in [p, next), or what comes in its place. */
+/* Writes the tag in [p, next), or its replacement. */
 static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const uint8_t *next)
 {
     unsigned tag = tag_of(p);
@@ -119,8 +119,8 @@ static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const u
     return DUP_MARK_OK;
 }
 
-/* The bytes [p, end) are no tag. As htslib looks for the place of do, dt and RX, it meets them if they are three at
- * least; a reader of CRAM does not get to them, nor to a new tag behind them. */
+/* Writes the bytes [p, end), which are not a tag. htslib meets them when it looks for do, dt and RX if they are at
+ * least three; a reader of CRAM reaches neither them nor a new tag after them. */
 static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_rule *rule, const uint8_t *p,
                                       const uint8_t *end)
 {
@@ -131,7 +131,7 @@ static enum dup_mark_fault put_others(struct marking *m, const struct dup_mark_r
     return DUP_MARK_OK;
 }
 
-/* New tags stand in front of the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
+/* New tags come before the tag that holds the CIGAR, which is the last one (bam_record_fix()). */
 static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rule *rule,
                                     const struct bam_record *record)
 {
@@ -160,7 +160,7 @@ static struct request request_text(const char *text, size_t n, bool drops, enum 
     return (struct request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
 }
 
-/* samtools looks at the type of dt only when the chain pass finds that the record is an optical duplicate. */
+/* samtools checks the type of dt only when the chain pass finds that the record is an optical duplicate. */
 static enum dup_mark_fault bad_type(const struct dup_mark_rule *rule, const struct bam_record *record,
                                     enum dup_type type)
 {
@@ -185,7 +185,7 @@ static void make_requests(struct marking *m, const struct dup_mark_rule *rule, c
     m->requests[UMI] = request_text(NULL, 0, false, DUP_MARK_BAD_UMI);
 }
 
-/* Puts the fixed fields and the name, without its UMI if that moves. */
+/* Writes the fixed fields and the name, without its UMI if that moves. */
 static void put_head(struct marking *m, const struct dup_mark_rule *rule, const struct bam_record *record)
 {
     const char *name = bam_record_name(record), *umi = NULL, *from = name + record->name_len, *to = from;

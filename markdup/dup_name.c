@@ -31,7 +31,7 @@ void dup_coords_close(struct dup_coords_rule *rule)
     rule->by_regex = false;
 }
 
-/* The number at the beginning of text, which may have something else behind it. */
+/* The number at the beginning of text; other characters may follow it. */
 static bool read_number(const char *text, long *value)
 {
     char *end;
@@ -41,7 +41,7 @@ static bool read_number(const char *text, long *value)
 
 static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *coords)
 {
-    /* Which field is x, for each number of colons; the next one is y. */
+    /* The number of the field that is x, by number of colons; y is the next field. */
     static const unsigned char x_field[] = {[3] = 2, [4] = 3, [6] = 5, [7] = 5};
     const char *field[8] = {name};
     unsigned n = 0;
@@ -60,7 +60,7 @@ static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *c
     return DUP_NAME_OK;
 }
 
-/* The number in the part of the name that a group matched; what stands behind it does not count. */
+/* The number at the beginning of the part of the name that a group matched; characters after it are ignored. */
 static bool read_group(const char *name, regmatch_t part, long *value)
 {
     char text[NAME_MAX_BYTES + 1];

@@ -5,28 +5,28 @@
 #include "base/prefetch.h"
 #include "markdup/dup_optical.h"
 
-/* The arrays that are sorted are small and contiguous: a comparison that follows pointers to the coordinates and
- * their names would wait for memory. */
+/* The arrays that are sorted are small and contiguous: comparisons that follow pointers to coordinates and names would
+ * wait for memory. */
 
 /* A cluster of a group, by y. */
 struct high {
     long y;
-    uint32_t cluster;                /* its number in the group */
+    uint32_t cluster;                /* number of the cluster in the group */
 };
 
-/* One sweep over a group, in its order. A cluster, a number from 0 on, is active from its own turn until the scan
- * from it would have stopped. When the next cluster comes, it is compared with those active ones that are close in
- * y. The leaves of both trees are the clusters of the group, in the order of y. */
+/* One sweep over a group, in its order. A cluster, numbered from 0, is active from its own turn until the scan from it
+ * would have stopped. The next cluster is compared with the active ones that are close in y. The leaves of both trees
+ * are the clusters of the group, in the order of y. */
 struct sweep {
     const struct dup_placed *order;
     struct high *by_y;
-    bool *optical;               /* of each cluster, as the next two */
+    bool *optical;               /* of each cluster; also the next two */
     uint32_t *leaf;
-    uint32_t *rank;              /* the best one has 0 */
+    uint32_t *rank;              /* the best cluster has 0 */
     uint32_t *by_rank;           /* the cluster of each rank */
-    uint32_t *best;              /* tree of active ones: the smallest rank below a node; UINT32_MAX: none */
-    uint32_t *worst;             /* tree of active ones that are not marked: the largest rank + 1; 0: none */
-    uint32_t *heap;              /* active ones, smallest x on top */
+    uint32_t *best;              /* tree of active clusters: the smallest rank below a node; UINT32_MAX: none */
+    uint32_t *worst;             /* tree of active clusters that are not marked: the largest rank + 1; 0: none */
+    uint32_t *heap;              /* active clusters, smallest x on top */
     size_t n_heap, n_leaves;     /* a power of two */
     long distance;
     size_t n;
@@ -37,7 +37,7 @@ struct listed {
     uint32_t member, tile;
 };
 
-enum { LIST_KEPT = 1 << 20, READ = 64 };     /* bytes of it that stay for the next one; clusters read at once */
+enum { LIST_KEPT = 1 << 20, READ = 64 };     /* bytes of the list kept for the next call; clusters read at once */
 
 static int sign(int64_t a, int64_t b)
 {
@@ -67,7 +67,7 @@ static int by_number(const void *x, const void *y)
     return sign(*(const uint32_t *)x, *(const uint32_t *)y);
 }
 
-/* The better one first. */
+/* Orders the better cluster first. */
 static int by_worth(const void *x, const void *y)
 {
     return dup_worth_compare(x, y);
@@ -144,7 +144,7 @@ static long more(long v, long distance)
     return v > LONG_MAX - distance ? LONG_MAX : v + distance;
 }
 
-/* The first leaf whose y is at least y, or larger than that. */
+/* The first leaf whose y is at least y, or larger than y if `larger`. */
 static size_t leaf_from(const struct sweep *s, long y, bool larger)
 {
     size_t low = 0, high = s->n;
@@ -185,7 +185,7 @@ static void sweep_cluster(struct sweep *s, uint32_t cluster)
     heap_push(s, cluster);
 }
 
-/* Clusters and names lie in the order of the list, not of the group: fetches those that are needed soon. */
+/* Clusters and names are in the order of the list, not of the group: prefetches those needed soon. */
 PREFETCH_FN void fetch_ahead(const struct dup_cluster *clusters, const struct dup_placed *order, size_t i, size_t n)
 {
     enum { AHEAD = 8 };
@@ -195,7 +195,7 @@ PREFETCH_FN void fetch_ahead(const struct dup_cluster *clusters, const struct du
         __builtin_prefetch(clusters[order[i + AHEAD].cluster].name);
 }
 
-/* Bytes that all names of the group begin with. */
+/* Length of the common beginning of all names of the group. */
 static size_t common_bytes(const struct dup_cluster *clusters, const struct dup_placed *order, size_t n)
 {
     const char *first = clusters[order[0].cluster].name;
@@ -211,7 +211,7 @@ static size_t common_bytes(const struct dup_cluster *clusters, const struct dup_
     return common;
 }
 
-/* Its order is that of strcmp(). */
+/* Numbers that have the order of strcmp(). */
 static uint64_t begin_of(const char *text)
 {
     uint64_t begin = 0;
@@ -222,7 +222,7 @@ static uint64_t begin_of(const char *text)
     return begin;
 }
 
-/* Orders the clusters of the group by y and by worth. worths: room for n. */
+/* Sorts the clusters of the group by y and by worth. worths: room for n. */
 static void rank_clusters(struct sweep *s, const struct dup_cluster *clusters, struct dup_worth *worths)
 {
     size_t common = common_bytes(clusters, s->order, s->n);
@@ -244,7 +244,7 @@ static void rank_clusters(struct sweep *s, const struct dup_cluster *clusters, s
     }
 }
 
-/* Returns how many there are. */
+/* Moves the open clusters to the front. Returns their number. */
 static size_t put_open_first(const struct sweep *s, struct dup_placed *order)
 {
     qsort(s->heap, s->n_heap, sizeof *s->heap, by_number);
@@ -314,7 +314,7 @@ size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from)
     return to;
 }
 
-/* Lists the members by tile, and in order on each. ends[i]: where those of tile i end. */
+/* Lists the members by tile, in order on each. ends[i]: end of the members of tile i. */
 static void divide(const struct listed *list, size_t n, const uint32_t *ranks, size_t n_tiles, uint32_t *members,
                    uint32_t *ends)
 {
@@ -330,7 +330,7 @@ static void divide(const struct listed *list, size_t n, const uint32_t *ranks, s
         members[ends[ranks[list[i].tile]]++] = list[i].member;
 }
 
-/* Marks those of a group of one tile. */
+/* Marks the clusters of a group of one tile. */
 static int mark_alone(const struct dup_members *how, struct dup_cells *cells, const uint32_t *members, uint32_t n)
 {
     struct dup_cluster clusters[READ];
@@ -349,7 +349,7 @@ static int mark_alone(const struct dup_members *how, struct dup_cells *cells, co
     return 0;
 }
 
-/* Marks those of the tiles [from, to), which are one group of more than one tile. */
+/* Marks the clusters of the tiles [from, to), which are one group of several tiles. */
 static int mark_tiles(const struct dup_members *how, const uint32_t *members, const uint32_t *ends, uint32_t from,
                       uint32_t to)
 {

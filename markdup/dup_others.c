@@ -2,7 +2,7 @@
 #include "markdup/dup_others.h"
 
 struct entry {
-    size_t original;             /* where its text begins + 1; 0: none */
+    size_t original;             /* start of its text + 1; 0: none */
     enum dup_type type;
     uint32_t group;
 };

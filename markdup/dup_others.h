@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What -S must know when all sets are decided: the names of duplicates whose other records (unmapped, secondary and
- * supplementary ones) are duplicates, too. Serial; threads may look names up while none is added. */
+/* For -S, the names of duplicates whose other records (unmapped, secondary and supplementary ones) are duplicates, too.
+ * Complete when all sets are decided. Serial; threads may look names up while none is added. */
 #ifndef DUP_OTHERS_H
 #define DUP_OTHERS_H
 
@@ -8,7 +8,7 @@
 #include "base/name_table.h"
 #include "markdup/dup_verdict.h"
 
-/* A zero-initialised struct is empty. It takes the name, what it lost to, and some 40 bytes for each. */
+/* A zero-initialised struct is empty. Each entry needs its name, the name that it lost to, and some 40 bytes. */
 struct dup_others {
     struct name_table names;
     struct byte_buffer entries;  /* of each name, by its number */
@@ -17,17 +17,17 @@ struct dup_others {
 
 void dup_others_free(struct dup_others *others);
 
-/* A record that has lost and is `elsewhere` (struct dup_read). original: the name of who won, or NULL if do is not
- * wanted. The type is that of this loss. Calls come in the order of losses, and the first one of a name counts. Returns
- * 0, or -1 if there is no memory. */
+/* Adds a record that has lost and is `elsewhere` (struct dup_read). original: name of the winner, or NULL if do is not
+ * requested. The type is that of this loss. Calls come in the order of losses; the first one for a name is kept.
+ * Returns 0, or -1 if out of memory. */
 int dup_others_add(struct dup_others *others, const char *name, const char *original, enum dup_type type,
                    uint32_t group);
 
-/* The chain pass has found that a record of this name, which was added, is an optical duplicate. */
+/* Notes that the chain pass found a record of this name, which was added, to be an optical duplicate. */
 void dup_others_retag(struct dup_others *others, const char *name);
 
-/* Whether other records of the name are duplicates. If so, fills the verdict, but the number, and the read group of the
- * loser. verdict->original lives until the next name is added. */
+/* Whether other records of the name are duplicates. If so, fills the verdict except the number, and the read group of
+ * the loser. verdict->original is valid until the next name is added. */
 bool dup_others_find(const struct dup_others *others, const char *name, struct dup_verdict *verdict, uint32_t *group);
 
 #endif

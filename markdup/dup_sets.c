@@ -10,10 +10,10 @@ struct dup_set {
     uint64_t owner;              /* its number */
     int64_t closed_at;           /* when the owner leaves the queue: M of the owner + window */
     struct dup_member best;
-    uint32_t name;               /* of best, in the pool; 0: not kept */
+    uint32_t name;               /* name of best, in the pool; 0: not kept */
 };
 
-/* A slot of the hash table. A set lies in the first free slot from that of its hash on. */
+/* A slot of the hash table. A set is in the first free slot from its hash on. */
 struct slot {
     uint32_t hash;               /* its lower 32 bits */
     uint32_t place;              /* of the set in the ring, + 1; 0: free */
@@ -72,7 +72,7 @@ static struct dup_set *find(const struct dup_sets *s, const struct dup_key *key,
     return NULL;
 }
 
-/* Frees the slot of a set, and moves those behind it that may now lie nearer to where they belong. */
+/* Frees the slot of a set, and moves the sets after it that can now be nearer to their hash. */
 static void slot_clear(struct dup_sets *s, uint32_t hash, size_t place)
 {
     size_t hole = hash & s->slot_mask;
@@ -120,7 +120,7 @@ static void forget(struct dup_sets *s, struct dup_set *set)
     set->name = 0;
 }
 
-/* Sets the best member, with a name of its own. */
+/* Sets the best member, with a copy of its name. */
 static int remember(struct dup_sets *s, struct dup_set *set, const struct dup_member *member, bool name)
 {
     set->name = name ? small_pool_take(&s->names, member->name_len) : 0;
@@ -195,7 +195,7 @@ static enum dup_fault open_set(struct dup_sets *s, const struct dup_key *key, ui
     return DUP_OK;
 }
 
-/* The newcomer wins or loses: tells it, and keeps the winner. */
+/* The newcomer wins or loses: reports it, and keeps the winner. */
 static enum dup_fault meet(struct dup_sets *s, struct dup_set *set, const struct dup_member *member, bool wins,
                            bool single)
 {
@@ -223,8 +223,8 @@ static struct dup_member member_of(const struct dup_sets *s, const struct dup_en
     };
 }
 
-/* The set of the key that is open when the entry comes. NULL: there was none, and the entry has opened one, if there
- * is no fault. */
+/* The set of the key that is open when the entry arrives. NULL: there was none; the entry has opened one, unless there
+ * is a fault. */
 static struct dup_set *find_or_open(struct dup_sets *s, const struct dup_key *key, const struct dup_entry *entry,
                                     const struct dup_member *member, bool name, enum dup_fault *fault)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where losses go that outgrow memory: what the caller of markdup/ gives, who has files. */
+/* A store for losses that do not fit into memory. The caller of markdup/ provides it; it has the files. */
 #ifndef DUP_STORE_H
 #define DUP_STORE_H
 
@@ -8,34 +8,34 @@
 #include <stdint.h>
 #include "base/byte_buffer.h"
 
-/* Where bytes are that were put at once. */
+/* The location of bytes that were stored at once. */
 struct dup_place {
     uint64_t offset;
-    uint32_t size, volume;       /* with offset, as the owner of the store has it */
+    uint32_t size, volume;       /* with offset: the meaning is the store's */
 };
 
-/* put, get: -1: failed, and the owner knows why. */
+/* put, get: -1: failed, and the owner has recorded the error. */
 struct dup_store {
     int (*put)(void *context, const void *data, size_t n, struct dup_place *place);
-    /* n bytes from `offset` on of what was put there. hash: byte_hash() of them, with seed 0; others are a failure */
+    /* n bytes from `offset` on of those stored there. hash: byte_hash() of them, with seed 0; it fails if the hash
+     * differs */
     int (*get)(void *context, const struct dup_place *place, size_t offset, size_t n, uint64_t hash, void *data);
-    void (*drop)(void *context, const struct dup_place *place);   /* it is not needed any more */
+    void (*drop)(void *context, const struct dup_place *place);   /* frees bytes that are no longer needed */
     void *context;
-    size_t most;                 /* bytes of memory that losses may take before any leave */
-    bool is_open;                /* some may leave now */
+    size_t most;                 /* bytes of memory that losses may use before any are stored */
+    bool is_open;                /* losses may be stored now */
 };
 
-/* Bytes that were put at once, and byte_hash() of them. */
+/* Bytes that were stored at once, and byte_hash() of them. */
 struct dup_piece {
     struct dup_place place;
     uint64_t hash;
 };
 
-/* Puts bytes->n bytes, after which it is empty, and appends the piece to *pieces. -1: it failed, or there is no
- * memory. */
+/* Stores bytes->n bytes, empties `bytes`, and appends the piece to *pieces. -1: it failed, or out of memory. */
 int dup_store_put(const struct dup_store *store, struct byte_buffer *bytes, struct byte_buffer *pieces);
 
-/* Appends the bytes of the piece to *to. last: the piece is not needed any more. -1: as above. */
+/* Appends the bytes of the piece to *to. last: the piece is not needed after that. -1: as above. */
 int dup_store_get(const struct dup_store *store, const struct dup_piece *piece, bool last, struct byte_buffer *to);
 
 #endif

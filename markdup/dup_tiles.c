@@ -3,7 +3,7 @@
 #include <string.h>
 #include "markdup/dup_tiles.h"
 
-/* A cluster in a list: this, and its name. */
+/* A cluster in a list, followed by its name. */
 struct listed {
     uint64_t member;
     int64_t score;
@@ -15,8 +15,8 @@ struct listed {
 /* The clusters of one tile. */
 struct tile_list {
     struct byte_buffer pieces;   /* struct dup_piece */
-    struct byte_buffer tail;     /* what follows them */
-    size_t n, bytes;             /* clusters; bytes of all of them */
+    struct byte_buffer tail;     /* bytes after them */
+    size_t n, bytes;             /* clusters; their total bytes */
 };
 
 /* Clusters of a group, in memory. */
@@ -25,10 +25,10 @@ struct group {
     struct dup_cluster *clusters;
     struct dup_placed *order;
     uint64_t *members;
-    size_t n, n_open;            /* the scan from those that order[] has first goes on behind them */
+    size_t n, n_open;            /* the scan continues from the first n_open in order[] */
 };
 
-/* Lists of fewer bytes stay, if the store allows a MiB; of fewer, if it allows less. */
+/* Lists of fewer bytes stay in memory if the store allows a MiB; if it allows less, shorter ones do. */
 enum { SHORT = 1 << 12, PART = 1 << 8 };
 
 static struct tile_list *list_at(const struct dup_tiles *t, size_t i)
@@ -57,7 +57,7 @@ static int put_list(struct dup_tiles *t, struct tile_list *list)
     return 0;
 }
 
-/* All lists but short ones leave. */
+/* Stores all lists except short ones. */
 static int leave(struct dup_tiles *t)
 {
     size_t most = t->store->most, least = most / PART < SHORT ? most / PART : SHORT;
@@ -83,7 +83,7 @@ int dup_tiles_add(struct dup_tiles *t, const struct dup_cluster *cluster, uint64
 {
     struct listed listed;
     struct tile_list *list = list_of(t, cluster);
-    memset(&listed, 0, sizeof listed);           /* and what lies between its fields */
+    memset(&listed, 0, sizeof listed);           /* also the padding */
     listed.member = member;
     listed.score = cluster->score;
     listed.x = cluster->coords.x;
@@ -116,7 +116,7 @@ static int read_list(const struct dup_tiles *t, const struct tile_list *list, st
     return byte_buffer_append(to, list->tail.p, list->tail.n);
 }
 
-/* Reads the cluster of a list that begins at *at, and moves *at behind it. */
+/* Reads the cluster of a list that begins at *at, and moves *at past it. */
 static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_t *member)
 {
     struct listed l;
@@ -128,7 +128,7 @@ static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_
                             .qc_fail = l.qc_fail, .elsewhere = l.elsewhere, .optical = l.optical};
 }
 
-/* Reads the clusters of a tile, whose rank it is. There is room for all. */
+/* Reads the clusters of a tile with this rank. There is room for all. */
 static int read_tile(const struct dup_tiles *t, const struct tile_list *list, uint32_t rank, struct group *g)
 {
     size_t at = g->bytes.n;
@@ -149,7 +149,7 @@ static void group_free(const struct group *g)
     free(g->members);
 }
 
-/* Copies the open ones. There is room for all. */
+/* Copies the open clusters. There is room for all. */
 static int take_open(const struct group *from, struct group *g)
 {
     for (; g->n < from->n_open; g->n++) {
@@ -165,8 +165,8 @@ static int take_open(const struct group *from, struct group *g)
     return 0;
 }
 
-/* Takes the open ones of `before`, and reads tiles of [*from, to), which are one group, until they take as much memory
- * as they may, and are not fewer than those. *from: the first one that was not read. */
+/* Takes the open clusters of `before`, and reads tiles of [*from, to), which are one group, until they use the memory
+ * allowed, but at least as many clusters as were open. *from: the first tile that was not read. */
 static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
                       const struct group *before, struct group *g)
 {
@@ -190,7 +190,7 @@ static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
     return 0;
 }
 
-/* Marks the tiles [from, to), which are one group, some at a time. */
+/* Marks the tiles [from, to), which are one group, some tiles at a time. */
 static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t from, size_t to,
                       const struct dup_marker *how)
 {
@@ -229,7 +229,7 @@ static int give_clusters(struct dup_cells *cells, const struct byte_buffer *byte
     return status;
 }
 
-/* A round, with the clusters from where they are, in the last one for good. bytes: what of them is in memory. */
+/* A round over all clusters; the last round also frees them. bytes: the clusters in memory. */
 static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
                      struct byte_buffer *bytes, const struct dup_marker *how)
 {
@@ -248,12 +248,12 @@ static int give_list(const struct dup_tiles *t, const struct tile_list *list, st
     return status;
 }
 
-/* Rounds become twice as many when the cells of one take too much memory. */
+/* Doubles the number of rounds if the cells of one need too much memory. */
 static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
                           struct byte_buffer *bytes, const struct dup_marker *how)
 {
     int status = 0;
-    cells->most = t->store->most + 1;            /* 0 would be any number */
+    cells->most = t->store->most + 1;            /* 0 would be no limit */
     for (cells->round = cells->more_rounds = 0; cells->round <= cells->more_rounds && status >= 0;) {
         status = give_list(t, list, cells, bytes, how);
         if (status == 0) {

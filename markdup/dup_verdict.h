@@ -13,8 +13,8 @@ struct dup_verdict {
     uint64_t number;
     bool duplicate;
     enum dup_type type;
-    const char *original;        /* the name for do, which lives as long as the call; NULL: none */
-    uint64_t count;              /* dc, if the record is no duplicate */
+    const char *original;        /* the name for do, valid during the call; NULL: none */
+    uint64_t count;              /* dc, if the record is not a duplicate */
 };
 
 #endif

@@ -21,7 +21,7 @@ static int out_of_memory(struct marked *m)
     return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
-/* As samtools, which looks no further than the header. */
+/* As samtools, which checks only the header. */
 static int check_order(struct marked *m)
 {
     int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
@@ -31,7 +31,7 @@ static int check_order(struct marked *m)
                       "use samtools sort first", engine_opts_input(common(m)));
 }
 
-/* Its records are taken in chunks, as a merge takes them. */
+/* Reads the records in chunks, as a merge does. */
 static int take_header(void *marked, struct input *in)
 {
     (void)marked;
@@ -71,7 +71,7 @@ int marked_look(struct marked *m, const struct markdup_opts *opts)
     return open_input(m);
 }
 
-/* What the plan leaves of all is for records that wait, too. */
+/* The bytes that the plan leaves over are for waiting records, too. */
 static size_t left_by(const struct memory_plan *plan)
 {
     uint64_t all = plan->rings.job.all;

@@ -14,34 +14,35 @@ struct markdup_opts;
 struct memory_plan;
 
 struct marked {
-    struct driver *d;            /* it has the other half */
+    struct driver *d;            /* the second half is in it */
     const struct markdup_opts *opts;
     struct memory_rings rings;
     struct inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
     struct merge_wish wish;
-    int64_t *lengths;            /* of the references; NULL: nobody asks for them */
+    int64_t *lengths;            /* of the references; NULL: not needed */
     struct marking marking;
 };
 
-/* Opens the input alone, for a forecast. All but `d` is zero, of which the latch is used. -1: the error is recorded in
- * the latch. Either way, marked_look_end() closes it, and gives the memory back. */
+/* Opens the input only, for a forecast. The struct must be zero except for `d`, of which the latch is used. -1: the
+ * error is recorded in the latch. In both cases, marked_look_end() closes it and frees the memory. */
 int marked_look(struct marked *marked, const struct markdup_opts *opts);
 void marked_look_end(struct marked *marked);
 
-/* How memory is divided before any file is opened. Call it once: see limits_memory(). */
+/* Divides the memory before any file is opened. Call it once: see limits_memory(). */
 struct memory_rings marked_rings(const struct engine_opts *opts);
 
-/* Bytes for records that wait, with this plan. */
+/* Bytes for waiting records under this plan. */
 size_t marked_room(const struct memory_plan *plan);
 
-/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it anyway. */
+/* Opens input and output. The struct must be zero except for `d`. -1: the error is recorded in the latch;
+ * marked_finish() must still be called. */
 int marked_open(struct marked *marked, const struct markdup_opts *opts);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);
 
-/* Finishes the other half, and closes this one: see driver_finish(). */
+/* Finishes the second half, and closes this one: see driver_finish(). */
 void marked_finish(struct marked *marked);
 
 #endif

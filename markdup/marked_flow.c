@@ -11,27 +11,27 @@
 #include "write/record_sink.h"
 
 enum {
-    SLICES_MORE = 2,             /* being keyed, finished or stored, than there are threads */
-    ROUND_LEAST = 4,             /* slices of a round, if there is anything to wait for */
+    SLICES_MORE = 2,             /* slices that are keyed, finished or stored at once, beyond the number of threads */
+    ROUND_LEAST = 4,             /* slices of a round, if there is a reason to wait */
 };
 
 struct marked_flow {
     struct marked_flow_options opt;
-    struct dup_counts **counts;  /* of each thread, who alone writes there, and of the losses: opt.n_counts */
+    struct dup_counts **counts;  /* of each thread, which alone writes to them, and of the losses: opt.n_counts */
     struct task_ring keys, finish, leave;
     struct marked_slice **keying, **finishing, **leaving;    /* by slot */
-    struct marked_queue keyed;   /* wait for a round; main thread, as all below */
-    struct marked_place at;      /* where the keyed records end */
+    struct marked_queue keyed;   /* waiting for a round; main thread, as all below */
+    struct marked_place at;      /* the end of the keyed records */
     struct marked_rounds *rounds;
-    struct dup_store losses;     /* where losses go that outgrow memory; is_open: written while no round is on */
-    struct marked_queue here;    /* slices that wait and stay in memory: the rounds', to which they belong */
-    struct marked_queue out;     /* the sink may hold */
-    struct marked_slice *given;  /* its records are being put to the sink */
+    struct dup_store losses;  /* holds losses that do not fit into memory; is_open: written while no round is running */
+    struct marked_queue here;    /* waiting slices that stay in memory; they belong to the rounds */
+    struct marked_queue out;     /* the sink may still refer to them */
+    struct marked_slice *given;  /* its records are being written to the sink */
     struct marked_queue spare;   /* not in use */
     struct marked_entries **spare_entries;
     size_t n_spare_entries, max_spare_entries;
     size_t memory;               /* bytes of the slices in use ... */
-    size_t leaves;               /* ... and of them those that leave */
+    size_t leaves;               /* ... and the part of them that is being stored */
     bool ended;                  /* the source has no more records */
     struct marked_totals totals;
 };
@@ -111,7 +111,7 @@ static void leave_slice(void *flow, uint32_t slot)
     struct marked_slice *s = f->leaving[slot];
     if (latch_tripped(f->opt.latch) || marked_store_put(f->opt.store, &s->records, &s->run) < 0)
         return;
-    record_list_free(&s->list);                  /* of records that it had before */
+    record_list_free(&s->list);                  /* size of the records that it had before */
     s->list = (struct record_list){.n = 0};
     s->max_list = 0;
 }
@@ -138,7 +138,7 @@ static void finish_slice(void *flow, uint32_t slot)
 
 /* -------------------------------------------------------- main thread: keys */
 
-/* Whether anything is under way here that makes room without more records. */
+/* Whether work is running that will make room without more records. */
 static bool is_busy(const struct marked_flow *f)
 {
     return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || marked_rounds_on(f->rounds)
@@ -164,13 +164,13 @@ static int take_slice(struct marked_flow *f)
     return 0;
 }
 
-/* What slices take, and losses; these half the room at most, so that records can be read. */
+/* Bytes of slices and losses. Losses count at most half the room, so that records can be read. */
 static size_t memory_of(const struct marked_flow *f)
 {
     return f->memory + marked_rounds_memory(f->rounds, f->opt.room / 2);
 }
 
-/* Takes what the source has. A failure is in the latch. */
+/* Takes the records that the source has. A failure is in the latch. */
 static void read_on(struct marked_flow *f)
 {
     uint32_t enough = f->finish.opt.n_slots;     /* and as many are being finished: all threads have work */
@@ -185,7 +185,7 @@ static void read_on(struct marked_flow *f)
     }
 }
 
-/* With the words of samtools, which tests of pipelines look for. */
+/* Uses the words of samtools, which tests of pipelines look for. */
 static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
@@ -196,7 +196,7 @@ static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_s
                       bam_record_name((const struct bam_record *)r));
 }
 
-/* The record that is the first with a fault or out of order. */
+/* Reports the first record with a fault or out of order. */
 static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     bool is_fault = s->fault && i == s->out_of_order;
@@ -240,7 +240,7 @@ static void take_keyed(struct marked_flow *f)
 
 /* ------------------------------------------------------ main thread: rounds */
 
-/* The shards are done with the slice. */
+/* Called when the shards are done with the slice. */
 static void entered(void *flow, struct marked_slice *s)
 {
     struct marked_flow *f = flow;
@@ -284,11 +284,11 @@ static void take_left(struct marked_flow *f)
     }
 }
 
-/* Lets the youngest slices leave when three quarters of the room are taken, so that reading need not stop for it. */
+/* Stores the youngest slices when three quarters of the room are in use, so that reading need not stop for it. */
 static void leave_room(struct marked_flow *f)
 {
     take_left(f);
-    if (marked_rounds_final(f->rounds, 0))       /* there will be room without that */
+    if (marked_rounds_final(f->rounds, 0))       /* there will be room without it */
         return;
     while (memory_of(f) - f->leaves > f->opt.room / 4 * 3 && !task_ring_full(&f->leave)) {
         if (marked_queue_is_empty(&f->here) || marked_store_prepare(f->opt.store) < 0)
@@ -308,7 +308,7 @@ static void finish_on(struct marked_flow *f)
     struct marked_slice *s;
     while (!task_ring_full(&f->finish) && (s = marked_rounds_final(f->rounds, 0)) && s->where != MARKED_LEAVES) {
         marked_rounds_pop(f->rounds);
-        f->here.first += s->where == MARKED_HERE;        /* it is the oldest of them */
+        f->here.first += s->where == MARKED_HERE;        /* it is the oldest in memory */
         f->finishing[task_ring_next(&f->finish)] = s;
         task_ring_hand_out(&f->finish);
     }
@@ -323,7 +323,7 @@ static void free_passed(struct marked_flow *f)
     }
 }
 
-/* Whether there are records to give, or there are none left, or something has failed. */
+/* Whether there are records to give, or no more records, or a failure. */
 static bool is_ready(void *flow)
 {
     struct marked_flow *f = flow;
@@ -394,7 +394,7 @@ void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)
         for (size_t k = 0; k < f->opt.n_counts; k++)
             dup_counts_add(&sum[k], &f->counts[i][k]);
     for (size_t k = 0; k < f->opt.n_counts; k++)
-        sum[k].written += sum[k].read;           /* so far, what was left out counted against it */
+        sum[k].written += sum[k].read;           /* so far, the records left out were subtracted from it */
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -415,7 +415,7 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
-/* A quarter of the room is for losses, and half as much for what is told of them at once. */
+/* A quarter of the room is for losses, and half as much for the reports of one step. */
 static int open_rounds(struct marked_flow *f)
 {
     enum { LOSSES = 4, STEP = 8 };
@@ -441,7 +441,7 @@ static int open_rounds(struct marked_flow *f)
     return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }
 
-/* How many slices are keyed, finished or stored at one time, of each. */
+/* Number of slices that are keyed, finished or stored at a time, each. */
 static uint32_t count_tasks(int n_threads)
 {
     return SLICES_MORE + (uint32_t)n_threads;
@@ -480,7 +480,7 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
     return NULL;
 }
 
-/* Slices that a task had when something failed. */
+/* Frees slices that a task had when the command failed. */
 static void free_slots(struct task_ring *ring, struct marked_slice **slices)
 {
     for (uint64_t i = ring->tail; slices && i < ring->head; i++)

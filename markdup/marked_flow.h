@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Records in coordinate order, slice by slice, on their way through `markdup`. The main thread deals the work out and
- * takes it back in order; it looks at no record.
+/* Records in coordinate order, slice by slice, on their way through `markdup`. The main thread hands the work out and
+ * takes it back in order; it reads no record.
  *
  *   source --> keys -----> keyed --> rounds --------> waiting --------> finish --> sink
  *              a task for            a task for each  until no set is   a task for
  *              each slice            shard of keys    open before it    each slice
  *
  * Each round adds the keyed slices to the sets (markdup/marked_rounds.h). All shards end a round before the next one
- * begins. So when no set is open before a slice, it is known which of its records are duplicates. Slices that do not
- * fit into memory wait in temporary files (markdup/marked_store.h), the youngest slices first: they are needed last. */
+ * begins. So when no set is open before a slice, the duplicates in it are known. Slices that do not fit into memory
+ * wait in temporary files (markdup/marked_store.h), the youngest slices first, because they are needed last. */
 #ifndef MARKED_FLOW_H
 #define MARKED_FLOW_H
 
@@ -26,35 +26,35 @@ struct stats;
 struct marked_flow_options {
     struct record_stream source; /* in coordinate order */
     struct marked_rule rule;     /* with -S, rule.others is tell.others */
-    struct dup_chains_opt tell;  /* but for totals, settled and context */
-    bool follows;                /* losses matter, and not flags alone */
+    struct dup_chains_opt tell;  /* without totals, settled and context */
+    bool follows;                /* losses are needed, not only flags */
     int64_t window;              /* -l */
     int n_threads;
-    size_t room;                 /* bytes of slices, about, that are under way before it goes on reading */
-    struct marked_store *store;  /* where records wait that outgrow the room */
-    size_t n_counts;             /* of struct dup_counts: read groups and none */
+    size_t room;                 /* approximate bytes of slices in use before reading pauses */
+    struct marked_store *store;  /* for waiting records that do not fit into the room */
+    size_t n_counts;             /* number of struct dup_counts: read groups, and none */
     const char *path;            /* of the input, for messages */
     struct record_sink *sink;
     struct latch *latch;
     struct stats *stats;
 };
 
-/* The least room that lets all threads work, where slices mostly have so many bytes of records; and bytes of memory for
- * that and for the store of such slices. */
+/* The least room that lets all threads work, if slices usually have records_size bytes of records; and bytes of memory
+ * for that room and for the store of such slices. */
 size_t marked_flow_room(int n_threads, size_t records_size);
 size_t marked_flow_memory(int n_threads, size_t records_size);
 
 /* NULL: failed, and the error is recorded in the latch. */
 struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
 
-/* Call it after the parallel region: tasks that come too late still look at their slots. */
+/* Call it after the parallel region, because late tasks still read their slots. */
 void marked_flow_close(struct marked_flow *flow);
 
-/* The next records, which are to be put to the sink before it is called again. 1: there are some; 0: all were given;
- * -1: failed. Call it on the main thread of the team. */
+/* The next records, which must be given to the sink before the next call. 1: there are some; 0: all were given; -1:
+ * failed. Call it on the main thread of the team. */
 int marked_flow_next(struct marked_flow *flow, struct record_list *list);
 
-/* What was taken so far, and of that: what was given, and how many records were left out. */
+/* The records taken so far, those given, and the number left out. */
 struct marked_totals {
     struct tally taken, given;
     uint64_t dropped;
@@ -62,7 +62,7 @@ struct marked_totals {
 
 const struct marked_totals *marked_flow_totals(const struct marked_flow *flow);
 
-/* Adds what was counted to sum[n_counts], which is all zeros. */
+/* Adds the counts to sum[n_counts], which must be zero-initialised. */
 void marked_flow_counts(const struct marked_flow *flow, struct dup_counts *sum);
 
 #endif

@@ -4,10 +4,10 @@
 #include "base/byte_buffer.h"
 #include "markdup/marked_losses.h"
 
-/* A loss, with the names of both until the round ends. The newcomer's lies in its record. */
+/* A loss, with both names until the round ends. The newcomer's name is in its record. */
 struct kept_loss {
     struct dup_loss loss;
-    size_t name;                 /* where that of the other one is, in the shard's names */
+    size_t name;                 /* offset of the other name, in the shard's names */
 };
 
 /* The losses of one shard, in order. */
@@ -20,14 +20,15 @@ struct marked_losses {
     struct dup_chains *chains;
     struct shard_losses *shards;
     uint32_t n_shards;
-    struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
-    size_t at, record;           /* slice of the round, and record in it, at which it goes on; 0, 0: with a new round */
-    const struct marked_queue *waiting;  /* while something is told */
-    struct marked_slice *told;   /* the one that was told of last; NULL: none */
-    size_t step, n_told;         /* bytes that are told at once, and that were */
+    struct byte_buffer order;    /* struct dup_loss *: for each record of the round, its loss as a single and its loss
+                                  * as a pair end */
+    size_t at, record;           /* slice of the round, and record in it, at which to continue; 0, 0: a new round */
+    const struct marked_queue *waiting;  /* while records are reported */
+    struct marked_slice *told;   /* the slice that was reported to last; NULL: none */
+    size_t step, n_told;         /* bytes reported in one step: the maximum, and the number so far */
 };
 
-enum { KEPT = 1 << 20 };         /* bytes of a buffer that stay from round to round */
+enum { KEPT = 1 << 20 };         /* bytes of a buffer that are kept from round to round */
 
 /* ---- kept ---- */
 
@@ -47,7 +48,7 @@ static uint64_t number_of(const struct dup_loss *loss)
     return loss->newcomer_won ? loss->winner.number : loss->loser.number;
 }
 
-/* A record comes once in each table, so each loss has a place of its own. */
+/* A record occurs once in each table, so each loss has its own place. */
 static int put_in_order(struct marked_losses *l, uint64_t from, size_t n)
 {
     size_t bytes = 2 * n * sizeof(struct dup_loss *);
@@ -98,7 +99,7 @@ static void begin(struct marked_losses *l, const struct marked_queue *waiting)
     l->n_told = 0;
 }
 
-/* What becomes of the losses of a record. Where telling pauses, it has not begun with them. */
+/* Follows the losses of a record. If reporting pauses, the function has not begun with them. */
 static enum dup_fault follow_record(struct marked_losses *l, const struct marked_slice *s, size_t i, bool breaks,
                                     struct dup_loss *const order[2])
 {
@@ -113,7 +114,7 @@ static enum dup_fault follow_record(struct marked_losses *l, const struct marked
     return fault;
 }
 
-/* From l->record on. */
+/* Continues at l->record. */
 static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_slice *s, struct dup_loss *const *order)
 {
     const struct marked_entries *e = s->entries;

@@ -30,7 +30,7 @@ int marked_queue_push(struct marked_queue *q, struct marked_slice *slice)
     return 0;
 }
 
-/* Mostly it is one of the last ones. */
+/* It is usually one of the last slices. */
 struct marked_slice *marked_queue_find(const struct marked_queue *q, uint64_t number)
 {
     size_t high = q->n, step = 1;

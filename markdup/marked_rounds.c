@@ -8,15 +8,15 @@
 #include "markdup/marked_losses.h"
 #include "markdup/marked_rounds.h"
 
-enum { SHARDS_PER_THREAD = 4 };  /* so that those with little to do make up for one that has much */
+enum { SHARDS_PER_THREAD = 4 };  /* so that shards with little work make up for one with much */
 
-/* The sets of some keys. Its task uses it; the main thread does between rounds. */
+/* The sets of some keys. Its task uses it; between rounds, the main thread does. */
 struct shard {
     struct marked_rounds *rounds;
     uint32_t slot;
     struct dup_sets *sets;
     enum dup_fault fault;
-    uint64_t number;             /* of the record that was entered last */
+    uint64_t number;             /* number of the record that was entered last */
 };
 
 struct marked_rounds {
@@ -24,15 +24,15 @@ struct marked_rounds {
     struct task_ring sets;
     struct task_ring follow;     /* one slot */
     struct shard *shards;
-    struct marked_losses *losses;    /* NULL: only flags are wanted */
-    enum dup_fault follow_fault; /* the follower's before DONE */
-    struct marked_queue waiting; /* in the round, or in no hands; unchanged in a round but for waiting.first */
-    size_t entered;              /* waiting.list[] before it has been entered in all shards */
+    struct marked_losses *losses;    /* NULL: only flags are requested */
+    enum dup_fault follow_fault; /* written by the follower before DONE */
+    struct marked_queue waiting; /* slices of the round or waiting; unchanged during a round except waiting.first */
+    size_t entered;              /* waiting.list[] before this index has been entered in all shards */
     enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
-    bool given_all;              /* no slices follow ... */
-    bool told_all;               /* ... and that has been followed, too */
-    uint64_t decided;            /* no record before this one can lose any more */
-    size_t memory;               /* of the losses after the last round */
+    bool given_all;              /* no more slices will come ... */
+    bool told_all;               /* ... and all losses have been followed, too */
+    uint64_t decided;            /* all records before this one are decided */
+    size_t memory;               /* bytes of the losses after the last round */
 };
 
 static int out_of_memory(const struct marked_rounds *r)
@@ -66,7 +66,7 @@ static void enter_shard(void *rounds, uint32_t slot)
     stats_leave(r->opt.stats, before, 0);
 }
 
-/* What was lost in the round, or, if there are no more records, what is still to be told. */
+/* Follows the losses of the round or, if there are no more records, reports the rest. */
 static void follow_losses(void *rounds, uint32_t slot)
 {
     struct marked_rounds *r = rounds;
@@ -98,7 +98,7 @@ void marked_rounds_begin(struct marked_rounds *r, struct marked_queue *keyed)
     task_ring_make_task(&r->sets);
 }
 
-/* The record's name, in brackets; "" if the record is on disk or on its way there. */
+/* The record's name in brackets; "" if the record is on disk or being written there. */
 static const char *name_of(struct marked_rounds *r, uint64_t number, char text[UINT8_MAX + 8])
 {
     const struct marked_slice *s = marked_queue_is_empty(&r->waiting) ? NULL : marked_queue_find(&r->waiting, number);
@@ -118,7 +118,7 @@ static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_
                       name_of(r, number, name), dup_fault_text(fault));
 }
 
-/* The first record that has a fault, as one thread would find it. */
+/* Reports the first record with a fault, as one thread would find it. */
 static int tell_of_fault(struct marked_rounds *r)
 {
     const struct shard *first = NULL;
@@ -131,7 +131,7 @@ static int tell_of_fault(struct marked_rounds *r)
                                                                              : first->number);
 }
 
-/* The losses are followed by one task, which is alone with the slices that wait. */
+/* Starts the task that follows the losses, which alone uses the waiting slices. */
 static void begin_to_follow(struct marked_rounds *r)
 {
     r->round = ROUND_FOLLOWS;
@@ -150,7 +150,7 @@ static size_t memory_of(const struct marked_rounds *r)
     return r->losses ? marked_losses_memory(r->losses) : 0;
 }
 
-/* How far records are decided. All shards are done with the round. */
+/* Updates how far records are decided, after all shards have finished the round. */
 static void decide(struct marked_rounds *r)
 {
     r->decided = r->losses ? marked_losses_decided(r->losses) : UINT64_MAX;
@@ -174,7 +174,7 @@ static bool all_entered(const struct marked_rounds *r)
     return r->given_all && !r->round;
 }
 
-/* More is told when the slices have gone of which all was told. */
+/* Continues reporting when the slices that were fully reported have been taken. */
 static void go_on_telling(struct marked_rounds *r)
 {
     decide(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices enter the sets of duplicates in rounds, and wait until nobody in them can lose any more. A round has a task
- * for each shard of keys; where losses are followed, one for these comes behind. */
+/* Slices enter the sets of duplicates in rounds, and wait until none of their records can lose any more. A round has
+ * one task for each shard of keys; if losses are followed, one task for them comes after those. */
 #ifndef MARKED_ROUNDS_H
 #define MARKED_ROUNDS_H
 
@@ -13,57 +13,58 @@ struct marked_rounds;
 struct stats;
 
 struct marked_rounds_options {
-    struct dup_chains_opt tell;  /* but for settled and context */
-    bool follows;                /* losses matter, and not flags alone */
-    bool keeps;                  /* nothing is final before all is */
-    size_t step;                 /* bytes of what is told before slices are to go */
+    struct dup_chains_opt tell;  /* without settled and context */
+    bool follows;                /* losses are needed, not only flags */
+    bool keeps;                  /* no slice is final before all are */
+    size_t step;                 /* bytes reported before slices must be taken */
     int64_t window;              /* between records, as markdup's -l */
     int n_threads;
-    struct dup_counts **counts;  /* of each thread, who alone writes there, by read group */
-    void (*entered)(void *arg, struct marked_slice *slice);   /* the shards are done with it; on the main thread */
+    struct dup_counts **counts;  /* of each thread, which alone writes to them, by read group */
+    void (*entered)(void *arg, struct marked_slice *slice);   /* called on the main thread when the shards are done with
+                                                               * the slice */
     void *arg;
     const char *path;            /* of the input, for messages */
     struct latch *latch;
     struct stats *stats;
 };
 
-/* All that the options point to stays the caller's. NULL: out of memory. */
+/* The caller owns all objects that the options point to. NULL: out of memory. */
 struct marked_rounds *marked_rounds_open(const struct marked_rounds_options *options);
 
-/* Call it after the parallel region. Frees the slices that wait, too. */
+/* Call it after the parallel region. Also frees the waiting slices. */
 void marked_rounds_close(struct marked_rounds *rounds);
 
-/* Among how many shards marked_slice_key() is to divide the records. */
+/* Number of shards for marked_slice_key(). */
 uint32_t marked_rounds_shards(const struct marked_rounds *rounds);
 
-/* All but marked_rounds_shards() are the main thread's. A failure is in the latch. */
+/* Only the main thread calls the functions below. A failure is in the latch. */
 
-/* Whether a round is on. */
+/* Whether a round is running. */
 bool marked_rounds_on(const struct marked_rounds *rounds);
 
-/* Begins a round with all slices of the queue, which are keyed and joined, and follow those of the last round. None is
- * on. The slices are the rounds' then. */
+/* Begins a round with all slices of the queue, which are keyed and joined, and follow those of the last round. No round
+ * may be running. The rounds take ownership of the slices. */
 void marked_rounds_begin(struct marked_rounds *rounds, struct marked_queue *keyed);
 
-/* No slices follow those that were given. */
+/* Call it after the last slice was given. */
 void marked_rounds_end(struct marked_rounds *rounds);
 
-/* Goes on with the round, as far as its tasks are done. */
+/* Continues the round, as far as its tasks are done. */
 void marked_rounds_go_on(struct marked_rounds *rounds);
 
-/* Bytes of memory that losses took after the last round; `most` if that is more. */
+/* Bytes of memory of losses after the last round, at most `most`. */
 size_t marked_rounds_memory(const struct marked_rounds *rounds, size_t most);
 
 /* Does a little of its work. False: there is none. */
 bool marked_rounds_help(struct marked_rounds *rounds);
 
-/* One of the slices that wait, number 0 being the oldest, if it is final; else NULL. */
+/* Waiting slice `number` (0 is the oldest) if it is final; otherwise NULL. */
 struct marked_slice *marked_rounds_final(const struct marked_rounds *rounds, size_t number);
 
-/* The oldest slice is the caller's. It is final. */
+/* Gives the oldest slice, which is final, to the caller. */
 void marked_rounds_pop(struct marked_rounds *rounds);
 
-/* All slices were given, became final, and were taken. */
+/* Whether all slices were given, became final, and were taken. */
 bool marked_rounds_done(const struct marked_rounds *rounds);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum {
     WORD = 64,                   /* bits of a word of `lost` */
-    NAMES_MOST = (1 << 30) - 1,  /* bytes of the names of originals, as marked_told counts them */
+    NAMES_MOST = (1 << 30) - 1,  /* bytes of the names of originals; a limit of struct marked_told */
 };
 
 static struct bam_record *record_of(const struct marked_slice *s, size_t i)
@@ -114,8 +114,8 @@ static void count(struct dup_counts *counts, const struct dup_read *read)
     c->single += read->kind == DUP_SINGLE;
 }
 
-/* Whether a record may come behind that place. Records without reference may stand anywhere, and what follows them may
- * begin anywhere. */
+/* Whether a record may follow that place. Records without reference may be anywhere, and records after them may begin
+ * anywhere. */
 static bool is_in_order(const struct marked_place *at, int32_t ref, int64_t start)
 {
     return !at->is_set || ref < 0 || ref > at->ref || (ref == at->ref && start >= at->start);
@@ -136,7 +136,7 @@ static void step(struct marked_place *at, int32_t ref, const struct dup_read *re
     at->start = read->start;
 }
 
-/* Reads record i. False: it has a fault, or is not in order. */
+/* Reads record i. False: it has a fault, or is out of order. */
 static bool read_record(struct marked_slice *s, const struct dup_rule *rule, size_t i, struct marked_place *at)
 {
     struct marked_entries *e = s->entries;
@@ -159,7 +159,7 @@ static bool read_record(struct marked_slice *s, const struct dup_rule *rule, siz
     return true;
 }
 
-/* Counts how many entries each shard has: begin[shard] is where they end, then. */
+/* Counts the entries of each shard: begin[shard] is then their end. */
 static void count_entries(struct marked_slice *s, uint32_t n_shards)
 {
     struct marked_entries *e = s->entries;
@@ -179,7 +179,7 @@ static void count_entries(struct marked_slice *s, uint32_t n_shards)
         e->begin[i] += e->begin[i - 1];
 }
 
-/* From the last one down, so that begin[] ends up where the shards' entries begin. */
+/* Goes from the last one down, so that begin[] becomes the start of each shard's entries. */
 static void divide(struct marked_slice *s, uint32_t n_shards)
 {
     struct marked_entries *e = s->entries;
@@ -235,7 +235,7 @@ bool marked_slice_join(struct marked_slice *s, struct marked_place *at)
 
 /* ------------------------------------------------------------------ entered */
 
-/* A shard's entries lie apart, and all have left the caches since they were keyed: fetches what is needed soon. */
+/* A shard's entries are scattered, and have left the caches since they were keyed: prefetches those needed soon. */
 PREFETCH_FN void fetch_entry(const struct marked_slice *s, size_t i)
 {
     enum { LINE = 64 };
@@ -278,7 +278,7 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
 
 /* --------------------------------------------------------------------- told */
 
-/* Keeps a name. Mostly it is the one that was kept last. */
+/* Keeps a name. It is usually the one that was kept last. */
 static int keep_name(struct marked_slice *s, const char *name, struct marked_told *told)
 {
     size_t n = strlen(name) + 1, had = s->names.n;
@@ -310,7 +310,7 @@ size_t marked_slice_memory(const struct marked_slice *s)
 
 size_t marked_slice_memory_of(size_t records_size)
 {
-    enum { RECORD = 256 };       /* bytes of one, mostly */
+    enum { RECORD = 256 };       /* usual bytes of a record */
     size_t each = sizeof(struct bam_key) + sizeof(struct marked_read) + 3 * sizeof(uint32_t) + record_list_memory(1);
     return records_size + records_size / RECORD * each;
 }
@@ -322,13 +322,13 @@ static bool has_lost(const struct marked_slice *s, size_t i)
     return atomic_load_explicit(&s->lost[i / WORD], memory_order_relaxed) >> i % WORD & 1;
 }
 
-/* Whether other records of its template decide. */
+/* Whether the other records of its template decide about it. */
 static bool is_other(const struct bam_record *r)
 {
     return bam_record_flag(r) & (BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
 }
 
-/* Fills *v. False: the record is an original that stands for itself alone. */
+/* Fills *v. False: the record is an original with no duplicates. */
 static bool verdict_of(const struct marked_slice *s, const struct marked_rule *rule, size_t i,
                        const struct bam_record *r, struct dup_verdict *v, struct dup_counts *counts)
 {
@@ -350,7 +350,7 @@ static bool verdict_of(const struct marked_slice *s, const struct marked_rule *r
     return v->duplicate || v->count > 1;
 }
 
-/* Counts a record that is left out. samtools counts what -S leaves out as written. */
+/* Counts a record that is left out. samtools counts records that -S leaves out as written. */
 static void drop(struct marked_slice *s, const struct marked_rule *rule, const struct bam_record *r, size_t size,
                  struct dup_counts *counts, bool counted)
 {
@@ -360,12 +360,12 @@ static void drop(struct marked_slice *s, const struct marked_rule *rule, const s
     s->n_dropped++;
 }
 
-/* Appends record i to the others as it is written, and makes its key that of the new one. */
+/* Appends record i as it is written, and replaces its key. */
 static int write_anew(struct marked_slice *s, const struct marked_rule *rule, size_t i, const struct dup_verdict *v)
 {
     struct byte_buffer *to = &s->records.records;
     size_t size = bam_record_size(record_of(s, i)), start = to->n;
-    if (byte_buffer_reserve(to, to->n + size + DUP_MARK_ROOM) < 0)   /* so that what is appended does not move it */
+    if (byte_buffer_reserve(to, to->n + size + DUP_MARK_ROOM) < 0)   /* so that appending does not move it */
         return -1;
     const struct bam_record *r = record_of(s, i);
     s->faulty = i;
@@ -389,7 +389,7 @@ static void set_flag(struct marked_slice *s, struct bam_record *r, size_t size, 
     s->checksum += record_checksum((const uint8_t *)r, size);
 }
 
-/* Makes record i as it is written. *stays: whether it is. */
+/* Makes record i as it is written. *stays: whether it is written. */
 static int finish_record(struct marked_slice *s, const struct marked_rule *rule, size_t i, struct dup_counts *counts,
                          bool *stays)
 {
@@ -409,7 +409,7 @@ static int finish_record(struct marked_slice *s, const struct marked_rule *rule,
     return 0;
 }
 
-/* Records may get other places until all are made, so what is left out has a key of no size. */
+/* Records may move until all are made, so a record that is left out has a key of size 0. */
 int marked_slice_finish(struct marked_slice *s, const struct marked_rule *rule, struct dup_counts *counts)
 {
     struct bam_key *keys = s->records.keys;

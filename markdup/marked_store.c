@@ -12,7 +12,7 @@ struct marked_store {
     struct marked_store_options opt;
     struct spill_store *files;
     bool prepared;
-    struct spill_packer **packers;   /* of each thread, who alone uses them; NULL: not yet needed */
+    struct spill_packer **packers;   /* of each thread, which alone uses them; NULL: not needed yet */
     struct spill_loader *loaders;    /* the same */
 };
 
@@ -120,7 +120,7 @@ static int wrong_number(const struct marked_store *s)
                       "faulty, or this is our bug: please report it");
 }
 
-/* Appends the records of what was loaded. There is room for the keys. */
+/* Appends the loaded records. There is room for the keys. */
 static int append(struct record_slice *records, size_t *n, const struct spill_slice *loaded)
 {
     const struct bam_key *keys = spill_slice_keys(loaded);

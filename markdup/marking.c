@@ -24,7 +24,7 @@ static int out_of_memory(struct marking *m)
     return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
-/* As samtools, which goes on without groups where they cannot be told apart. lines: NULL if those of the header cannot
+/* As samtools, which continues without groups if they cannot be told apart. lines: NULL if those of the header cannot
  * be parsed. */
 static int name_groups(struct marking *m, sam_hdr_t *lines)
 {
@@ -75,7 +75,7 @@ static int open_rule(struct marking *m)
     return 0;
 }
 
-/* What the packer gathers is a multiple of a key: keys lie at its end. */
+/* The packer's buffer is a multiple of a key, because keys are at its end. */
 static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
@@ -87,7 +87,7 @@ static int open_store(struct marking *m, const struct marking_options *how)
     return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
 
-/* For tests, the environment says how much, as for a sort. */
+/* For tests, an environment variable sets the size, as for a sort. */
 size_t marking_room(int n_threads, size_t slice_size, size_t left)
 {
     const char *test = getenv("SAMTOOLS_OMP_ARENA");
@@ -176,7 +176,8 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
     return sum;
 }
 
-/* What the source gave was taken. Each record that was taken was looked at, and is given or was left out. */
+/* Compares the records taken with those the source gave. Each record that was taken was keyed, and is given or was left
+ * out. */
 static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
 {
     const struct marked_totals *t = marked_flow_totals(m->flow);
@@ -191,8 +192,8 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
         || tally_compare(taken, gone, "markdup, output", path, m->d->latch) < 0 ? -1 : 0;
 }
 
-/* The command line as statistics have it, which programs know by "samtools markdup": a program of another name is
- * called so, too. */
+/* The command line as in statistics, where other programs expect "samtools markdup": another program name is replaced
+ * by it. */
 static char *statistics_command(const char *line)
 {
     static const char command[] = " markdup", program[] = "samtools";
@@ -205,7 +206,7 @@ static char *statistics_command(const char *line)
     return text;
 }
 
-/* Before the output has its name: memory may be short. */
+/* Called before the output gets its name, because memory may run out. */
 static int make_statistics(struct marking *m, const struct dup_counts *counts)
 {
     const struct markdup_opts *o = m->opts;
@@ -253,7 +254,7 @@ static int write_statistics(struct marking *m)
     return 0;
 }
 
-/* Prints what there is to say once all records are in place. */
+/* Prints the warnings and counts once all records are in place. */
 static void say_all(struct marking *m)
 {
     if (latch_tripped(m->d->latch))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks duplicates in a stream of sorted records (markdup/marked_flow.h), and counts them: in those of a file
- * (markdup/marked.h), or in the middle of `sormadup`. */
+/* Marks and counts duplicates in a stream of sorted records (markdup/marked_flow.h): those of a file
+ * (markdup/marked.h), or of `sormadup` between its stages. */
 #ifndef MARKING_H
 #define MARKING_H
 
@@ -27,13 +27,13 @@ struct marking_options {
     struct driver *d;            /* the records go to its output, which is open */
 };
 
-/* All zeros: not open. */
+/* Zero-initialised: not open. */
 struct marking {
     const struct markdup_opts *opts;
     struct driver *d;
     struct dup_rule rule;
-    struct name_table groups;    /* read groups, if they are to be told apart */
-    regex_t barcode;             /* rule.barcode_name, if it is not NULL */
+    struct name_table groups;    /* read groups, if they are told apart */
+    regex_t barcode;             /* rule.barcode_name, if that is not NULL */
     struct dup_coords_rule coords_rule;   /* how coordinates are read, if they are (opts->distance) */
     bool reads_coords;            /* coords_rule is open */
     struct dup_others others;
@@ -54,11 +54,11 @@ int marking_open(struct marking *marking, const struct marking_options *options)
  * and makes the statistics, which marking_close() writes. */
 struct list_stream marking_stream(struct marking *marking);
 
-/* How many records were read. */
+/* Number of records read. */
 uint64_t marking_count(const struct marking *marking);
 
-/* Call it after the parallel region, when the output is in place: it writes the statistics, unless the latch holds an
- * error; it may get one here. */
+/* Writes the statistics, unless the latch holds an error; it may get one here. Call it after the parallel region, when
+ * the output is in place. */
 void marking_close(struct marking *marking);
 
 #endif

@@ -11,7 +11,7 @@ static uint32_t steps_of(size_t n)
     return (uint32_t)((n + SMALL_POOL_STEP - 1) / SMALL_POOL_STEP);
 }
 
-/* The first step of a slab is not used, so that no handle is 0. */
+/* The first step of a slab is left unused, so that no handle is 0. */
 static int add_slab(struct small_pool *pool)
 {
     if (pool->n_slabs == pool->max_slabs) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for small things that come and go, as read names do. A thing has a handle of 32 bits, and stays where it is.
- * A freed thing leaves room for the next one of its size, in steps of 8 bytes. Holds up to 32 GiB. Serial. */
+/* Memory for small objects with short lives, such as read names. An object has a handle of 32 bits and never moves. The
+ * room of a freed object is used again for one of its size, in steps of 8 bytes. Holds up to 32 GiB. Serial. */
 #ifndef SMALL_POOL_H
 #define SMALL_POOL_H
 
@@ -8,21 +8,21 @@
 #include <stdint.h>
 
 enum { SMALL_POOL_STEP = 8, SMALL_POOL_SIZES = 64, SMALL_POOL_MAX = SMALL_POOL_STEP * SMALL_POOL_SIZES };
-/* Steps of a slab, as a power of two: so large that the system is asked seldom. */
+/* Steps of a slab, as a power of two: large enough to keep system calls rare. */
 enum { SMALL_POOL_SLAB_BITS = 13 };
 
-/* A zero-initialised struct is empty. A handle is the number of the slab, and that of the step in it. */
+/* A zero-initialised struct is empty. A handle is the number of the slab and the number of the step in it. */
 struct small_pool {
     struct small_step { _Alignas(SMALL_POOL_STEP) uint8_t bytes[SMALL_POOL_STEP]; } **slabs;
     uint32_t n_slabs, max_slabs;
-    uint32_t room, n_room;       /* of the last slab: handle and number of the steps that are free */
+    uint32_t room, n_room;       /* of the last slab: handle and number of the free steps */
     size_t taken;                /* bytes in use */
-    uint32_t spare[SMALL_POOL_SIZES];    /* by size; each begins with the handle of the next */
+    uint32_t spare[SMALL_POOL_SIZES];    /* freed objects by size; each begins with the handle of the next */
 };
 
-/* Gives n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: out of memory. */
+/* Allocates n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: out of memory. */
 uint32_t small_pool_take(struct small_pool *pool, size_t n);
-/* Takes them back; n as before. 0 is nothing. */
+/* Frees them; n as before. Handle 0 is ignored. */
 void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n);
 void small_pool_free(struct small_pool *pool);
 
@@ -32,7 +32,7 @@ static inline void *small_pool_at(const struct small_pool *pool, uint32_t handle
     return &pool->slabs[handle >> SMALL_POOL_SLAB_BITS][handle & ((1U << SMALL_POOL_SLAB_BITS) - 1)];
 }
 
-/* Bytes that it has of the system. */
+/* Bytes allocated from the system. */
 static inline size_t small_pool_memory(const struct small_pool *pool)
 {
     return ((size_t)pool->n_slabs << SMALL_POOL_SLAB_BITS) * SMALL_POOL_STEP + pool->max_slabs * sizeof(void *);

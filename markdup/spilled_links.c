@@ -4,13 +4,13 @@
 #include "base/byte_hash.h"
 #include "markdup/spilled_links.h"
 
-/* Clusters that were put at once, in the pool. */
+/* Clusters that were stored at once; in the pool. */
 struct chunk {
     struct dup_place place;
     uint32_t n_runs;             /* that have not left */
 };
 
-/* A cluster of a run: this, and its name. */
+/* A cluster of a run, followed by its name. */
 struct cluster {
     uint64_t seq, number;
     int64_t score;
@@ -18,8 +18,8 @@ struct cluster {
     bool pair_end, qc_fail, has_mate_score, elsewhere;
 };
 
-/* Losers of the log, or bytes of clusters, that are put at once, at most; what part of all memory they take; and
- * what part of such clusters a run may have. */
+/* The most losers of the log (PIECE) and bytes of clusters (CHUNK, at least CHUNK_LEAST) that are stored at once, both
+ * at most 1 / PART of the store's memory. A run may have 1 / RUN of such clusters. */
 enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
 
 void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_clusters)
@@ -67,7 +67,7 @@ static int put_chunk(struct spilled_links *a, struct dup_links *l)
     return 0;
 }
 
-/* The run that begins gets its clusters in the chunk. */
+/* Begins the part of the chunk for the run's clusters. */
 static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t run)
 {
     if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
@@ -92,7 +92,7 @@ static size_t part_size(const struct spilled_links *a, const struct dup_links *l
     return a->bytes.n - dup_run_at(l, run)->offset;
 }
 
-/* The run is whole. */
+/* Ends the run. */
 static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
 {
     if (!at || !a->keeps_clusters)
@@ -106,7 +106,7 @@ static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
 static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
 {
     struct cluster cluster;
-    memset(&cluster, 0, sizeof cluster);                 /* and what lies between its fields */
+    memset(&cluster, 0, sizeof cluster);                 /* also the padding */
     cluster.seq = a->n_logged + link->in_log;
     cluster.number = link->number;
     cluster.score = link->score;
@@ -119,7 +119,7 @@ static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
          : byte_buffer_append(&a->bytes, link->name, cluster.name_len);
 }
 
-/* All of the run have left. */
+/* Frees the clusters of the run, all of whose links have left. */
 static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_run *run)
 {
     struct chunk *chunk = run->chunk ? chunk_at(l, run->chunk) : NULL;
@@ -171,7 +171,7 @@ static int append(struct spilled_links *a, const struct spilled_links_loss *loss
     return a->tail.n < a->piece * sizeof *loss ? 0 : dup_store_put(a->store, &a->tail, &a->pieces);
 }
 
-/* The head has been read: the next piece becomes the head. */
+/* Makes the next piece the head, after the head has been read. */
 static int next_head(struct spilled_links *a)
 {
     const struct dup_piece *pieces = (const struct dup_piece *)(const void *)a->pieces.p;
@@ -214,7 +214,7 @@ static uint32_t begin_run(struct dup_links *l, const struct dup_node *like)
     return at;
 }
 
-/* Plain links of the line get their places in the log. Nobody finds them by their numbers any more. */
+/* Gives the plain links of the line their positions in the log. They can no longer be found by number. */
 static void count_line(struct dup_links *l)
 {
     uint32_t n = 0;
@@ -225,8 +225,8 @@ static void count_line(struct dup_links *l)
         }
 }
 
-/* Finds the run that the link joins: *run, the run just before it, if that is alike and has room; else *run becomes a
- * new one. -1: failed. */
+/* Finds the run that the link joins: the previous run if that has the same state and room; otherwise a new one. -1:
+ * failed. */
 static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
 {
     if (*run && is_like(dup_node_at(l, *run), link)
@@ -237,7 +237,7 @@ static int run_for(struct spilled_links *a, struct dup_links *l, const struct du
     return a->keeps_clusters ? begin_part(a, l, *run) : 0;
 }
 
-/* Takes plain links out of the list of a tree. Those that have not left go on in the line, with their run. */
+/* Removes plain links from the list of a tree. Those that have not left stay in the line, with their run. */
 static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
 {
     uint32_t before = tree->root, run = 0;
@@ -269,7 +269,7 @@ static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tre
     return end_part(a, l, run);
 }
 
-/* Takes plain links out of the line, into the log. */
+/* Moves plain links from the line to the log. */
 static int leave_line(struct spilled_links *a, struct dup_links *l)
 {
     uint32_t *to = &l->first, last = 0;
