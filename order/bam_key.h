@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The key of a record: 16 bytes that stand for it while it is sorted. */
+/* The key of a record: 16 bytes that represent it while it is sorted. */
 #ifndef BAM_KEY_H
 #define BAM_KEY_H
 
@@ -7,7 +7,7 @@
 #include "order/sort_key.h"
 
 /* The sort moves keys instead of records. Keys compare by (sort, place). place grows with the input, so this order is
- * the stable one. */
+ * stable. */
 struct bam_key {
     uint64_t sort;
     uint64_t place;              /* arena offset << 24 | record size, saturated */
@@ -33,14 +33,14 @@ static inline uint64_t bam_key_place(uint64_t offset, size_t record_size)
     return offset << BAM_KEY_SIZE_BITS | (record_size < BAM_KEY_SIZE_MAX ? record_size : BAM_KEY_SIZE_MAX);
 }
 
-/* What decides between keys with equal sort, before their places decide. */
+/* The rule that decides between keys with equal sort, before their places do. */
 struct bam_key_order {
     const struct sort_rule *rule;   /* compares the records; NULL: records are not compared */
-    const uint8_t *base;         /* of the arena: what the places are relative to */
+    const uint8_t *base;         /* start of the arena, which places are relative to */
 };
 
-/* Makes the key of a checked record that lies behind order->base: without a rule, that of coordinate order. Returns a
- * fault as sort_key_make() does. */
+/* Makes the key of a checked record that is stored after order->base; without a rule, the key of coordinate order.
+ * Returns a fault as sort_key_make() does. */
 static inline enum bam_fault bam_key_make(const struct bam_key_order *order, const struct bam_record *r,
                                           struct bam_key *key)
 {

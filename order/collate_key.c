@@ -4,7 +4,7 @@
 #include "order/collate_key.h"
 #include "order/key_room.h"
 
-/* The hash and the bin take 33 bits at most: 2^32 hashes, and less than one more for each bin. */
+/* The hash and the bin take 33 bits at most: 2^32 hashes, and less than one extra value for each bin. */
 enum { PLACE_BITS = 33 };
 
 struct collate_key collate_key_init(uint32_t n_bins)
@@ -19,7 +19,7 @@ static uint32_t value_of(char c)
     return byte < 0x80 ? byte : byte + UINT32_C(0xffffff00);
 }
 
-/* The hash of a name. Bytes from 0x80 on count as negative numbers, as samtools has them on x86. */
+/* The hash of a name. Bytes of 0x80 and above are negative numbers, as in samtools on x86. */
 static uint32_t hash_of(const char *name)
 {
     uint32_t h = value_of(*name);
@@ -45,8 +45,8 @@ static unsigned mate(const struct bam_record *r)
     return bam_record_flag(r) >> 6 & 3;
 }
 
-/* What comes behind the place in the order is the name as a whole: its first bytes are those of all names of a run and
- * would tell nothing. */
+/* Names with the same place are compared as a whole: their first bytes are those of all names of a run and would decide
+ * nothing. */
 uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r)
 {
     return place_of(rule, hash_of(bam_record_name(r))) << (64 - PLACE_BITS);

@@ -2,8 +2,8 @@
 #include "order/coordinate_key.h"
 #include "order/key_room.h"
 
-/* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last,
- * and so do the values below -1 that a broken file may have. */
+/* Compares references and positions as unsigned numbers, as samtools does. So "none" (-1) comes last, and so do values
+ * below -1 in a broken file. */
 int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b)
 {
     int order = key_compare(load_le32(a->ref_id), load_le32(b->ref_id));

@@ -19,14 +19,14 @@ static inline uint64_t coordinate_key(const struct bam_record *r)
     return ref << 33 | pos << 1 | ((bam_record_flag(r) & FLAG_REVERSE) != 0);
 }
 
-/* Returns the key where positions may exceed 32 bits. All such positions share one key, that of the last position
- * within 32 bits on the reverse strand; coordinate_key_compare() decides between them. */
+/* The key if positions may exceed 32 bits. All such positions share one key, that of the last position within 32 bits
+ * on the reverse strand; coordinate_key_compare() decides between them. */
 static inline uint64_t coordinate_key_far(const struct bam_record *r)
 {
     return coordinate_key(r) | (long_pos(r) > INT32_MAX);
 }
 
-/* Compares the coordinates of two records, positions beyond 32 bits included. Returns < 0, 0 or > 0. */
+/* Compares the coordinates of two records, including positions beyond 32 bits. Returns < 0, 0 or > 0. */
 int coordinate_key_compare(const struct bam_record *a, const struct bam_record *b);
 
 #endif

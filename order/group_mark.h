@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `merge -r` gives each record the read group of its file. samtools does so when it has compared them, so the order
- * sees the group only of records that brought one. Of a record that brought two RG tags samtools sees the second: it
- * has moved the first one behind it. Where the order looks at groups, a mark lies in front of each record:
+/* `merge -r` gives each record the read group of its file. samtools does so after it has compared the records, so the
+ * order sees only groups that records had before. If a record had two RG tags, samtools sees the second, because it has
+ * moved the first one after it. If the order depends on groups, a mark comes before each record:
  *
  *   ...record | second RG, from its type byte on | 0 to 7 bytes | mark | record | mark | record | ... */
 #ifndef GROUP_MARK_H
@@ -12,17 +12,17 @@
 #include "base/endian_io.h"
 #include "bam/bam_record.h"
 
-enum { GROUP_MARK = 4 };         /* bytes of a mark, which is a number of 32 bits */
+enum { GROUP_MARK = 4 };         /* size of a mark, a 32-bit number */
 
-/* mark: 0: the record brought no group; 1: it brought the one that is in it; else so many bytes in front of it the
- * second RG begins. */
+/* mark: 0: the record had no group; 1: it had the one that it has now; otherwise the second RG begins this many bytes
+ * before it. */
 static inline void group_mark_set(uint8_t *record, uint32_t mark)
 {
     store_le32(record - GROUP_MARK, mark);
 }
 
-/* The type byte of the RG tag that the order sees of a record with a mark; NULL: it sees none. own: that of its first
- * RG tag. */
+/* The type byte of the RG tag that the order uses for a record with a mark; NULL: none. own: type byte of its first RG
+ * tag. */
 static inline const uint8_t *group_mark_sees(const struct bam_record *record, const uint8_t *own)
 {
     const uint8_t *p = (const uint8_t *)record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys inside keys. A key is a number below some range. What a key does not decide leaves room: a number of
- * consecutive keys, into which the key of the next criterion is put. That sub-key is left-aligned, so its first bits
- * matter most: cutting off its last bits keeps the order and only decides less. */
+/* Keys inside keys. A key is a number below some range. The values that a key leaves undecided are its room: a number
+ * of consecutive keys, into which the key of the next criterion is put. That sub-key is left-aligned, so its first bits
+ * matter most: without its last bits the order is the same and only less is decided. */
 #ifndef KEY_ROOM_H
 #define KEY_ROOM_H
 
@@ -48,7 +48,7 @@ static inline void key_put(struct key_fill *fill, uint64_t v, unsigned n)
     }
 }
 
-/* Fills the free bits with ones: all that is known of the rest is that it lies at the upper end. */
+/* Fills the free bits with ones: the rest is only known to be at the upper end. */
 static inline void key_put_ones(struct key_fill *fill)
 {
     fill->key |= fill->room ? UINT64_MAX >> (64 - fill->room) : 0;

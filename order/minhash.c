@@ -21,12 +21,12 @@
 enum { START_MAX = 65535 };
 _Static_assert(START_MAX + MINHASH_KMER_MAX - 1 < 1 << MINHASH_OFFSET_BITS, "the key holds every offset");
 
-/* The 4-bit bases =ACMGRSVTWYHKDBN as digits of a k-mer. Everything but A, C, G and T counts as A, on
- * the other strand too, so that a turned read keeps its k-mers. */
+/* The 4-bit bases =ACMGRSVTWYHKDBN as digits of a k-mer. All except A, C, G and T count as A, on the other strand too,
+ * so that a turned read keeps its k-mers. */
 static const uint8_t digit[16] = {0, 0, 1, 0, 2, 0, 0, 0, 3};
 static const uint8_t other_digit[16] = {0, 3, 2, 0, 1};
 
-/* Complements of the 4-bit bases, as samtools has them: Y stays Y, = becomes N. */
+/* Complements of the 4-bit bases as in samtools: Y stays Y, = becomes N. */
 static const uint8_t complement[16] = {15, 8, 4, 12, 2, 10, 6, 14, 1, 9, 10, 13, 3, 11, 7, 15};
 
 /* ---- the index: k-mer -> place in the FASTA ---- */
@@ -46,11 +46,11 @@ struct kmer_index {
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
-    uint64_t empty_place;        /* of the last window too short for a k-mer, else 0; reads without k-mers go there */
+    uint64_t empty_place;  /* of the last window too short for a k-mer, otherwise 0; reads without k-mers get it */
 };
 
 enum { INDEX_LOG2_MIN = 12 };    /* the table begins with 2^12 slots */
-/* The table is 3/8 to 3/4 full. Fuller, and look-ups that find nothing, which most are, need long probes. */
+/* The table is 3/8 to 3/4 full. If it were fuller, failed look-ups, which are the majority, would need long probes. */
 #define INDEX_FULL(log2_slots) (((size_t)3 << (log2_slots)) / 4)
 
 struct minhash {
@@ -58,10 +58,10 @@ struct minhash {
     int64_t window;
     bool both_strands, squash;
     uint64_t mask;               /* the 2 * kmer bits of a k-mer */
-    /* other_digit[], shifted to where the k-mer of the reverse strand takes it in */
+    /* other_digit[], shifted to its position in the k-mer of the reverse strand */
     uint64_t other[16];
     const char *fasta;           /* of -I; NULL: none */
-    struct kmer_index index;     /* of the FASTA: empty before it is built, and once it is dropped */
+    struct kmer_index index;     /* of the FASTA: empty before it is built, and after it is dropped */
 };
 
 static size_t index_bytes(int log2_slots)
@@ -69,7 +69,8 @@ static size_t index_bytes(int log2_slots)
     return (sizeof(struct slot) + 1) << log2_slots;
 }
 
-/* Makes an empty table. It asks for huge pages, or each look-up would bring a TLB miss with its cache miss. */
+/* Makes an empty table. It requests huge pages; otherwise each look-up would cause a TLB miss besides its cache
+ * miss. */
 static int table_new(struct kmer_index *index, int log2_slots)
 {
     size_t size = index_bytes(log2_slots), n = (size_t)1 << log2_slots;
@@ -109,13 +110,13 @@ static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
 }
 
 /* Whether the index may have this k-mer: false for nine in ten of those that it does not have. That costs one byte read
- * and a branch that is easy to predict; a probe has neither. */
+ * and a branch that is easy to predict; a probe costs more. */
 static inline bool met(const struct kmer_index *index, uint64_t hash)
 {
     return index->filter[home(index, hash)] & filter_bit(index, hash);
 }
 
-/* Finds the slot that holds hash, or else the free slot where it belongs. */
+/* Finds the slot that holds hash, or the free slot for it. */
 static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
 {
     size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
@@ -167,18 +168,18 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
 struct cursor {
     const uint8_t *seq;          /* packed, two bases per byte */
     int64_t at, end;
-    unsigned last;               /* the base before `at`; above 15: there is none */
+    unsigned last;               /* the base before `at`; above 15: none */
     uint64_t forward, reverse;
 };
 
-/* The hashes of some consecutive k-mers: as many as look-ups may be under way at a time. */
+/* The hashes of some consecutive k-mers: as many as the look-ups that may run at a time. */
 enum { BATCH = 64 };
 struct batch {
     uint64_t forward[BATCH], reverse[BATCH];
     int64_t at[BATCH];           /* last base of the k-mer */
 };
 
-/* Takes in the base at the cursor. Returns false if it was squashed. */
+/* Consumes the base at the cursor. Returns false if it was squashed. */
 static inline bool take(const struct minhash *m, struct cursor *c)
 {
     unsigned base = c->seq[c->at >> 1] >> (c->at & 1 ? 0 : 4) & 15;
@@ -191,7 +192,7 @@ static inline bool take(const struct minhash *m, struct cursor *c)
     return true;
 }
 
-/* Places a cursor so that it has taken in all of the first k-mer but its last base. */
+/* Places a cursor after all but the last base of the first k-mer. */
 static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int64_t start, int64_t end)
 {
     struct cursor c = {.seq = seq, .at = start, .end = end, .last = UINT_MAX};
@@ -200,10 +201,10 @@ static struct cursor cursor_at(const struct minhash *m, const uint8_t *seq, int6
     return c;
 }
 
-/* Gives the next k-mers of the walk. Returns how many; 0 at the end. */
+/* Returns the number of the next k-mers of the walk, which it stores in the batch; 0 at the end. */
 static int next_kmers(const struct minhash *m, struct cursor *cursor, struct batch *b)
 {
-    struct cursor c = *cursor;   /* a copy, so that it lives in registers */
+    struct cursor c = *cursor;   /* a copy, so that it can be in registers */
     const uint64_t mask = m->mask, scramble = SCRAMBLE & mask;
     int n = 0;
     while (n < BATCH && c.at < c.end) {
@@ -289,7 +290,7 @@ static int index_sequences(struct minhash *m, const char *fasta)
     return result;
 }
 
-/* It prints the same words as samtools. */
+/* Prints the same words as samtools. */
 const char *minhash_build_index(struct minhash *m, bool tells)
 {
     const char *cause = NULL;
@@ -338,11 +339,11 @@ static void rank_by_hash(const struct minhash *m, const uint8_t *seq, int64_t le
     rank->offset = (uint32_t)(at < at_most ? at : at_most);
 }
 
-/* The hits of the k-mers of one strand of a read in the index. */
+/* The matches between the k-mers of one strand of a read and the index. */
 struct matches {
-    struct minimiser unique;     /* smallest of those that the index has once */
-    struct minimiser repeated;   /* last of those that it has more often, smallest or not */
-    struct minimiser absent;     /* smallest of those that it does not have */
+    struct minimiser unique;     /* the smallest k-mer that the index has once */
+    struct minimiser repeated;   /* the last k-mer that the index has more often, smallest or not */
+    struct minimiser absent;     /* the smallest k-mer that the index does not have */
     uint64_t unique_place, repeated_place;
 };
 
@@ -360,8 +361,8 @@ static inline void match(const struct kmer_index *index, uint64_t hash, int64_t 
     }
 }
 
-/* Looks up n k-mers, at most BATCH. Once a k-mer is found that the index has once, only smaller ones
- * matter. Three passes, so that the cache misses overlap. */
+/* Looks up n k-mers, at most BATCH. Once it has found a k-mer that the index has once, only smaller ones matter. Three
+ * passes, so that the cache misses overlap. */
 static void look_up(const struct kmer_index *index, const uint64_t *hash, const int64_t *at, int n,
                     struct matches *found)
 {

@@ -20,8 +20,8 @@ enum { MINHASH_KMER_MAX = 31, MINHASH_HASH_BITS = 62, MINHASH_OFFSET_BITS = 17 }
 /* The settings of -M, -K, -R and -H, and the index of -I. Threads share it; it does not change while they do. */
 struct minhash;
 
-/* Where a read without reference stands in the order: the lower hash comes first, then the lower
- * offset, then the forward strand (of the turned read). */
+/* The place of a read without reference in the order: the lower hash comes first, then the lower offset, then the
+ * forward strand (of the turned read). */
 struct minhash_rank {
     /* 62 bits. With an index: the place in the FASTA where the read would begin, minus (k - 1) */
     uint64_t hash;
@@ -30,17 +30,17 @@ struct minhash_rank {
     bool reverse;                /* the minimiser is on the other strand, so minhash_apply() turns the read */
 };
 
-/* Makes the settings from the order; kmer is clipped to 1..31. They do for the keys of reads that keep their ranks. The
- * order's FASTA stays the caller's. NULL: out of memory. */
+/* Makes the settings from the order; kmer is clipped to 1..31. They suffice for the keys of reads that keep their
+ * ranks. The caller owns the order's FASTA. NULL: out of memory. */
 struct minhash *minhash_new(const struct sort_order *order);
 void minhash_free(struct minhash *m);
 
-/* Builds the index of -I, which minhash_rank() needs; does nothing without -I. It reads the whole FASTA, or any other
+/* Builds the index of -I, which minhash_rank() needs; does nothing without -I. Reads all of the FASTA, or of any other
  * file that htslib reads. tells: prints "Building index ... done" or "... failed: FILE: CAUSE" to stderr. Returns NULL,
- * or the cause of its failure. */
+ * or the cause of a failure. */
 const char *minhash_build_index(struct minhash *m, bool tells);
 
-/* Gives the memory of the index back. No read can be ranked any more; keys stay what they were. */
+/* Frees the memory of the index. No read can be ranked after that; keys stay the same. */
 void minhash_drop_index(struct minhash *m);
 
 /* Bytes of memory that the index takes; 0 without one. */
@@ -53,13 +53,13 @@ static inline bool minhash_applies(const struct bam_record *r)
     return bam_record_ref_id(r) < 0;
 }
 
-/* Finds the rank of a checked record without reference, unchanged since it came in. */
+/* Finds the rank of a checked record without reference, unchanged since it was read. */
 void minhash_rank(const struct minhash *m, const struct bam_record *r, struct minhash_rank *rank);
 
-/* Keeps the rank in the record. If the rank says so, turns the read first: SEQ becomes its reverse complement, QUAL is
- * reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once per record. */
+/* Stores the rank in the record. If the rank requires it, turns the read first: SEQ becomes its reverse complement,
+ * QUAL is reversed, flag 0x10 is flipped; tags stay. The size does not change. Call it once per record. */
 void minhash_apply(struct bam_record *r, const struct minhash_rank *rank);
-/* Keeps the rank alone. */
+/* Only stores the rank. */
 void minhash_keep(struct bam_record *r, const struct minhash_rank *rank);
 
 /* The rank that minhash_apply() kept. `reverse` is always false, because the read has been turned. */
@@ -72,12 +72,12 @@ uint64_t minhash_key(const struct minhash *m, const struct bam_record *r);
 /* Whether equal keys are always ties. True with an index and up to -K 22. */
 bool minhash_decides(const struct minhash *m);
 
-/* Compares two records by the whole order: records after minhash_apply() and records with a reference.
- * Returns < 0, 0 (a tie) or > 0. */
+/* Compares two records by the full order: records after minhash_apply() and records with a reference. Returns < 0, 0 (a
+ * tie) or > 0. */
 int minhash_compare(const struct bam_record *a, const struct bam_record *b);
 
-/* Removes the rank, so that the record is as it is written. minhash_key() and minhash_compare() must
- * not be called for it any more. */
+/* Removes the rank, so that the record can be written. minhash_key() and minhash_compare() must not be called for it
+ * after that. */
 static inline void minhash_finish(struct bam_record *r)
 {
     store_le32(r->pos, UINT32_MAX);

@@ -9,12 +9,12 @@
 
 /* ---- groups ---- */
 
-/* How many separators a group may reach over: instrument, run and flowcell are three. */
+/* The most separators in a group: instrument, run and flowcell are three. */
 enum { SEPARATORS_MAX = 6 };
 
-/* Compares the name with a group: < 0, it comes before all names of the group; 0, it is in the group,
- * and *rest is what follows; > 0, it comes after them. In natural order a name may be in a group without
- * having its bytes (a07: is in the group a7:). */
+/* Compares the name with a group: < 0, it comes before all names of the group; 0, it is in the group, and *rest is the
+ * text after it; > 0, it comes after them. In natural order a name may be in a group without having its bytes (a07: is
+ * in the group a7:). */
 static int group_compare(bool natural, const char *group, const char *name, const char **rest)
 {
     if (natural)
@@ -25,8 +25,8 @@ static int group_compare(bool natural, const char *group, const char *name, cons
     return *group ? (uint8_t)*name - (uint8_t)*group : 0;
 }
 
-/* Returns the rest of the name behind its group and sets *key to the first key of the group. For a name of no group,
- * returns NULL and sets *key to the whole key of the name. */
+/* Returns the part of the name after its group and sets *key to the first key of the group. For a name in no group,
+ * returns NULL and sets *key to the full key of the name. */
 static const char *groups_find(const struct name_groups *groups, const char *name, uint64_t *key)
 {
     size_t low = 0, high = groups->n;
@@ -50,7 +50,7 @@ static const char *groups_find(const struct name_groups *groups, const char *nam
     return NULL;
 }
 
-/* Length of the name up to and with its n-th separator; 0 if it has fewer. */
+/* Length of the name up to and including its n-th separator; 0 if it has fewer. */
 static size_t group_length(const char *name, int n)
 {
     for (const char *s = name; *s; s++)
@@ -73,8 +73,8 @@ static bool group_add(struct name_groups *groups, const char *name, size_t lengt
     return true;
 }
 
-/* Cuts every name behind its n-th separator, n = separators. Returns false if there are too many groups or
- * a key does not tell the rests of the names apart. */
+/* Cuts every name after its n-th separator, n = separators. Returns false if there are too many groups or a key does
+ * not tell the rests of the names apart. */
 static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n,
                        int separators)
 {
@@ -134,11 +134,11 @@ static void groups_learn(struct name_groups *groups, bool natural, struct text *
 
 /* ---- names ---- */
 
-/* samtools' rule among records with the same name. Read 1 and 2, secondary and supplementary weigh in this order. So a
- * template comes as none < R1 < R2 < both, and in each of these primary < supplementary < secondary < both. */
+/* samtools' rule for records with the same name. Read 1 and 2, secondary and supplementary count in this order. So a
+ * template comes as none < R1 < R2 < both, and in each of them primary < supplementary < secondary < both. */
 enum { RULE_BITS = 4, PICARD_BITS = 5 };
 
-/* At most one name in so many may have another form; then those names are left out of the learning. */
+/* At most one name in this many may have another form; such names are then not learned from. */
 enum { STRANGE_SHARE = 10 };
 
 static unsigned flag_rule(const struct bam_record *r)
@@ -149,8 +149,8 @@ static unsigned flag_rule(const struct bam_record *r)
 
 /* htsjdk's rule (SAMRecordQueryNameComparator): paired before unpaired; of paired reads, first of pair before second;
  * forward before reverse; primary before secondary; non-supplementary before supplementary; no HI tag before one, and
- * the lower HI first. A paired read that is neither first nor second, or both, ties with some of its mates there and
- * not with others, which is no order. Here such reads come between first and second. */
+ * the lower HI first. In htsjdk a paired read that is neither first nor second, or both, ties with some of its mates
+ * and not with others, which is not an order. Here such reads come between first and second. */
 static unsigned flag_picard(const struct bam_record *r)
 {
     static const unsigned mate[4] = {1, 0, 2, 1};    /* index: flag bits 0x80 and 0x40 */
@@ -166,7 +166,8 @@ void name_key_init(struct name_key *names, enum sort_by by)
     text_code_init(&names->rest, by == SORT_NAME_NATURAL, UINT64_MAX);
 }
 
-/* A number for the sequence of separators in the name. It tells names of one writer from those of another. */
+/* A number for the sequence of separators in the name. It differs between names of different instruments or
+ * programs. */
 static uint32_t name_form(const char *s)
 {
     uint32_t form = 0;
@@ -176,8 +177,8 @@ static uint32_t name_form(const char *s)
     return form;
 }
 
-/* If nearly all names have one form, keeps only those: a few strange names must not spoil the shape of the
- * others. Returns how many names are left. */
+/* If nearly all names have one form, keeps only those: a few unusual names must not spoil the shape of the others.
+ * Returns the number of names left. */
 static size_t names_usual(struct text *sample, size_t n)
 {
     size_t lead = 0, count = 0, kept = 0;
@@ -219,7 +220,7 @@ uint64_t name_key_make(const struct name_key *names, const struct bam_record *r)
     return base + key + key_nest(room, sub);
 }
 
-/* The HI tag of r. htsjdk knows only integers, so a tag of another type counts as absent. */
+/* The HI tag of r. htsjdk only reads integers, so a tag of another type counts as absent. */
 static bool hit_index(const struct bam_record *r, int64_t *hit)
 {
     int bad;

@@ -5,7 +5,7 @@
  *   A00217:77:HFJWFDSXX:2:2510:22435:25191
  *   | group           || rest               |
  *
- * Every group has a range of keys. A name of no group gets the one key between the ranges of the groups around it. */
+ * Every group has a range of keys. A name in no group gets the one key between the ranges of the groups around it. */
 #ifndef NAME_KEY_H
 #define NAME_KEY_H
 
@@ -28,13 +28,13 @@ struct name_groups {
 struct name_key {
     enum sort_by by;             /* one of the SORT_NAME_ orders */
     struct name_groups groups;
-    struct text_code rest;       /* for the part of the name behind its group */
+    struct text_code rest;       /* for the part of the name after its group */
 };
 
-/* Prepares keys for names of which nothing is known. */
+/* Prepares keys for names of any form. */
 void name_key_init(struct name_key *names, enum sort_by by);
 
-/* Learns from the names of some records. The call changes the array sample, which is of no use afterwards. */
+/* Learns from the names of some records. The call changes the array sample, which must not be used afterwards. */
 void name_key_learn(struct name_key *names, struct text *sample, size_t n);
 
 /* The key of a record. It is left-aligned: any number of its leading bits is a key, too. */

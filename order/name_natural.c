@@ -2,7 +2,7 @@
 #include <string.h>
 #include "order/name_natural.h"
 
-/* Compares the runs of digits at *a and *b and moves both pointers behind them. */
+/* Compares the runs of digits at *a and *b and moves both pointers past them. */
 static int number_compare(const char **a, const char **b)
 {
     const char *p = *a, *q = *b;
@@ -19,7 +19,7 @@ static int number_compare(const char **a, const char **b)
     return order;
 }
 
-/* Compares token by token. Both must be at the start of one. */
+/* Compares token by token. Both must be at the start of a token. */
 int name_natural_prefix(const char *a, const char *b, const char **rest)
 {
     while (*a) {

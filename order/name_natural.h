@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Natural order reads a name as a row of tokens: each is a non-digit byte or a whole run of digits. Two runs compare by
- * value (leading zeros do not count), a run and a byte by the first digit of the run, bytes as unsigned ones. */
+/* Natural order reads a name as a row of tokens: each is a non-digit byte or a complete run of digits. Two runs compare
+ * by value (leading zeros are ignored), a run and a byte by the first digit of the run, bytes as unsigned numbers. */
 #ifndef NAME_NATURAL_H
 #define NAME_NATURAL_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most significant digits of a number whose value is of use. */
+/* The most significant digits of a number whose value is exact. */
 enum { NATURAL_DIGITS = 18 };
 
 static inline bool natural_digit(char c)
@@ -16,8 +16,8 @@ static inline bool natural_digit(char c)
     return (unsigned char)(c - '0') < 10;
 }
 
-/* Reads the number at *s, which something else than a digit must follow, and moves *s behind it. *digits
- * is the number of significant digits; with more than NATURAL_DIGITS of them the value is of no use. */
+/* Reads the number at *s, which ends at a character that is not a digit, and moves *s past it. *digits is the number of
+ * significant digits; with more than NATURAL_DIGITS of them the value must not be used. */
 static inline uint64_t natural_number(const char **s, unsigned *digits)
 {
     const char *p = *s;
@@ -32,11 +32,11 @@ static inline uint64_t natural_number(const char **s, unsigned *digits)
     return value;
 }
 
-/* Compares two names: < 0, 0 or > 0. */
+/* Compares two names: returns < 0, 0 or > 0. */
 int name_natural_compare(const char *a, const char *b);
 
-/* Compares a prefix that ends in a non-digit with a name. Returns 0 if the name begins with the prefix,
- * and sets *rest to what follows it; else returns < 0 or > 0. */
+/* Compares a prefix that ends in a non-digit with a name. Returns 0 if the name begins with the prefix, and sets *rest
+ * to the text after it; otherwise returns < 0 or > 0. */
 int name_natural_prefix(const char *prefix, const char *name, const char **rest);
 
 #endif

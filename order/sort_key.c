@@ -13,7 +13,7 @@
 
 struct sort_rule {
     struct sort_order order;
-    enum sort_by names_by;       /* the name order in use; SORT_COORDINATE: none is */
+    enum sort_by names_by;       /* the name order in use; SORT_COORDINATE: none */
     unsigned ref_bits;           /* bits that hold 0 .. n_ref; n_ref stands for "no reference" */
     unsigned pos_bits;           /* bits that hold 0 .. max_pos */
     uint64_t max_pos;            /* largest value of (position + 1) with its own key; larger ones share one */
@@ -42,14 +42,14 @@ static uint64_t coordinate_sub_key(const struct sort_rule *rule, const struct ba
     return fill.key;
 }
 
-/* The order by name that decides, or decides next. */
+/* The name order that decides, alone or next. */
 static enum sort_by names_by(const struct sort_order *order)
 {
     enum sort_by by = order->by == SORT_TAG ? order->then : order->by;
     return by == SORT_NAME_NATURAL || by == SORT_NAME_ASCII || by == SORT_NAME_PICARD ? by : SORT_COORDINATE;
 }
 
-/* What the order must know of the header's lines. -1: out of memory. */
+/* Learns the header lines that the order needs. -1: out of memory. */
 static int learn_lines(struct sort_rule *rule, sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_is(sam) ? plain_header_lines(sam) : sam;

@@ -6,12 +6,13 @@ enum {
     BUCKETS = 1 << RADIX_BITS,
     /* Up to this many keys, insertion sort is faster: 256 counters cost more than they save. */
     SMALL = 48,
-    /* Records are prefetched so many keys ahead: more than a core can wait for at once, fewer than its cache holds. */
+    /* Records are prefetched this many keys ahead: more than a core can wait for at once, fewer than its cache
+     * holds. */
     AHEAD = 16,
     CACHE_LINE = 64,
     HEAD_LINES = 3,              /* fields, name and CIGAR of a short read */
     TAIL_LINES = 3,              /* its tags */
-    /* Ties are sorted by at most so many words; then records are compared. This bounds the recursion. */
+    /* Ties are sorted by at most this many words; then records are compared. This bounds the recursion. */
     MOST_WORDS = 32,
 };
 
@@ -74,8 +75,8 @@ static void distribute(struct bam_key *keys, size_t n, struct digit d, size_t en
         }
 }
 
-/* Heapsort: in place, and n log n whatever the records are. In real files ties that no word of the
- * order decides are few, so this is for rare cases. */
+/* Heapsort: in place, and n log n for all records. In real files few ties are left after all words of the order, so
+ * this is for rare cases. */
 static void sift_down(struct bam_key *keys, size_t at, size_t n, const struct bam_key_order *order)
 {
     struct bam_key key = keys[at];
@@ -134,9 +135,9 @@ static bool is_tied(const struct bam_key *keys, size_t n, size_t i)
     return (i + 1 < n && keys[i].sort == keys[i + 1].sort) || (i > 0 && keys[i].sort == keys[i - 1].sort);
 }
 
-/* Prefetches the records of the tied keys from *asked up to until: the cache lines that a comparison
- * reads. Moves *asked to until. (*asked is a pointer, and all is in one function, because GCC takes a
- * function that only prefetches for one without effect and drops its calls.) */
+/* Prefetches the cache lines that a comparison reads, of the records of the tied keys from *asked up to until. Moves
+ * *asked to until. (*asked is a pointer, and all is in one function, because GCC sees no effect in a function that only
+ * prefetches and drops its calls.) */
 static void ask_for_records(const struct bam_key *keys, size_t n, const struct bam_key_order *order,
                             size_t *asked, size_t until)
 {
@@ -152,8 +153,8 @@ static void ask_for_records(const struct bam_key *keys, size_t n, const struct b
     }
 }
 
-/* Puts word `number` of the order into the field `sort` of keys that are equal in sort and in all words
- * before. *differ: whether the word decides anything. Returns SORT_WORD, or why there is no such word. */
+/* Puts word `number` of the order into the field `sort` of keys that are equal in sort and in all words before.
+ * *differ: whether the word decides anything. Returns SORT_WORD, or the reason why there is no such word. */
 static enum sort_word put_word(struct bam_key *keys, size_t n, const struct bam_key_order *order,
                                unsigned number, bool *differ)
 {
@@ -174,8 +175,8 @@ static enum sort_word put_word(struct bam_key *keys, size_t n, const struct bam_
 
 static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word);
 
-/* Sorts many keys that are equal in sort and in all words before `word`, and that are in order of place. Puts the
- * words into the sort words, which are all the same, sorts by them, and puts the sort words back at the end. */
+/* Sorts many keys that are equal in sort and in all words before `word`, and that are in order of place. Puts the words
+ * into the field `sort`, which is equal in all of them, sorts by it, and restores it at the end. */
 static void sort_by_words(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word)
 {
     uint64_t sort = keys[0].sort;
@@ -193,8 +194,8 @@ static void sort_by_words(struct bam_key *keys, size_t n, const struct bam_key_o
         keys[i].sort = sort;
 }
 
-/* Puts keys that are equal in sort and in all words before `word`, and lie together, into the order of their records.
- * Those records lie all over the arena, so they are prefetched some ties before they are compared. */
+/* Sorts adjacent keys that are equal in sort and in all words before `word` into the order of their records. These
+ * records are scattered over the arena, so they are prefetched some ties before they are compared. */
 static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order *order, unsigned word)
 {
     size_t asked = 0;

@@ -5,9 +5,9 @@
 
 #include "order/bam_key.h"
 
-/* Sorts keys[n] by (sort, record, place), in place and without other memory: a radix sort from the
- * highest byte that differs. Records are compared only where order has a rule and sort is equal. place
- * grows with the input, so equal records end up in input order: the result is the stable one. */
+/* Sorts keys[n] by (sort, record, place), in place and without other memory: a radix sort from the highest byte that
+ * differs. Records are compared only if order has a rule and sort is equal. place grows with the input, so equal
+ * records stay in input order: the sort is stable. */
 void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
 
 #endif

@@ -6,28 +6,28 @@
 #include "order/key_room.h"
 #include "order/tag_key.h"
 
-/* The key has the class in bits 63 to 61, then the value, then what decides next. */
+/* The key has the class in bits 63 to 61, then the value, then the key of the next criterion. */
 enum { VALUE_BITS = 61 };
 #define VALUE_RANGE ((uint64_t)1 << VALUE_BITS)
 
-/* Fewest numbers that a learned range has: later numbers may be larger than those of the sample. 2^24
- * leaves 37 bits of the value, which hold a coordinate of a human genome. */
+/* The least count of numbers in a learned range: later numbers may be larger than those of the sample. 2^24 leaves 37
+ * bits of the value, which hold a coordinate of a human genome. */
 #define LEAST_STEPS ((uint64_t)1 << 24)
-/* Most numbers of a range: all integers of BAM are among the 2^33 from INT32_MIN on. */
+/* The most numbers in a range: all integers of BAM are among the 2^33 numbers from INT32_MIN on. */
 #define MOST_STEPS ((uint64_t)1 << 33)
 
-/* The leading bits of a double that say all about a float; its other bits are 0. */
+/* The number of leading bits of a double that determine a float; its other bits are 0. */
 enum { FLOAT_BITS = 35, DOUBLE_REST = 64 - FLOAT_BITS };
 
-/* Most different texts in a sample that is taken for a choice from a few words. */
+/* The most different texts in a sample that is learned as a list of words. */
 enum { FEW_WORDS = 16 };
-/* Most @RG lines whose names still leave room for a coordinate. */
+/* The most @RG lines whose names still leave room for a coordinate. */
 enum { MOST_GROUPS = 1 << 16 };
 
-/* NULL: there is none. A CG tag that holds the CIGAR is none: htslib has moved that to its place. */
+/* NULL: none. A CG tag that holds the CIGAR does not count: htslib has moved it to its place. */
 static const uint8_t *find_tag(const struct tag_key *tags, const struct bam_record *r)
 {
-    int bad;                     /* set for broken tags: they hide the tag we want, as in htslib */
+    int bad;                     /* set for broken tags: they hide the tag, as in htslib */
     uint32_t n;
     const uint8_t *end = bam_record_end(r), *cigar;
     const uint8_t *p = bam_record_aux_find(bam_record_aux(r), end, tags->tag, &bad);
@@ -37,7 +37,7 @@ static const uint8_t *find_tag(const struct tag_key *tags, const struct bam_reco
     return cigar ? bam_record_aux_find(bam_record_aux_next(cigar, end), end, tags->tag, &bad) : p;
 }
 
-/* The value of a tag whose type byte is at p, in the record or in front of it; NULL: there is none. */
+/* The value of a tag whose type byte is at p, in the record or before it; NULL: no tag. */
 static struct tag_value tag_value(const uint8_t *p, const struct bam_record *r)
 {
     struct tag_value value = {.class = TAG_NONE};
@@ -63,7 +63,7 @@ static struct tag_value tag_value(const uint8_t *p, const struct bam_record *r)
     return value;
 }
 
-/* Returns the value of the record's tag as the order sees it. */
+/* Returns the value of the record's tag that the order uses. */
 static struct tag_value seen_value(const struct tag_key *tags, const struct bam_record *r)
 {
     const uint8_t *p = find_tag(tags, r);
@@ -104,10 +104,10 @@ void tag_key_free(struct tag_key *tags)
     word_code_free(&tags->words);
 }
 
-/* The kinds of the sample's numbers. */
+/* The types of the sample's numbers. */
 struct number_sight {
     size_t n;
-    bool floats;                 /* there are floats, so the next number may be no integer */
+    bool floats;                 /* there are floats, so the next number may not be an integer */
     double min, max;
 };
 
@@ -151,7 +151,7 @@ void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records
     number_learn(tags, &sight);
 }
 
-/* The bits of a double as a number that has its order; -0 as 0. */
+/* The bits of a double as a number with the same order; -0 as 0. */
 static uint64_t number_bits(double v)
 {
     uint64_t bits, sign = (uint64_t)1 << 63;
@@ -160,8 +160,8 @@ static uint64_t number_bits(double v)
     return bits & sign ? ~bits : bits | sign;
 }
 
-/* A double that is no float gets the keys of the float next to it on the side of 0, but no room for what decides next.
- * It comes after the doubles equal to that float; below 0, where the order is reversed, before them. */
+/* A double that is not a float gets the keys of the next float towards 0, but no room for the next criterion. It comes
+ * after the doubles equal to that float; below 0, where the order is reversed, before them. */
 static uint64_t float_key(double v, uint64_t sub)
 {
     const uint64_t rest = ((uint64_t)1 << DOUBLE_REST) - 1, room = VALUE_RANGE >> FLOAT_BITS;
@@ -208,7 +208,7 @@ uint64_t tag_key_make(const struct tag_key *tags, const struct bam_record *r, ui
     return (uint64_t)value.class << VALUE_BITS | key;
 }
 
-/* Gives bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false behind its end. */
+/* Returns bytes [8 * number, 8 * number + 8) of a text, with zeros from its end on. Returns false after its end. */
 static bool text_word(struct text text, unsigned *number, uint64_t *word)
 {
     enum { WORD = sizeof *word };

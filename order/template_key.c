@@ -9,20 +9,19 @@
 #include "order/name_key.h"
 #include "order/template_key.h"
 
-/* How far unclipped ends may lie before the first base or behind the last one and still have keys of their
- * own. Those further out share a key with the last that has one. */
+/* How far unclipped ends may be before the first base or after the last one and still have their own keys. Ends further
+ * out share a key with the last that has one. */
 enum { POS_MARGIN = 1 << 10 };
 
-/* Bits for the distance between ends on one reference: 128 kb reach over most introns. Longer distances
- * share a key. */
+/* Bits for the distance between ends on one reference: 128 kb span most introns. Longer distances share a key. */
 enum { SPAN_BITS = 17 };
 
-/* Fewer bits than these say little about a name, and cost a walk over it. */
+/* Fewer bits than this decide little between names, and cost a walk over the name. */
 enum { TEXT_BITS_LEAST = 14 };
 
 /* One end of a template. */
 struct template_end {
-    int64_t pos;                 /* unclipped 5' end, 0-based; unused without reference */
+    int64_t pos;                 /* unclipped 5' end, counted from 0; unused without reference */
     int32_t ref;                 /* INT32_MAX: not mapped */
     bool reverse;
 };
@@ -35,16 +34,16 @@ struct template_view {
     struct text cell, molecule, name;   /* empty if there is no such tag */
 };
 
-/* Where the value of a tag is; NULL, NULL if the record does not have the tag. */
+/* Location of the value of a tag; NULL, NULL if the record does not have the tag. */
 struct template_tag { const uint8_t *type, *end; };
 
-/* The tags that count. */
+/* The tags that the order uses. */
 struct template_tags { struct template_tag mc, rg, cb, mi; };
 
 /* ---- tags ---- */
 
-/* Finds all of them in one pass. The first tag of each name counts. Broken tags hide what follows them, as
- * in htslib. */
+/* Finds all of them in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in
+ * htslib. */
 static struct template_tags tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
@@ -69,13 +68,13 @@ static struct template_tags tags_find(const struct bam_record *r)
     return tags;
 }
 
-/* The string of a tag that the record has and that is a string. */
+/* The string of a tag if the record has it and it is a string. */
 static struct text tag_text(struct template_tag tag)
 {
     return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};
 }
 
-/* The RG tag that the order sees of a record with a mark. */
+/* The RG tag that the order uses for a record with a mark. */
 static struct template_tag marked_group(const struct bam_record *r, struct template_tag own)
 {
     const uint8_t *type = group_mark_sees(r, own.type);
@@ -83,7 +82,7 @@ static struct template_tag marked_group(const struct bam_record *r, struct templ
     return (struct template_tag){type, is_own ? own.end : bam_record_aux_skip(type, (const uint8_t *)r)};
 }
 
-/* The molecule. "12/A" and "12/B" are the two strands of one. */
+/* The molecule. "12/A" and "12/B" are its two strands. */
 static struct text molecule_text(struct template_tag tag)
 {
     struct text mi = tag_text(tag);
@@ -161,13 +160,13 @@ static int text_compare(struct text a, struct text b)
     return order ? order : key_compare(a.n, b.n);
 }
 
-/* Unlike strcmp() this reads nothing behind the texts, where the bytes may not be in the cache. */
+/* Unlike strcmp() this reads nothing after the texts, where the bytes may not be in the cache. */
 static bool text_equal(struct text a, struct text b)
 {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* Mostly both have the same read group; then no search is needed. */
+/* Usually both have the same read group; then no search is needed. */
 static int library_compare(const struct template_key *rule, struct text a, struct text b)
 {
     if (a.s && b.s ? text_equal(a, b) : a.s == b.s)
@@ -201,8 +200,8 @@ int template_key_compare(const struct template_key *rule, const struct bam_recor
 
 /* ---- keys ---- */
 
-/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison of -1, on a read
- * that claims to be mapped, with "not mapped" overflows. So its order runs in a circle there; ours does not.) */
+/* The place of a reference in the order: -1 first, "not mapped" last. (In samtools the comparison of -1, for a read
+ * that claims to be mapped, with "not mapped" overflows. So its order is circular there; ours is not.) */
 static uint64_t ref_rank(const struct template_key *rule, int32_t ref)
 {
     return ref == INT32_MAX ? (uint64_t)rule->n_ref + 1 : (uint64_t)(ref + 1);
@@ -222,7 +221,7 @@ static bool put_distance(struct key_fill *fill, int64_t from, int64_t to, int64_
     return true;
 }
 
-/* Appends where the ends are. Returns false if the key is complete. */
+/* Appends the places of the ends. Returns false if the key is complete. */
 static bool put_ends(struct key_fill *fill, const struct template_key *rule, const struct template_end end[2])
 {
     bool together = end[0].ref == end[1].ref;
@@ -244,7 +243,7 @@ static bool put_ends(struct key_fill *fill, const struct template_key *rule, con
     return fill->room > 0;
 }
 
-/* A rank in n bits. Without cell and molecule: 0, then the name. Else: 1, then the cell. */
+/* A rank in n bits. Without cell and molecule: 0, then the name. Otherwise: 1, then the cell. */
 static uint64_t text_rank(const struct template_key *rule, const struct template_view *view, unsigned n)
 {
     bool named = view->cell.n == 0 && view->molecule.n == 0;
@@ -292,7 +291,7 @@ static char *library_name(sam_hdr_t *lines, int i)
     return ks_release(&lb);
 }
 
-/* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if there is no memory. */
+/* Reads the @RG lines and ranks their libraries. Returns 0, or -1 if out of memory. */
 static int learn_groups(struct template_key *rule, sam_hdr_t *lines)
 {
     int n = sam_hdr_count_lines(lines, "RG");

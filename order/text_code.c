@@ -6,10 +6,10 @@
 #include "order/name_natural.h"
 #include "order/text_code.h"
 
-/* Bits of the range that are left to what the caller puts behind the string: read 1 or 2 and so on. 64 bits
- * hold 18 digits beside them. */
+/* Bits of the range left for the values that the caller adds after the string: read 1 or 2 and so on. 64 bits hold 18
+ * digits besides them. */
 #define REST_BITS 4.2
-/* Bits of the numbers that vary, before numbers of the prefix get any: nine digits for a single one. */
+/* Bits for the numbers that vary, before numbers of the prefix get any: nine digits for a single one. */
 #define LEAST_BITS 29.0
 #define LOG2_10 3.3219280948873623
 
@@ -23,13 +23,13 @@ _Static_assert(sizeof power10 / sizeof *power10 == NATURAL_DIGITS + 1, "one per 
 /* The tokens of one column. */
 struct tokens {
     bool has[256];               /* bytes; 0 is the end */
-    unsigned digits;             /* most digits that a number had; 0: there were no numbers */
+    unsigned digits;             /* the most digits of a number; 0: there were no numbers */
 };
 
 /* Properties of the sample. */
 struct text_sight {
     bool natural;
-    size_t start;                /* where in the strings the columns begin */
+    size_t start;                /* where the columns begin in the strings */
     size_t min, max;             /* columns of the shortest string and of the longest, end included */
     struct tokens column[TEXT_COLUMNS];
 };
@@ -51,7 +51,7 @@ static size_t most(size_t a, size_t b)
 
 /* ---- looking at the sample ---- */
 
-/* Number of bytes that all strings begin with. In natural order it is cut back so that no number is split. */
+/* Length of the common prefix of all strings. In natural order it is shortened so that no number is split. */
 static size_t common_prefix(bool natural, const struct text *sample, size_t n)
 {
     size_t prefix = least(text_length(sample[0]), TEXT_PREFIX);
@@ -86,7 +86,7 @@ static void sight_string(struct text_sight *sight, struct text t)
     sight->max = most(sight->max, i);
 }
 
-/* Looks at the columns that begin at start. */
+/* Reads the columns that begin at start. */
 static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
 {
     memset(sight, 0, sizeof *sight);
@@ -95,8 +95,8 @@ static void sight_take(struct text_sight *sight, bool natural, const struct text
     sight->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
         sight_string(sight, sample[i]);
-    /* In the order of strcmp(): where a digit was seen there may be any other, because a sample from the beginning of a
-     * file has only the first lane and tile. */
+    /* In the order of strcmp(): a place where a digit was seen may have any digit, because a sample from the beginning
+     * of a file has only the first lane and tile. */
     for (size_t i = 0; i < sight->max && !natural; i++)
         if (memchr(sight->column[i].has + '0', 1, 10))
             memset(sight->column[i].has + '0', true, 10);
@@ -180,8 +180,8 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range)
 
 /* ---- learning ---- */
 
-/* How many columns every string will have: all, if those of the sample have as many. Else the first ones,
- * as long as they have numbers alone, or one byte. */
+/* The number of columns that every string will have: all, if all strings of the sample have as many. Otherwise the
+ * first ones, up to one that has neither only numbers nor only one byte. */
 static size_t columns_own(const struct text_sight *sight)
 {
     size_t own = 0;
@@ -207,8 +207,8 @@ static struct tokens tokens_behind(const struct text_sight *sight, size_t from)
     return all;
 }
 
-/* Bits that strings like those of the sample will need. Where not all have the same columns, any token may
- * be anywhere. */
+/* Bits that strings like those of the sample will need. If they do not all have the same columns, any token may be
+ * anywhere. */
 static double bits_expected(const struct text_sight *sight)
 {
     size_t own = columns_own(sight);
@@ -219,8 +219,8 @@ static double bits_expected(const struct text_sight *sight)
     return bits;
 }
 
-/* In natural order: gives one more digit to each number in turn, the last number first, as long as there
- * are bits, because files often begin with the small numbers. Returns the bits that are left. */
+/* In natural order: gives one more digit to each number in turn, the last number first, while there are bits, because
+ * files often begin with the small numbers. Returns the bits that are left. */
 static double numbers_widen(struct text_sight *sight, size_t first, double bits)
 {
     for (size_t i = sight->max; i-- > first;) {
@@ -233,8 +233,8 @@ static double numbers_widen(struct text_sight *sight, size_t first, double bits)
     return bits;
 }
 
-/* Where the columns begin: as far in front of the sight as there are bits for the digits there. These
- * are the same in the whole sample, but a later part of the file has another tile, lane or run. */
+/* Where the columns begin: as far before the varying part as there are bits for the digits there. These digits are the
+ * same in all of the sample, but a later part of the file has another tile, lane or run. */
 static size_t columns_start(const struct text_sight *sight, const char *s, double bits)
 {
     size_t start = sight->start;
@@ -252,7 +252,7 @@ static size_t columns_start(const struct text_sight *sight, const char *s, doubl
     return start;
 }
 
-/* Decides what the bits are spent on, and moves the sight to where the columns begin. */
+/* Decides how the bits are used, and moves the sight to where the columns begin. */
 static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
 {
     size_t columns = sight->max;
@@ -292,8 +292,8 @@ void text_code_learn(struct text_code *code, bool natural, uint64_t range, const
 
 /* ---- keys ---- */
 
-/* Skips the prefix. Returns < 0 if t comes before all strings that begin with it; 0 if t does, and *at is
- * where it ends; else > 0. */
+/* Skips the prefix. Returns < 0 if t comes before all strings that begin with it; 0 if t begins with it, and *at is its
+ * end; otherwise > 0. */
 static inline int prefix_skip(const struct text_code *code, struct text t, size_t *at)
 {
     *at = code->n_prefix;
@@ -311,13 +311,13 @@ static inline int prefix_skip(const struct text_code *code, struct text t, size_
 
 /* A token as a symbol of its column. */
 struct symbol {
-    uint64_t index;              /* without a symbol: how many symbols are below the token */
+    uint64_t index;              /* without a symbol: number of symbols below the token */
     bool known;                  /* the token has a symbol */
     uint64_t value;              /* of a number */
     unsigned digits;
 };
 
-/* Reads the number at *at and moves *at behind it. */
+/* Reads the number at *at and moves *at past it. */
 INLINE struct symbol number_read(const struct text_column *column, const char *s, size_t *at)
 {
     struct symbol number;
@@ -330,8 +330,8 @@ INLINE struct symbol number_read(const struct text_column *column, const char *s
     return number;
 }
 
-/* Puts the value of a number behind the symbol for its length, which has *weight keys. Returns the key. The value
- * leaves the others *weight >> *shift keys; if that is none, *weight becomes 0. */
+/* Adds the value of a number after the symbol for its length, which has *weight keys. Returns the key. The value leaves
+ * *weight >> *shift keys to the rest; if that is zero, *weight becomes 0. */
 static uint64_t value_key(struct symbol number, uint64_t *weight, unsigned *shift)
 {
     unsigned bits = key_bits(power10[number.digits] - 1);
@@ -341,7 +341,7 @@ static uint64_t value_key(struct symbol number, uint64_t *weight, unsigned *shif
     return *weight ? number.value * *weight : key_nest(room, number.value << (64 - bits));
 }
 
-/* The key as far as the columns go whose weight is above `enough`. natural: code->natural, as a constant. */
+/* The key for the columns whose weight is above `enough`. natural: code->natural, as a constant. */
 INLINE uint64_t code_key(const struct text_code *code, struct text t, bool natural, uint64_t enough, uint64_t *room)
 {
     *room = 1;
@@ -350,7 +350,7 @@ INLINE uint64_t code_key(const struct text_code *code, struct text t, bool natur
     if (order)
         return order < 0 ? 0 : code->range - 1;
     uint64_t key = 0, weight = code->range;
-    unsigned shift = 0;          /* bits of the weights that values have taken */
+    unsigned shift = 0;          /* bits of the weights used up by values */
     const struct text_column *end = code->column + code->n_columns;
     for (const struct text_column *c = code->column; c < end && weight > enough && c->weight >> shift > 0; c++) {
         uint8_t byte = at < t.n ? (uint8_t)t.s[at] : 0;
@@ -395,7 +395,7 @@ uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned
 
 /* ---- words ---- */
 
-/* Bytes shared with a word count up to this many. More would cost bits, and no identifier is that long. */
+/* At most this many bytes shared with a word are counted. More would cost bits, and no identifier is that long. */
 enum { WORD_LONGEST = 255 };
 
 static int text_compare(const void *a, const void *b)
@@ -406,8 +406,8 @@ static int text_compare(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* The bytes that other strings may have. A few words do not tell, except that words in which all four
- * bases occur and no letters but these and N are barcodes. */
+/* The bytes that other strings may have. A few words are too little to know, except that words in which all four bases
+ * occur and no letters but these and N are barcodes. */
 static struct tokens words_alphabet(const struct text *words, size_t n)
 {
     struct tokens tokens = {.has = {true}};
@@ -474,12 +474,12 @@ static inline uint8_t text_at(struct text t, size_t at)
 }
 
 /* Binary search. `below` is the number of bytes that t shares with the word below begin, `above` the number that it
- * shares with the word at end. With all words between begin and end it shares at least the smaller of the two.
+ * shares with the word at end. t shares at least the smaller of the two with all words between begin and end.
  *
- * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap falls, as far
- * as to the number that the two words share. After that the number shared with the word above rises from there. So at
- * least one of them is always that number, and their difference above - below says what both are. The difference grows
- * with the string, and strings with the same difference have the shared bytes in common. */
+ * Take the strings of one gap in ascending order. The number of bytes shared with the word below the gap falls to the
+ * number that the two words share. After that the number shared with the word above rises from there. So at least one
+ * of the two numbers always equals what the two words share, and the difference above - below determines both. The
+ * difference grows with the string, and strings with the same difference have the shared bytes in common. */
 uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room)
 {
     size_t begin = 0, end = code->n_words, below = 0, above = 0;

@@ -5,7 +5,7 @@
  *   A00123:45:HFYKC:1:1101:20132:4711
  *   | prefix        || a column per token: 1 | : | 1101 | : | 20132 | : | 4711 | end
  *
- * The prefix that all strings share costs nothing, and a column costs only what its different tokens need. */
+ * The common prefix of all strings costs nothing, and a column costs only the bits for its different tokens. */
 #ifndef TEXT_CODE_H
 #define TEXT_CODE_H
 
@@ -18,22 +18,22 @@ struct text {
     size_t n;
 };
 
-/* Most columns of a code, and most bytes of its prefix. */
+/* The most columns of a code, and the most bytes of its prefix. */
 enum { TEXT_COLUMNS = 64, TEXT_PREFIX = 255 };
 
 /* The tokens that the sample had at one place, as symbols 0 .. n-1 in their order. A token is a byte, the
  * end of the string or, in natural order, a number. */
 struct text_column {
     uint64_t weight;             /* keys per symbol */
-    uint64_t numbers;            /* how many symbols are for numbers; they follow those of the bytes below '0' */
+    uint64_t numbers;            /* number of symbols for numbers; they follow those of the bytes below '0' */
     /* true: a symbol stands for all numbers of one length, and the value follows; false: for one value */
     bool by_length;
     uint16_t code[256];          /* for a byte: symbols of bytes below it << 1 | it has a symbol itself */
 };
 
-/* Read-only once learned. The key is the sum of symbol * weight over the columns; the weight of a column is
- * that of the column before, divided by its number of symbols. A token without a symbol gets the highest key
- * below the next symbol, and nothing after it counts. */
+/* Read-only once learned. The key is the sum of symbol * weight over the columns; the weight of a column is that of the
+ * column before, divided by its number of symbols. A token without a symbol gets the highest key below the next symbol,
+ * and the rest of the string is ignored. */
 struct text_code {
     uint64_t range;              /* keys are below it */
     bool natural;                /* for strings that are NUL-ended and at most TEXT_PREFIX bytes long */
@@ -42,10 +42,11 @@ struct text_code {
     struct text_column column[TEXT_COLUMNS];
 };
 
-/* The code for strings of which nothing is known. */
+/* The code for strings of any form. */
 void text_code_init(struct text_code *code, bool natural, uint64_t range);
 
-/* The code for strings like those of the sample. If they teach nothing, the code that text_code_init() gives. */
+/* The code for strings like those of the sample. If nothing can be learned from them, the same code as by
+ * text_code_init(). */
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 
 /* Whether a code of this range tells all strings of the sample apart, with room for flags. */
@@ -63,19 +64,19 @@ uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned
  *
  *   | gap | word 0 | gap | word 1 | ... | gap |
  *
- * The slot of a word is left to what decides next. Any other string lies in a gap: first by how many bytes
- * it shares with the words on both sides, then by its bytes from where it differs from both. */
+ * The slot of a word is left to the next criterion. Any other string is in a gap: first by the number of bytes that it
+ * shares with the words on both sides, then by its bytes from where it differs from both. */
 struct word_code {
     uint64_t slot;               /* keys of a slot */
-    uint64_t step;               /* keys of a gap for each way in which a string may leave the two words */
+    uint64_t step;               /* keys of a gap for each combination of bytes shared with the two words */
     size_t n_words;              /* 0: no code */
-    size_t longest;              /* bytes shared with a word count up to this many */
+    size_t longest;              /* at most this many bytes shared with a word are counted */
     char **words;                /* in ascending order */
     struct text_code rest;
 };
 
-/* Learns the words from the sample. *code must be zeroed. Returns 1; 0 if there is no code, because the sample is empty
- * or has more than most_words different strings; -1 if there is no code, because there is no memory. */
+/* Learns the words from the sample. *code must be zero-initialised. Returns 1; 0 if there is no code because the sample
+ * is empty or has more than most_words different strings; -1 if there is no code because memory ran out. */
 int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words);
 void word_code_free(struct word_code *code);
 

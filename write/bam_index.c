@@ -27,8 +27,7 @@ const char *bam_index_beyond_bai(sam_hdr_t *sam)
     return long_pos_reference(sam, sam_hdr_nref(sam), (int64_t)1 << (MIN_SHIFT + 3 * BAI_LEVELS));
 }
 
-/* Measured with htslib 1.16: one read in each of the smallest bins of
- * 3.2 Gb took 91 bytes for each bin. */
+/* Measured with htslib 1.16: one read in each of the smallest bins of 3.2 Gb took 91 bytes for each bin. */
 uint64_t bam_index_memory(sam_hdr_t *sam)
 {
     enum { BIN = 96 };
@@ -119,7 +118,7 @@ uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, 
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct bam_index_entry *e = &entries[i];
-        /* A reader that has used up a block stands at the beginning of the next one. */
+        /* A reader that has used up a block is at the start of the next one. */
         index->end = e->after < size ? offset << 16 | e->after : next << 16;
         if (hts_idx_push(index->idx, e->ref_id, e->begin, e->end, index->end, e->mapped) < 0)
             return i;
@@ -127,7 +126,7 @@ uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, 
     return n;
 }
 
-/* An index has room for the longest reference, so a record that goes beyond its own may have none. */
+/* An index has room for the longest reference, so a record that ends after its own reference may not fit. */
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char *name, const char *path,
                      struct latch *latch)
 {

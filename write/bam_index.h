@@ -13,51 +13,50 @@ struct bam_index;
 
 /* The fields of a record that the index needs. Made in the deflate task. */
 struct bam_index_entry {
-    int64_t begin, end;          /* reference bases covered, 0-based, half open */
+    int64_t begin, end;          /* covered reference bases, counted from 0, half open */
     int32_t ref_id;
     uint32_t after;              /* bytes of the block up to the record's end */
     int mapped;
 };
 
-/* The name of a reference that is too long for BAI (beyond 2^29 bases); NULL: there is none. */
+/* The name of a reference that is too long for BAI (more than 2^29 bases); NULL: none. */
 const char *bam_index_beyond_bai(sam_hdr_t *sam);
 
-/* Bytes of memory, about, that an index of all these references takes. */
+/* Approximate bytes of memory for an index of all these references. */
 uint64_t bam_index_memory(sam_hdr_t *sam);
 
-/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index; of a file whose beginning another process
- * writes it is NULL, and then bam_index_add() keeps what it is told, and nothing else may be called but
- * bam_index_log(). Returns NULL if there is no memory. */
+/* format: HTS_FMT_CSI or HTS_FMT_BAI. path must live as long as the index. It is NULL if another process writes the
+ * start of the file; then bam_index_add() only logs the entries, and bam_index_log() is the only other function that
+ * may be called. NULL: out of memory. */
 struct bam_index *bam_index_new(sam_hdr_t *sam, int format, const char *path);
 void bam_index_free(struct bam_index *index);
 
-/* The header whose references it has. */
+/* The header with the references of the index. */
 sam_hdr_t *bam_index_header(const struct bam_index *index);
 
-/* The index entries that were kept: for each block a struct bam_index_block, and its entries. */
+/* The logged entries: for each block a struct bam_index_block, and its entries. */
 const struct byte_buffer *bam_index_log(const struct bam_index *index);
 
-/* A block, as bam_index_add() was told of it. */
+/* A block as given to bam_index_add(). */
 struct bam_index_block {
     uint64_t offset, next;
     uint32_t size, n;
 };
 
-/* Whether the record is still one of these references that can be entered: see bam_record_fits(). */
+/* Whether the record still has a reference of the header and can be entered: see bam_record_fits(). */
 bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size);
 
-/* The entry of such a record that ends `after` bytes into its block. */
+/* The entry of such a record, which ends `after` bytes into its block. */
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
-/* Adds a block that was written. Call it in output order, from the first block that holds records on.
- * offset: where the block lies in the file; size: its uncompressed bytes; next: where the block after
- * it will lie; entries: of the records that end in it. Returns n; less: htslib refused the entry of that number, or
- * there is no memory. */
+/* Adds a block that was written. Call it in output order, from the first block that holds records on. offset: of the
+ * block in the file; size: its uncompressed bytes; next: offset of the next block; entries: of the records that end in
+ * it. Returns n; if less, htslib refused the entry of that number, or memory ran out. */
 uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                        const struct bam_index_entry *entries, uint32_t n);
 
-/* Records in the latch that a record cannot be put into the index of a file, and why. name: the record's; NULL: it is
- * not known. Returns -1. */
+/* Records in the latch why a record cannot be put into the index of a file. name: the record's; NULL: unknown. Returns
+ * -1. */
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *entry, const char *name, const char *path,
                      struct latch *latch);
 

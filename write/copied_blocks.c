@@ -2,7 +2,7 @@
 #include "codec/kept_block.h"
 #include "write/copied_blocks.h"
 
-/* So many blocks in sequence come before the first that is copied. */
+/* This many consecutive blocks come before the first one that is copied. */
 enum { BEFORE = 3 };
 
 static bool copies(const struct copied_blocks *b)
@@ -10,13 +10,13 @@ static bool copies(const struct copied_blocks *b)
     return b->block && b->n_before == BEFORE;
 }
 
-/* Whether the record comes behind the one before in its input, too, and both are there as they are here. */
+/* Whether the record follows the one before it in its input, too, and both are unchanged. */
 static bool goes_on(const struct copied_blocks *b, const struct record_ref *r)
 {
     return b->sound && r->source == b->source && r->size <= BGZF_FILL && !kept_block_is_changed(r->data);
 }
 
-/* Takes the record into the block. */
+/* Adds the record to the block. */
 static void take(struct copied_blocks *b, const struct record_ref *r, struct copy_step *step)
 {
     uint32_t left = b->block->inflated_size - b->size;
@@ -31,7 +31,7 @@ static void take(struct copied_blocks *b, const struct record_ref *r, struct cop
     b->block = NULL;
 }
 
-/* Begins a block if that is one, and goes on behind the record before. */
+/* Begins a block if the record begins one and directly follows the record before it. */
 static bool begin(struct copied_blocks *b, const struct record_ref *r, struct copy_step *step)
 {
     const struct kept_block *block = kept_block_of(r->data);

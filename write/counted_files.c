@@ -9,7 +9,7 @@
 struct counted_file {
     struct counted_file *before; /* NULL: none */
     struct counts *counts;
-    size_t counter, number;      /* of the counter's files */
+    size_t counter, number;      /* index in the counter's files */
     char *path;
     struct out_file out;
 };
@@ -20,7 +20,7 @@ static int print(void *file, FILE *to)
     return counts_file_print(f->counts, f->counter, f->number, to);
 }
 
-/* Finished one by one: a finished file takes no file descriptor. */
+/* The files are finished one by one: a finished file needs no file descriptor. */
 static int write_one(struct counted_files *files, struct counts *counts, size_t counter, size_t number,
                      struct latch *latch)
 {

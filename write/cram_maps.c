@@ -4,7 +4,7 @@
 enum { BLOCK_RAW = 0, BLOCK_COMPRESSION_HEADER = 1 };        /* method and type of a block */
 enum map { PRESERVATION, DATA_SERIES, TAGS };
 
-/* The bytes that are not yet read. */
+/* The bytes that are left. */
 struct view {
     const uint8_t *at;
     size_t n;
@@ -19,8 +19,8 @@ static bool skip(struct view *v, size_t n)
     return true;
 }
 
-/* Reads the next itf8 number (CRAMv3 section 2.3). The first byte begins with 0 to 4 ones, and as many
- * bytes follow it. Of 5 bytes the last one holds 4 bits. */
+/* Reads the next itf8 number (CRAMv3 section 2.3). The first byte begins with 0 to 4 ones, and as many bytes follow it.
+ * If there are 5 bytes, the last one holds 4 bits. */
 static bool number(struct view *v, uint32_t *value)
 {
     if (v->n == 0)
@@ -38,7 +38,7 @@ static bool number(struct view *v, uint32_t *value)
     return true;
 }
 
-/* Skips a number and as many bytes as it says. */
+/* Skips a number and as many bytes as its value. */
 static bool skip_counted(struct view *v)
 {
     uint32_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The compression header of a CRAM container (CRAMv3 section 8.4): a block of three maps. Each map
- * says how many bytes and how many entries it has. An itf8 is a number of up to 5 bytes (section 2.3).
+/* The compression header of a CRAM container (CRAMv3 section 8.4): a block of three maps. Each map states its number of
+ * bytes and of entries. An itf8 is a number of up to 5 bytes (section 2.3).
  *
  *   method, 1 byte | type, 1 byte | id, compressed size, size: itf8 | preservation | data series | tags
  *
@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Looks at the block at the beginning of a container, of which n bytes are there. False: it is a
- * compression header whose maps are not as long as they say. True also if that cannot be known,
- * because the block is compressed or does not end within n bytes. */
+/* Checks the block at the start of a container, of which n bytes are given. False: it is a compression header whose
+ * maps do not have their stated lengths. Also true if that cannot be known, because the block is compressed or does not
+ * end within n bytes. */
 bool cram_maps_whole(const uint8_t *bytes, size_t n);
 
 #endif

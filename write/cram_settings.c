@@ -10,10 +10,10 @@ enum {
     COMPARES_SUMS = HTSLIB_VERSION(1, 21),
     VERSION_31 = HTSLIB_VERSION(1, 18),
     EMBEDS_BEYOND = HTSLIB_VERSION(1, 21),           /* with embed_ref=1 */
-    EMBEDS_CONSENSUS = HTSLIB_VERSION(1, 24),        /* embed_ref=2 gives back what was put */
+    EMBEDS_CONSENSUS = HTSLIB_VERSION(1, 24),        /* embed_ref=2 gives back unchanged records */
 };
 
-/* The last option of this kind; NULL: there is none. */
+/* The last option of this kind; NULL: none. */
 static const hts_opt *last_option(const hts_opt *options, enum hts_fmt_option kind)
 {
     const hts_opt *found = NULL;
@@ -34,7 +34,7 @@ static struct cram_settings without(const char *why)
     return (struct cram_settings){.reference = CRAM_NO_REF, .why = why};
 }
 
-/* For a version whose embed_ref=2, to which it turns where it finds no reference, changes records. */
+/* Avoids embed_ref=2 in versions where it changes records; htslib also uses it if it finds no reference. */
 static struct cram_settings avoid_consensus(const struct cram_settings_case *c, int embed)
 {
     if (embed > 1)

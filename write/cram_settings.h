@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What htslib must be told, beyond the user's options, to write CRAM that gives the same records back. htslib 1.13,
- * 1.16, 1.21 and 1.24 were tried, each with every option that says where references come from (test_cram_out.py):
+/* The options, besides the user's, that make htslib write CRAM that gives the same records back. htslib 1.13, 1.16,
+ * 1.21 and 1.24 were tried, each with every option that sets the source of references (test_cram_out.py):
  *
  *   option                    | goes wrong                                                        | in htslib
  *   --------------------------+-------------------------------------------------------------------+-------------
@@ -12,9 +12,9 @@
  *   none of both, before 1.16 | fails                                                             | before 1.16
  *   any                       | drops RG tags that name no @RG line                               | before 1.16
  *
- * no_ref=1 has none of the faults above, but of the last line, which record_out refuses. Version 2 of CRAM gives mapped
- * reads without SEQ some bases. It gives mapped reads without qualities some where not all references are had or the
- * user wants no_ref=1 or embed_ref=2. So it is with every htslib, and record_out refuses them. */
+ * no_ref=1 has none of the faults above except the last, whose records record_out refuses. CRAM version 2 adds bases to
+ * mapped reads without SEQ. It adds qualities to mapped reads without them if a reference is missing or the user sets
+ * no_ref=1 or embed_ref=2. Every htslib does so, and record_out refuses such reads. */
 #ifndef CRAM_SETTINGS_H
 #define CRAM_SETTINGS_H
 
@@ -22,43 +22,43 @@
 #include <htslib/hts.h>
 #include <htslib/sam.h>
 
-/* The output as it is when all records are read. */
+/* The state of the output when all records are read. */
 struct cram_settings_case {
     int htslib;                  /* its version, see htslib_version.h */
     const hts_opt *options;      /* the user's */
     const char *reference;       /* FASTA; NULL: none */
-    sam_hdr_t *header;           /* htslib parses it when it is asked */
-    bool beyond;                 /* a record begins behind the end of its reference */
+    sam_hdr_t *header;           /* htslib parses it when it needs a line */
+    bool beyond;                 /* a record begins after the end of its reference */
 };
 
 enum cram_reference {
-    CRAM_AS_TOLD,                /* as the user's options have it */
+    CRAM_AS_TOLD,                /* as the user's options state */
     CRAM_NO_REF,                 /* no_ref=1 */
-    CRAM_NO_EMBED,               /* embed_ref=0: a reference that is not found is an error */
+    CRAM_NO_EMBED,               /* embed_ref=0: a missing reference is an error */
 };
 
 struct cram_settings {
     enum cram_reference reference;
-    const char *why;             /* for a warning; NULL: there is nothing to tell */
-    const char *fasta;           /* whose sequences are used, and must be those of the header; NULL: none */
-    bool needs_seq;              /* mapped reads that lack SEQ would get some, ... */
-    bool needs_quals;            /* ... and so would those that lack qualities */
+    const char *why;             /* the reason, for a warning; NULL: no warning */
+    const char *fasta;           /* FASTA whose sequences are used and must be those of the header; NULL: none */
+    bool needs_seq;              /* mapped reads without SEQ would get one, ... */
+    bool needs_quals;            /* ... and so would those without qualities */
 };
 
-/* Whether the user's options are ones with which htslib crashes at the first mapped record: no_ref=1 with embed_ref=1,
- * which wants a reference to embed. With embed_ref=2, no_ref=1 counts. */
+/* Whether the user's options make htslib crash at the first mapped record: no_ref=1 with embed_ref=1, which needs a
+ * reference to embed. With embed_ref=2, no_ref=1 has priority. */
 bool cram_settings_clash(const hts_opt *options);
 
 struct cram_settings cram_settings_choose(const struct cram_settings_case *which);
 
-/* The version of CRAM to ask for before the user's options are applied, which may ask for another; NULL: htslib's own.
- * 3.1 is a draft before htslib 1.18, and the default since 1.22. */
+/* The version of CRAM to request before the user's options, which may request another; NULL: htslib's default. 3.1 is a
+ * draft before htslib 1.18, and the default since 1.22. */
 const char *cram_settings_version(int htslib);
 
-/* Whether that htslib compares the sequences that it uses with the header's M5 when it writes. */
+/* Whether this htslib compares the sequences that it uses with the header's M5 when it writes. */
 bool cram_settings_compares_sums(int htslib);
 
-/* Whether that htslib drops RG tags which name no @RG line. */
+/* Whether this htslib drops RG tags that name no @RG line. */
 bool cram_settings_drops_groups(int htslib);
 
 #endif

@@ -30,7 +30,7 @@ enum {
     RECORD_KEPT = 1 << 10,       /* memory that a bam1_t keeps for the next record */
 };
 
-/* Records that a task makes ready for htslib. */
+/* Records that a task prepares for htslib. */
 struct batch {
     struct record_ref records[BATCH_RECORDS];   /* these three: the main thread's, before it is handed out */
     uint32_t n;
@@ -44,36 +44,36 @@ struct hts_writer {
     const struct output_request *request;
     struct memory_rings rings;
     int out_fd;                  /* the file */
-    const char *path;            /* of it, for messages */
+    const char *path;            /* of the file, for messages */
     struct latch *latch;
     struct stats *stats;
     samFile *sam;
     int fd;                      /* beneath it */
     htsThreadPool threads;       /* of it */
-    struct htslib_use use;       /* the memory it takes, and how many threads it gets */
-    struct out_pipe *pipe;       /* what it writes to; NULL: the file itself */
-    struct out_count *count;     /* of what comes through it, if that is CRAM; else NULL */
+    struct htslib_use use;       /* the memory that htslib uses, and its number of threads */
+    struct out_pipe *pipe;       /* the pipe it writes to; NULL: the file itself */
+    struct out_count *count;     /* counts the CRAM in the pipe; otherwise NULL */
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
-    bool needs_refs;             /* htslib was told not to do without references */
-    const char *fasta;           /* used for CRAM; NULL: none ... */
-    struct ref_sums *sums;       /* ... nor this, for its sequences */
-    struct record_out_options how;   /* its sums are NULL where htslib compares them */
+    bool needs_refs;             /* htslib must not do without references */
+    const char *fasta;           /* the FASTA used for CRAM; NULL: none ... */
+    struct ref_sums *sums;       /* ... and the sums of its sequences; NULL: none */
+    struct record_out_options how;   /* its sums are NULL if htslib compares them */
     uint64_t checksum;
     struct batch *batches;
-    struct task_ring ring;       /* of them: handed out when full, taken back when written */
+    struct task_ring ring;       /* of batches: handed out when full, taken back when written */
     size_t under_way;            /* bytes of records in batches that are handed out */
-    struct batch *filling;       /* the ring's next one, if it has records; else NULL */
+    struct batch *filling;       /* the next batch of the ring, if it has records; otherwise NULL */
 };
 
 static int failed(struct hts_writer *w, const char *what)
 {
-    /* ENOENT is left from looking for references, not from writing to an open file. */
+    /* ENOENT comes from the search for references, not from a write to an open file. */
     return latch_fail(w->latch, "%s %s failed: %s", what, w->path,
                       hts_file_cause(errno == ENOENT ? 0 : errno));
 }
 
-/* For what htslib does not say: it had the wrong sequences, or lacked one. */
+/* For a failure that htslib does not explain: it had wrong sequences, or lacked one. */
 static int failed_records(struct hts_writer *w)
 {
     int no = errno;
@@ -88,7 +88,7 @@ static int failed_records(struct hts_writer *w)
                       missing);
 }
 
-/* Reports the failure of one record, for which the index may have no room. Returns -1. */
+/* Reports the failure of one record, which the index may not have room for. Returns -1. */
 static int failed_record(struct hts_writer *w, const bam1_t *b)
 {
     struct bam_index_entry entry = {.end = bam_endpos(b), .ref_id = b->core.tid};
@@ -96,7 +96,7 @@ static int failed_record(struct hts_writer *w, const bam1_t *b)
          ? bam_index_refuse(w->header, &entry, bam_get_qname(b), w->path, w->latch) : failed_records(w);
 }
 
-/* CRAM goes through a pipe also without threads, because htslib's results say too little. -1: out of memory. */
+/* CRAM uses a pipe even without threads, because htslib's results do not report all errors. -1: out of memory. */
 static int open_pipe(struct hts_writer *w)
 {
     bool is_cram = w->request->format.format == cram;
@@ -114,10 +114,10 @@ static int open_pipe(struct hts_writer *w)
 static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
-    htsFormat format = w->request->format;       /* htslib wants it writable */
+    htsFormat format = w->request->format;       /* htslib needs it writable */
     w->use = memory_shares_htslib(format.format == cram, true, &w->rings.writer, w->rings.job.n_threads);
-    /* Threads that make an index of lines would write outside of their memory if a tag holds an end of line. Tasks of
-     * ours make most of SAM. */
+    /* Threads that make an index of lines would write outside their memory if a tag holds a line end. Our tasks make
+     * most SAM. */
     if (format.format == sam)
         w->use.n_threads = 1;
     if (open_pipe(w) < 0)
@@ -126,7 +126,7 @@ static int open_sam(struct hts_writer *w)
     hFILE *file = w->fd < 0 ? NULL : hdopen(w->fd, "w");
     if (!file)
         return failed(w, "writing");
-    /* A compression level belongs to the compressed formats; -l does not make SAM SAM.gz. */
+    /* A compression level applies to compressed formats; -l does not make SAM SAM.gz. */
     if (w->request->level >= 0 && (format.format == cram || format.compression != no_compression))
         snprintf(level, sizeof level, "%d", w->request->level % 10);
     snprintf(mode, sizeof mode, "w%s%s%s",
@@ -152,7 +152,7 @@ static int set_up(struct hts_writer *w)
         .no_threads = w->request->format.format == sam,
         .latch = w->latch,
     };
-    /* Before the user's options, which may name another. */
+    /* Before the user's options, which may set another. */
     const char *version = w->request->format.format == cram ? cram_settings_version(htslib_version()) : NULL;
     if (version && hts_set_opt(w->sam, CRAM_OPT_VERSION, version) < 0)
         return failed(w, "setting up");
@@ -210,7 +210,7 @@ struct hts_writer *hts_writer_open(const struct output_request *request, const s
     return NULL;
 }
 
-/* Keeps htslib from ways of writing CRAM that would not give the records back. */
+/* Keeps htslib from writing CRAM in ways that would not give the records back. */
 static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
 {
     const struct output_request *request = w->request;
@@ -267,7 +267,7 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
     return batch->result;
 }
 
-/* Takes the oldest batch back and writes it. wait: also if it is not ready yet. 1: done; 0: there is none; -1: stop. */
+/* Takes the oldest batch back and writes it. wait: even if it is not ready yet. 1: done; 0: there is none; -1: stop. */
 static int write_oldest(struct hts_writer *w, bool wait)
 {
     if (task_ring_empty(&w->ring) || latch_tripped(w->latch))
@@ -293,14 +293,15 @@ static void hand_out(struct hts_writer *w)
     task_ring_hand_out(&w->ring);
 }
 
-/* Whether the oldest batch must be written before another is begun. Batches of one long record each take more memory
- * than they are counted with (hts_writer_batches_memory()), so fewer of them are under way. */
+/* Whether the oldest batch must be written before another is begun. Batches of one long record need more memory than
+ * they are counted with (hts_writer_batches_memory()), so fewer of them are in use. */
 static bool must_write(const struct hts_writer *w)
 {
     return task_ring_full(&w->ring) || w->under_way > (size_t)w->rings.sink_slots * BATCH_BYTES;
 }
 
-/* Writes what is ready, and what must be. -1: stop; then a task may have the ring's next batch. */
+/* Writes the batches that are ready, and those that must be written. -1: stop; then a task may have the ring's next
+ * batch. */
 static int begin_batch(struct hts_writer *w)
 {
     int written = 1;
@@ -349,7 +350,7 @@ bool hts_writer_will_pass(const struct hts_writer *w, uint64_t mark)
 
 bool hts_writer_help(struct hts_writer *w)
 {
-    task_ring_make_task(&w->ring);               /* who helps, waits: there may be no more for a while */
+    task_ring_make_task(&w->ring);               /* the caller of help waits: there may be no more for a while */
     return task_ring_help(&w->ring) || write_oldest(w, false) > 0;
 }
 
@@ -382,8 +383,8 @@ int hts_writer_finish(struct hts_writer *w)
     return is_counted ? out_count_check(w->count, w->n, w->path, w->latch) : 0;
 }
 
-/* Closes a file that will not be whole. htslib would write what it has kept so far and an end as if the file were
- * whole. Both go to /dev/null, because the file may be one that is written directly. */
+/* Closes a file that will not be complete. htslib would write the rest of its buffer and an end marker as if the file
+ * were complete. Both go to /dev/null, because the file may be one that is written directly. */
 static void abandon(struct hts_writer *w)
 {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -412,7 +413,8 @@ void hts_writer_close(struct hts_writer *w)
     free(w);
 }
 
-/* A record is there twice: as a bam1_t, with half as much again to grow, and as a finished copy. Both keep memory. */
+/* A record is in memory twice: as a bam1_t, with half its size again to grow, and as a finished copy. Both keep their
+ * memory. */
 size_t hts_writer_batches_memory(uint32_t n_batches)
 {
     return task_ring_memory(n_batches)

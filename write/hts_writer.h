@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records out through htslib: CRAM, FASTQ, FASTA, and SAM as far as tasks do not make it (record_sink_form()). */
+/* Writes records through htslib: CRAM, FASTQ, FASTA, and SAM if tasks do not make it (record_sink_form()). */
 #ifndef HTS_WRITER_H
 #define HTS_WRITER_H
 
@@ -16,9 +16,9 @@ struct hts_writer;
 struct output_request;
 struct stats;
 
-/* Checks and prepares all that does not need the header. As record_sink_open(); the request must live as long as the
- * writer. Of the rings it takes the threads, the room for htslib, and as many batches of records at a time as there are
- * slots. NULL: failed, and the error is recorded in the latch. */
+/* Checks and prepares everything that does not need the header. As record_sink_open(); the request must live as long as
+ * the writer. It uses these values of the rings: the threads, the room for htslib, and the slots, each of which is one
+ * batch of records. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
                                    const char *path, struct latch *latch, struct stats *stats);
 
@@ -26,27 +26,27 @@ struct hts_writer *hts_writer_open(const struct output_request *request, const s
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */
 int hts_writer_header(struct hts_writer *writer, sam_hdr_t *header, const char *index, bool beyond);
 
-/* Returns the changes and checks that records get. Set them before the first put, except those that follow from the
+/* Returns the changes and checks for records. Set them before the first put, except those that follow from the
  * header. */
 struct record_out_options *hts_writer_how(struct hts_writer *writer);
 
-/* Puts n checked records, in order. Tasks make batches of them ready, and the main thread gives these to htslib.
- * Records must stay unchanged until hts_writer_passed() is true for the mark behind them. -1: failed, and the error is
+/* Writes n checked records, in order. Tasks prepare batches of them, and the main thread gives these to htslib. Records
+ * must stay unchanged until hts_writer_passed() is true for a mark taken after them. -1: failed, and the error is
  * recorded in the latch. */
 int hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
 
-/* As bgzf_sink_mark() and so on (bgzf_omp.h). */
+/* See bgzf_sink_mark() and so on (bgzf_omp.h). */
 uint64_t hts_writer_mark(const struct hts_writer *writer);
 bool hts_writer_passed(const struct hts_writer *writer, uint64_t mark);
 bool hts_writer_will_pass(const struct hts_writer *writer, uint64_t mark);
 bool hts_writer_help(struct hts_writer *writer);
 
-/* Writes what is left, and the index. Checks that every record has come out if the output is CRAM. -1: failed, and the
+/* Writes the rest, and the index. If the output is CRAM, checks that every record was written. -1: failed, and the
  * error is recorded in the latch. */
 int hts_writer_finish(struct hts_writer *writer);
 void hts_writer_close(struct hts_writer *writer);
 
-/* Bytes of memory of so many batches. */
+/* Bytes of memory for n_batches batches. */
 size_t hts_writer_batches_memory(uint32_t n_batches);
 
 /* Sum of record_checksum() over the records put. */

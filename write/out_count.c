@@ -7,12 +7,12 @@
 #include "write/cram_maps.h"
 #include "write/out_count.h"
 
-enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its maps take about 1 or 2 KiB */
+enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its maps usually take 1 or 2 KiB */
 
 struct out_count {
     struct cram_count cram;
-    bool maps_broken;            /* of some container */
-    uint8_t maps[MAPS_MAX];      /* the first bytes of the container that is passing */
+    bool maps_broken;            /* in any container */
+    uint8_t maps[MAPS_MAX];      /* the first bytes of the present container */
 };
 
 struct out_count *out_count_new(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the CRAM that htslib writes, on its way through an out_pipe: htslib's results say little. */
+/* Counts the records in the CRAM that htslib writes, on its way through an out_pipe, because htslib's results do not
+ * report all errors. */
 #ifndef OUT_COUNT_H
 #define OUT_COUNT_H
 
@@ -13,12 +14,11 @@ struct out_count;
 struct out_count *out_count_new(void);
 void out_count_free(struct out_count *count);
 
-/* An out_pipe_see_fn. count: a struct out_count, which belongs to the pipe's
- * thread until the pipe is closed. */
+/* An out_pipe_see_fn. count: a struct out_count, which belongs to the pipe's thread until the pipe is closed. */
 void out_count_see(void *count, const uint8_t *bytes, size_t n);
 
-/* Call after the last byte. Checks that n records have come, and that the containers can be read. path: of the output,
- * for messages. -1: they have not, and the error is recorded in the latch. */
+/* Checks that n records were written, and that the containers can be read. Call it after the last byte. path: the
+ * output, for messages. -1: they are not, and the error is recorded in the latch. */
 int out_count_check(const struct out_count *count, uint64_t n, const char *path, struct latch *latch);
 
 #endif

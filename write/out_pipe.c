@@ -11,12 +11,12 @@
 #include "write/out_pipe.h"
 #include "base/thread_pipe.h"
 
-enum { PIECE = 256 << 10 };     /* bytes per write: large ones are cheap, and memory is counted */
+enum { PIECE = 256 << 10 };     /* bytes per write: large writes are cheap, and memory is limited */
 
 struct out_pipe {
     struct out_pipe_options opt;
     struct thread_pipe pipe;
-    atomic_bool ended;           /* all is written into it; set by out_pipe_close() before the thread can see the end */
+    atomic_bool ended;  /* all bytes were written to it; set by out_pipe_close() before the thread can reach the end */
     uint8_t piece[PIECE];        /* the thread's */
 };
 
@@ -34,7 +34,7 @@ static void *empty_pipe(void *arg)
     struct out_pipe *p = arg;
     ssize_t n;
     int failed = 0;
-    /* Keep reading after an error: htslib would wait for ever at a full pipe. */
+    /* Keep reading after an error: htslib would wait forever at a full pipe. */
     while ((n = read(p->pipe.ours, p->piece, PIECE)) != 0 || !atomic_load(&p->ended)) {
         if (n > 0 && !failed)
             failed = write_piece(p, (size_t)n) < 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that becomes a file. */
+/* Writes a text to a file. */
 #ifndef OUT_TEXT_H
 #define OUT_TEXT_H
 
@@ -12,11 +12,11 @@ struct out_file;
 /* Prints a text to memory. -1: failed; the error may be recorded in the latch. */
 typedef int out_text_fn(void *arg, FILE *to);
 
-/* Writes what it prints to an open file; the caller finishes and commits that, or abandons it. -1: failed, and the
- * error is recorded in the latch. */
+/* Writes the printed text to an open file; the caller finishes and commits the file, or abandons it. -1: failed, and
+ * the error is recorded in the latch. */
 int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct latch *latch);
 
-/* Likewise for a text that is there. */
+/* Likewise for a text in memory. */
 int out_text_write(struct out_file *out, const char *text, size_t size, struct latch *latch);
 
 #endif

@@ -17,8 +17,8 @@
 #include "write/sink_verify.h"
 
 /* Bytes of records in a block, unless one record is longer. The text of SAM.gz becomes several BGZF blocks of about the
- * same size: of more text these are fuller, and so compress by 3 % better. If they are not compressed, a slot has no
- * room for so much (sam_text.h). */
+ * same size: with more text they are fuller, and so compress 3 % better. If they are not compressed, a slot has less
+ * room (sam_text.h). */
 static uint32_t room_of(enum sink_form form, int level)
 {
     return form == SINK_SAM_GZ && level != 0 ? 4 * BGZF_FILL : BGZF_FILL;
@@ -35,21 +35,21 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 /* As the segment of a record_ref: header bytes, not counted in the checksum. */
 static const uint16_t NO_RECORD = UINT16_MAX;
 
-/* The contents of a slot's block. Mostly it is some of a merged list, and the main thread looks at no record. Where two
- * lists meet it copies their references to the slot's own list. The deflate task copies the records together and writes
- * the fields from `size` on. placed() reads them. */
+/* The contents of a slot's block. It is usually a part of a merged list, and the main thread reads no record. Where two
+ * lists meet, it copies their references to the slot's own list. The deflate task copies the records together and
+ * writes the fields from `size` on. placed() reads them. */
 struct output_block {
     struct record_ref *own;      /* room for the records of a block */
-    const struct record_ref *records;   /* the block's: own, or in a list */
+    const struct record_ref *records;   /* the block's records: own, or in a list */
     uint32_t n;
-    uint32_t size;               /* bytes of the records; while own records are listed, the main thread's */
+    uint32_t size;               /* bytes of the records; the main thread sets it while own records are listed */
     uint32_t n_entries;
-    struct bam_index_entry *entries;   /* of the records that end in the block */
+    struct bam_index_entry *entries;   /* for the records that end in the block */
     struct verify_ends ends;
     uint64_t checksum;
-    const struct kept_block *kept;   /* what the block is to be; NULL: deflated. This and the next two: main thread */
-    uint32_t before;             /* bytes of the first record in front of the block, but for those of segments */
-    uint32_t behind;             /* bytes of the last record behind it, likewise */
+    const struct kept_block *kept;   /* the block to copy; NULL: it is deflated. This and the next two: main thread */
+    uint32_t before;             /* bytes of the first record before the block, except those of segments */
+    uint32_t behind;             /* bytes of the last record after it, likewise */
 };
 
 struct output_blocks {
@@ -63,7 +63,7 @@ struct output_blocks {
     struct record_out_options how;   /* this and the next: main thread, before the first block */
     struct bam_index *index;     /* NULL: none */
     struct copied_blocks copied; /* main thread; used if opt.copies */
-    uint64_t checksum;           /* of all blocks that have their place; this and the next: used by placed() */
+    uint64_t checksum;           /* of all blocks that have been placed; this and the next: used by placed() */
     struct copied_count count;
 };
 
@@ -94,7 +94,7 @@ static uint64_t records_size(const struct output_block *block)
     return size;
 }
 
-/* The record that ends with reference i of the block, and its size. NULL: it goes on, or there is none. */
+/* The record that ends with reference i of the block, and its size. NULL: the record continues, or there is none. */
 static const uint8_t *ending_record(const struct output_block *block, uint32_t i, size_t *size)
 {
     const struct record_ref *r = &block->records[i];
@@ -120,7 +120,7 @@ static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t
 }
 
 /* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of a record in
- * one piece; of a longer one, those count that the segments are of. */
+ * one piece; a longer record is read where its segments are. */
 static void look_at_records(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
 {
     uint32_t slot = (uint32_t)(block - o->slots);
@@ -140,8 +140,8 @@ static void look_at_records(struct output_blocks *o, const struct output_block *
     }
 }
 
-/* Returns the checksum of record i. That of a record in two blocks is taken in the second one, from the record as it
- * was put. */
+/* Returns the checksum of record i. If the record is in two blocks, it is computed in the second one, from the record
+ * that was put. */
 static uint64_t checksum_of(const struct output_block *block, uint32_t i, const uint8_t *data)
 {
     const struct record_ref *r = &block->records[i];
@@ -166,7 +166,7 @@ static uint64_t checksum_block(struct output_blocks *o, const struct output_bloc
     return sum;
 }
 
-/* Checks the tags of the records that end in this block: others must be able to read them. */
+/* Checks that other programs can read the tags of the records that end in this block. */
 static void check_tags(struct output_blocks *o, const struct output_block *block)
 {
     for (uint32_t i = 0; i < block->n; i++) {
@@ -188,7 +188,7 @@ static void list_entry(struct output_blocks *o, struct output_block *block, cons
         latch_fail(o->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, o->opt.path);
 }
 
-/* Notes what the index needs of the records that end in this block. */
+/* Lists the index entries of the records that end in this block. */
 static void list_entries(struct output_blocks *o, struct output_block *block)
 {
     uint32_t after = 0;
@@ -227,8 +227,8 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
     return block->size;
 }
 
-/* With --verify, the checksum is that of what inflates from the block. So bytes that changed on their way to the
- * encoder show in it. */
+/* With --verify, the checksum is that of the data inflated from the block. So bytes that changed on their way to the
+ * encoder are found. */
 static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8_t *deflated, uint32_t length)
 {
     struct output_blocks *o = blocks;
@@ -237,7 +237,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (!look)
         return;
     int thread = task_thread();
-    uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
+    uint32_t parted = block->before > 0;         /* the record was checked in the block where it begins */
     enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
@@ -245,7 +245,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     stats_leave(o->opt.stats, before, block->size);
 }
 
-/* In place of both if the output is SAM. */
+/* Replaces both if the output is SAM. */
 static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
 {
     struct output_blocks *o = blocks;
@@ -386,7 +386,7 @@ static int begin_text(struct output_blocks *o, uint32_t slot, const struct recor
     return 0;
 }
 
-/* line: a record of SAM that is longer than the room of a block; else NULL. */
+/* line: a record of SAM that is longer than the room of a block; otherwise NULL. */
 static int begin_block(struct output_blocks *o, const struct record_ref *line)
 {
     uint32_t slot;
@@ -417,7 +417,7 @@ static size_t list_records(const struct output_blocks *o, const struct record_re
     return fit;
 }
 
-/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. The line of a record of SAM is made at
+/* Puts bytes that may be longer than a block, cut into segments of BGZF_FILL. The line of a SAM record is made at
  * once. */
 static int put_long(struct output_blocks *o, const uint8_t *data, size_t size, bool is_record)
 {
@@ -441,7 +441,7 @@ int output_blocks_put_header(struct output_blocks *o, const uint8_t *data, size_
     return put_long(o, data, size, false);
 }
 
-/* Puts a long record, or as many as the block has room for. If it has room for none, hands the block out. Returns the
+/* Puts a long record, or as many records as the block has room for. If it has none, hands the block out. Returns the
  * number of records put, or -1. */
 static ssize_t put_some(struct output_blocks *o, const struct record_ref *records, size_t n)
 {
@@ -453,7 +453,7 @@ static ssize_t put_some(struct output_blocks *o, const struct record_ref *record
     return fit == 0 && output_blocks_flush(o) < 0 ? -1 : (ssize_t)fit;
 }
 
-/* Hands out a block of n records, which stay where they are listed. */
+/* Hands out a block of n records, which stay in the caller's list. */
 static ssize_t put_block(struct output_blocks *o, const struct record_ref *records, uint32_t n)
 {
     if (begin_block(o, NULL) < 0)
@@ -465,7 +465,7 @@ static ssize_t put_block(struct output_blocks *o, const struct record_ref *recor
 
 /* ---- on the main thread, with copied blocks ---- */
 
-/* Adds n bytes of the record, from `at` on, to the block. There is room. */
+/* Adds n bytes of the record, from `at` on, to the block, which has room. */
 static int put_part(struct output_blocks *o, const struct record_ref *r, uint32_t at, uint32_t n)
 {
     if (!o->filling && begin_block(o, NULL) < 0)
@@ -479,7 +479,7 @@ static int put_part(struct output_blocks *o, const struct record_ref *r, uint32_
     return 0;
 }
 
-/* Ends the block in front of the last `lead` bytes that were put: the first of the blocks to be copied has these. */
+/* Ends the block before the last `lead` bytes, which belong to the first copied block. */
 static int end_before(struct output_blocks *o, uint32_t lead)
 {
     if (lead == 0)
@@ -491,8 +491,8 @@ static int end_before(struct output_blocks *o, uint32_t lead)
         || put_part(o, &last, last.size - lead, lead) < 0 ? -1 : 0;
 }
 
-/* What was put for a block that is not copied after all becomes one that is filled as others. It may be more than fits
- * into one. */
+/* Turns the records of a block that is not copied after all into an ordinary block being filled. They may be more than
+ * fit into one. */
 static int settle(struct output_blocks *o)
 {
     struct output_block *block = o->filling;
@@ -510,7 +510,7 @@ static int settle(struct output_blocks *o)
     return 0;
 }
 
-/* Puts the record into the block that is to be copied, and the rest of it into the next one. */
+/* Puts the record into the block to be copied, and the rest of it into the next one. */
 static int put_copied(struct output_blocks *o, const struct record_ref *r, const struct copy_step *step)
 {
     if (put_part(o, r, 0, step->part) < 0)
@@ -543,7 +543,7 @@ int output_blocks_put(struct output_blocks *o, const struct record_list *list)
             return -1;
     if (o->opt.copies)
         return 0;
-    bool has_fit = list->fit && o->room == BGZF_FILL;   /* for which fit is made */
+    bool has_fit = list->fit && o->room == BGZF_FILL;   /* the size that fit is computed for */
     for (size_t i = 0; i < list->n; i += (size_t)put) {
         uint32_t fit = has_fit && !o->filling ? list->fit[i] : 0;
         put = fit ? put_block(o, list->records + i, fit) : put_some(o, list->records + i, list->n - i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records in the order of the output, as a merge task lists them. While the list is in its cache, the task also finds
- * where a block would end that begins with a record. Then the main thread cuts blocks and looks at few records. */
+/* Records in output order, as a merge task lists them. While the list is in its cache, the task also finds the end of a
+ * block that begins with each record. Then the main thread can cut blocks without reading most records. */
 #ifndef RECORD_LIST_H
 #define RECORD_LIST_H
 
@@ -11,11 +11,11 @@
 
 struct record_list {
     struct record_ref *records;
-    uint16_t *fit;               /* of each record: how many records, from it on, fill a block that the next record of
-                                  * the list does not fit into; 0: the list ends before, or the record is longer than a
-                                  * block. NULL: nobody knows, or the list will not stay unchanged */
+    uint16_t *fit;               /* for each record: the number of records from it on that fill a block which the next
+                                  * record does not fit into; 0: the list ends before, or the record is longer than a
+                                  * block. NULL: unknown, or the list will not stay unchanged */
     size_t n;
-    size_t open;                 /* while the list is made: the first record whose fit may still be found, ... */
+    size_t open;                 /* while the list is made: the first record whose fit is still unknown, ... */
     uint32_t open_size;          /* ... and bytes of records from it on */
 };
 
@@ -41,7 +41,7 @@ static inline void record_list_add(struct record_list *list, const uint8_t *data
         list->open_size += size;
 }
 
-/* Makes an empty list with room for so many records. -1: out of memory. Either way, free it. */
+/* Makes an empty list with room for n records. -1: out of memory. Free it in both cases. */
 static inline int record_list_alloc(struct record_list *list, size_t n)
 {
     *list = (struct record_list){.records = malloc(n * sizeof *list->records), .fit = malloc(n * sizeof *list->fit)};
@@ -54,7 +54,8 @@ static inline void record_list_free(struct record_list *list)
     free(list->fit);
 }
 
-/* Fetches the first lines of a record that is soon looked at: in sorted order records lie anywhere in the arena. */
+/* Prefetches the first lines of a record that will be read soon: in sorted order records are scattered over the
+ * arena. */
 PREFETCH_FN void record_list_prefetch(const struct record_ref *record)
 {
     enum { CACHE_LINE = 64, MOST = 512 };
@@ -62,7 +63,7 @@ PREFETCH_FN void record_list_prefetch(const struct record_ref *record)
         __builtin_prefetch(record->data + at);
 }
 
-/* Bytes of memory of a list for so many records. */
+/* Bytes of memory of a list for n records. */
 static inline size_t record_list_memory(size_t n)
 {
     return n * (sizeof(struct record_ref) + sizeof(uint16_t));

@@ -27,8 +27,7 @@ void record_out_trim(struct record_out *out, size_t kept)
     out->b = (bam1_t){0};
 }
 
-/* The record as it is written: a finished copy, since others may still compare the record that was put. NULL: no
- * memory. */
+/* The record as it is written: a finished copy, because the original may still be compared. NULL: out of memory. */
 static const uint8_t *finished(struct record_out *out, record_finish_fn *finish, const uint8_t *record, size_t size)
 {
     if (!finish)
@@ -40,7 +39,7 @@ static const uint8_t *finished(struct record_out *out, record_finish_fn *finish,
     return out->copy.p;
 }
 
-/* Whether it can be read again. Threads of htslib 1.16 may crash when they meet a tag that CRAM lacks. */
+/* Checks that it can be read again. Threads of htslib 1.16 may crash when they meet a tag that CRAM lacks. */
 static int check_readable(const struct record_out_options *how, const bam1_t *b)
 {
     const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
@@ -62,7 +61,7 @@ static bool has_known_group(const bam1_t *b, sam_hdr_t *header)
     return !group || sam_hdr_line_index(header, "RG", group) >= 0;
 }
 
-/* The part that the record lacks now and would not lack when it is read again; NULL if none. */
+/* The part that the record lacks now and would have when it is read again; NULL if none. */
 static const char *lacks(const struct record_out_options *how, const bam1_t *b)
 {
     if (b->core.flag & BAM_FUNMAP)

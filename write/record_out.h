@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes and checks that records get on their way out, and the way of a record through htslib: finished, added to
- * the checksum, checked, and converted to a bam1_t. */
+/* Changes and checks of records before they are written, and the path of a record through htslib: it is finished, added
+ * to the checksum, checked, and converted to a bam1_t. */
 #ifndef RECORD_OUT_H
 #define RECORD_OUT_H
 
@@ -17,30 +17,29 @@ struct ref_sums;
 struct samtools_checksum;
 struct sink_verify;
 
-/* The advice for records that no program could read back. */
+/* Advice for records that no program could read back. */
 #define RECORD_OUT_REMEDY "Fix the record, or leave it out of the input"
 
-/* Used by one thread at a time. Zeroed: ready for the first record. */
+/* Used by one thread at a time. Zero-initialised: ready for the first record. */
 struct record_out {
     bam1_t b;
     struct byte_buffer copy;     /* of the record, to be finished */
-    uint32_t slot;               /* of the block that it is for; its owner sets it where records are counted */
+    uint32_t slot;               /* slot of its block; the owner sets it if records are counted */
 };
 
-/* Its owner sets what is NULL at first before the first record. */
+/* The owner sets the fields that are NULL at first before the first record. */
 struct record_out_options {
     const char *path;            /* for messages */
     enum htsExactFormat format;
     const sam_hdr_t *header;
-    sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; else NULL */
-    struct ref_sums *sums;       /* with which references of mapped reads are compared; NULL: they are not */
-    bool needs_seq, needs_quals; /* CRAM would give mapped reads without them some */
-    record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, in any thread. NULL:
-                                  * none is */
+    sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; otherwise NULL */
+    struct ref_sums *sums;       /* the references of mapped reads are compared with it; NULL: they are not */
+    bool needs_seq, needs_quals; /* CRAM would add SEQ or qualities to mapped reads without them */
+    record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, on any thread. NULL: not
+                                  * called */
     struct samtools_checksum *samtools;   /* each record is added; NULL: none */
-    struct counts *counts;       /* each record is counted, by the slots of blocks, which are joined in order. NULL:
-                                  * none is */
-    struct sink_verify *verify;  /* looks at blocks, for whoever makes them; NULL: none does */
+    struct counts *counts;       /* counts each record, by slots of blocks, which are joined in order. NULL: none */
+    struct sink_verify *verify;  /* checks the blocks of their maker; NULL: none */
     struct latch *latch;
 };
 
@@ -50,8 +49,8 @@ void record_out_close(struct record_out *out);
 /* Shrinks the buffers of the record and its copy to `kept` bytes each. */
 void record_out_trim(struct record_out *out, size_t kept);
 
-/* Makes out->b of the record, and adds the checksum of the finished record to *checksum. -1: it cannot be written in
- * this format, or has changed in memory, or there is no memory; the error is recorded in the latch. */
+/* Makes out->b from the record, and adds the checksum of the finished record to *checksum. -1: the record cannot be
+ * written in this format, or has changed in memory, or memory ran out; the error is recorded in the latch. */
 int record_out_take(struct record_out *out, const struct record_out_options *how, const uint8_t *record, size_t size,
                     uint64_t *checksum);
 

@@ -13,21 +13,21 @@
 #include "base/stats.h"
 
 struct record_sink {
-    struct output_blocks *blocks;   /* BAM and SAM; else NULL ... */
+    struct output_blocks *blocks;   /* for BAM and SAM; otherwise NULL ... */
     struct bgzf_sink *bgzf;      /* of the blocks */
     struct hts_writer *hts;      /* ... and this */
-    struct bam_index *index;     /* of BAM; NULL: none */
-    uint8_t *header;             /* of BAM: the blocks refer to it until they are finished */
+    struct bam_index *index;     /* for BAM; NULL: none */
+    uint8_t *header;             /* for BAM: the blocks refer to it until they are finished */
     struct latch *latch;
     struct stats *stats;
-    struct progress *progress;   /* NULL: nobody looks */
+    struct progress *progress;   /* NULL: not shown */
     double cost;                 /* see record_cost() */
     bool holds_index;            /* does not save it */
     uint64_t n;
     enum sink_form form;
 };
 
-/* Whether tasks make SAM with these options. With others htslib does, to which they are left. */
+/* Whether tasks make SAM with these options. With other options htslib makes it. */
 static bool are_ours(const hts_opt *options)
 {
     while (options && (options->opt == HTS_OPT_COMPRESSION_LEVEL || options->opt == HTS_OPT_NTHREADS))
@@ -45,8 +45,8 @@ enum sink_form record_sink_form(const struct output_request *request)
     return format->compression == no_compression ? SINK_SAM : SINK_SAM_GZ;
 }
 
-/* CPU time for a byte of records, in times of what it takes to inflate one from BAM: measured at -@ 1, by level of BAM;
- * only to foresee how long writing takes. */
+/* CPU time for a byte of records, relative to the time to inflate one from BAM: measured at -@ 1, by level of BAM; only
+ * used to estimate the time of writing. */
 static double record_cost(const struct output_request *request)
 {
     static const double LEVELS[] = {1, 2, 5, 5, 6, 6, 6, 17, 80, 200}, BY_DEFAULT = 6, CRAM = 14, SAM = 1.5;
@@ -183,7 +183,7 @@ static int put_hts(struct record_sink *k, const struct record_list *list)
     return hts_writer_put(k->hts, list->records, list->n);
 }
 
-/* A reader of SAM takes lines that begin with @ for the header's until the first other one. */
+/* A reader of SAM treats lines that begin with @ as header lines until the first other line. */
 static bool begins_like_header(const struct record_sink *k, const struct record_list *list)
 {
     return k->n == 0 && list->n > 0 && k->form != SINK_BAM && record_sink_how(k)->format == sam

@@ -15,28 +15,28 @@
 #include "write/sam_text.h"
 #include "write/sink_verify.h"
 
-/* Lines take some 1.3 times the bytes of their records, and up to 4 times if they hold arrays of small numbers. All
- * slots together have room for TEXT_KEPT bytes each. A long line takes several slots' room. */
+/* Lines have some 1.3 times the bytes of their records, and up to 4 times if they hold arrays of small numbers. All
+ * slots together have room for TEXT_KEPT bytes each. A long line takes the room of several slots. */
 enum { TEXT_FIRST = 2 * BGZF_MAX_BLOCK, TEXT_KEPT = 4 * BGZF_MAX_BLOCK, LINE_KEPT = BGZF_MAX_BLOCK };
 
 struct text_thread {
     struct record_out record;
     kstring_t line;
-    struct byte_buffer text;     /* what is to be deflated */
+    struct byte_buffer text;     /* text to be deflated */
 };
 
 struct text_slot {
-    struct byte_buffer out;      /* what will be written */
+    struct byte_buffer out;      /* bytes to be written */
     size_t room;                 /* bytes that `out` may keep; set by the main thread, as is sam_text.room */
 };
 
 struct sam_text {
     struct bgzf_sink_options opt;
     const struct record_out_options *how;
-    struct bgzf_codec **codecs;  /* this and the next one: of each thread; NULL: the text stays plain */
+    struct bgzf_codec **codecs;  /* this and the next one: one for each thread; NULL: the text stays plain */
     struct text_thread *threads;
     struct text_slot *slots;
-    size_t room;                 /* of all slots, while each has what it has begun with */
+    size_t room;                 /* of all slots, while each has its initial room */
 };
 
 static int alloc_all(struct sam_text *t)
@@ -83,15 +83,15 @@ void sam_text_free(struct sam_text *t)
 
 /* ---- main thread: the room of all slots ---- */
 
-/* The bytes of a line at most, but for the names of references. A base and its quality take 3/2 bytes and become two
- * characters. Of the rest, one byte becomes five characters at most: an element of an array. */
+/* The most bytes of a line, not counting the names of references. A base and its quality take 3/2 bytes and become two
+ * characters. In the rest, one byte becomes five characters at most: an element of an array. */
 static size_t longest_line(const struct record_ref *r)
 {
     size_t bases = load_le32(((const struct bam_record *)r->data)->seq_len), most = (size_t)r->size * 2 / 3;
     return 5 * (size_t)r->size - (bases < most ? bases : most) * 11 / 2;
 }
 
-/* A long line is made beside the text that it goes into. */
+/* A long line is made beside the text that it is appended to. */
 bool sam_text_begin(struct sam_text *t, uint32_t slot, const struct record_ref *line)
 {
     size_t wanted = line ? 2 * longest_line(line) : 0, all = (size_t)t->opt.n_slots * TEXT_KEPT;
@@ -113,7 +113,7 @@ void sam_text_give_back(struct sam_text *t, uint32_t slot)
     *s = (struct text_slot){0};
 }
 
-/* Makes room for `more` bytes. Short of doubling, since there are many buffers. */
+/* Makes room for `more` bytes. It grows by less than doubling, because there are many buffers. */
 static int make_room(struct sam_text *t, struct byte_buffer *to, size_t more)
 {
     size_t size = to->n + more, wanted = to->n ? size + size / 8 : size;
@@ -176,7 +176,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
     return verify ? sink_verify_block(verify, thread, block, length, data, n) : 0;
 }
 
-/* Cuts the text into blocks of about the same size: the last one of full ones could be a tiny one. */
+/* Cuts the text into blocks of about the same size. If all but the last were full, that one could be tiny. */
 static int put_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
 {
     enum stage before = stats_enter(t->opt.stats, STAGE_DEFLATE);
@@ -193,7 +193,7 @@ static int put_text(struct sam_text *t, const struct byte_buffer *text, struct b
 
 /* ---- both ---- */
 
-/* Where the lines of a slot's block go. */
+/* The buffer for the lines of a slot's block. */
 static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
 {
     struct text_slot *s = &t->slots[slot];
@@ -202,7 +202,7 @@ static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
     return t->codecs ? &t->threads[task_thread()].text : &s->out;
 }
 
-/* The thread gives back what long lines took. Of the length only so many bits are kept by the sink. */
+/* Frees the memory of the thread's long lines. The sink keeps only this many bits of the length. */
 static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];

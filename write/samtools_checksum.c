@@ -2,11 +2,11 @@
 /* A column is the product, modulo 2^31-1, of the CRC32s of all primary records, so their order does not matter:
  *
  *   flag+seq   flag (paired, first, last; one byte), SEQ as letters, in the direction of sequencing
- *   +name      name with its NUL, then these
- *   +qual      these, then QUAL + 33
- *   +aux       these, then the tags BC FI QT RT TC as BAM has them; integers in their shortest type
+ *   +name      name with its NUL, then those of flag+seq
+ *   +qual      those of flag+seq, then QUAL + 33
+ *   +aux       those of flag+seq, then the tags BC FI QT RT TC as in BAM; integers in their shortest type
  *
- * The last column is count * flag+seq * flag+seq * name * aux: samtools 1.24 takes flag+seq in place of qual there. */
+ * The last column is count * flag+seq * flag+seq * name * aux: samtools 1.24 uses flag+seq in place of qual there. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 enum { FLAG_REVERSE = 16, FLAGS_USED = 0xc1, FLAGS_SKIPPED = 0x900 };
 enum { SEQ, NAME, QUAL, AUX, N_COLUMNS };
 enum { BC, FI, QT, RT, TC, N_TAGS };
-enum { TEXT = 4096 };            /* letters at once; fit into the first cache */
+enum { TEXT = 4096 };            /* letters at once; they fit into the first cache */
 static const uint32_t PRIME = 0x7fffffff;
 
 struct sums {
@@ -36,7 +36,7 @@ struct thread_sums {
     struct sums all, no_group;
     struct group **groups;       /* ascending by name */
     size_t n, max;
-    struct group *last;          /* the one found last; NULL: none yet */
+    struct group *last;          /* the group found last; NULL: none yet */
     uint8_t text[TEXT + 2];
 };
 
@@ -50,7 +50,7 @@ struct samtools_checksum {
 
 static const struct sums ONE = {.column = {1, 1, 1, 1}};
 
-/* As samtools: what would spoil the product counts as 1. */
+/* As samtools: a factor that would spoil the product is replaced by 1. */
 static uint32_t times(uint32_t product, uint64_t factor)
 {
     factor &= PRIME;
@@ -108,7 +108,7 @@ static struct group *find(struct thread_sums *t, const char *name, size_t n)
 /* ---- tags ---- */
 
 struct tags {
-    const uint8_t *at[N_TAGS], *end[N_TAGS];   /* the last of each name */
+    const uint8_t *at[N_TAGS], *end[N_TAGS];   /* the last tag of each name */
     const char *group;           /* of the last RG that is text; NULL: none */
     size_t group_size;
 };
@@ -122,7 +122,7 @@ static int tag_number(const uint8_t *p)
     return -1;
 }
 
-/* Looks no further than the first tag that cannot be read. */
+/* Stops at the first tag that cannot be read. */
 static void find_tags(struct tags *tags, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
@@ -160,14 +160,15 @@ static uint32_t crc_tags(uint32_t crc, const struct tags *tags)
 
 /* ---- SEQ and QUAL ---- */
 
-/* Both columns that SEQ belongs to go on with n bytes of text. */
+/* Adds n bytes of text to both columns that include SEQ. */
 static void crc_text(uint32_t crc[N_COLUMNS], const uint8_t *text, size_t n)
 {
     crc[SEQ] = libdeflate_crc32(crc[SEQ], text, n);
     crc[NAME] = libdeflate_crc32(crc[NAME], text, n);
 }
 
-/* Flag and SEQ, two letters for each byte. The single letter of an odd length is the last, or the first in reverse. */
+/* Adds the flag and SEQ, two letters for each byte. The single letter of an odd length is the last one, or the first in
+ * reverse. */
 static void crc_seq(uint32_t crc[N_COLUMNS], uint8_t *text, const uint8_t pair[256][2], const struct bam_record *r,
                     const uint8_t *seq)
 {

@@ -10,8 +10,8 @@
 #include "write/sink_verify.h"
 #include "order/sort_key.h"
 
-/* Bytes of the longest record that is kept for comparison with the next block's first record; it
- * bounds the memory. Of a longer record only the key is compared. */
+/* Size of the longest record that is kept for comparison with the next block's first record; it bounds the memory. For
+ * a longer record only the key is compared. */
 enum { LONGEST_KEPT = BGZF_FILL };
 
 struct verify_thread {
@@ -25,10 +25,10 @@ struct sink_verify {
     const char *path;
     struct latch *latch;
     struct verify_thread *threads;   /* one per thread, used by that thread only */
-    struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used
-                                  * by the thread that joins */
+    struct verify_end last;      /* of the block before; its record is `kept`, or NULL if it is too long. Used by the
+                                  * thread that joins */
     uint8_t *kept;               /* copy of that record, LONGEST_KEPT bytes at most */
-    atomic_bool is_unordered;    /* the main thread sets it before it puts records that are in no order */
+    atomic_bool is_unordered;    /* the main thread sets it before it puts unordered records */
 };
 
 static int alloc_all(struct sink_verify *v)
@@ -75,7 +75,7 @@ void sink_verify_free(struct sink_verify *v)
 
 size_t sink_verify_memory(int n_threads)
 {
-    enum { INFLATE = 16 << 10 };                 /* measured and rounded up, as libdeflate does not say */
+    enum { INFLATE = 16 << 10 };                 /* measured and rounded up, because libdeflate does not report it */
     return LONGEST_KEPT + (size_t)n_threads * (INFLATE + BGZF_MAX_BLOCK);
 }
 
@@ -106,7 +106,7 @@ const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread)
     return v->threads[thread].inflated;
 }
 
-/* If the record before was not kept only the keys are compared. */
+/* If the record before was not kept, only the keys are compared. */
 static int may_follow(const struct sort_rule *rule, const struct verify_end *before, const struct verify_end *now)
 {
     if (!before->record)
@@ -137,7 +137,7 @@ int sink_verify_order(const struct sink_verify *v, const struct record_ref *reco
         struct verify_end now = {records[i].data, 0};
         if (records[i].segment != 0)
             continue;
-        /* This cannot fail: the key was made once before. */
+        /* This cannot fail: the key was made before. */
         sort_key_make(v->rule, (const struct bam_record *)now.record, &now.key);
         if (!ends->first.record)
             ends->first = now;

@@ -27,7 +27,7 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
     return path ? out_file_open(file, path, latch) : 0;
 }
 
-/* As gzip: what is meant for a file would come to the screen, or change on its way through a terminal (docker -t). */
+/* As gzip: binary data would appear on the screen, or be changed on their way through a terminal (docker -t). */
 static int check_terminal(const struct written *f)
 {
     const htsFormat *format = &f->request->format;
@@ -71,8 +71,8 @@ bool written_takes_reference(const htsFormat *format)
     return format->format == cram && !option;
 }
 
-/* Returns the memory of the output. htslib keeps whole sequences of a CRAM reference: two of them now and then in
- * sorted records. References may be much longer than is known, so they get a third of all at most. */
+/* Returns the memory of the output. htslib keeps complete sequences of CRAM references, and at times two of them for
+ * sorted records. References may be much longer than expected, so they get a third of all memory at most. */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings)
 {
     const htsFormat *format = &request->format;
@@ -88,7 +88,7 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     };
 }
 
-/* samtools would find out at the first read beyond 2^29, when all is sorted. */
+/* samtools would fail at the first read beyond 2^29, after the sort. */
 static int open_index(struct written *f, sam_hdr_t *sam)
 {
     const char *path = f->request->index;
@@ -108,7 +108,7 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
     return 0;
 }
 
-/* As samtools, which looks no further than the header. */
+/* As samtools, which checks only the header. */
 static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
 {
     const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, n_held, INT32_MAX);
@@ -118,7 +118,7 @@ static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
                       "use -O sam. Nothing was read", f->input, far);
 }
 
-/* The header that it will have, with its new @PG line and @HD. */
+/* The header as it will be written, with its new @PG line and @HD. */
 static int check_header_size(const struct written *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };
@@ -289,8 +289,7 @@ void written_abandon(struct written *f)
     counted_files_abandon(&f->more);
 }
 
-/* The data last: while they are old and the index is new, readers complain of it
- * and nothing worse. It must not stay so. */
+/* The data come last: while they are old and the index is new, readers only complain about it. It must not stay so. */
 static int commit(struct written *f, struct out_file *beside[BESIDE])
 {
     struct latch *latch = f->latch;
@@ -309,7 +308,7 @@ int written_commit(struct written *f)
 {
     struct out_file *beside[BESIDE];
     list_beside(f, beside);
-    latch_hide_signals(true);                    /* those between two files, too */
+    latch_hide_signals(true);                    /* signals between two files, too */
     bool failed = commit(f, beside) < 0;
     for (size_t i = 0; failed && i < BESIDE; i++)
         out_file_remove(beside[i]);

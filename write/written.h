@@ -26,47 +26,47 @@ struct stats;
 
 struct written {
     const struct output_request *request;
-    const char *input;           /* the first one, for messages */
+    const char *input;           /* name of the first input, for messages */
     int n_threads;
     uint32_t n_slots;            /* of the sink */
     struct latch *latch;
     struct out_file data, index, checksum, counted[COUNTERS];
-    struct counted_files more;   /* that counters have beside those */
-    struct counter_numbers numbers;      /* of the same, when they are printed */
+    struct counted_files more;   /* further files of counters */
+    struct counter_numbers numbers;      /* numbers for the counters, when they are printed */
     struct counts *counts;       /* of the records written; NULL: nothing is counted */
-    struct samtools_checksum *samtools;   /* of the records written; NULL: not wanted */
+    struct samtools_checksum *samtools;   /* of the records written; NULL: not requested */
     struct record_sink *sink;    /* into data */
     bool keeps_header;           /* it is written as it was read */
 };
 
-/* Of one that is not open. */
+/* The value of one that is not open. */
 #define WRITTEN_CLOSED \
     {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
 
-/* Opens data, checksum, and files for what is counted. It makes all checks that it can before it waits for a pipe.
- * rings: see record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is
- * recorded in the latch; close the files anyway. */
+/* Opens the files for data, checksum and counts. It makes all possible checks before it waits for a pipe. rings: see
+ * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
+ * latch; close the files in any case. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct stats *stats);
 
 /* Whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
 
-/* The memory of the files beside the sink's rings: indexes, --verify, what htslib keeps. sam: the header of the
+/* The memory of the files besides the sink's rings: indexes, --verify, memory of htslib. sam: the header of the
  * output. */
 struct output_use written_use(const struct output_request *request, sam_hdr_t *sam, const struct memory_rings *rings);
 
-/* Call it before written_prepare() if the lines of the input's header cannot be parsed. The header is then written as
- * it was read, with a warning. needs_program: a @PG line must be added, unless the request wants none. -1: that cannot
- * be, or the format cannot hold such a header, and the error is recorded in the latch. */
+/* Writes the header as it was read, with a warning. Call it before written_prepare() if the lines of the input's header
+ * cannot be parsed. needs_program: a @PG line must be added, unless the request forbids it. -1: that is impossible, or
+ * the format cannot hold such a header, and the error is recorded in the latch. */
 int written_keep_header(struct written *written, const struct bam_header *header, bool needs_program);
 
 /* Checks that the format can hold the first n_held references, opens the index and prepares --verify and counters.
- * --verify checks the order unless rule is NULL: -M ranks reads by what it then changes, so nobody can tell their order
- * afterwards. -1: failed, and the error is recorded in the latch. */
+ * --verify checks the order unless rule is NULL: -M ranks reads by fields that it then changes, so their order cannot
+ * be checked afterwards. -1: failed, and the error is recorded in the latch. */
 int written_prepare(struct written *written, sam_hdr_t *sam, int n_held, const struct sort_rule *rule);
 
-/* Marks the header as sorted, in that order (NULL: what it says of its order stays), and writes it. unplaced: as in
+/* Marks the header as sorted in that order (NULL: the stated order stays), and writes it. unplaced: as in
  * bam_header_mark_sorted(). beyond: as in record_sink_header(). sam must live as long as the files are open. -1:
  * failed, and the error is recorded in the latch. */
 int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
@@ -75,20 +75,20 @@ int written_header(struct written *written, sam_hdr_t *sam, const struct sort_or
 /* Puts all records of the stream to the sink. -1: failed, and the error is recorded in the latch. */
 int written_put(struct written *written, const struct list_stream *stream);
 
-/* Call it when all records are in the sink. Finishes the sink, compares what went through it with what came in, and
- * writes the checksum and what was counted. -1: failed, and the error is recorded in the latch. */
+/* Finishes the sink, compares the records that went through it with those that came in, and writes the checksum and the
+ * counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the latch. */
 int written_finish(struct written *written, struct tally in);
 
-/* Both, with what the stream compares at its end. -1: failed, and the error is recorded in the latch. */
+/* Does both, and compares the tallies at the end of the stream. -1: failed, and the error is recorded in the latch. */
 int written_all(struct written *written, const struct list_stream *stream);
 
 /* Puts all files in place. -1: failed, and the error is recorded in the latch. */
 int written_commit(struct written *written);
 
-/* Removes what is not in place; other threads may still be writing to it. */
+/* Removes files that are not in place; other threads may still be writing to them. */
 void written_abandon(struct written *written);
 
-/* Does the same, and gives all memory back. NULL: nothing was opened. */
+/* Likewise, and frees all memory. NULL: nothing was opened. */
 void written_close(struct written *written);
 
 /* Writes the line of --checksum to an open file; the caller finishes and commits it, or abandons it:
@@ -96,7 +96,7 @@ void written_close(struct written *written);
  *   records=NUMBER xxh3sum=HEX
  *
  * NUMBER is decimal. HEX is the sum of record_checksum() over all records, modulo 2^64, as 16 hexadecimal digits. So
- * the line is the same for the same records in any order. -1: failed, and the error is recorded in the latch. */
+ * the line does not depend on the order of the records. -1: failed, and the error is recorded in the latch. */
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
 
 /* Likewise with the table of `samtools checksum path`. */
