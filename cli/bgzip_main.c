@@ -18,7 +18,7 @@
 
 enum { OPT_BINARY = 256, OPT_VERSION };
 
-/* DONE: help or the version was printed; MISTAKE: what is wrong was. */
+/* DONE: help or the version was printed; MISTAKE: a mistake was reported. */
 enum bgzip_args_result { BGZIP_ARGS_RUN, BGZIP_ARGS_DONE, BGZIP_ARGS_MISTAKE };
 
 static const char short_options[] = ":b:cdfghiI:kl:o:rs:t@:";
@@ -91,7 +91,7 @@ static void print_version(void)
            "Using htslib %s\n", version_omp(), hts_version());
 }
 
-/* A number of digits only, or "-1" where that is the least. */
+/* A number of digits only, or "-1" if that is the least. */
 static int parse_number(const char *option, const char *text, long long least, long long most, long long *number)
 {
     char *end;
@@ -130,7 +130,7 @@ static enum bgzip_args_result parse_one(struct bgzip_opts *o, int c)
 {
     switch (c) {
     case 'c': o->to_stdout = true; break;
-    case 'd':                                    /* beside -t or -r it says nothing more, wherever it stands */
+    case 'd':                                    /* with -t or -r it has no effect, in any position */
         if (o->mode == BGZIP_COMPRESS)
             o->mode = BGZIP_DECOMPRESS;
         break;
@@ -157,7 +157,7 @@ static enum bgzip_args_result parse_one(struct bgzip_opts *o, int c)
     return BGZIP_ARGS_RUN;
 }
 
-/* Several: one for each file, if there are several. */
+/* Several indexes: one for each file, if there are several. */
 static bool makes_indexes(const struct bgzip_opts *o, bool compresses)
 {
     return o->mode == BGZIP_REINDEX || (compresses && o->index && !o->output);
@@ -175,7 +175,7 @@ static int settle_output(struct bgzip_opts *o)
     return 0;
 }
 
-/* Options that contradict each other, and those that do nothing with the others. -1: a mistake. */
+/* Checks options that contradict each other, and those that have no effect with the others. -1: a mistake. */
 static int settle(struct bgzip_opts *o)
 {
     bool compresses = o->mode == BGZIP_COMPRESS && !o->ranged;
@@ -206,7 +206,7 @@ static bool is_for_nobody(const struct bgzip_opts *o)
     return o->n_files == 0 && (isatty(STDIN_FILENO) || (writes && isatty(STDOUT_FILENO)));
 }
 
-/* word: the last one that getopt has looked at. */
+/* word: the last one that getopt has read. */
 static int bad_option(int c, const char *word)
 {
     if (c == ':')
@@ -251,7 +251,7 @@ bool bgzip_main_is_name(const char *argv0)
 int bgzip_main(int argc, char **argv)
 {
     struct bgzip_opts opts;
-    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN);  /* exceeding a file size limit (ulimit -f) becomes an error like a full disk */
     enum bgzip_args_result parsed = parse(&opts, argc, argv);
     if (parsed == BGZIP_ARGS_RUN && runtime_env_warning())
         bgzip_say("warning: %s", runtime_env_warning());

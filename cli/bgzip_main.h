@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `samtools-omp bgzip`, which is `bgzip-omp` by its own name. */
+/* `samtools-omp bgzip`, which is also `bgzip-omp`. */
 #ifndef BGZIP_MAIN_H
 #define BGZIP_MAIN_H
 
@@ -12,7 +12,7 @@ bool bgzip_main_is_name(const char *argv0);
 /* argv[0] is the command. Returns the exit status. */
 int bgzip_main(int argc, char **argv);
 
-/* What completion offers: its options, as option_table_words() has it. */
+/* Prints the options for shell completion, like option_table_words(). */
 void bgzip_main_words(FILE *to);
 
 #endif

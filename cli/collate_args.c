@@ -10,9 +10,9 @@
 #include "codec/bgzf_block.h"
 #include "order/collate_key.h"
 
-enum { LEVEL = 1 };              /* of samtools, where the command line names none that there is */
+enum { LEVEL = 1 };              /* samtools' level, if the command line gives none that exists */
 
-/* The options that collate alone has, as far as they were read. */
+/* The options that only collate has, as far as they were read. */
 struct collate_words {
     bool to_stdout;              /* -O */
     bool to_file;                /* -o */
@@ -71,7 +71,7 @@ const struct engine_command collate_command = {
     .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},
 };
 
-/* The name that a prefix gives the output: PREFIX.bam, or with the extension of the format asked for. */
+/* Makes the output's name from a prefix: PREFIX.bam, or with the extension of the requested format. */
 static int name_output(struct engine_args *args, const char *prefix)
 {
     const htsFormat *format = &args->o->out.format;
@@ -81,7 +81,7 @@ static int name_output(struct engine_args *args, const char *prefix)
          ? (args->o->out.path = NULL, engine_args_no_memory()) : 0;
 }
 
-/* Where the output goes: -o FILE, -O, or the prefix. */
+/* Settles the destination of the output: -o FILE, -O, or the prefix. */
 static int settle_output(struct engine_args *args, const struct collate_words *own)
 {
     if (own->to_file && own->to_stdout)
@@ -91,7 +91,7 @@ static int settle_output(struct engine_args *args, const struct collate_words *o
     return own->to_file || own->to_stdout ? 0 : name_output(args, own->prefix);
 }
 
-/* The name of -o has no ending that tells a format: samtools takes SAM here, and BAM in all other commands. */
+/* The extension of -o's name is not that of a format: samtools then chooses SAM here, and BAM in all other commands. */
 static void settle_unknown_name(struct engine_args *args, const struct collate_words *own)
 {
     char mode[16];
@@ -145,7 +145,7 @@ enum engine_args_result collate_args_parse(struct engine_opts *o, int argc, char
         return ENGINE_ARGS_ERROR;
     }
     if (n > 1)
-        own.prefix = argv[optind + 1];           /* further operands mean nothing, as in samtools */
+        own.prefix = argv[optind + 1];           /* further operands are ignored, as in samtools */
     if (!(o->in.paths[0] = input_name_file(argv[optind])))
         return engine_args_no_memory();
     return settle(&args, &own) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;

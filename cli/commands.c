@@ -32,7 +32,7 @@
 
 /* ------------------------------------------------------------ the commands */
 
-/* The options of any command. All begin with those that they have in common. */
+/* The options of any command. All begin with the common ones. */
 union command_opts {
     struct engine_opts common;
     struct merge_opts merge;
@@ -42,7 +42,8 @@ union command_opts {
     struct stats_opts stats;
 };
 
-/* Each has its name, its summary, and what reads its command line, foretells (--plan) and runs it. o: its options. */
+/* Each row: name, summary, and the functions that read the command line, forecast the resources (--plan) and run the
+ * command. o: its options. */
 #define COMMANDS(X) \
     X(sort, "sort alignment file", \
       sort_args_parse(&o->common, argc, argv), forecast_sort(&o->common), bam_sort(&o->common)) \
@@ -90,7 +91,7 @@ const struct command *commands_find(const char *name)
     return NULL;
 }
 
-/* Whether one character more, less, changed or exchanged with the next makes one word of the other. */
+/* Whether adding, removing, changing or swapping one character turns one word into the other. */
 static bool is_near(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
@@ -135,7 +136,7 @@ static int run(const struct command *command, const union command_opts *opts)
     return o->check ? sort_check(o) : o->plan ? sort_plan(o, command->foretell(opts)) : command->run(opts);
 }
 
-/* getopt_long() changes the order of the words, so the other samtools gets those that were there before. */
+/* getopt_long() reorders the words, so the other samtools gets the words in their original order. */
 static int hand_on(char **words)
 {
     struct affinity bound;
@@ -150,7 +151,7 @@ int commands_run(const struct command *command, int argc, char **argv)
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words)
         memcpy(words, argv, (size_t)argc * sizeof *words);
-    signal(SIGXFSZ, SIG_IGN);                    /* a limit on file sizes (ulimit -f) is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN);  /* exceeding a file size limit (ulimit -f) becomes an error like a full disk */
     enum engine_args_result parsed = command->parse(&opts, argc, argv);
     if (parsed == ENGINE_ARGS_RUN && runtime_env_warning())
         message_warning("%s", runtime_env_warning());
@@ -167,11 +168,11 @@ int commands_run(const struct command *command, int argc, char **argv)
 
 /* -------------------------------------------------------- help and versions */
 
-/* The commands that samtools has as well. */
+/* The commands that samtools also has. */
 #define AS_SAMTOOLS "`sort`, `collate`, `merge`, `fixmate`, `markdup`, `stats`, `flagstat` and `idxstats`"
 
 /* The first lines have the form of samtools' own, because pipelines look for the line with "Version". There must be
- * only one such line, so that of the samtools behind us is not shown. */
+ * only one such line, so the version of the next samtools on PATH is not shown. */
 static void print_head(FILE *to)
 {
     fprintf(to,
@@ -187,7 +188,7 @@ static void print_head(FILE *to)
             "`samtools-omp --env` puts it first on PATH.\n", hts_version(), version_omp());
 }
 
-/* The rows of commands that are in no table; mark: what stands before each, of five characters. */
+/* The rows of commands that are in no table; mark: five characters before each name. */
 #define BGZIP_AND_REPORT(mark) \
     mark "bgzip          compress files in blocks, or decompress them\n" \
     mark "report         compare two reports of sort\n"
@@ -217,17 +218,17 @@ static void print_how_to_get_one(FILE *to)
 
 struct listing {
     FILE *to;
-    const char *path;            /* of the program that lists its commands */
+    const char *path;            /* of the program that prints its commands */
 };
 
-/* Returns whether a line of the list describes a command of ours. */
+/* Returns whether a line of the list describes one of our commands. */
 static bool is_ours(const char *line)
 {
     char name[32];
     return strncmp(line, "    ", 4) == 0 && sscanf(line, "%31s", name) == 1 && commands_find(name);
 }
 
-/* Copies the list of commands; its title names who runs them, and a star stands before those that we run. */
+/* Copies the list of commands; its title names the program that runs them, and a star precedes those that we run. */
 static bool copy_commands(void *arg, FILE *from)
 {
     const struct listing *l = arg;
@@ -277,8 +278,8 @@ void commands_print(FILE *to)
     free(path);
 }
 
-/* Prints the program that runs all other commands, and its version. The word "samtools" may be in the first line
- * only, so the folder stands for the name; if the folder has the word as well, --help names the program. */
+/* Prints the program that runs all other commands, and its version. The word "samtools" may be in the first line only,
+ * so the folder is printed instead of the path; if the folder contains the word, --help names the program. */
 static void print_other(FILE *to)
 {
     static const char name[] = "/samtools";
@@ -296,9 +297,9 @@ static void print_other(FILE *to)
     free(path);
 }
 
-/* Pipelines cut the version out of this text with sed, grep, head and awk (test_version.py has their
- * lines). Some join all lines into one and keep what follows the last "samtools "; others keep each line with
- * "samtools" in it. So the word, in small letters, is in the first line only. */
+/* Pipelines extract the version from this text with sed, grep, head and awk (test_version.py has their lines). Some
+ * join all lines and keep the text after the last "samtools "; others keep each line with "samtools" in it. So the
+ * word, in lower case, is in the first line only. */
 void commands_version(FILE *to)
 {
     fprintf(to,

@@ -27,7 +27,7 @@ void count_args_free(struct output_request *out)
     free(out->counter_settings);
 }
 
-/* getopt_long() keeps in mind where the operands are that it has found. */
+/* Makes getopt_long() forget the positions of the operands that it has found. */
 static void forget_operands(int index)
 {
     static const struct option no_options[] = {{NULL, 0, NULL, 0}};
@@ -41,7 +41,7 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
 {
     bool is_sorted = args->o->order.by == SORT_COORDINATE && !args->command->keeps_order;
     struct engine_args words = {.command = &stats_words_command, .o = args->o, .own = &s->stats};
-    int operands = optind;                       /* of the command, which looks at them later */
+    int operands = optind;                       /* of the command, which reads them later */
     s->stats = stats_settings_default();
     s->stats.sorted = is_sorted;
     s->stats.input = args->o->out.path;
@@ -61,7 +61,7 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
          ? message_mistake("--stats-args: -t needs coordinate order. Run samtools stats on the output") : 0;
 }
 
-/* The words of samtools stats on the output. */
+/* Splits the options of samtools stats for the output into words. */
 static int split_stats(struct engine_args *args, struct counter_settings *s, char *to)
 {
     struct engine_opts *o = args->o;
@@ -80,7 +80,7 @@ static int split_stats(struct engine_args *args, struct counter_settings *s, cha
     return count_stats(args, s, n);
 }
 
-/* As the commands would count what was written, by its index where there is one. */
+/* The results are those of the commands for the written file, read by its index if there is one. */
 int count_args_settle(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;

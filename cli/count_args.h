@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of a command line: those of stats, flagstat and idxstats, and those that other commands have in the same
+/* The counters of a command line: those of stats, flagstat and idxstats, and those that other commands run in the same
  * pass (--stats, --flagstat, --idxstats). */
 #ifndef COUNT_ARGS_H
 #define COUNT_ARGS_H
@@ -11,7 +11,7 @@
 
 struct engine_args;
 
-/* Settings of all counters of a command line, and the words that those of stats refer to. */
+/* Settings of all counters of a command line, and the words that the settings of stats refer to. */
 struct counter_settings {
     struct flagstat_settings flagstat;
     struct idxstats_settings idxstats;
@@ -19,13 +19,13 @@ struct counter_settings {
     char *words[];
 };
 
-/* Makes settings with room for so many words and, behind these, for so many bytes of text. NULL: out of memory. */
+/* Makes settings with room for n_words words and, after them, `text` bytes of text. NULL: out of memory. */
 struct counter_settings *count_args_open(struct output_request *out, size_t n_words, size_t text);
 
-/* Adds a counter that writes to the file. NULL: standard output, of a command that writes nothing else. */
+/* Adds a counter that writes to the file. NULL: standard output, for a command that writes nothing else. */
 void count_args_add(struct output_request *out, const char *file, struct counter counter);
 
-/* Settles what a command that writes records counts of them. The output's name and format are settled. -1: a mistake,
+/* Settles the counters of a command that writes records. The output's name and format must be settled. -1: a mistake,
  * reported. */
 int count_args_settle(struct engine_args *args);
 

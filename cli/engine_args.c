@@ -31,7 +31,8 @@ static int settle_threads(struct engine_args *args)
     return wrong ? message_mistake(THREAD_COUNT_WRONG, wrong) : 0;
 }
 
-/* The words of the command on one line: a newline would end @PG, as a tab, which htslib replaces, would end CL. */
+/* Joins the words of the command in one line: a newline would end @PG, and a tab, which htslib replaces, would end
+ * CL. */
 static char *join(int argc, char **argv)
 {
     char *line = stringify_argv(argc, argv);
@@ -52,12 +53,12 @@ enum engine_args_result engine_args_read(struct engine_args *args, const struct 
     message_set_command(command->name);
     o->out.command_line = join(argc, argv);
     o->out.path = strdup("-");
-    o->in.paths = calloc((size_t)argc, sizeof *o->in.paths);     /* fewer inputs than words */
+    o->in.paths = calloc((size_t)argc, sizeof *o->in.paths);     /* there are fewer inputs than words */
     o->temp_prefixes = calloc((size_t)argc, sizeof *o->temp_prefixes);
     o->values = calloc((size_t)argc, sizeof *o->values);
     if (!o->out.command_line || !o->out.path || !o->in.paths || !o->temp_prefixes || !o->values)
         return engine_args_no_memory();
-    o->in.n = 1;                                 /* the operand, which comes last */
+    o->in.n = 1;                                 /* the operand comes last */
     enum engine_args_result result = engine_args_options(args, argc, argv);
     if (result == ENGINE_ARGS_ERROR || result == ENGINE_ARGS_DONE)
         return result;
@@ -75,9 +76,9 @@ void engine_args_settle_order(struct engine_args *args)
         order->by = SORT_NAME_ASCII;
     if (!args->by_tag)
         return;
-    if (args->many_tags)                         /* as in samtools; of sort(1), -k -k means more */
+    if (args->many_tags)                         /* as in samtools; in sort(1), a second -k has another meaning */
         message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
-    /* samtools takes it, too. */
+    /* samtools accepts it, too */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
         message_warning("-t '%.2s' is not a valid tag (a letter, then a letter or digit): no record should have it",
                         order->tag);
@@ -86,7 +87,7 @@ void engine_args_settle_order(struct engine_args *args)
     order->by = SORT_TAG;
 }
 
-/* Text is compressed if the name says so, whatever the format. */
+/* Text is compressed if the name ends that way, for any format. */
 static void settle_format(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
@@ -115,7 +116,7 @@ static void settle_format(struct engine_args *args)
         out->level = BGZF_LEVEL_DEFAULT;
 }
 
-/* samtools can write to some; what it writes to one that breaks is lost. */
+/* samtools can write to some URLs; if the connection breaks, the output is lost. */
 static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))
@@ -179,16 +180,16 @@ int engine_args_settle_index(const struct engine_args *args)
     return 0;
 }
 
-/* ------------------------------------- what the environment says of all this, so that scripts need no change */
+/* ------------------------------------- settings in the environment, so that scripts need no change */
 
-/* Scripts clear a variable by setting it to nothing. */
+/* Scripts clear a variable by setting it to an empty string. */
 static const char *setting(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
 }
 
-/* The reason why no file can be made in the directory; 0: one can. */
+/* The error if no file can be made in the directory; 0: one can. */
 static int fault_of(const char *directory)
 {
     struct stat st;
@@ -199,7 +200,8 @@ static int fault_of(const char *directory)
     return access(directory, W_OK | X_OK) < 0 ? errno : 0;
 }
 
-/* SAMTOOLS_OMP_TOTAL_MEMORY, as --total-memory; *total stays as it is without. -1: a mistake, reported. */
+/* Reads SAMTOOLS_OMP_TOTAL_MEMORY, like --total-memory; *total is unchanged if it is not set. -1: a mistake,
+ * reported. */
 static int memory_setting(uint64_t *total)
 {
     static const char name[] = "SAMTOOLS_OMP_TOTAL_MEMORY";
@@ -215,8 +217,8 @@ static size_t count_colons(const char *text)
     return n;
 }
 
-/* SAMTOOLS_OMP_TMPDIR: directories with colons between them, each as one -T. opts has no places yet. -1: one of them is
- * no directory in which files can be made; reported. */
+/* Reads SAMTOOLS_OMP_TMPDIR: directories separated by colons, each like one -T. opts has no places yet. -1: one of them
+ * is not a directory in which files can be made; reported. */
 static int temp_setting(struct engine_opts *o)
 {
     static const char name[] = "SAMTOOLS_OMP_TMPDIR";
@@ -238,8 +240,8 @@ static int temp_setting(struct engine_opts *o)
     return 0;
 }
 
-/* SAMTOOLS_OMP_REPORT: the folder for reports. No sort is lost for a report, so a folder that cannot be written is a
- * warning, and there is no report. */
+/* Reads SAMTOOLS_OMP_REPORT: the folder for reports. A sort must not fail because of a report, so a folder that cannot
+ * be written causes a warning, and there is no report. */
 static void report_setting(struct report_request *report)
 {
     static const char name[] = "SAMTOOLS_OMP_REPORT";
@@ -255,7 +257,7 @@ static void report_setting(struct report_request *report)
 
 /* -------------------------------------------------------- memory, places, reports */
 
-/* n times `each` bytes, if nothing else is said. */
+/* n times `each` bytes, by default. */
 static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
     struct engine_opts *o = args->o;

@@ -44,7 +44,7 @@ int engine_args_count(const char *name, const char *text, int low, int high, int
 
 /* ------------------------------------------------------------------ output */
 
-/* htslib before 1.17 does not know these by name. Returns the format's name without ".gz". */
+/* htslib before 1.17 does not know these formats by name. Returns the format's name without ".gz". */
 static const char *zipped_reads(const char *text)
 {
     static const char *const name[] = {"fastq", "fasta", "fq", "fa"};
@@ -306,7 +306,7 @@ const struct option_row engine_options[] = {
 
 /* -------------------------------------------------------------- the options */
 
-/* Reads the value of an option into its target. */
+/* Stores the value of an option in its target. */
 static int apply(struct engine_args *args, const struct option_row *row)
 {
     switch (row->kind) {

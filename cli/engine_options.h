@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that several commands have, and what options are read into. */
+/* The options that several commands share, and the struct that they are read into. */
 #ifndef ENGINE_OPTIONS_H
 #define ENGINE_OPTIONS_H
 
@@ -7,58 +7,58 @@
 #include "engine/engine_opts.h"
 
 enum engine_args_result {
-    ENGINE_ARGS_ERROR = -1,      /* the cause and, where it helps, the usage were printed to stderr */
+    ENGINE_ARGS_ERROR = -1,      /* the cause and, if useful, the usage were printed to stderr */
     ENGINE_ARGS_RUN,
-    ENGINE_ARGS_DONE,            /* help was printed, and that is all */
-    ENGINE_ARGS_HAND_ON,         /* the other samtools serves these options */
+    ENGINE_ARGS_DONE,            /* only help was printed */
+    ENGINE_ARGS_HAND_ON,         /* the other samtools supports these options */
 };
 
-/* A command: its options, its help, and what holds where the command line says nothing. */
+/* A command: its options, its help, and its defaults. */
 struct engine_command {
     const char *name;            /* "sort" */
     const struct option_row *options;
-    const char *usage;           /* what its help begins with ... */
-    const char *more;            /* ... and ends with; NULL: nothing */
-    int level;                   /* of compression */
-    int more_threads;            /* than -@ says: 1 where samtools counts those beside the first one, else 0 */
+    const char *usage;           /* start of its help ... */
+    const char *more;            /* ... and end; NULL: none */
+    int level;                   /* default compression level */
+    int more_threads;  /* threads beside those of -@: 1 if samtools does not count the first one, otherwise 0 */
     struct sort_order order;
-    bool keeps_order;            /* of the input, whatever it is; `order` says nothing */
+    bool keeps_order;            /* records keep the order of the input; `order` is not used */
 };
 
-/* The command line as far as it was read; what it means together is settled at its end. */
+/* The command line as far as it was read; the combination of options is settled at its end. */
 struct engine_args {
     const struct engine_command *command;
     struct engine_opts *o;
-    void *own;                   /* the command's, for its options */
-    bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
-    char option[48];             /* the current option as it was given: "-K", "--report" ... */
+    void *own;                   /* the command's own struct, for its options */
+    bool is_step;  /* a step of sormadup: only the command's own options are read, and no operands. Set it before */
+    char option[48];             /* the current option as given: "-K", "--report" ... */
     void *target;                /* ... and its target, if its row has one */
-    bool apart;                  /* the current option has its value in a word of its own */
-    const char *next;            /* the word behind it and its value; NULL: there is none */
+    bool apart;                  /* the current option's value is a separate word */
+    const char *next;            /* the word after it and its value; NULL: none */
     bool ascii;                  /* -N was given: names stay ASCII, even if -n follows */
-    bool by_tag, many_tags;      /* -t was given; and so was another tag */
+    bool by_tag, many_tags;      /* -t was given; -t was given with another tag, too */
     bool format_given;           /* by -O or --output-fmt */
     int level;                   /* of -l, -u */
     uint64_t per_thread;         /* of -m; 0: not given */
     uint64_t total;              /* of --total-memory; 0: not given */
     bool tmpdir_env;             /* --tmpdir-env */
     bool write_index;            /* --write-index */
-    const char *index_format;    /* of --write-index=...; NULL: by the name */
-    const char *index_name;      /* of FILE##idx##INDEX; NULL: after FILE */
-    const char *stats, *flagstat, *idxstats;     /* files for what is counted of the output; NULL: not wanted */
+    const char *index_format;    /* from --write-index=...; NULL: by the name */
+    const char *index_name;      /* from FILE##idx##INDEX; NULL: derived from FILE */
+    const char *stats, *flagstat, *idxstats;     /* files for the counters of the output; NULL: not requested */
     const char *stats_args;      /* --stats-args; NULL: not given */
 };
 
-/* The options that several commands have. A row of a command's table stands for one of them: ENGINE(LEVEL). A step of
- * sormadup takes none of them. */
+/* The options that several commands share. A row ENGINE(LEVEL) in a command's table stands for one of them. A step of
+ * sormadup accepts none of them. */
 enum engine_option {
     ENGINE_OUTPUT, ENGINE_FORMAT, ENGINE_LONG_FORMAT /* without -O */, ENGINE_FORMAT_OPTION, ENGINE_LEVEL,
-    ENGINE_UNCOMPRESSED, ENGINE_WRITE_INDEX, ENGINE_NO_INDEX /* taken, with a warning */, ENGINE_NO_PG,
+    ENGINE_UNCOMPRESSED, ENGINE_WRITE_INDEX, ENGINE_NO_INDEX /* accepted, with a warning */, ENGINE_NO_PG,
     ENGINE_REFERENCE, ENGINE_INPUT_OPTION,
     ENGINE_BY_NAME, ENGINE_BY_ASCII, ENGINE_BY_TAG, ENGINE_BY_TEMPLATE,
-    ENGINE_THREADS, ENGINE_MORE_THREADS /* as in samtools, the first one is not counted */, ENGINE_MEMORY, ENGINE_TEMP,
-    ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* -h is another option */,
-    /* Those that samtools lacks: */
+    ENGINE_THREADS, ENGINE_MORE_THREADS /* as samtools: the first one is not counted */, ENGINE_MEMORY, ENGINE_TEMP,
+    ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* for commands where -h is another option */,
+    /* Options that samtools lacks: */
     ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_STATS, ENGINE_STATS_ARGS, ENGINE_FLAGSTAT, ENGINE_IDXSTATS,
     ENGINE_COPY_BLOCKS, ENGINE_PLAN, ENGINE_PROGRESS, ENGINE_NO_PROGRESS,
     ENGINE_REPORT, ENGINE_SIZE_HINT, ENGINE_TMPDIR_ENV, ENGINE_TOTAL_MEMORY, ENGINE_TRACE, ENGINE_VERIFY,
@@ -68,7 +68,7 @@ extern const struct option_row engine_options[];
 #define ENGINE(option) {.as = &engine_options[ENGINE_##option]}
 #define ENGINE_SAYS(option, help_) {.as = &engine_options[ENGINE_##option], .help = help_}
 
-/* Rows that follow each other in most tables. */
+/* Rows that are adjacent in most tables. */
 #define ENGINE_ORDER_ROWS ENGINE(BY_NAME), ENGINE(BY_ASCII), ENGINE(BY_TAG)
 #define ENGINE_READING_ROWS ENGINE(REFERENCE), ENGINE(INPUT_OPTION)
 #define ENGINE_COUNT_ROWS ENGINE(STATS), ENGINE(STATS_ARGS), ENGINE(FLAGSTAT), ENGINE(IDXSTATS)
@@ -77,11 +77,11 @@ extern const struct option_row engine_options[];
 /* Prints the help of a command. */
 void engine_args_help(const struct engine_command *command, FILE *to);
 
-/* Reads the options from word number 2 on by the table of args->command, and leaves the operands behind optind.
- * o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not ours. */
+/* Reads the options from word number 2 on with the table of args->command, and sets optind to the first operand.
+ * o->values has room for all words. RUN: the operands follow; HAND_ON: one of the options is not ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
-/* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
+/* Reads an integer; *value is clamped to low..high. name: the option, for the message. -1: not an integer, reported. */
 int engine_args_count(const char *name, const char *text, int low, int high, int *value);
 int engine_args_output(struct engine_args *args, const char *name);
 int engine_args_no_memory(void);

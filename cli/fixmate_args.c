@@ -22,7 +22,7 @@ static const struct option_row options[] = {
     OPTION('m', NULL, NULL, SETS(OWN(mate_score)), "add the score of the mate (tag ms), which markdup needs"),
     OPTION('M', NULL, NULL, SETS(OWN(base_mods)),
            "make tags of base modifications (MM, ML, MN) fit to what is left of the bases"),
-    OPTION_BEYOND('z', "sanitize", "LIST", TAKES(take_sanitize), /* samtools has -z only */
+    OPTION_BEYOND('z', "sanitize", "LIST", TAKES(take_sanitize), /* samtools only has -z */
                   "what else is corrected: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
                   "cigarx, aux [all: all of these but cigarx]"),
     ENGINE_SAYS(UNCOMPRESSED, "no compression"),

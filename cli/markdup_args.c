@@ -9,7 +9,7 @@
 #include "markdup/dup_name.h"
 #include "markdup/markdup_opts.h"
 
-enum { WINDOW = 300 };           /* of samtools, where -l names none */
+enum { WINDOW = 300 };           /* samtools' default for -l */
 
 static struct markdup_opts *opts_of(struct engine_args *args)
 {
@@ -42,7 +42,7 @@ static int take_barcode_tag(struct engine_args *args, const char *text)
     return 0;
 }
 
-/* An expression of the user counts, whether --barcode-name stands before or behind it. */
+/* An expression of the user has priority, before or after --barcode-name. */
 static int take_barcode_name(struct engine_args *args, const char *none)
 {
     struct markdup_opts *opts = opts_of(args);
@@ -136,7 +136,7 @@ static int settle_names(struct markdup_opts *opts)
     struct dup_coords_rule rule;
     regex_t barcode;
     if (!opts->read_coords)
-        opts->coords_order = NULL;               /* without meaning, and samtools does not look at it */
+        opts->coords_order = NULL;               /* has no effect, and samtools does not check it */
     const char *wrong = dup_coords_open(&rule, opts->read_coords, opts->coords_order);
     if (wrong)
         return message_mistake("--read-coords or --coords-order: %s", wrong);

@@ -10,18 +10,18 @@
 #include "codec/bgzf_block.h"
 #include "merge/merge_opts.h"
 
-/* samtools takes the time of day, so that no two runs give the same IDs. */
+/* samtools uses the time of day, so no two runs give the same IDs. */
 enum { SEED = 1 };
 
-/* The options that merge alone has, as far as they were read. */
+/* The options that only merge has, as far as they were read. */
 struct merge_words {
     struct merge_opts *opts;
-    const char *output;          /* -o, else the first operand */
+    const char *output;          /* -o, otherwise the first operand */
     bool overwrite;              /* -f */
     bool has_indexes;            /* -X: the second half of the operands */
     const char **lists;          /* -b, n_lists of them */
     int n_lists;
-    size_t n_inputs, room;       /* in the array of their paths */
+    size_t n_inputs, room;       /* number of inputs, and room in the array of their paths */
     bool has_stdin;              /* "-" was among the inputs */
 };
 
@@ -33,7 +33,7 @@ static int take_seed(struct engine_args *args, const char *text)
     long long seed = strtoll(text, &end, 10);
     if (end == text || *end || errno)
         return message_mistake("Invalid random seed: %s", text);
-    own->opts->seed = (uint32_t)seed;                 /* the generator takes 32 bits of it */
+    own->opts->seed = (uint32_t)seed;                 /* the generator uses 32 bits of it */
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int take_stdin(struct merge_words *own, const char *path)
     return again ? message_mistake("standard input can be read only once") : 0;
 }
 
-/* There is room for it. index: of -X, or NULL. */
+/* Adds an input, for which there is room. index: from -X, or NULL. */
 static int add_input(struct merge_words *own, const char *name, const char *index)
 {
     struct input_request *in = &own->opts->common.in;
@@ -121,8 +121,8 @@ static int add_input(struct merge_words *own, const char *name, const char *inde
     return take_stdin(own, path);
 }
 
-/* Adds the inputs that a list names. It is read as htslib does: compressed too, without empty lines, and ":A,B" is A
- * and B. */
+/* Adds the inputs that a list names. It is read like htslib does: it may be compressed, empty lines are skipped, and
+ * ":A,B" means A and B. */
 static int add_list(struct merge_words *own, const char *list)
 {
     struct input_request *in = &own->opts->common.in;
@@ -178,7 +178,7 @@ static int settle_inputs(struct merge_words *own, int n, char **operands)
 
 /* ---------------------------------------------------------------- together */
 
-/* The name is looked up as it was given, so FILE##idx##INDEX is taken though FILE is there, as in samtools. */
+/* The name is looked up as given, so FILE##idx##INDEX is accepted although FILE exists, as in samtools. */
 static int check_overwriting(const struct merge_words *own)
 {
     struct stat st;

@@ -6,7 +6,7 @@
 #include "base/message.h"
 #include "cli/option_table.h"
 
-/* What getopt_long() returns for the long option of row i; less is a letter. */
+/* getopt_long() returns this plus i for the long option of row i; smaller values are letters. */
 enum { LONG = 256 };
 
 static int takes_value(const struct option_row *row)
@@ -46,7 +46,7 @@ void option_table_open(struct option_table *t, const char *command, const struct
 
 /* ------------------------------------------------------------------- words */
 
-/* The characters of a long option's name in a word, which begins with `dashes` dashes. */
+/* The number of characters of a long option's name in a word that begins with `dashes` dashes. */
 static size_t name_size(const char *word, size_t dashes)
 {
     return strcspn(word + dashes, "=");
@@ -72,7 +72,7 @@ static const struct option *find_begun(const struct option *options, const char 
     return NULL;
 }
 
-/* The next word that getopt_long() takes for options; "": there is none. */
+/* The next word that getopt_long() will read as options; "": none. */
 static const char *next_option(int n, char *const *words)
 {
     for (int i = 0; i < n; i++)
@@ -81,8 +81,8 @@ static const char *next_option(int n, char *const *words)
     return "";
 }
 
-/* The list for the next call of getopt_long(): the options beyond samtools if the word is one of them in full, else
- * those of samtools, which may be abbreviated. */
+/* The list for the next call of getopt_long(): the options that samtools lacks if the word is one of them in full;
+ * otherwise those of samtools, which may be abbreviated. */
 static const struct option *list_for(const struct option_table *known, int n, char *const *words)
 {
     const char *word = next_option(n, words);
@@ -97,10 +97,10 @@ static bool is_help(const struct option_table *known, const char *word)
     return h && h[1] != ':' && strcmp(word, "-help") == 0;
 }
 
-/* -1, reported: the next word is a long option with one dash (-threads), which would be taken for -t hreads. */
+/* -1, reported: the next word is a long option with one dash (-threads), which would be read as -t hreads. */
 static int check_dash(const struct option_table *known, int n, char *const *words)
 {
-    enum { LEAST = 4 };          /* characters: shorter ones may be several options */
+    enum { LEAST = 4 };          /* characters: shorter words may mean several options */
     const char *word = next_option(n, words);
     if (word[0] != '-' || word[1] == '-' || name_size(word, 1) < LEAST || is_help(known, word))
         return 0;
@@ -125,8 +125,7 @@ static int refuse_long(const struct option_table *known, const char *word)
     return message_mistake("there is no option %s", word);
 }
 
-/* Reports an option that getopt_long() did not take. c: what it returned; word: the last that it looked at.
- * Returns -1. */
+/* Reports an option that getopt_long() refused. c: its result; word: the last word that it read. Returns -1. */
 static int refuse(const struct option_table *known, int c, const char *word)
 {
     bool is_long = strncmp(word, "--", 2) == 0;
@@ -165,7 +164,7 @@ int option_table_next(const struct option_table *t, int argc, char **argv, const
 
 enum { HELP_COLUMN = 26, LINE_MOST = 104 };
 
-/* Prints text, whose lines begin in the column of helps. at: the column where the cursor is. */
+/* Prints text whose lines begin in the column of help texts. at: the present column. */
 static void put_help(const char *text, int at, FILE *to)
 {
     if (at + 2 > HELP_COLUMN) {
@@ -181,7 +180,7 @@ static void put_help(const char *text, int at, FILE *to)
     }
 }
 
-/* How a value follows the option: at once, if it is optional or wants "=". */
+/* The text between an option and its value: none if the value is optional or begins with "=". */
 static const char *before_value(const struct option_row *row)
 {
     return !row->value || row->value[0] == '[' || row->value[0] == '=' ? "" : " ";
@@ -198,7 +197,7 @@ static void put_row(const struct option_row *row, const char *help, FILE *to)
         fputc('\n', to);
 }
 
-/* The heading's text and the names of its rows, as a paragraph. Returns the row behind them. */
+/* Prints the heading's text and the names of its rows as a paragraph. Returns the row after them. */
 static const struct option_row *put_list(const struct option_row *row, FILE *to)
 {
     int at = fprintf(to, "\n%s", row->help) - 1;
@@ -236,7 +235,7 @@ static void put_word(const char *dashes, const char *name, const char *equals, c
     fprintf(to, "%s%s%s\t%s\t%.*s\n", dashes, name, equals, value, (int)strcspn(help, "\n"), help);
 }
 
-/* A long option whose value is optional has two words: --report and --report=. */
+/* A long option with an optional value is printed as two words: --report and --report=. */
 static void put_words(const struct option_row *row, const char *help, FILE *to)
 {
     const char letter[] = {row->letter, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a command as a table, one row an option. The parser, the help text, completion and the decision
- * which command lines upstream samtools serves are all made from it. */
+/* The options of a command as a table, one row for each option. The parser, the help text, shell completion and the
+ * list of command lines that upstream samtools supports are all made from it. */
 #ifndef OPTION_TABLE_H
 #define OPTION_TABLE_H
 
@@ -11,36 +11,38 @@
 
 struct engine_args;
 
-/* The effect of an option. Only the first kind needs code of its own. */
+/* The effect of an option. Only the first kind needs its own code. */
 enum option_kind {
     OPTION_TAKEN,                /* calls take() */
     OPTION_SETS, OPTION_CLEARS,  /* a bool */
     OPTION_TEXT,                 /* stores the value in a const char * */
-    OPTION_FILE,                 /* the same, of a file that is read: without file:// */
+    OPTION_FILE,                 /* the same, for a file that is read: without file:// */
     OPTION_NUMBER,               /* stores an int, clamped to least..most */
     OPTION_STORES,               /* stores `least` in an int or enum */
-    OPTION_HELP,                 /* prints the help, and the command ends */
-    OPTION_HANDED_ON,            /* only the samtools behind us serves it: it gets the whole command line */
+    OPTION_HELP,                 /* prints the help and ends the command */
+    OPTION_HANDED_ON,            /* only the next samtools on PATH supports it, and gets the full command line */
 };
 
-/* Where the target lies: in the command's options (which begin with struct engine_opts), in struct engine_args, or in
- * engine_args.own. */
+/* The location of the target: in the command's options (which begin with struct engine_opts), in struct engine_args, or
+ * in engine_args.own. */
 enum option_base { OPTION_OPTS, OPTION_ARGS, OPTION_OWN };
 
 struct option_row {
     char letter;                 /* 0: none */
     const char *name;            /* of the long option; NULL: none */
-    const char *value;           /* as the help shows it: "INT", "=FILE", "[=json]" if it is optional; NULL: none */
-    const char *help;            /* lines separated by \n; NULL: only the option itself; "": not even that */
+    const char *value;           /* as shown by the help: "INT", "=FILE", "[=json]" if it is optional; NULL: none */
+    const char *help;            /* lines separated by \n; NULL: only the option is shown; "": not even that */
     enum option_kind kind;
     enum option_base base;
-    size_t offset;               /* of the target in the base */
+    size_t offset;               /* offset of the target in the base */
     int least, most;             /* of a number */
-    int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL: none */
+    int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL if there is
+                                                                  * none */
     bool beyond;                 /* samtools lacks the long name, so it must be written in full */
     bool writes;                 /* the value names a file that is written, or a place for files */
-    bool listed;                 /* a heading whose rows the help shows as a list of names */
-    const struct option_row *as; /* the row that this one stands for; its help counts if this one has none. Else NULL */
+    bool listed;                 /* a heading; the help shows its rows as a list of names */
+    const struct option_row *as; /* the row that this one refers to; its help is used if this one has none. Otherwise
+                                  * NULL */
 };
 
 static inline const struct option_row *option_resolved(const struct option_row *row)
@@ -48,7 +50,7 @@ static inline const struct option_row *option_resolved(const struct option_row *
     return row->as ? row->as : row;
 }
 
-/* Rows. ACTION is one of those below. A table ends with OPTION_END. */
+/* Rows. ACTION is one of the actions below. A table ends with OPTION_END. */
 #define OPTION(letter_, name_, value_, action, help_) \
     {.letter = letter_, .name = name_, .value = value_, .help = help_, action}
 #define OPTION_BEYOND(letter_, name_, value_, action, help_) \
@@ -74,46 +76,46 @@ static inline const struct option_row *option_resolved(const struct option_row *
 
 enum { OPTION_TABLE_ROWS = 64 };
 
-/* A table as getopt_long() takes it. */
+/* A table in the form for getopt_long(). */
 struct option_table {
     const char *command;         /* "sort" */
     const struct option_row *rows;
     char letters[2 + 2 * OPTION_TABLE_ROWS];
     struct option samtools[OPTION_TABLE_ROWS];   /* long options of samtools, which may be abbreviated */
-    struct option beyond[OPTION_TABLE_ROWS];     /* those that only we have */
+    struct option beyond[OPTION_TABLE_ROWS];     /* options that only we have */
 };
 
-/* rows: at most OPTION_TABLE_ROWS - 1 of options. */
+/* rows: at most OPTION_TABLE_ROWS - 1 options. */
 void option_table_open(struct option_table *table, const char *command, const struct option_row *rows);
 
-/* Reads the next option as getopt_long() does, of which optarg and optind are set. Returns 1 with its row; 0 at the
- * end of the options; -1 at a mistake, which was reported. *by_name: it was given by its long name. */
+/* Reads the next option like getopt_long(), and sets optarg and optind. Returns 1 with its row; 0 at the end of the
+ * options; -1 at a mistake, which was reported. *by_name: it was given by its long name. */
 int option_table_next(const struct option_table *table, int argc, char **argv, const struct option_row **row,
                       bool *by_name);
 
-/* The help: headings, and a line or more for each option. */
+/* Prints the help: headings, and one or more lines for each option. */
 void option_table_print(const struct option_row *rows, FILE *to);
 
-/* What completion offers: a line for each word that the help names, with its value as the help shows it ("" if none)
+/* Prints the words for shell completion: one line for each word in the help, with its value as shown there ("" if none)
  * and the first line of its help. Tabs separate the three. */
 void option_table_words(const struct option_row *rows, FILE *to);
 
-/* -1, reported: the file of an option that writes it ("--trace") can hardly be meant. apart: the file is a word of its
- * own, so it may be the input, or the next option. */
+/* -1, reported: the file of an option that writes it ("--trace") is probably not intended. apart: the file is a
+ * separate word, so it may be the input, or the next option. */
 int option_check_file(const char *option, const char *file, bool apart);
 
-/* -1, reported: `next`, the word behind an option without its value, looks like that value. next: NULL if there is
+/* -1, reported: `next`, the word after an option without its value, looks like that value. next: NULL if there is
  * none. */
 int option_check_next(const char *option, const char *next);
 
 enum { OPTION_WORDS_MOST = 64 };  /* of a text */
 
-/* Adds the words of the text, which blanks separate and quotes group, to words[*n], which has room for `most`. *to is
- * where their characters are put; it moves behind them. They take no more than the text, and a NUL each. -1: too many,
- * or a quote is open; reported. */
+/* Adds the words of the text, separated by blanks and grouped by quotes, to words[*n], which has room for `most`. Their
+ * characters are stored at *to, which moves past them. They need no more room than the text, plus a NUL each. -1: too
+ * many words, or a quote is open; reported. */
 int option_split(const char *text, char **words, int *n, int most, char **to);
 
-/* Compares without regard to case. */
+/* Ignores case. */
 bool option_ends_with(const char *text, const char *ending);
 
 #endif

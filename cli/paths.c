@@ -18,7 +18,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether files that are not there yet would be the same one; there may be links to them. */
+/* Whether files that do not exist yet would be the same one; there may be links to them. */
 static bool same_place(const char *path_a, const char *path_b)
 {
     struct stat x, y;
@@ -28,13 +28,13 @@ static bool same_place(const char *path_a, const char *path_b)
         && stat(out_file_directory(b, dir), &y) == 0 && out_file_is_same(&x, &y);
 }
 
-/* Looks at the file; "-" stands for fd. */
+/* Gets the status of the file; "-" stands for fd. */
 static bool look(const char *path, int fd, struct stat *st)
 {
     return (strcmp(path, "-") == 0 ? fstat(fd, st) : stat(path, st)) == 0;
 }
 
-/* Whether the two are one file. Pipes and devices are none: they may have any number of writers. */
+/* Whether both are one file. Pipes and devices do not count: they may have any number of writers. */
 static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
 {
     struct stat x, y;
@@ -44,7 +44,7 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     return !has_a && !has_b && same_place(a, b);
 }
 
-/* Whether two of our own outputs are one. Standard output takes only one, unless it is a terminal or /dev/null. */
+/* Whether two of our own outputs are one file. Standard output takes only one, unless it is a terminal or /dev/null. */
 static bool same_output(const char *a, const char *b)
 {
     struct stat x, y;
@@ -68,9 +68,9 @@ static int refuse(const char *path, const char *what, const char *other)
                          strcmp(path, "-") == 0 ? "standard output" : path, what, other);
 }
 
-/* ---- files of ours beside the output, which must not take the place of anything that is read ---- */
+/* ---- our files beside the output, which must not replace anything that is read ---- */
 
-/* Whether a name that is there leads to that file. */
+/* Whether an existing name leads to that file. */
 static bool leads_to(const char *name, const struct stat *file)
 {
     struct stat st;
@@ -120,7 +120,7 @@ static bool is_index_of(const char *name, const struct stat *file)
     return false;
 }
 
-/* What else the command line reads that file as; NULL: as nothing. */
+/* How else the command line reads that file; NULL: it does not. */
 static const char *read_as(const struct engine_opts *o, const struct stat *file)
 {
     for (size_t i = 0; i < o->n_values; i++)
@@ -137,7 +137,8 @@ static const char *read_as(const struct engine_opts *o, const struct stat *file)
     return NULL;
 }
 
-/* Checks a file that we write beside the output, such as a report. -1, reported, if that would cost the user data. */
+/* Checks a file that we write beside the output, such as a report. -1, reported, if it would destroy the user's
+ * data. */
 static int check_own(const struct engine_opts *o, const char *path, const char *what)
 {
     struct stat file;
@@ -153,7 +154,7 @@ static int check_own(const struct engine_opts *o, const char *path, const char *
     return 0;
 }
 
-/* Whether input i is a pipe that an input before it is, too. */
+/* Whether input i is a pipe that is also an earlier input. */
 static bool is_pipe_again(const struct input_request *in, size_t i)
 {
     struct stat x, y;
@@ -165,7 +166,7 @@ static bool is_pipe_again(const struct input_request *in, size_t i)
     return false;
 }
 
-/* Whether nothing tells beforehand how much an input holds. */
+/* Whether the size of an input cannot be known beforehand. */
 static bool has_pipe(const struct input_request *in)
 {
     for (size_t i = 0; i < in->n; i++)
@@ -174,9 +175,9 @@ static bool has_pipe(const struct input_request *in)
     return false;
 }
 
-/* Warns of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a
- * pipe might be read for hours. They are no mistake, for samtools sorts what fits into memory. The default place
- * counts only where it is unknown whether it is needed. */
+/* Warns of places where no temporary file can be made: a sort of a file fails at its start if it needs them, but a pipe
+ * might be read for hours. It is not a mistake, because samtools sorts records that fit into memory. The default place
+ * is only checked if it is unknown whether it is needed. */
 static void warn_of_places(const struct engine_opts *o)
 {
     char dir[PATH_MAX];
@@ -209,7 +210,7 @@ int paths_check(const struct engine_opts *o)
         return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
         return refuse(o->out.path, "input", "output, since no other file can take its place");
-    /* Data of a pipe come once: if we opened it again, we would wait for ever. */
+    /* The data of a pipe come only once: if we opened it again, we would wait forever. */
     for (size_t i = 1; i < o->in.n; i++)
         if (is_pipe_again(&o->in, i))
             return message_error("%s is a pipe and cannot be read twice. Nothing was read.", o->in.paths[i]);

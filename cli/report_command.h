@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* samtools-omp report A.json B.json [-o page.html]: what --report=FILE.json wrote of two sorts, beside each other. */
+/* samtools-omp report A.json B.json [-o page.html]: compares two sorts by the files of --report=FILE.json. */
 #ifndef REPORT_COMMAND_H
 #define REPORT_COMMAND_H
 
-/* argv[1] is "report". Returns the exit status; the one message of a failure is on standard error. */
+/* argv[1] is "report". Returns the exit status; a failure prints one message on standard error. */
 int report_command(int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ours are the commands of cli/commands.c, `samtools report`, which samtools does not have, and bgzip, by that name or
+/* Our commands are those of cli/commands.c, `samtools report`, which samtools does not have, and bgzip, by that name or
  * as a command; every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -20,13 +20,13 @@ static const struct command *own_command(int argc, char **argv)
     return commands_find(argc > 1 ? argv[1] : NULL);
 }
 
-/* Where the words of a bgzip command begin; -1: it is none. */
+/* The index of a bgzip command's first word; -1: not bgzip. */
 static int bgzip_at(int argc, char **argv)
 {
     return argc > 0 && bgzip_main_is_name(argv[0]) ? 0 : argc > 1 && strcmp(argv[1], "bgzip") == 0 ? 1 : -1;
 }
 
-/* Whether the command works in a team of OpenMP's threads. */
+/* Whether the command uses a team of OpenMP threads. */
 static bool has_team(int argc, char **argv)
 {
     return own_command(argc, argv) || bgzip_at(argc, argv) >= 0;
@@ -44,7 +44,7 @@ __attribute__((section(".preinit_array"), used)) static void (*const settle)(int
 /* ------------------------------------------------------------- commands */
 
 /* If a standard stream is closed, the next file would get its number, and messages would go among the records. So
- * closed streams are opened, in a way in which they neither give nor take anything. */
+ * closed streams are opened such that they can neither be read nor written. */
 static int hold_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -53,7 +53,8 @@ static int hold_closed_streams(void)
     return 0;
 }
 
-/* -1, told: the stacks that ulimit -s allows are too small. Threads of ours and htslib's would end without a word. */
+/* -1, reported: the stacks that ulimit -s allows are too small. Our threads and htslib's would end without a
+ * message. */
 static int check_stack(void)
 {
     enum { LEAST = 256 };
@@ -65,7 +66,7 @@ static int check_stack(void)
     return -1;
 }
 
-/* What the completion of each shell (doc/samtools-omp.*) offers. command: NULL: the commands. */
+/* Prints the words for the completion of each shell (doc/samtools-omp.*). command: NULL: the commands. */
 static void put_words(const char *command)
 {
     if (command && strcmp(command, "bgzip") == 0)

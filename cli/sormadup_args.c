@@ -60,16 +60,16 @@ const struct engine_command sormadup_command = {
 
 /* ------------------------------------------------------------------- steps */
 
-/* A step's command line as words, and what they lie in: options point to them. */
+/* A step's command line as words, and the text that holds them, because options point to it. */
 struct step {
     char *argv[OPTION_WORDS_MOST + 3];
     int argc;
 };
 
-/* In one piece, with the texts behind it. */
+/* In one allocation, with the texts after it. */
 struct words {
     struct step fixmate, markdup;
-    char *run_line;              /* what was really run; in the same piece */
+    char *run_line;              /* the command that was really run; in the same allocation */
     char texts[];
 };
 
@@ -92,7 +92,7 @@ static const char *put_line(char **to, const char *command, const char *args, co
     return line;
 }
 
-/* Inputs that are several are joined first, for those steps that read one. */
+/* Several inputs are joined first, for steps that read only one. */
 static const char *put_cat(char **to, const struct input_request *in)
 {
     const char *names = *to;
@@ -104,7 +104,7 @@ static const char *put_cat(char **to, const struct input_request *in)
     return put_line(to, "cat", "", names);
 }
 
-/* The lines of the steps, as if each had been run alone. */
+/* The command lines of the steps, as if each had been run separately. */
 static int put_lines(struct sormadup_opts *opts, const struct steps *steps, struct words *w, char *to)
 {
     struct output_request *out = &opts->common.out;

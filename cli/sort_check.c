@@ -23,13 +23,13 @@ struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
     struct inputs in;            /* one */
-    struct merge_wish wish;      /* asks for records with keys, changed as htslib would write them */
+    struct merge_wish wish;      /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
     struct record_stream stream; /* of the records */
-    struct task_ring ring;       /* of slices taken; the sums of a slice are made in its slot */
+    struct task_ring ring;       /* of slices taken; the sums of a slice are computed in its slot */
     struct record_slice *slices; /* of each slot */
     struct tally taken;
-    struct samtools_checksum *samtools;   /* of the records; NULL: not wanted */
+    struct samtools_checksum *samtools;   /* of the records; NULL: not requested */
     struct out_file out;         /* of --checksum */
 };
 
@@ -54,7 +54,7 @@ static const char *name_in(const struct record_slice *s, size_t number)
     return bam_record_name((const struct bam_record *)bam_key_record(s->records.p, s->keys[number]));
 }
 
-/* The record belongs before the one in front of it. */
+/* Reports that the record belongs before the one preceding it. */
 static int tell_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
 {
     uint64_t n = s->number + number;
@@ -62,7 +62,7 @@ static int tell_offence(struct sort_check *c, const struct record_slice *s, size
                       engine_opts_input(c->opts), n, name_in(s, number), n - 1, name_before);
 }
 
-/* The records must follow each other, and those of the slice before. */
+/* Checks that the records are in order, and follow those of the slice before. */
 static int check_order(struct sort_check *c, const struct record_slice *s, const struct record_slice *before)
 {
     if (c->taken.n > 0 && !record_slice_follows(before, before->n - 1, s, 0, c->rule))
@@ -70,7 +70,7 @@ static int check_order(struct sort_check *c, const struct record_slice *s, const
     return s->out_of_order < s->n ? tell_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
 }
 
-/* Takes the next slice. The one before it is still there, since nothing has been put into its slot. */
+/* Takes the next slice. The slice before it is still valid, because its slot was not used again. */
 static int take_slice(struct sort_check *c)
 {
     struct task_ring *ring = &c->ring;
@@ -127,7 +127,7 @@ static int join_sums(struct sort_check *c, int n_threads)
 
 /* -------------------------------------------------------- from beginning to end */
 
-/* Asks for chunks of records in the order's terms, as a merge does. Called when the header has been read. */
+/* Requests chunks of records with keys of the order, as a merge does. Called when the header has been read. */
 static int take_header(void *check, struct input *in)
 {
     struct sort_check *c = check;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* --check: is a file in the given order? Writes nothing. */
+/* --check: checks whether a file is in the given order. Writes nothing. */
 #ifndef SORT_CHECK_H
 #define SORT_CHECK_H
 
 struct engine_opts;
 
-/* Reads opts->in once, holding two records and some blocks. Returns the exit status. 0: each record belongs at or
- * behind its predecessor. 1: stderr has the first record out of order, or the error. */
+/* Reads opts->in once, with two records and some blocks in memory. Returns the exit status. 0: each record belongs at
+ * or after its predecessor. 1: stderr has the first record out of order, or the error. */
 int sort_check(const struct engine_opts *opts);
 
 #endif

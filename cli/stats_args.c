@@ -16,8 +16,8 @@
 #include "stats/stats_opts.h"
 #include "stats/stats_settings.h"
 
-/* Of CRAM only these fields are decoded, which takes no reference. fields: of enum sam_fields. -1: out of memory,
- * told. */
+/* For CRAM, only these fields are decoded, which needs no reference. fields: of enum sam_fields. -1: out of memory,
+ * reported. */
 static int want_fields(struct engine_opts *o, int fields)
 {
     char text[40];
@@ -25,13 +25,13 @@ static int want_fields(struct engine_opts *o, int fields)
     return hts_opt_add(&o->in.format_options, text) < 0 ? engine_args_no_memory() : 0;
 }
 
-/* The input, and its index: of -X, else of FILE##idx##INDEX, else NULL. */
+/* Settles the input, and its index: from -X, otherwise from FILE##idx##INDEX, otherwise NULL. */
 static int settle_input(struct engine_opts *o, const char *name, const char *index)
 {
     const char *named = strstr(name, HTS_IDX_DELIM);
     if (!index && named)
         index = named + strlen(HTS_IDX_DELIM);
-    o->out.format.format = bam;                  /* nothing is written, so nothing is counted for htslib */
+    o->out.format.format = bam;                  /* nothing is written, so no memory is planned for htslib */
     o->in.indexes = calloc(1, sizeof *o->in.indexes);
     o->in.paths[0] = input_name_file(name);
     return o->in.indexes && o->in.paths[0] && (!index || (o->in.indexes[0] = strdup(index)))
@@ -84,7 +84,7 @@ const struct engine_command idxstats_command = {
     .more_threads = 1,
 };
 
-/* Reads the command line of either. fields: those of a record that are counted. */
+/* Reads the command line of either. fields: the fields of a record that are counted. */
 static enum engine_args_result parse(struct stats_opts *opts, struct stats_words *own,
                                      const struct engine_command *command, int fields, int argc, char **argv)
 {
@@ -136,7 +136,7 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
 
 /* ------------------------------------------------------------------- stats */
 
-/* Regions that htslib alone knows are left to the other samtools. */
+/* Regions that only htslib understands are left to the other samtools. */
 static bool is_theirs(int n, char *const *regions)
 {
     for (int i = 0; i < n; i++)

@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ values */
 
-/* As samtools: what stands behind a number does not count. */
+/* As samtools: characters after a number are ignored. */
 static int take_int(struct engine_args *args, const char *text)
 {
     *(int *)args->target = atoi(text);
@@ -39,7 +39,7 @@ static int add_flags(uint32_t *flags, const char *text)
 
 static int take_flags(struct engine_args *args, const char *text)
 {
-    *(uint32_t *)args->target = 0;               /* the last one counts */
+    *(uint32_t *)args->target = 0;               /* the last one is used */
     return add_flags(args->target, text);
 }
 
@@ -63,8 +63,8 @@ static int take_depths(struct engine_args *args, const char *text)
     return s->depth_step == 0 ? message_error("-c %s: STEP is 0", text) : 0;
 }
 
-/* The format is seen in the file (-s). How much of a reference samtools holds at once shows nowhere
- * (--ref-stats-chunk). */
+/* The format is detected from the file (-s). The amount of a reference that samtools keeps in memory has no visible
+ * effect (--ref-stats-chunk). */
 static int take_nothing(struct engine_args *args, const char *text)
 {
     (void)args, (void)text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `samtools stats`: those of the command, and of --stats-args of other commands. They are read into
- * struct stats_settings (args.own). */
+/* The options of `samtools stats`: those of the command, and those in --stats-args of other commands. They are read
+ * into struct stats_settings (args.own). */
 #ifndef STATS_OPTIONS_H
 #define STATS_OPTIONS_H
 
@@ -8,10 +8,10 @@
 
 struct stats_settings;
 
-/* The options that stats, flagstat and idxstats have behind their own. */
+/* The options that stats, flagstat and idxstats have after their own. */
 #define STATS_COMMON_ROWS \
     ENGINE(INPUT_OPTION), ENGINE(MORE_THREADS), ENGINE(VERBOSITY), \
-    OPTION(0, "write-index", NULL, HANDED_ON, "")    /* it does nothing here, and samtools takes it */
+    OPTION(0, "write-index", NULL, HANDED_ON, "")    /* it has no effect here, and samtools accepts it */
 #define STATS_BEYOND_ROWS \
     OPTION_LIST("Beyond samtools, as in sort:"), ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), \
     ENGINE(TOTAL_MEMORY), ENGINE(TRACE)
@@ -19,10 +19,11 @@ struct stats_settings;
     "Commands that write records count them in the same pass: samtools sort --" name "=FILE.\n"
 
 extern const struct engine_command stats_command;
-extern const struct engine_command stats_words_command;  /* as in --stats-args: what says how records are counted */
+extern const struct engine_command stats_words_command;  /* as in --stats-args: the options that change how records are
+                                                          * counted */
 
-/* Settles what the options mean together. words[n]: of the command line as samtools would print it, from the command's
- * name on. n_regions: operands that are regions. -1: a mistake, reported. */
+/* Settles the combination of options. words[n]: of the command line as samtools would print it, from the command's name
+ * on. n_regions: number of operands that are regions. -1: a mistake, reported. */
 int stats_options_settle(struct stats_settings *settings, char *const *words, int n, int n_regions);
 
 #endif

@@ -11,7 +11,7 @@
 
 static const long MOST = RUNTIME_ENV_THREADS_MAX;
 
-/* Digits, and a sign before them. As in samtools, what no int holds is no number. */
+/* Digits, perhaps after a sign. As in samtools, a number that does not fit into an int is not a number. */
 static bool parse(const char *text, long *number)
 {
     char *end;
@@ -41,7 +41,7 @@ enum thread_count_result thread_count_parse(const char *text, int more, int *n_t
 const char *thread_count_settle(int *n_threads)
 {
     const char *text = getenv(THREAD_COUNT_SETTING);
-    if (!text || !*text)                         /* scripts clear a variable by setting it to nothing */
+    if (!text || !*text)                         /* scripts clear a variable by setting it to an empty string */
         return NULL;
     bool added = *text == '+', is_number = isdigit((unsigned char)text[added]);
     int n;

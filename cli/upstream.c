@@ -12,20 +12,20 @@
 #include "base/version.h"
 #include "cli/upstream.h"
 
-/* We add "device:inode," of ourselves and of what we start to this variable. So two copies of us on one PATH do not
- * exec each other for ever, nor do we and a script that calls us. What we start is noted by its path, because in an
- * emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
+/* We add "device:inode," of ourselves and of the program that we start to this variable. So two copies of us on one
+ * PATH do not exec each other forever, nor do we and a script that calls us. The program that we start is noted by its
+ * path, because in an emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
-/* From the folder of the installed program to the folder that holds it as `samtools`. The Makefile knows better where
- * --bindir or --libexecdir was given. */
+/* From the folder of the installed program to the folder that holds it as `samtools`. The Makefile sets it if --bindir
+ * or --libexecdir was given. */
 #ifndef LIBEXEC_FROM_BIN
 #define LIBEXEC_FROM_BIN "../libexec/samtools-omp"
 #endif
 
 enum shell { SHELL_SH, SHELL_CSH, SHELL_FISH };
 
-extern char **environ;           /* not all unistd.h have it */
+extern char **environ;           /* some unistd.h lack it */
 
 static void identity(const struct stat *st, char text[64])
 {
@@ -45,7 +45,7 @@ static void note(const char *path)
     free(list);
 }
 
-/* An executable file that was not passed through. */
+/* Whether it is an executable file that is not in SEEN. */
 static bool usable(const char *path)
 {
     struct stat st;
@@ -57,7 +57,7 @@ static bool usable(const char *path)
     return !seen || !strstr(seen, id);
 }
 
-/* Why usable() is false of that path, or it could not be run. */
+/* The reason why usable() is false for that path, or why it could not be run. */
 static const char *why_unusable(const char *path)
 {
     struct stat st;
@@ -73,8 +73,8 @@ static const char *why_unusable(const char *path)
     return usable(path) ? strerror(failed) : "it is this program itself, or has started it";
 }
 
-/* The next usable program of that name in the folders of *path, a list such as PATH, which is cut behind its folder. To
- * be freed; NULL: there is no more, or no memory. */
+/* The next usable program of that name in the folders of *path, a list such as PATH, which then begins after its
+ * folder. To be freed; NULL: there is no more, or out of memory. */
 static char *next_on_path(const char **path, const char *name)
 {
     while (*path) {
@@ -112,7 +112,7 @@ int upstream_exec(char **argv)
     const char *base = strrchr(argv[0], '/');
     note("/proc/self/exe");
     if (strcmp(base ? base + 1 : argv[0], samtools) != 0)
-        argv[0] = samtools;                      /* the other one's @PG line shall not name us */
+        argv[0] = samtools;                      /* the other program's @PG line must not name us */
     if (chosen && *chosen) {
         if (usable(chosen))
             try_exec(chosen, argv);
@@ -127,7 +127,7 @@ int upstream_exec(char **argv)
     return EXIT_FAILURE;
 }
 
-/* Starts the program at path with what it writes going to `out`. 0: done. */
+/* Starts the program at path with its standard output going to `out`. 0: done. */
 static int spawn(const char *path, char **argv, int out, pid_t *child)
 {
     posix_spawn_file_actions_t files;
@@ -164,7 +164,7 @@ bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *
     return done;
 }
 
-/* Takes the first line, "samtools 1.16.1". */
+/* Reads the first line, "samtools 1.16.1". */
 static bool take_version(void *arg, FILE *from)
 {
     return fscanf(from, "samtools %31s", (char *)arg) == 1;
@@ -176,8 +176,7 @@ char *upstream_version(const char *path)
     return upstream_read(path, argv, take_version, version) ? strdup(version) : NULL;
 }
 
-/* The program's own file, without links; name is how it was called, for systems without /proc. To be freed; NULL:
- * there is no telling. */
+/* The program's own file, without links; name is argv[0], for systems without /proc. To be freed; NULL: unknown. */
 static char *own_file(const char *name)
 {
     const char *path = getenv("PATH");
@@ -190,14 +189,14 @@ static char *own_file(const char *name)
     return file;
 }
 
-/* Cuts the file's own name off, if that is `samtools`, as in the folder of a build. */
+/* Removes the file's own name, if that is `samtools`, as in the build folder. */
 static char *folder_of_samtools(const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL;
     return slash > file && strcmp(slash, "/samtools") == 0 ? strndup(file, (size_t)(slash - file)) : NULL;
 }
 
-/* The folder that has this program as `samtools`, without links. To be freed; NULL: it is in none. */
+/* The folder that holds this program as `samtools`, without links. To be freed; NULL: there is none. */
 static char *own_folder(const char *name)
 {
     char *file = own_file(name), *beside = NULL, *folder = NULL, *program = NULL;
@@ -215,7 +214,7 @@ static char *own_folder(const char *name)
     return folder;
 }
 
-/* Between quotes, as the shell takes them apart. csh reads `!` within quotes, too. */
+/* Prints the text in quotes for the shell. csh expands `!` within quotes, too. */
 static void put_quoted(const char *text, enum shell shell)
 {
     putchar('\'');
@@ -237,7 +236,7 @@ static const struct {
     {"csh", SHELL_CSH}, {"tcsh", SHELL_CSH}, {"fish", SHELL_FISH},
 };
 
-/* Whether there is such a shell. name: "" is sh. */
+/* Finds the shell of that name; "" is sh. False: unknown. */
 static bool find_shell(const char *name, enum shell *shell)
 {
     *shell = SHELL_SH;
@@ -267,7 +266,7 @@ static void print_line(const char *folder, enum shell shell)
     fputs(behind[shell], stdout);
 }
 
-/* Prints how to use --env: its output is a terminal, so no shell reads it. */
+/* Prints how to use --env, because its output is a terminal, so no shell reads it. */
 static void print_advice(enum shell shell)
 {
     static const char *const how[] = {"eval \"$(samtools-omp --env)\"", "eval \"`samtools-omp --env=csh`\"",
@@ -275,7 +274,7 @@ static void print_advice(enum shell shell)
     fprintf(stderr, "samtools: --env: printed, the line changes nothing. Say %s\n", how[shell]);
 }
 
-/* On standard error, since a shell reads the line. */
+/* On standard error, because a shell evaluates standard output. */
 static void warn_of_version(void)
 {
     char *path = upstream_find(), *version = path ? upstream_version(path) : NULL;
