@@ -19,12 +19,12 @@
 #include "sort/spill_policy.h"
 #include "write/written.h"
 
-/* The filled part of an arena that leaves: it does so when less than a sixteenth is free (is_worth_filling() in
+/* The filled part of an arena that is spilled: this happens when less than a sixteenth is free (is_worth_filling() in
  * bam_sort.c). */
 static const double FILLED = 31.0 / 32;
 
-/* Whether the path may be looked at: reading a pipe would take data from the sort, and a URL would take time. A path
- * that is not there is to be reported as the sort does. */
+/* Whether the path may be read: reading a pipe would take data from the sort, and a URL would take time. A path that
+ * does not exist is reported as the sort does. */
 static bool may_look(const char *path)
 {
     return input_name_is_file(path) || !input_name_is_stream(path);
@@ -40,16 +40,16 @@ static bool all_files(const struct engine_opts *o)
 
 /* ------------------------------------------------------------------- plans */
 
-/* What the plan of memory depends on, beside how much there is. */
+/* The data that the memory plan depends on, besides the size of memory. */
 struct planned {
     const struct memory_job *job;
     const struct engine_opts *opts;
     struct inputs in;
     struct output_use output;
-    struct sormadup_use use;     /* what `output` counts of a sormadup */
+    struct sormadup_use use;     /* the parts of a sormadup that `output` counts */
 };
 
-/* Notes what the memory plan of the opened inputs depends on. output: what the files take. */
+/* Notes the data that the memory plan of the opened inputs depends on. output: memory of the files. */
 static void plan_for(struct planned *p, const struct forecast *f, const struct engine_opts *opts,
                      const struct inputs *in, struct output_use output, const struct memory_rings *rings)
 {
@@ -64,8 +64,8 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
 
 /* --------------------------------------------------------------- decisions */
 
-/* How much goes to disk, by the sizes that the sort will choose. The first arena to leave is as large as planned, those
- * after it leave room for what is kept packed in memory, and the last one stays. */
+/* Estimates the data that go to disk, with the sizes that the sort will choose. The first arena to be spilled is as
+ * large as planned, those after it leave room for the packed data kept in memory, and the last one stays. */
 static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
 {
     if (f->of == FORECAST_MARKDUP) {
@@ -97,8 +97,8 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
         f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
 }
 
-/* Adds what a sormadup takes beside its sort. If it spills nothing, few records wait for their marks, and the other
- * sort has the records as well. */
+/* Adds the memory that a sormadup uses besides its sort. If it spills nothing, few records wait for their marks, and
+ * the other sort has the records as well. */
 static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
     size_t reserved = sormadup_beside(&p->use, rings) - sormadup_marking_least(f->n_threads);
@@ -107,10 +107,10 @@ static void forecast_beside(struct forecast *f, const struct planned *p, const s
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
 }
 
-/* sample: NULL, or it may be empty. */
+/* sample: NULL, or perhaps empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
-    enum { LARGE_TIMES = 3,                      /* while it is read, or put to the sink */
+    enum { LARGE_TIMES = 3,                      /* while it is read, or written to the sink */
            FIXED_TAGS = 24 };                    /* bytes that fixmate -m adds to a record: MC, MQ and ms */
     bool marks = f->of == FORECAST_MARKDUP, fixes = f->of == FORECAST_SORMADUP, merges = f->of == FORECAST_MERGE;
     f->large = sample && !plan->rings.job.in_chunks && sample->largest > plan->arena_size ? sample->largest : 0;
@@ -147,7 +147,7 @@ static bool fits(const struct planned *p, uint64_t all, double with_keys)
     return spill_policy_will_fit(&outlook) > 0;
 }
 
-/* About the least memory with which all fits, as the plan itself divides it. 0: none. */
+/* Approximately the least memory with which everything fits, as the plan divides it. 0: none. */
 static uint64_t memory_to_fit(const struct planned *p, double with_keys)
 {
     enum { MOST_DOUBLINGS = 32 };
@@ -201,7 +201,7 @@ out:
     input_sample_close(&sample);
 }
 
-/* Without looking at the inputs, of which n are read in chunks. */
+/* Makes the forecast without reading the inputs, n of which are read in chunks. */
 static void foresee(struct forecast *f, const struct engine_opts *opts, const struct memory_rings *rings, size_t n)
 {
     const struct inputs none = {.n_sam = n};
@@ -217,7 +217,7 @@ static struct forecast begin(enum forecast_of of, const struct engine_opts *opts
     return (struct forecast){.of = of, .n_threads = opts->n_threads};
 }
 
-/* Begins a forecast with what is known of copied blocks before the inputs are opened. */
+/* Begins a forecast with the information about copied blocks that exists before the inputs are opened. */
 static struct forecast begin_merge(enum forecast_of of, const struct merge_opts *opts)
 {
     struct forecast f = begin(of, &opts->common);
@@ -226,7 +226,8 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
     return f;
 }
 
-/* Makes the forecast of a command that reads its inputs in turn. opts: those of sormadup; NULL: it is a sort. */
+/* Makes the forecast of a command that reads its inputs one after another. opts: those of sormadup; NULL: it is a
+ * sort. */
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o,
                                         const struct sormadup_opts *opts)
 {

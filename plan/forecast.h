@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sort, a merge, a markdup or a sormadup will take, told before it begins: from the plan of memory that it makes
- * itself, and a sample of the input. Reads some MB, and makes no file. */
+/* A forecast of the resources of a sort, a merge, a markdup or a sormadup, made from its own memory plan and a sample
+ * of the input. Reads some MB, and makes no file. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
@@ -14,39 +14,39 @@ struct merge_opts;
 struct sormadup_opts;
 struct engine_opts;
 
-/* The command that the forecast is for. A merge keeps and spills nothing: those fields are 0. markdup keeps records
- * for an unknown time. sormadup is a sort with fixmate and markdup at its ends. */
+/* The command of the forecast. A merge keeps and spills nothing: those fields are 0. markdup keeps records for an
+ * unknown time. sormadup is a sort with fixmate before and markdup after it. */
 enum forecast_of { FORECAST_SORT, FORECAST_MERGE, FORECAST_MARKDUP, FORECAST_SORMADUP };
 
-/* Sizes are bytes. What a sample tells is 0 without one: of a pipe, a URL, or a format other than BAM. */
+/* Sizes are in bytes. Values that need a sample are 0 without one: for a pipe, a URL, or a format other than BAM. */
 struct forecast {
-    struct latch latch;          /* of the error if it failed: an input that could not be read in earnest either */
+    struct latch latch;          /* holds the error if it failed: then the command could not read the input either */
     enum forecast_of of;
     bool looked;                 /* the inputs are files, and their headers were read */
-    bool sampled;                /* and all are BAM, with records: what follows is estimated */
+    bool sampled;                /* and all are BAM, with records: the fields below are estimated */
     bool keeps;                  /* a markdup: all records wait until the end */
-    bool collates;               /* a sormadup: another sort comes first, of as many records. What is told is of both */
-    size_t n_bam, n_sam;         /* inputs of these formats ... */
-    size_t n_references;         /* ... and @SQ lines of the output, both of a merge, if they were looked at */
+    bool collates;  /* for sormadup: another sort of as many records comes first; the forecast includes both */
+    size_t n_bam, n_sam;         /* number of inputs of these formats ... */
+    size_t n_references;         /* ... and of @SQ lines of the output, both for a merge, if they were read */
     double records, record_bytes;
-    double with_keys;            /* the records and what the sort needs to know of each */
-    uint64_t file_bytes;         /* of the inputs; 0: not known */
+    double with_keys;            /* the records and their keys */
+    uint64_t file_bytes;         /* of the inputs; 0: unknown */
     int n_threads;               /* of -@ */
-    uint64_t memory;             /* that the sort will take, at its peak; without a sample at most */
-    uint64_t memory_most;        /* that it may take whatever the records are, unless one is larger than `large` */
-    uint64_t large;              /* the largest record seen, if it takes more than its part of the memory ... */
-    uint64_t memory_of_large;    /* ... and what that may be, beside the plan; in `memory` and `memory_most` */
-    uint64_t fits;               /* records with their keys that fit into memory; of markdup, those that wait */
-    uint64_t memory_to_fit;      /* --total-memory with which nothing leaves memory; 0: it all fits, or not known */
+    uint64_t memory;             /* peak memory of the sort; without a sample, an upper limit */
+    uint64_t memory_most;        /* the most memory for any records, unless one is larger than `large` */
+    uint64_t large;              /* the largest record seen, if it exceeds its part of the memory ... */
+    uint64_t memory_of_large;  /* ... and the memory for it, besides the plan; included in `memory` and `memory_most` */
+    uint64_t fits;               /* records with their keys that fit into memory; for markdup, those that wait */
+    uint64_t memory_to_fit;      /* --total-memory with which nothing is spilled; 0: everything fits, or unknown */
     bool spills;
-    double runs;                 /* runs that leave memory, about ... */
-    uint64_t merged_at_once;     /* ... and as many as one merge takes */
-    double packed;               /* bytes of them, packed ... */
-    double temporary;            /* ... and what goes to disk of that */
-    double output;               /* of the output file; 0: not known */
+    double runs;                 /* approximate number of runs that leave memory ... */
+    uint64_t merged_at_once;     /* ... and the number that one merge takes */
+    double packed;               /* their size, packed ... */
+    double temporary;            /* ... and the part of it that goes to disk */
+    double output;               /* size of the output file; 0: unknown */
     struct sample_ratios ratios;
     bool copies;                 /* --copy-blocks ... */
-    const char *copies_none;     /* ... copies none, as this says; a constant string. NULL: some, or not known */
+    const char *copies_none;     /* ... copies none, for this reason; a constant string. NULL: some, or unknown */
 };
 
 struct forecast forecast_sort(const struct engine_opts *opts);

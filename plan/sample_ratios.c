@@ -9,7 +9,7 @@
 #include "read/input_sample.h"
 #include "sort/spill_slice.h"
 
-/* The sample's records in the order that is wanted. */
+/* The sample's records in the requested order. */
 struct sorted {
     const struct input_sample *sample;
     struct bam_key *keys;
@@ -25,8 +25,8 @@ static const uint8_t *record_of(const struct sorted *s, size_t i, size_t *size)
 
 /* ------------------------------------------------------------------- order */
 
-/* Makes the keys of the order again; those of the sample are by coordinate. A record that lacks a tag keeps that key:
- * the sort will refuse it. */
+/* Makes the keys of the order; those of the sample are by coordinate. A record that lacks a tag keeps the old key: the
+ * sort will refuse it. */
 static void make_keys(struct sorted *s, struct sort_rule *rule)
 {
     enum { LEARNED = 256 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How small the records of a sample become: as blocks of the output, and as temporary data. */
+/* The compression ratios of a sample's records: as blocks of the output, and as temporary data. */
 #ifndef SAMPLE_RATIOS_H
 #define SAMPLE_RATIOS_H
 

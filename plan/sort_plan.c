@@ -21,10 +21,10 @@
 
 enum { WARNINGS_MAX = 8, WARNING_SIZE = PATH_MAX + 200 };
 
-/* A directory that is to take files. */
+/* A directory for files. */
 struct place {
     char dir[PATH_MAX];
-    double free;                 /* bytes; 0: not known */
+    double free;                 /* bytes; 0: unknown */
     int error;                   /* why no file can be made there; 0: one can */
     dev_t device;
 };
@@ -32,7 +32,7 @@ struct place {
 struct plan {
     const struct engine_opts *opts;
     struct forecast f;
-    struct place output, *temp;  /* output: dir is "" where it is no file */
+    struct place output, *temp;  /* output: dir is "" if it is not a file */
     double temp_free;            /* of all file systems of temp together */
     int n_warnings;
     char warnings[WARNINGS_MAX][WARNING_SIZE];
@@ -80,7 +80,7 @@ __attribute__((format(printf, 2, 3))) static void forewarn(struct plan *p, const
     va_end(values);
 }
 
-/* What will not be written, or not fit. Temporary data and output may share a file system. */
+/* Finds files that cannot be written, or do not fit. Temporary data and output may share a file system. */
 static void find_warnings(struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -109,7 +109,7 @@ static void find_warnings(struct plan *p)
 
 /* --------------------------------------------------------------- job script */
 
-/* What to ask a batch system for: with slack, since a job is killed for a page too much. */
+/* The resources to request from a batch system, with slack, because a job is killed for one page too many. */
 struct request {
     uint64_t memory_mib, tmp_mib;    /* tmp: 0: none */
 };
@@ -254,7 +254,7 @@ static void put_text(const struct plan *p)
 
 /* -------------------------------------------------------------------- JSON */
 
-/* Null if it is not known. */
+/* Prints null if it is unknown. */
 static void put_count(const char *name, double value, bool known)
 {
     if (known)
@@ -285,7 +285,7 @@ static void put_list(const char *name, size_t n, const char *(*text)(const struc
 static const char *warning_text(const struct plan *p, size_t i) { return p->warnings[i]; }
 static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i].dir; }
 
-/* Parts that a merge does not have. */
+/* Fields that a merge does not have. */
 static void put_spill_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -304,7 +304,7 @@ static void put_spill_json(const struct plan *p)
     put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
 }
 
-/* Parts that a sort does not have. */
+/* Fields that a sort does not have. */
 static void put_merge_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --plan: tells what a sort, a merge, a markdup or a sormadup would take, and makes nothing. */
+/* --plan: prints the resources that a sort, a merge, a markdup or a sormadup would use, and makes no file. */
 #ifndef SORT_PLAN_H
 #define SORT_PLAN_H
 
