@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `merge`: how sorted files become one.
+/* The driver of `merge`, which joins sorted files into one.
  *
  *   in1.bam --> blocks --> chunks --> slices --\
  *   in2.bam --> blocks --> chunks --> slices ---> ranges --> blocks --> out.bam
@@ -7,8 +7,8 @@
  *               tasks      remapped,  already     tasks      tasks      when whole
  *                          with keys
  *
- * The main thread deals the work out, and takes it back in order (merge/merged.h). Only the slices
- * that are being merged are in memory. */
+ * The main thread hands the work out and takes it back in order (merge/merged.h). Only the slices that are being merged
+ * are in memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "merge/bam_merge.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `merge`, from beginning to end. */
+/* The command `merge`, from start to finish. */
 #ifndef BAM_MERGE_H
 #define BAM_MERGE_H
 
@@ -7,13 +7,13 @@ struct driver;
 struct merge_opts;
 struct engine_opts;
 
-/* Merges sorted files into one. Prints what went wrong. The result is the exit status. */
+/* Merges sorted files into one. Prints errors. Returns the exit status. */
 int bam_merge(const struct merge_opts *opts);
 
-/* Does what a sort is to do (--copy-blocks) by a merge, whose blocks are copied, if the inputs are BAM files in the
- * order asked for. Finds out whether they are while it writes. The driver is new, but its report is open. The
- * result is the exit status, as of driver_end(); -1: it cannot be done, nothing is left of it, the driver is as it was,
- * and the report will say why. */
+/* Replaces a sort (--copy-blocks) by a merge that copies blocks, if the inputs are BAM files in the requested order.
+ * Whether they are is found out while it writes. The driver is new, except that its report is open. Returns the exit
+ * status, as driver_end(); -1: it is impossible, no file is left, the driver is unchanged, and the report will state
+ * the reason. */
 int bam_merge_sorted(const struct engine_opts *opts, struct driver *driver);
 
 #endif

@@ -9,8 +9,8 @@
 #include "engine/engine_memory.h"
 #include "read/input_format.h"
 
-/* Headers of one text are one, also those that are not in a stream of BAM (header_read()). The references of BAM are
- * those of its list, which may have another order than the text. */
+/* Headers with the same text share one object, even if they are not from BAM (header_read()). The references of a BAM
+ * are those of its list, which may have another order than the text. */
 static void share_header(struct bam_header *header, sam_hdr_t *before)
 {
     sam_hdr_t **sam = &header->sam;
@@ -27,7 +27,7 @@ static void share_header(struct bam_header *header, sam_hdr_t *before)
     header->is_shared = true;
 }
 
-/* As a sort joins them: the first one becomes that of the output. */
+/* Joins headers like a sort: the first one becomes that of the output. */
 static int join_for_sort(void *inputs, struct input *in)
 {
     struct merge_inputs *m = inputs;
@@ -51,7 +51,7 @@ static int join_header(void *inputs, struct input *in)
     return 0;
 }
 
-/* Joins the header of -h; its records do not count. */
+/* Joins the header of -h; its records are ignored. */
 static int join_other_header(struct merge_inputs *m, const char *path, const struct inputs_options *how)
 {
     struct input in = {0};
@@ -84,7 +84,7 @@ int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const 
     bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
     struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
-    how.waits = true;            /* of files, only the headers are read now */
+    how.waits = true;            /* if the inputs are files, only the headers are read now */
     how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;
     if (o->sorts)

@@ -8,15 +8,15 @@
 struct header_join;
 struct merge_opts;
 
-/* All zeros: nothing is open. */
+/* Zero-initialised: nothing is open. */
 struct merge_inputs {
-    struct inputs in;       /* of headers, that of the output counts, too */
+    struct inputs in;       /* its count of headers includes that of the output */
     struct header_join *join;    /* the inputs' remaps refer to it */
     sam_hdr_t *sam;              /* of the output, without a @PG line of our own */
 };
 
-/* Opens the inputs and joins their headers. -1: failed, and the error is recorded in the latch; close them all the
- * same. */
+/* Opens the inputs and joins their headers. -1: failed, and the error is recorded in the latch; merge_inputs_close()
+ * must still be called. */
 int merge_inputs_open(struct merge_inputs *inputs, const struct merge_opts *opts, const struct memory_rings *rings,
                       struct latch *latch, struct stats *stats);
 

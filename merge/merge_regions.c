@@ -25,7 +25,7 @@ static int parse_region(struct merge_regions *r, const char *text, const sam_hdr
 {
     int ref = -1, level = hts_verbose;
     hts_pos_t begin, end;
-    sam_hdr_t *copy = sam_hdr_dup(joined);       /* which htslib parses, so that the output's stays plain */
+    sam_hdr_t *copy = sam_hdr_dup(joined);       /* htslib parses the copy, so the output's header stays plain */
     hts_verbose = HTS_LOG_OFF;
     const char *after = copy ? sam_parse_region(copy, text, &ref, &begin, &end, 0) : NULL;
     hts_verbose = level;
@@ -48,7 +48,7 @@ static int bad_line(const struct merge_regions *r, const char *path, unsigned lo
                       "region begins and ends. Nothing was written", path, number);
 }
 
-/* A number of samtools', which scanf() would read there. */
+/* Reads a number that samtools' scanf() would accept here. */
 static bool read_number(char **text, uint64_t *value)
 {
     char *end;
@@ -68,7 +68,7 @@ static int add_line(struct merge_regions *r, char *name, const char *path, unsig
         return 0;
     char *rest = name + n;
     bool has_begin = read_number(&rest, &begin), has_end = has_begin && read_number(&rest, &end);
-    if (has_begin && !has_end)                   /* as in VCF: one base, from 1 on */
+    if (has_begin && !has_end)                   /* as in VCF: one base, counted from 1 */
         end = begin--;
     if (!has_begin || end < begin) {
         bool for_browsers = (n == 7 && strncmp(name, "browser", n) == 0) || (n == 5 && strncmp(name, "track", n) == 0);
@@ -105,7 +105,7 @@ static int read_bed(struct merge_regions *r, const char *path)
 
 /* ------------------------------------------------------------- of an input */
 
-/* The reference of the input that is this one of the output, the last of several; -1: there is none. */
+/* The reference of the input that corresponds to this one of the output, the last of several; -1: none. */
 static int32_t of_output(const struct input *in, int32_t ref)
 {
     const int32_t *ids = in->remap.ref_ids;
@@ -115,9 +115,9 @@ static int32_t of_output(const struct input *in, int32_t ref)
     return found;
 }
 
-enum { UNKNOWN = -2 };           /* a reference that the input does not have; REGION_UNPLACED is none of these */
+enum { UNKNOWN = -2 };           /* a reference that the input does not have; differs from REGION_UNPLACED */
 
-/* Fills refs by the numbers of names. A plain header knows no other names of references, and stays plain. */
+/* Fills refs with the references of the names. A plain header has no other names of references, and stays plain. */
 static void find_names(const struct merge_regions *r, sam_hdr_t *sam, int32_t *refs)
 {
     size_t n = name_table_count(&r->names);
@@ -149,7 +149,7 @@ static int add_regions(const struct merge_regions *r, const int32_t *refs, struc
     return 0;
 }
 
-/* Those of the input's references; warns of names that are none. -1: out of memory. */
+/* Lists the regions on the input's references; warns of unknown names. -1: out of memory. */
 static int list_named(const struct merge_regions *r, const struct input *in, struct ref_regions *list)
 {
     size_t n = name_table_count(&r->names);
@@ -170,7 +170,7 @@ int merge_regions_choose(const struct merge_regions *r, struct input *in, const 
     struct ref_regions list = {.n = 0};
     int status = 0;
     if (name_table_find(&r->names, ".", 1) >= 0)
-        return 0;                                /* all of it, as htslib has this name */
+        return 0;                                /* the full reference, because htslib has this name */
     if (r->of_output) {
         struct region region = r->list.each[0];
         region.ref = of_output(in, region.ref);

@@ -30,7 +30,7 @@ static bool all_are_files(const struct input_request *in)
     return true;
 }
 
-/* A merge that stands for a sort must be able to begin again. */
+/* A merge that replaces a sort must be able to start again. */
 const char *merged_copies_none(const struct merge_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
@@ -56,20 +56,21 @@ static int prepare_order(struct merged *m)
         sort_rule_expect_marks(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
     m->in_order = true;
-    /* What CRAM must know of records before the first one is written (write/cram_settings.h), is not known yet. */
+    /* The properties of records that CRAM needs before the first one is written (write/cram_settings.h) are not known
+     * yet. */
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
         return latch_fail(m->d->latch, "out of memory");
     return 0;
 }
 
-/* Gives up a merge that stands for a sort. */
+/* Gives up a merge that replaces a sort. */
 static int give_up(struct merged *m, const char *why)
 {
     m->gave_up = true;
     return latch_fail(m->d->latch, "%s", why);
 }
 
-/* Where the command line limits nothing, more than the usual is taken. */
+/* If the command line sets no limit, more than the usual is allowed. */
 static int check_memory(struct merged *m)
 {
     struct memory_plan plan;
@@ -113,7 +114,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
 
 /* -------------------------------------------------------- runs of the merge */
 
-/* Warns once, of the first record in all inputs that was found where it does not belong. */
+/* Warns once, of the first record in all inputs that is out of order. */
 static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
 {
     record_sink_forget_order(m->d->out.sink);
@@ -136,7 +137,8 @@ static void end_input(void *merged, uint32_t number)
     input_end(&m->inputs.in.each[number]);
 }
 
-/* Goes on reading the input as far as needs no waiting. An error is in the latch, where all who wait look. */
+/* Continues reading the input as far as it need not wait. An error is in the latch, where all waiting threads find
+ * it. */
 static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
@@ -187,7 +189,8 @@ static int leave(void *merged, size_t run, size_t number)
     return 0;
 }
 
-/* Looks at some of the inputs in turn. What the merge needs next is looked at when it asks whether it is ready. */
+/* Continues some of the inputs in turn. The input that the merge needs next is continued when the merge asks whether it
+ * is ready. */
 static void refill(void *merged)
 {
     enum { LEAST_AT_ONCE = 16, SHARE_AT_ONCE = 4 };
@@ -214,7 +217,7 @@ static bool help(void *merged)
 
 /* --------------------------------------------------------------- the merge */
 
-/* The first slice of each input is ready, or there is none. */
+/* Whether the first slice of each input is ready, or there is none. */
 static bool is_begun(void *merged)
 {
     struct merged *m = merged;
@@ -224,7 +227,7 @@ static bool is_begun(void *merged)
     return begun || latch_tripped(m->d->latch);
 }
 
-/* Slices that each input has whatever the others have. */
+/* Number of slices that each input owns; the others are shared. */
 static uint32_t own_slices(const struct merged *m)
 {
     return m->rings.n_shared ? (uint32_t)SLICED_INPUT_LEAST + m->rings.job.copies : m->rings.n_slices;
@@ -244,14 +247,14 @@ static int open_pool(struct merged *m)
     return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
 }
 
-/* Whether beginning it concerns no other input, and no thread or function of htslib. */
+/* Whether opening it involves no other input, and no thread or function of htslib. */
 static bool begins_alone(const struct input *in)
 {
     return input_format_may_rest(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }
 
 /* While threads lack work, each task that the main thread makes also costs it 2 to 5 us for waking one. With 100 inputs
- * and 64 threads it made 11,500 such calls, of which 1,170 are left (slow motion). */
+ * and 64 threads it made 11,500 such calls; 1,170 are left (slow motion). */
 static void collect_tasks(struct merged *m, uint32_t number)
 {
     enum { THREADS_LEAST = 8 };
@@ -357,7 +360,7 @@ struct chunk_counts merged_counts(const struct merged *m)
     return sum;
 }
 
-/* None was lost before the merge took it. */
+/* Checks that no record was lost before the merge took it. */
 static int end(void *merged, struct tally *given)
 {
     const struct merged *m = merged;

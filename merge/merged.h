@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of a merge: inputs that are sorted, each read as slices (read/sliced_input.h), become the runs of a
- * merge_ring, whose result is an ordered stream of records. write/written.h is the other half. */
+/* The first half of a merge: sorted inputs, each read as slices (read/sliced_input.h), become the runs of a merge_ring,
+ * whose result is an ordered stream of records. write/written.h is the second half. */
 #ifndef MERGED_H
 #define MERGED_H
 
@@ -16,34 +16,34 @@ struct merge_ring;
 struct report_input;
 
 struct merged {
-    struct driver *d;            /* it has the other half */
+    struct driver *d;            /* the second half is in it */
     const struct merge_opts *opts;
     struct memory_rings rings;
     struct merge_inputs inputs;
     struct sliced_input *each;   /* of the inputs; NULL: not yet */
     size_t n;
-    struct chunk_pool pool;      /* of their chunks; zeros: each has all that it gets */
-    struct task_ring begins, ends;   /* of the inputs: opening and freeing buffers is their work */
-    struct sort_rule *rule;      /* of the output's header ... */
+    struct chunk_pool pool;      /* shared chunks; zeros: each input has only its own */
+    struct task_ring begins, ends;   /* of the inputs: tasks open them and free their buffers */
+    struct sort_rule *rule;      /* for the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
-    int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
-    bool in_order;               /* no record was found that belongs before the one in front of it */
-    bool gave_up;                /* main thread: the inputs are to be sorted instead; the latch says why */
+    int64_t *lengths;            /* of the output's references; NULL: not needed */
+    bool in_order;               /* no record was found out of order */
+    bool gave_up;                /* main thread: the inputs must be sorted instead; the latch has the reason */
     struct task_bundle tasks;    /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
-    size_t refilled;             /* the input that was looked at last */
+    size_t refilled;             /* the input that was continued last */
     struct merge_ring *ring;
 };
 
-/* Opens inputs and output, and joins the headers. All but `d` is zero. -1: the error is recorded in the latch; finish
- * it all the same. */
+/* Opens inputs and output, and joins the headers. The struct must be zero except for `d`. -1: the error is recorded in
+ * the latch; merged_finish() must still be called. */
 int merged_open(struct merged *merged, const struct merge_opts *opts);
 
-/* Returns why --copy-blocks copies no block, as far as that is known before the inputs are opened; NULL if it may copy
- * some. A constant string. */
+/* The reason why --copy-blocks copies no block, as far as that is known before the inputs are opened; NULL if it may
+ * copy some. A constant string. */
 const char *merged_copies_none(const struct merge_opts *opts);
 
-/* Likewise, when the headers have been read. sorts: the merge stands for a sort, of BAM only. */
+/* Likewise, when the headers have been read. sorts: the merge replaces a sort, of BAM only. */
 const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */
@@ -52,17 +52,17 @@ int merged_begin(struct merged *merged);
 /* The merged records. */
 struct list_stream merged_stream(struct merged *merged);
 
-/* All records are written: tasks begin to give back what is left of the inputs. */
+/* Begins to free the inputs in tasks, after all records are written. */
 void merged_end(struct merged *merged);
 
-/* The tally of all inputs: the records as they are to be written. */
+/* The tally of all inputs: the records as they will be written. */
 struct chunk_counts merged_counts(const struct merged *merged);
 
-/* What a report tells of the inputs, one for each; the caller frees the list, the names stay the request's. NULL: no
- * memory, or no report is wanted. */
+/* The report's data about the inputs, one entry for each; the caller frees the list, the names belong to the request.
+ * NULL: out of memory, or no report is requested. */
 struct report_input *merged_report(const struct merged *merged);
 
-/* Finishes the other half, and closes this one: see driver_finish(). */
+/* Finishes the second half, and closes this one: see driver_finish(). */
 void merged_finish(struct merged *merged);
 
 #endif
