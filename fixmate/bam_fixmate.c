@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `fixmate`: each record of a template gets the data of its mate.
+/* The driver of `fixmate`, which gives each record of a template the data of its mate.
  *
  *   in.bam --> blocks --> chunks ---> blocks --> out.bam
  *              inflate    templates   deflate    renamed
  *              tasks      fixed by    tasks      when whole
  *                         tasks
  *
- * The main thread deals the work out, and takes it back in order (fixmate/fixed.h). No
+ * The main thread hands the work out and takes it back in order (fixmate/fixed.h). No
  * record stays in memory, but a template that goes on in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
 #include "base/machine.h"

@@ -4,7 +4,7 @@
 
 struct fixmate_opts;
 
-/* Tells the mates of each template of each other. Prints what went wrong. The result is the exit status. */
+/* Gives the records of each template the data of their mates. Prints errors. Returns the exit status. */
 int bam_fixmate(const struct fixmate_opts *opts);
 
 #endif

@@ -11,21 +11,21 @@
 enum {
     NAME = 2,                    /* bytes of a tag before its type ... */
     HEAD = 3,                    /* ... and before its value; a text follows, or of an array: */
-    ARRAY = HEAD + 5,            /* its type and the number of its elements before them */
+    ARRAY = HEAD + 5,            /* before the elements: its type and their number */
     LENGTH_MOST = 4,             /* bytes of MN's value */
 };
 
 /* ------------------------------------------------------------------- tags */
 
-/* Like htslib, takes a tag that cannot be read for the last one. Returns the bytes of the tag at p and of what is no
- * tag behind it. */
+/* Like htslib, treats a tag that cannot be read as the last one. Returns the size of the tag at p, plus any bytes after
+ * it that are not a tag. */
 static size_t tag_size(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next = bam_record_aux_skip(p + NAME, end);
     return (size_t)((next && end - next >= HEAD ? next : end) - p);
 }
 
-/* Which of ours the tag at p is, M, L or N; 0: none. A draft of the format has them in lower case. */
+/* The tag at p if it is one of ours, M, L or N; 0: none. A draft of the format has them in lower case. */
 static uint8_t which_of(const uint8_t *p)
 {
     uint8_t second = p[1] & (uint8_t)~0x20;
@@ -40,16 +40,16 @@ bool base_mods_any(const uint8_t *p, const uint8_t *end)
     return false;
 }
 
-/* The tags of a record. Tags are places in its bytes, the last one of their name; 0: there is none. */
+/* The tags of a record. Tags are offsets in its bytes, of the last one of each name; 0: none. */
 struct mods {
     struct byte_buffer *record;
-    size_t tags;                 /* where they begin */
+    size_t tags;                 /* start of the tags */
     size_t mm, ml, mn;
     bool twice;                  /* there are two MM, or two ML */
-    int64_t length;              /* what MN says; -1: nothing */
+    int64_t length;              /* value of MN; -1: none */
     int64_t l_seq;
     bool reverse;
-    int64_t clip5, clip3;        /* bases that were cut off, along the read */
+    int64_t clip5, clip3;        /* number of bases that were cut off, along the read */
 };
 
 static uint8_t *end_of(const struct mods *m)
@@ -57,7 +57,7 @@ static uint8_t *end_of(const struct mods *m)
     return m->record->p + m->record->n;
 }
 
-/* The last tag of each name counts. */
+/* The last tag of each name is used. */
 static void find_tags(struct mods *m)
 {
     uint8_t *p = m->record->p + m->tags;
@@ -71,7 +71,7 @@ static void find_tags(struct mods *m)
     }
 }
 
-/* Bytes of a number of this type; 0: it is none. */
+/* Size of a number of this type; 0: not a number. */
 static size_t number_size(uint8_t type)
 {
     return type == 'A' || type == 'f' || type == 'd' ? 0 : bam_record_aux_scalar_size(type);
@@ -84,7 +84,7 @@ static int64_t said_length(const struct mods *m)
     return m->mn && bam_record_aux_skip(type, end_of(m)) ? (int32_t)bam_record_aux_int(type, -1) : -1;
 }
 
-/* Takes all of ours away. One whose name is no draft's, Mn, stays, as in samtools. */
+/* Removes all of our tags. A tag whose name is not in the draft, Mn, stays, as in samtools. */
 static void remove_tags(struct mods *m)
 {
     uint8_t *to = m->record->p + m->tags, *end = end_of(m);
@@ -102,9 +102,9 @@ static void remove_tags(struct mods *m)
 
 /* MM and ML while they are cut, in place. */
 struct cut {
-    int64_t before[16], until[16];   /* bases of the primary record before what is left of it, and up to its end */
+    int64_t before[16], until[16];   /* bases of the primary record before the remaining part, and up to its end */
     uint8_t *to;                 /* of MM */
-    const uint8_t *value;        /* of ML; NULL: there is none */
+    const uint8_t *value;        /* of ML; NULL: none */
     uint8_t *value_to;
 };
 
@@ -133,7 +133,7 @@ static void keep_number(struct cut *t, int64_t number)
     keep(t, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* Cuts the list at p, which counts bases of this kind, and returns where it ends. */
+/* Cuts the list at p, which counts bases of this kind, and returns its end. */
 static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, size_t n_types)
 {
     int64_t before = t->before[base], until = t->until[base], passed = 0;
@@ -156,7 +156,7 @@ static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, s
     return p;
 }
 
-/* All chains of the text at p. */
+/* Cuts all chains of the text at p. */
 static void cut_chains(struct cut *t, const uint8_t *p)
 {
     unsigned base = 0;
@@ -172,7 +172,7 @@ static void cut_chains(struct cut *t, const uint8_t *p)
     }
 }
 
-/* Writes the tags anew, after those at mm and ml have become shorter, and without MN. */
+/* Writes the tags again without MN, after those at mm and ml have become shorter. */
 static void close_gaps(struct mods *m, size_t mm_end, size_t mm_size, size_t ml_end, size_t ml_size)
 {
     uint8_t *record = m->record->p;
@@ -186,8 +186,8 @@ static void close_gaps(struct mods *m, size_t mm_end, size_t mm_size, size_t ml_
     m->record->n = to;
 }
 
-/* Cuts MM and ML to what is left of the primary record's SEQ, and takes MN away. An ML of another type goes, too.
- * False: all must go. */
+/* Cuts MM and ML to the remaining part of the primary record's SEQ, and removes MN. An ML of another type is removed,
+ * too. False: all must be removed. */
 static bool cut(struct mods *m, const struct bam_record *primary)
 {
     uint8_t *mm = m->record->p + m->mm, *ml = m->ml ? m->record->p + m->ml : NULL;
@@ -215,7 +215,7 @@ static bool cut(struct mods *m, const struct bam_record *primary)
 
 /* -------------------------------------------------------------- the record */
 
-/* Gives the first MN the length of SEQ. It keeps its place, and its bytes if they are enough. */
+/* Sets the first MN to the length of SEQ. It keeps its place, and its size if that is enough. */
 static enum base_mods put_length(struct mods *m)
 {
     int bad;
@@ -268,7 +268,7 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
     return m->l_seq ? put_length(m) : BASE_MODS_MENDED;
 }
 
-/* Corrects a primary record, or one that has a primary record. block_size stays as it was. */
+/* Corrects a primary record, or one that has a primary record. block_size is not changed. */
 static enum base_mods fix(struct mods *m, const struct bam_record *r, const struct bam_record *primary)
 {
     find_tags(m);
@@ -309,7 +309,7 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
 
 /* ------------------------------------------------------------------- guard */
 
-/* Whether fixmate may take the tag at p away, or put it. */
+/* Whether fixmate may remove the tag at p, or write it. */
 static bool may_change(const uint8_t *p)
 {
     static const char names[][NAME] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}, {'N', 'M'}, {'M', 'D'},
@@ -331,7 +331,7 @@ bool base_mods_kept_others(const struct bam_record *read, const struct bam_recor
 {
     const uint8_t *p = bam_record_aux(read), *end = bam_record_end(read);
     const uint8_t *to = bam_record_aux(made), *to_end = bam_record_end(made);
-    bool sound = p == end;       /* no bytes that are no tag */
+    bool sound = p == end;       /* there are no bytes that are not a tag */
     for (size_t size; end - p >= HEAD; p += size) {
         size = tag_size(p, end);
         sound = bam_record_aux_skip(p + NAME, end) == p + size;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The tags of base modifications, which `samtools fixmate -M` mends (SAM tags, section 1.7):
  *
- *   MM:Z:C+m,1,0;    of the bases C one is passed over, the next two are modified
+ *   MM:Z:C+m,1,0;    one base C is skipped, the next two are modified
  *   ML:B:C,200,50    how likely that is
- *   MN:i:9           bases of the SEQ that they were made for
+ *   MN:i:9           length of the SEQ that they were made for
  *
- * They count along the read as it was sequenced. Aligners clip SEQ of supplementary records and leave the tags as they
- * are; so what belongs to clipped bases is cut off, by the SEQ of the primary record. Tags that do not fit to their SEQ
- * are taken away. Serial. */
+ * They count along the read as it was sequenced. Aligners clip SEQ of supplementary records and leave the tags
+ * unchanged, so the parts for clipped bases are cut off, using the SEQ of the primary record. Tags that do not fit
+ * their SEQ are removed. Serial. */
 #ifndef BASE_MODS_H
 #define BASE_MODS_H
 
@@ -23,20 +23,20 @@ bool base_mods_any(const uint8_t *p, const uint8_t *end);
 
 enum base_mods {
     BASE_MODS_MENDED,
-    BASE_MODS_WITHOUT_LENGTH,    /* so; and MN, with the length of SEQ, must be put behind all other tags */
-    BASE_MODS_BROKEN,            /* MN cannot be put: the one that is there is no number, or a tag cannot be read */
+    BASE_MODS_WITHOUT_LENGTH,    /* likewise; and MN, with the length of SEQ, must be appended after all other tags */
+    BASE_MODS_BROKEN,            /* MN cannot be written: the existing one is not a number, or a tag cannot be read */
     BASE_MODS_NO_MEMORY,
 };
 
-/* Mends those of the checked record in the buffer; nothing else is there, and block_size is kept right.
+/* Corrects the tags of the checked record in the buffer, which holds nothing else, and updates block_size.
  *
- * primary: of a secondary or supplementary record the last primary one of the same half; NULL: there is none. What
- * samtools 1.24 does is kept: it counts bases of the primary record's SEQ from the left, though that may be the reverse
- * strand; and where a chain of MM has no numbers, it takes its base for that of the next one. */
+ * primary: for a secondary or supplementary record, the last primary one of the same half; NULL: none. The behaviour of
+ * samtools 1.24 is reproduced: it counts bases of the primary record's SEQ from the left, although that may be the
+ * reverse strand; and if a chain of MM has no numbers, it uses its base for the next chain. */
 enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary);
 
 /* Whether the made record has all tags of the one that was read, byte for byte and in the same order, and no others.
- * Those of base modifications, and others that fixmate may change, do not count. */
+ * Tags of base modifications, and others that fixmate may change, are ignored. */
 bool base_mods_kept_others(const struct bam_record *read, const struct bam_record *made);
 
 #endif

@@ -16,7 +16,7 @@ static const struct engine_opts *common(const struct fixed *f)
     return &f->opts->common;
 }
 
-/* Names of sorted records stand anywhere. As samtools, which looks no further than the header. */
+/* Names of sorted records are in any order. As samtools, which checks only the header. */
 static int check_order(struct fixed *f)
 {
     const struct bam_header *header = &f->in.each->header;
@@ -42,7 +42,7 @@ static int open_input(struct fixed *f)
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
-/* Where the command line limits nothing, more than the usual is taken. */
+/* If the command line sets no limit, more than the usual is allowed. */
 static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
@@ -77,7 +77,7 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 
 /* ------------------------------------------------------------------ records */
 
-/* Whether the next slice is made, or there is none, or something has failed. */
+/* Whether the next slice is ready, or there are no more, or there was a failure. */
 static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;

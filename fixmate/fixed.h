@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The first half of `fixmate`: an input whose templates are fixed by tasks (read/fixed_records.h), as a stream of
- * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the other half. */
+ * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the second half. */
 #ifndef FIXED_H
 #define FIXED_H
 
@@ -15,7 +15,7 @@
 struct fixmate_opts;
 
 struct fixed {
-    struct driver *d;            /* it has the other half */
+    struct driver *d;            /* the second half is in it */
     const struct fixmate_opts *opts;
     struct memory_rings rings;
     struct inputs in;       /* one */
@@ -24,18 +24,19 @@ struct fixed {
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
     struct sliced_input slices;
-    bool is_out;                 /* the oldest slice that is still in use is being put to the sink */
+    bool is_out;                 /* the oldest slice in use is being written to the sink */
     struct record_list list;     /* of the records of that slice */
     size_t max;                  /* records the list has room for */
 };
 
-/* Opens input and output. All but `d` is zero. -1: the error is recorded in the latch; finish it anyway. */
+/* Opens input and output. The struct must be zero except for `d`. -1: the error is recorded in the latch;
+ * fixed_finish() must still be called. */
 int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 
-/* The records as they were fixed. */
+/* The fixed records. */
 struct list_stream fixed_stream(struct fixed *fixed);
 
-/* Finishes the other half, and closes this one: see driver_finish(). */
+/* Finishes the second half, and closes this one: see driver_finish(). */
 void fixed_finish(struct fixed *fixed);
 
 #endif

@@ -52,10 +52,10 @@ static uint8_t *put_number(uint8_t *to, uint32_t number)
     return to;
 }
 
-/* Nothing of a read without one. */
+/* Adds nothing for a read without one. */
 static int add_cigar(struct fixmate *f, const struct fixmate_read *b)
 {
-    enum { OP_SIZE = 10 };       /* of an operation: nine digits and a letter, for lengths have 28 bits */
+    enum { OP_SIZE = 10 };       /* size of an operation: nine digits and a letter, because lengths have 28 bits */
     if (byte_buffer_reserve(&f->text, f->text.n + OP_SIZE * (size_t)b->n_cigar) < 0)
         return -1;
     uint8_t *p = f->text.p + f->text.n;
@@ -90,13 +90,13 @@ static void set_flag(struct fixmate_read *b, unsigned flag, bool value)
     b->flag = (uint16_t)(value ? b->flag | flag : b->flag & ~flag);
 }
 
-/* Where the read begins, 0-based: its end if it is reverse. */
+/* Where the read begins, counted from 0: its end if it is reverse. */
 static int64_t five_prime(const struct fixmate_read *b)
 {
     return is_reverse(b) ? end_of(b) : b->at.pos;
 }
 
-/* RNEXT, PNEXT, flags. MUNMAP is never taken away, as in samtools. */
+/* Sets RNEXT, PNEXT and flags. MUNMAP is never removed, as in samtools. */
 static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
 {
     b->next_ref_id = mate->ref_id;
@@ -120,7 +120,7 @@ static int tell_alignment(struct fixmate *f, struct fixmate_read *b, const struc
 
 /* ------------------------------------------------------------------ pairs */
 
-/* An unmapped read lies where its mate does. */
+/* Puts an unmapped read where its mate is. */
 static void settle_place(struct fixmate_read *a, struct fixmate_read *b)
 {
     if (is_mapped(a) == is_mapped(b))
@@ -153,7 +153,7 @@ static int add_end(struct fixmate *f, const struct fixmate_read *b)
     return add_text(f, text) < 0 ? -1 : add_cigar(f, b);
 }
 
-/* Tag ct of the first read: both ends and the bases between them. */
+/* Puts the tag ct of the first read: both ends and the bases between them. */
 static int put_template_cigar(struct fixmate *f, struct fixmate_read *a, struct fixmate_read *b)
 {
     struct fixmate_read *first = a->at.pos <= b->at.pos ? a : b, *second = first == a ? b : a;
@@ -224,7 +224,7 @@ static bool is_primary(const struct bam_record *r)
     return !(bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
 }
 
-/* The record is as sanitize() leaves it, in b->mended. */
+/* Puts the record into b->mended as sanitize() leaves it. */
 static int mend_what(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                      const struct bam_record *r, unsigned what)
 {
@@ -236,8 +236,8 @@ static int mend_what(struct fixmate *f, const struct fixmate_rules *rules, struc
     return 0;
 }
 
-/* Where operations were joined, the CIGAR may look like the one that says that CG holds another. If that one does not
- * fit, nobody could read the record, so they stay as they are. */
+/* If operations were joined, the CIGAR may look like the one that refers to CG. If CG does not fit, no program could
+ * read the record, so they stay unchanged. */
 static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                 const struct bam_record *r)
 {
@@ -249,8 +249,8 @@ static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     return mend_what(f, rules, b, r, rules->sanitize & ~joins);
 }
 
-/* The record's tags of base modifications fit to its SEQ, in b->mended. 1: MN must be put behind all other tags; -1:
- * failed. */
+/* Puts the record into b->mended with tags of base modifications that fit its SEQ. 1: MN must be appended after all
+ * other tags; -1: failed. */
 static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
@@ -274,8 +274,8 @@ static int put_length(struct fixmate_read *b)
     return mate_tags_put_small(&b->tags, MATE_MN, load_le32(b->record->seq_len));
 }
 
-/* A CIGAR in the tag CG goes to where it belongs, too. primary: of a record that is none; NULL: there is none. 1: call
- * put_length() in the end; -1: failed. */
+/* Also moves a CIGAR in the tag CG to its place. primary: of a record that is not primary; NULL: none. 1: call
+ * put_length() at the end; -1: failed. */
 static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                 const struct bam_record *r, const struct fixmate_read *primary)
 {

@@ -5,7 +5,7 @@
 enum { HEAD = 3 };               /* bytes of a tag before its value */
 static const char names[MATE_TAGS][2] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}, {'M', 'N'}};
 
-/* Which of ours the tag at p is; MATE_TAGS: none. */
+/* The tag at p if it is one of ours; MATE_TAGS: none. */
 static enum mate_tag which_of(const uint8_t *p)
 {
     if (p[0] == 'M')
@@ -31,7 +31,7 @@ void mate_tags_begin(struct mate_tags *t, const uint8_t *p, const uint8_t *end)
     }
 }
 
-/* What was added is ours, and can be read. */
+/* The added tags are ours, and can be read. */
 static void drop_added(struct byte_buffer *added, enum mate_tag which)
 {
     uint8_t *end = added->p + added->n;
@@ -56,7 +56,7 @@ void mate_tags_drop(struct mate_tags *t, enum mate_tag which)
     }
 }
 
-/* Returns where the value goes, of so many bytes; NULL: out of memory. */
+/* Returns the place for a value of `size` bytes; NULL: out of memory. */
 static uint8_t *put(struct mate_tags *t, enum mate_tag which, char type, size_t size)
 {
     struct byte_buffer *added = &t->added;
@@ -110,7 +110,7 @@ uint8_t *mate_tags_write(const struct mate_tags *t, uint8_t *to)
     uint32_t gone[MATE_TAGS], left = 0;
     for (int i = 0; i < MATE_TAGS; i++)
         left += gone[i] = t->gone[i];
-    const uint8_t *from = t->begin;              /* of what is not written yet */
+    const uint8_t *from = t->begin;              /* start of the bytes not written yet */
     for (const uint8_t *p = t->first, *next; left > 0; p = next) {
         enum mate_tag which = which_of(p);
         next = bam_record_aux_next(p, t->end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tags that fixmate gives a record. Each stands behind all others, in place of the first one of its name, as htslib
- * puts it. Nothing is moved before the record is written. Serial. */
+/* The tags that fixmate gives a record. Each comes after all others and replaces the first one of its name, as htslib
+ * does it. Nothing is moved before the record is written. Serial. */
 #ifndef MATE_TAGS_H
 #define MATE_TAGS_H
 
@@ -10,33 +10,34 @@
 
 enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_MN, MATE_TAGS };
 
-/* All zeros: nothing is in use. The owner frees added.p. */
+/* Zero-initialised: nothing is in use. The owner frees added.p. */
 struct mate_tags {
-    const uint8_t *begin, *end;  /* what the record has */
-    const uint8_t *first;        /* of any of ours */
-    uint32_t left[MATE_TAGS], gone[MATE_TAGS];   /* how many of each name there are; the first ones are taken away */
+    const uint8_t *begin, *end;  /* the record's tags */
+    const uint8_t *first;        /* the first of our tags */
+    uint32_t left[MATE_TAGS], gone[MATE_TAGS];   /* number of each name's tags; the first ones are removed */
     uint32_t n_added[MATE_TAGS];
-    struct byte_buffer added;    /* stands behind them */
+    struct byte_buffer added;    /* appended after them */
 };
 
-/* Begins with the tags [p, end), which stay the caller's. Behind one that is broken none is found. */
+/* Begins with the tags [p, end), which the caller owns. No tag is found after a broken one. */
 void mate_tags_begin(struct mate_tags *tags, const uint8_t *p, const uint8_t *end);
 
-/* Takes the first tag of that name away. */
+/* Removes the first tag of that name. */
 void mate_tags_drop(struct mate_tags *tags, enum mate_tag which);
 
-/* Puts a number: of four bytes, or of as few as it takes. Or a text of n bytes without its NUL. -1: out of memory. */
+/* Puts a number of four bytes (int); a number of as few bytes as possible (least); or a text of n bytes without its
+ * NUL. -1: out of memory. */
 int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_small(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_text(struct mate_tags *tags, enum mate_tag which, const uint8_t *text, size_t n);
 
-/* The most bytes that they take. */
+/* The most bytes that they need. */
 static inline size_t mate_tags_most(const struct mate_tags *tags)
 {
     return (size_t)(tags->end - tags->begin) + tags->added.n;
 }
 
-/* Writes them to `to`, and returns where they end. */
+/* Writes them to `to`, and returns their end. */
 uint8_t *mate_tags_write(const struct mate_tags *tags, uint8_t *to);
 
 #endif

@@ -5,17 +5,17 @@
 #include "fixmate/mod_chain.h"
 #include "fixmate/mods_fit.h"
 
-/* The result of looking at all chains. */
+/* The result of reading all chains. */
 struct look {
-    int64_t n_of[16];            /* bases of SEQ, along the read; MOD_CHAIN_ANY: all */
+    int64_t n_of[16];            /* number of bases in SEQ, along the read; MOD_CHAIN_ANY: all */
     bool reverse;
     bool has_seq, has_ml;
     uint64_t n_types, n_values;  /* that ML must have */
-    bool beyond;                 /* a list goes on behind SEQ */
-    bool stops;                  /* there is a number where htslib looks no further, and takes all for sound */
+    bool beyond;                 /* a list continues after SEQ */
+    bool stops;                  /* there is a number at which htslib stops and accepts the rest */
 };
 
-/* Goes along SEQ from the first number of a list, behind which p is. htslib compares less than exactly. */
+/* Walks along SEQ from the first number of a list, which ends at p. htslib compares inexactly. */
 static void follow(struct look *l, const struct mod_chain *c, int64_t number, const uint8_t *p)
 {
     enum { FAR = 0x7f000000 };
@@ -47,11 +47,11 @@ static const uint8_t *look_forward(struct look *l, const struct mod_chain *c)
     return p;
 }
 
-/* htslib reads the whole list here, so it may end in a comma; without ML, not even in that. */
+/* htslib reads the full list here, so it may end in a comma; without ML it need not even do so. */
 static const uint8_t *look_reverse(struct look *l, const struct mod_chain *c)
 {
     const uint8_t *p = c->list, *end = c->code_end;
-    uint32_t passed = 0;         /* as there: an int */
+    uint32_t passed = 0;         /* an int, as in htslib */
     for (;;) {
         int64_t number;
         bool large = false;
@@ -89,7 +89,7 @@ static unsigned complement(unsigned base)
     return (base & 1) << 3 | (base & 2) << 1 | (base & 4) >> 1 | (base & 8) >> 3;
 }
 
-/* The first tag of that name, or of its draft. */
+/* The first tag of that name, or of its draft name. */
 static const uint8_t *first_tag(const struct bam_record *r, const char name[2], const char draft[2])
 {
     int bad;

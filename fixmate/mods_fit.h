@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether tags of base modifications fit to their SEQ, as htslib looks at them (fixmate/base_mods.h). */
+/* Checks whether tags of base modifications fit their SEQ, as htslib does (fixmate/base_mods.h). */
 #ifndef MODS_FIT_H
 #define MODS_FIT_H
 
@@ -7,7 +7,7 @@
 
 struct bam_record;
 
-/* Whether MM, ML and MN of a checked record are sound, and fit to SEQ. What htslib takes, is. */
+/* Whether MM, ML and MN of a checked record are valid and fit SEQ. All tags that htslib accepts are. */
 bool mods_fit(const struct bam_record *record);
 
 #endif

@@ -7,15 +7,15 @@
 #include "bam/long_pos.h"
 #include "fixmate/sanitize.h"
 
-enum { LONGEST = (1 << 28) - 1 };    /* operation of a CIGAR: lengths have 28 bits */
+enum { LONGEST = (1 << 28) - 1 };    /* length of a CIGAR operation: lengths have 28 bits */
 
 /* ------------------------------------------------------------- option -z */
 
 static const struct {
     const char *word;
     unsigned what;
-    bool alone;                  /* it replaces what came before */
-} words[] = {                    /* a word stands before those that it begins with */
+    bool alone;                  /* it replaces the words before it */
+} words[] = {                    /* a word comes before those that it is a prefix of */
     {"all", SANITIZE_ALL, true}, {"*", SANITIZE_ALL, true}, {"none", 0, true}, {"off", 0, true},
     {"on", SANITIZE_ON, true}, {"pos", SANITIZE_POS, false}, {"mqual", SANITIZE_MAPQ, false},
     {"unmap", SANITIZE_UNMAP, false}, {"cigdup", SANITIZE_CIGAR_JOIN, false}, {"cigarx", SANITIZE_CIGAR_M, false},
@@ -67,7 +67,7 @@ static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
     return 0;
 }
 
-/* Bases of the reference. */
+/* Number of reference bases. */
 static int64_t span(uint32_t op)
 {
     return bam_cigar_type(bam_cigar_op(op)) & 2 ? bam_cigar_oplen(op) : 0;
@@ -94,8 +94,8 @@ static bool is_hard(uint32_t op)
     return bam_cigar_op(op) == BAM_CHARD_CLIP;
 }
 
-/* The operations p[n] lie beyond the reference. Appends the clips that they become: one of `clipped` bases and theirs,
- * and the hard clips as they are. */
+/* The operations p[n] are beyond the reference. Appends the clips that they become: one for `clipped` bases and theirs,
+ * and the hard clips unchanged. */
 static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -108,8 +108,8 @@ static int add_clips(struct byte_buffer *to, const uint32_t *p, uint32_t n, int6
     return 0;
 }
 
-/* Appends the clips as samtools does: it also counts deletions and skips as clipped bases, and turns a hard clip that
- * is followed by others into a soft clip with these. */
+/* Appends the clips as samtools does: it also counts deletions and skips as clipped bases, and joins a hard clip that
+ * is followed by others with them in a soft clip. */
 static int add_clips_as_samtools(struct byte_buffer *to, const uint32_t *p, uint32_t n, int64_t clipped)
 {
     unsigned op = BAM_CSOFT_CLIP;
@@ -134,8 +134,8 @@ static bool fits_seq(const bam1_t *b, const struct byte_buffer *cigar)
     return b->core.l_qseq == 0 || bases == b->core.l_qseq;
 }
 
-/* The alignment ends beyond its reference: what hangs over is clipped as in samtools, unless nobody could then read the
- * record. Where no operation lies across the end, the read is unmapped, as in samtools. */
+/* The alignment ends beyond its reference: the part beyond is clipped as in samtools, unless no program could then read
+ * the record. If no operation crosses the end, the read becomes unmapped, as in samtools. */
 static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
@@ -166,7 +166,7 @@ static bool is_match(unsigned op)
     return op == BAM_CEQUAL || op == BAM_CDIFF;
 }
 
-/* Joins neighbours. */
+/* Joins adjacent operations. */
 static int join(bam1_t *b, bool to_match, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
@@ -198,7 +198,7 @@ static bool is_of_alignment(const uint8_t *tag)
     return false;
 }
 
-/* As in samtools, one or two bytes behind the last tag go with it, and where more cannot be read the record has a
+/* As in samtools, one or two bytes after the last tag are removed with it, and if more cannot be read the record has a
  * fault. */
 static int drop_tags(bam1_t *b)
 {
@@ -229,7 +229,7 @@ static int clean_unmapped(bam1_t *b, unsigned what)
     return what & SANITIZE_AUX ? drop_tags(b) : 0;
 }
 
-/* Whether an operation ends beyond the reference. One of length 0 may, too. */
+/* Whether an operation ends beyond the reference. One of length 0 may do so, too. */
 static bool hangs_over(const bam1_t *b, int64_t reference_end)
 {
     const uint32_t *cigar = bam_get_cigar(b);
@@ -240,14 +240,14 @@ static bool hangs_over(const bam1_t *b, int64_t reference_end)
     return false;
 }
 
-/* As in samtools, no reference is one of length 0. */
+/* As in samtools, a missing reference has length 0. */
 static int64_t length_of(const int64_t *lengths, int32_t reference)
 {
     return reference < 0 ? 0 : lengths[reference];
 }
 
 /* Corrects the place of a mapped read. As in samtools, a read that begins beyond its reference and has no base on it
- * stays without SANITIZE_UNMAP. */
+ * stays unchanged without SANITIZE_UNMAP. */
 static int place(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar)
 {
     bam1_core_t *c = &b->core;
@@ -273,10 +273,10 @@ static bool has_tags(const struct bam_record *r)
     for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next)
         if (is_of_alignment(p))
             return true;
-    return end - p >= 3;                         /* it cannot be read */
+    return end - p >= 3;                         /* they cannot be read */
 }
 
-/* Whether neighbours are to be joined. */
+/* Whether adjacent operations must be joined. */
 static bool is_split(const struct bam_record *r, bool to_match)
 {
     uint32_t n;
