@@ -26,14 +26,14 @@
 struct sormadup {
     const struct sormadup_opts *opts;
     const struct engine_opts *common;    /* of all stages */
-    struct driver *d;            /* with the last stage */
+    struct driver *d;            /* includes the last stage */
     struct memory_rings rings;
-    struct sormadup_use use;     /* from when the inputs are open */
+    struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* inputs_held() of them */
-    struct inputs in;            /* what the stage reads that is opened next */
+    struct inputs in;            /* the input of the stage that is opened next */
     struct collated collated;
     struct fixed_inputs fixed;
-    struct orphans *lone;        /* which fixmate finds */
+    struct orphans *lone;        /* found by fixmate */
     struct sorted sorted;
     struct sorted_stream merged;
     struct marking marking;
@@ -44,7 +44,7 @@ static const char *path_of(const struct sormadup *c)
     return engine_opts_input(c->common);
 }
 
-/* Adds a @PG line, if there are to be any. */
+/* Adds a @PG line, unless the user forbids it. */
 static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *command_line)
 {
     if (c->common->out.no_pg || !command_line
@@ -88,7 +88,7 @@ static int open_collated(struct sormadup *c)
     return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
 }
 
-/* Orphans are looked for in the memory of the markdup stage, which begins later. */
+/* Orphans are searched for in the memory of the markdup stage, which begins later. */
 static int open_fixed(struct sormadup *c)
 {
     struct orphans_options lone = {
@@ -132,7 +132,7 @@ static int prepare_output(struct sormadup *c)
 
 /* ------------------------------------------------------------- running them */
 
-/* Each record of the input is in an arena, as it was fixed, or was left out. */
+/* Checks that each record of the input is in an arena, fixed, or was left out. */
 static int compare_fixed(struct sormadup *c)
 {
     struct tally fixed;
@@ -140,7 +140,7 @@ static int compare_fixed(struct sormadup *c)
          : tally_compare(fixed, bam_arena_tally(c->sorted.arenas.filled), "sort", path_of(c), c->d->latch);
 }
 
-/* One @PG line for each step. */
+/* Adds one @PG line for each step. */
 static int put_header(struct sormadup *c)
 {
     const struct sormadup_opts *o = c->opts;

@@ -4,8 +4,8 @@
 
 struct sormadup_opts;
 
-/* Fixes the mates of records that are grouped by name, sorts them by coordinate, and marks duplicates. Prints what went
- * wrong. The result is the exit status. */
+/* Fixes the mates of records that are grouped by name, sorts them by coordinate, and marks duplicates. Prints errors.
+ * Returns the exit status. */
 int bam_sormadup(const struct sormadup_opts *opts);
 
 #endif

@@ -7,13 +7,14 @@
 #include "engine/memory_plan.h"
 #include "engine/engine_memory.h"
 
-/* Bytes of what the sort behind has at one time, and of what is copied for it. */
+/* Bytes of the slices that the next sort holds at one time, and of the copies for it. */
 static size_t lent_memory(const struct memory_rings *behind)
 {
     return (behind->sam.n_lent + behind->merge_ranges) * (size_t)SORTED_SLICE;
 }
 
-/* Of the sort in front: half of what the one behind leaves for arenas. The inputs are open, with those rings. */
+/* The rings of the first sort: half of the memory that the next one leaves for arenas. The inputs are open, with those
+ * rings. */
 static struct memory_rings divide(const struct engine_opts *behind, const struct memory_rings *rings,
                                   const struct inputs *in, struct output_use output)
 {
@@ -54,7 +55,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
     };
     c->opts = *behind;
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
-    c->opts.memory_beside = 1;                   /* more is no error here */
+    c->opts.memory_beside = 1;                   /* A larger request is reduced, not refused. */
     if (sorted_open(&c->sort, &how, NULL) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The stage that groups records by name: a sort in the order of `collate`, whose merged records the next stage reads.
  *
- *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the stage behind
+ *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the next stage
  *                                         merged
  *                                         and copied
  *
- * The sort behind has half of what memory is left for arenas, and this one the other half: both hold records while the
- * slices are read. */
+ * The next sort has half of the memory left for arenas, and this one the other half: both hold records while the slices
+ * are read. */
 #ifndef COLLATED_H
 #define COLLATED_H
 
@@ -14,7 +14,7 @@
 #include "sort/sorted.h"
 #include "sormadup/sorted_stream.h"
 
-/* All zeros: nothing is open. */
+/* Zero-initialised: nothing is open. */
 struct collated {
     struct sorted sort;
     struct engine_opts opts;     /* of this sort */
@@ -22,28 +22,28 @@ struct collated {
 };
 
 struct collated_options {
-    const struct engine_opts *behind;    /* of the sort behind, as the next two */
+    const struct engine_opts *behind;    /* of the next sort, as the next two */
     const struct memory_rings *rings;
-    struct output_use output;    /* all that is around it, but for this one */
-    const char *command_line;    /* of the @PG line; NULL: none */
+    struct output_use output;    /* memory of everything around it, except this stage */
+    const char *command_line;    /* for the @PG line; NULL: none */
     struct latch *latch;
     struct stats *stats;
-    struct progress *progress;   /* NULL: nobody looks */
+    struct progress *progress;   /* NULL: not shown */
 };
 
-/* Returns the bytes that this stage needs beyond the plan of the next sort. behind, rings, in: as that sort has them.
- * output: all that is around that sort, but for this stage. */
+/* Returns the bytes that this stage needs beyond the plan of the next sort. behind, rings, in: those of that sort.
+ * output: memory of everything around that sort, except this stage. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 
-/* Takes over the inputs, and puts its stream in their place. -1: the error is recorded in the latch; finish it all the
- * same. */
+/* Takes over the inputs, and replaces them by its stream. -1: the error is recorded in the latch; collated_finish()
+ * must still be called. */
 int collated_open(struct collated *collated, struct inputs *in, const struct collated_options *options);
 
-/* Reads and sorts everything; afterwards the stream may be read. Does nothing if *collated is not open. -1: failed. */
+/* Reads and sorts all records; afterwards the stream may be read. Does nothing if *collated is not open. -1: failed. */
 int collated_read(struct collated *collated);
 
-/* Closes it after the parallel region, when nobody looks at the slices any more. */
+/* Closes it after the parallel region, when the slices are no longer used. */
 void collated_finish(struct collated *collated, int n_threads);
 
 #endif

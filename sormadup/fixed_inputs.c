@@ -25,7 +25,7 @@ static int begin_input(struct fixed_inputs *f)
     return f->each[f->n_begun++] ? 0 : -1;
 }
 
-/* Its records are taken. Tasks may still look at its rings. */
+/* Its records were taken. Tasks may still read its rings. */
 static void end_input(struct fixed_inputs *f)
 {
     struct input *in = &f->in.each[f->n_begun - 1];
@@ -64,7 +64,7 @@ static bool help(void *fixed)
     return f->n_begun > 0 && chunk_reader_help(current(f));
 }
 
-/* What the stage in front gave is what was seen here, and each record of that was made or left out. */
+/* Checks that the records from the stage before are those taken here, and that each of them was made or left out. */
 static int compare_input(const struct fixed_inputs *f, size_t number)
 {
     const struct record_stream *front = &f->in.each[number].stream;
@@ -92,7 +92,7 @@ int fixed_inputs_end(void *fixed, struct tally *given)
     return 0;
 }
 
-/* How many records come is not known if some are left out. */
+/* The number of records is unknown if some are left out. */
 int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fixed_inputs_options *options)
 {
     struct record_stream stream = {advance, take, help, fixed_inputs_end, f, 0};
@@ -108,7 +108,7 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
         return latch_fail(options->latch, "out of memory for the header");
     in->each->has_keys = true;
     in->each->is_collated = f->in.each->is_collated;
-    in->n_sam++;                                 /* its records go through chunks once more */
+    in->n_sam++;                                 /* its records go through chunks again */
     in->size = options->rules->drops ? 0 : in->size;
     in->size_known = in->size_known && !options->rules->drops;
     return 0;
@@ -116,7 +116,7 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
 
 void fixed_inputs_close(struct fixed_inputs *f)
 {
-    inputs_end(&f->in);                          /* the sources are closed before what reads them */
+    inputs_end(&f->in);                          /* the sources are closed before their readers */
     for (size_t i = 0; i < f->n_begun; i++)
         fixed_records_close(f->each[i]);
     inputs_close(&f->in);

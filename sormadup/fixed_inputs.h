@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stage that makes records as `fixmate` writes them: of all inputs, one after the other, as one stream. A template
- * in which an input ends may go on in the next one. */
+/* The stage that makes records as `fixmate` writes them: all inputs, one after another, as one stream. A template at
+ * the end of an input may continue in the next one. */
 #ifndef FIXED_INPUTS_H
 #define FIXED_INPUTS_H
 
@@ -9,7 +9,7 @@
 #include "read/input.h"
 
 struct fixed_inputs_options {
-    const struct fixmate_rules *rules;   /* but for the lengths of references, which the header tells */
+    const struct fixmate_rules *rules;   /* without the lengths of references, which come from the header */
     fixed_lone_fn *lone;         /* as in fix_wish, with its argument */
     void *lone_arg;
     struct chunk_memory memory;
@@ -17,25 +17,25 @@ struct fixed_inputs_options {
     struct stats *stats;
 };
 
-/* All zeros: nothing is open. */
+/* Zero-initialised: nothing is open. */
 struct fixed_inputs {
     struct fixed_inputs_options opt;
     struct inputs in;            /* what it reads */
     struct fix_wish wish;
     int64_t *lengths;            /* the wish has these */
-    struct fixed_records **each; /* in.n, of the inputs whose turn has come */
+    struct fixed_records **each; /* of the inputs whose turn has come */
     size_t n_begun;
-    uint64_t before;             /* bytes of the inputs before the one that is read */
+    uint64_t before;             /* bytes of the inputs before the current one */
 };
 
-/* Takes over the inputs, and puts its stream in their place. -1: out of memory, and the error is recorded in the latch;
- * close it anyway. */
+/* Takes over the inputs, and replaces them by its stream. -1: out of memory, and the error is recorded in the latch;
+ * fixed_inputs_close() must still be called. */
 int fixed_inputs_open(struct fixed_inputs *fixed, struct inputs *in, const struct fixed_inputs_options *options);
 
 /* Call it after the parallel region. */
 void fixed_inputs_close(struct fixed_inputs *fixed);
 
-/* The function of its stream. Each record of the inputs is one of *given now, or was left out. */
+/* The end function of its stream. Each record of the inputs is now counted in *given, or was left out. */
 int fixed_inputs_end(void *fixed, struct tally *given);
 
 #endif

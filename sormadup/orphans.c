@@ -7,13 +7,13 @@
 #include "sormadup/orphans.h"
 
 enum {
-    BITS_LEAST = 12,             /* of a table, which has 2^BITS places ... */
-    BEYOND = 1024,               /* ... and these, for numbers that find the last ones taken */
-    RANGE_BITS = 8, RANGES = 1 << RANGE_BITS,    /* of a run, which are read back one after the other */
+    BITS_LEAST = 12,             /* for a table, which has 2^BITS places ... */
+    BEYOND = 1024,               /* ... and these, for numbers whose home is at the end and taken */
+    RANGE_BITS = 8, RANGES = 1 << RANGE_BITS,    /* of a run; ranges are read back one after another */
 };
 
-/* Numbers in ascending order, with gaps of zeros between them; each is at its home or behind it, and no gap lies
- * between the two. So numbers that leave the table are sorted. */
+/* Numbers in ascending order, with gaps of zeros between them; each is at its home or after it, with no gap between the
+ * two. So numbers that leave the table are sorted. */
 struct mate_table {
     uint64_t *places;            /* the last one is always 0 */
     size_t n_places, n;
@@ -23,8 +23,8 @@ struct mate_table {
 struct orphans {
     struct orphans_options opt;
     struct mate_table table;
-    unsigned bits_most;          /* of the table, while records are read */
-    struct spill_store *files;   /* NULL: nothing has left memory */
+    unsigned bits_most;          /* limit of the table, while records are read */
+    struct spill_store *files;   /* NULL: nothing was spilled */
     struct spill_place (*runs)[RANGES];
     size_t n_runs;
 };
@@ -62,8 +62,8 @@ static enum entered enter(struct mate_table *t, uint64_t mate)
     return ENTERED;
 }
 
-/* Moves all into a table that is twice as large. There is room: homes are no nearer to each other, so no number is
- * farther from its home than before. */
+/* Moves all numbers into a table that is twice as large. There is room: homes are no nearer to each other, so no number
+ * is farther from its home than before. */
 static int grow(struct orphans *m)
 {
     struct mate_table larger;
@@ -98,7 +98,7 @@ static struct spill_place *add_run(struct orphans *m)
     return m->runs[m->n_runs++];
 }
 
-/* Makes the table a run, and empties it. */
+/* Writes the table as a run, and empties it. */
 static int write_run(struct orphans *m)
 {
     struct mate_table *t = &m->table;
@@ -125,7 +125,8 @@ static int write_run(struct orphans *m)
     return 0;
 }
 
-/* A number of a range as one for a table that has only these: the bits that all have are left out. Never 0. */
+/* A number of a range, shortened for a table that has only this range: the bits that all share are left out. Never
+ * 0. */
 static uint64_t inner_mate(uint64_t mate)
 {
     return mate >> 1 << (RANGE_BITS + 1) | 2 | (mate & 1);
@@ -167,7 +168,7 @@ static int put_again(struct orphans *m, struct spill_place place, uint64_t *mate
     return 0;
 }
 
-/* One range of all runs, in a table of its own, which grows as it must: no run is added any more. */
+/* Compares one range of all runs, in a table that grows as needed, because no run is added any more. */
 static int compare_range(struct orphans *m, size_t range, uint64_t *mates)
 {
     memset(m->table.places, 0, m->table.n_places * sizeof *m->table.places);
@@ -209,7 +210,7 @@ int orphans_end(struct orphans *m)
 
 /* ---------------------------------------------------------- open and close */
 
-/* While a table grows, there is also one of half its size. */
+/* While a table grows, a second one of half its size exists. */
 static unsigned bits_within(size_t memory)
 {
     enum { BITS_MOST = 26 };                     /* 512 MiB */

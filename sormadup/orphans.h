@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds mates that do not follow one another: each leaves a number here (read/fixed_records.h), and two that differ in
- * the lowest bit alone are the halves of a pair. All numbers are kept, so none is missed. They are hashes of 63 bits:
- * of n mates that are alone, half of them first ones, some two meet by chance once in 2^65 / n^2 inputs.
+/* Finds mates that are not adjacent: each leaves a number here (read/fixed_records.h), and two numbers that differ only
+ * in the lowest bit are the halves of a pair. All numbers are kept, so none is missed. They are hashes of 63 bits: with
+ * n lone mates, half of them first ones, two collide by chance once in 2^65 / n^2 inputs.
  *
  *   numbers --> ordered table --(when it is full)--> sorted runs on disk --(at the end, range by range)--> table
  *
@@ -17,7 +17,7 @@ struct orphans;
 
 struct orphans_options {
     struct spill_store_options store;    /* of the runs */
-    size_t memory;               /* bytes that it may take; it takes less while there are few numbers */
+    size_t memory;               /* bytes that it may use; it uses less while there are few numbers */
     const char *path;            /* for messages */
 };
 
@@ -25,11 +25,11 @@ struct orphans_options {
 struct orphans *orphans_open(const struct orphans_options *options);
 void orphans_close(struct orphans *lone);
 
-/* Takes n numbers, which are not 0: a fixed_lone_fn for struct orphans. -1: one of them is the other half of one
- * that came before, or failed; the error is recorded in the latch. */
+/* Takes n numbers, none of them 0: a fixed_lone_fn for struct orphans. -1: one of them is the other half of an earlier
+ * one, or a failure; the error is recorded in the latch. */
 int orphans_put(void *orphans, const uint64_t *mates, size_t n);
 
-/* There are no more: the same of numbers that left memory meanwhile. Gives back the memory of the others. */
+/* Does the same for numbers that were spilled, after the last one. Frees the memory of the others. */
 int orphans_end(struct orphans *lone);
 
 #endif

@@ -23,7 +23,7 @@ size_t sormadup_marking_least(int n_threads)
 
 size_t sormadup_marking(const struct memory_rings *rings)
 {
-    enum { SHARE = 6 };                          /* one byte of so many is for who takes the records */
+    enum { SHARE = 6 };  /* one byte in this many is for consumers that take ownership of the records */
     size_t share = (size_t)(rings->job.all / SHARE), least = sormadup_marking_least(rings->job.n_threads);
     return share > least ? share : least;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `sormadup` is beside a sort: whether its records are collated before, and the memory of what is around the
- * sort. */
+/* The parts of `sormadup` besides the sort: whether its records are collated first, and the memory of the stages around
+ * the sort. */
 #ifndef SORMADUP_H
 #define SORMADUP_H
 
@@ -9,25 +9,25 @@
 
 struct sormadup_opts;
 
-/* Whether records are collated: asked for, or the header of an input says that it is in coordinate order. -1: no
- * memory, and the error is recorded in the latch. */
+/* Whether records are collated: on request, or if the header of an input states coordinate order. -1: out of memory,
+ * and the error is recorded in the latch. */
 int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch);
 
-/* Bytes for who takes the records of the sort: to copy and to mark them, the least that works ... */
+/* The least bytes for the markdup stage, which copies and marks the records of the sort ... */
 size_t sormadup_marking_least(int n_threads);
 
-/* ... and what it gets in this plan, with which lone mates are looked for before. */
+/* ... and its bytes in this plan; before, lone mates are searched for in this memory. */
 size_t sormadup_marking(const struct memory_rings *rings);
 
 /* The numbers that sormadup_beside() adds up. */
 struct sormadup_use {
     const struct engine_opts *opts;
-    struct inputs in;       /* as they were opened; its pointers are not looked at */
+    struct inputs in;       /* as they were opened; its pointers are not used */
     struct output_use output;    /* of the files */
     bool collates;
 };
 
-/* All bytes beside the sort and the files, with these rings: a memory_beside_fn of a struct sormadup_use. */
+/* All bytes besides the sort and the files, with these rings: a memory_beside_fn of a struct sormadup_use. */
 size_t sormadup_beside(const void *use, const struct memory_rings *rings);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line of `samtools sormadup` asks for. cli/sormadup_args.c makes it; nothing changes it
- * afterwards. */
+/* The options of `samtools sormadup`. cli/sormadup_args.c fills them in; they do not change after that. */
 #ifndef SORMADUP_OPTS_H
 #define SORMADUP_OPTS_H
 
@@ -8,13 +7,13 @@
 #include "markdup/markdup_opts.h"
 
 struct sormadup_opts {
-    struct engine_opts common;     /* of the sort, and of all: by coordinate. The command line is that of the last
-                                      step */
-    struct fixmate_rules fixmate;    /* but the lengths, which the header tells */
+    struct engine_opts common;     /* of the sort, and of all steps: by coordinate. The command line is that of the last
+                                    * step */
+    struct fixmate_rules fixmate;    /* without the lengths, which come from the header */
     struct markdup_opts markdup; /* its `common` is a copy of this one */
-    bool collate;                /* in any case; else where the header says that the order is another one */
-    const char *cat_line;        /* command line of what joins several inputs; NULL: there is one */
-    const char *collate_line, *fixmate_line, *sort_line;     /* command lines of the steps before ... */
+    bool collate;                /* always; otherwise if the header states another order */
+    const char *cat_line;        /* command line of the step that joins several inputs; NULL: one input */
+    const char *collate_line, *fixmate_line, *sort_line;     /* command lines of the steps before the last ... */
     const char *collated_line;   /* ... and that of fixmate if the input is collated */
 };
 

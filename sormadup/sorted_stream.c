@@ -7,10 +7,10 @@
 #include "sormadup/sorted_stream.h"
 #include "read/record_slice.h"
 
-/* In the task of a range. What it could not copy is not there, which is seen at the end, too. */
+/* Runs in the task of a range. Records that it could not copy are missing, which is also noticed at the end. */
 static void copy(void *stream, uint32_t index, const struct record_list *list)
 {
-    enum { AHEAD = 4 };          /* records that are being fetched: they lie anywhere in the arena */
+    enum { AHEAD = 4 };          /* records that are prefetched: they are scattered over the arena */
     const struct sorted_stream *s = stream;
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
@@ -60,10 +60,10 @@ bool sorted_stream_help(void *stream)
     return merge_ring_help(s->sorted->merge);
 }
 
-/* Copies that are made or wait to be taken. */
+/* Number of copies being made or waiting to be taken. */
 static uint32_t count_slices(int n_threads)
 {
-    enum { SLICES_MORE = 6 };    /* than threads, which wait for the oldest to be taken */
+    enum { SLICES_MORE = 6 };    /* beyond the number of threads, which wait for the oldest to be taken */
     return (uint32_t)n_threads + SLICES_MORE;
 }
 
@@ -73,14 +73,14 @@ size_t sorted_stream_memory(int n_threads)
     return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
 }
 
-/* Records of a slice, judged by all of them. */
+/* Records of a slice, estimated from the mean of all. */
 static size_t records_of_slice(const struct sorted *s)
 {
     const struct bam_arena *all = s->arenas.filled;
     return (size_t)(SORTED_SLICE / ((all->origin + all->walked) / (all->n_records + 1) + 1));
 }
 
-/* A range that needs another pass keeps all others waiting for it: one of runs has as much as one of their slices. */
+/* A range that needs another pass makes all others wait for it: a range of runs has as much as one of their slices. */
 static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct merge_ring_options *how)
 {
     uint32_t most = count_slices(how->n_threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The merged records of a sort as a stream of slices, for `markdup`, or for another sort: the tasks that merge ranges
+/* The merged records of a sort as a stream of slices, for `markdup` or for another sort: the tasks that merge ranges
  * also copy the records. So a slice of a run can be used again before the sink has passed its records. */
 #ifndef SORTED_STREAM_H
 #define SORTED_STREAM_H
@@ -7,26 +7,26 @@
 #include "read/record_stream.h"
 #include "sort/sorted.h"
 
-/* Bytes of a slice, about: it fits into a cache, and its task takes so long that it costs nothing. */
+/* Approximate bytes of a slice: it fits into a cache, and its task is long enough to hide its cost. */
 enum { SORTED_SLICE = 512 << 10 };
 
-/* All zeros: nothing is open. */
+/* Zero-initialised: nothing is open. */
 struct sorted_stream {
     struct sorted *sorted;
-    struct record_slice *slices; /* of each range, the copies of its list; its task's */
+    struct record_slice *slices; /* for each range, the copies of its list; owned by its task */
     uint32_t n_slices;
     struct tally taken;          /* of the records */
 };
 
-/* Bytes of the copies, mostly. */
+/* Usual bytes of the copies. */
 size_t sorted_stream_memory(int n_threads);
 
-/* Opens the merge of all that was read, with the copies a part of it, and tells of it. -1: failed, and the error is
- * recorded in the sort's latch. Either way, close it after the parallel region. */
+/* Opens the merge of all records read, including the copies, and reports it. -1: failed, and the error is recorded in
+ * the sort's latch. In both cases, close it after the parallel region. */
 int sorted_stream_begin(struct sorted_stream *stream, struct sorted *sorted);
 void sorted_stream_close(struct sorted_stream *stream);
 
-/* Functions of struct record_stream. At the end, what is in the arenas and runs must have come out of the merge. */
+/* Functions of struct record_stream. At the end, the records of the arenas and runs must have come out of the merge. */
 enum chunk_state sorted_stream_advance(void *stream);
 int sorted_stream_take(void *stream, struct record_slice *slice);
 bool sorted_stream_help(void *stream);
