@@ -30,16 +30,16 @@ struct output {
     const char *index_name;      /* NULL: no index is made */
     struct out_file index_file;
     struct gzi_index index;
-    struct gzi_place end;        /* bytes in `out`, and those of their data */
+    struct gzi_place end;        /* bytes in `out`, and the bytes of their data */
 };
 
-/* The work at one input. */
+/* The work on one input. */
 struct bgzip {
     const struct bgzip_opts *opts;
     const char *in;              /* "-": standard input */
     struct bgzip_names names;
     struct input_file input;
-    struct stat st;              /* of the input; mode 0: it is no file */
+    struct stat st;              /* of the input; mode 0: it is not a file */
     struct read_ahead *ahead;
     struct output *to, own;
     struct gzi_index index;      /* that is read */
@@ -57,7 +57,7 @@ static bool makes_index(const struct bgzip_opts *o)
 
 /* -------------------------------------------------------------------- open */
 
-/* Text and BAM as htslib knows them by their first bytes: where blocks may end. */
+/* The kind of data, text or BAM, as htslib detects it by its first bytes. It decides where blocks may end. */
 static enum cut_kind data_kind(const struct bgzip *b)
 {
     htsFormat format;
@@ -70,7 +70,7 @@ static enum cut_kind data_kind(const struct bgzip *b)
     }
 }
 
-/* Our own encoder of -l 1 is made for BAM: some text would become up to 19 % larger than by htslib's. */
+/* Our own encoder of -l 1 is made for BAM: it would make some text up to 19 % larger than htslib's. */
 static int level_for(enum cut_kind kind, int level)
 {
     return kind != CUT_RECORDS && level == 1 ? BGZF_LEVEL_TEXT_1 : level;
@@ -96,7 +96,7 @@ static int check_compressed(struct bgzip *b)
     return memcmp(first, magic, sizeof magic) == 0 ? 0 : latch_fail(&b->latch, "%s is not compressed", b->input.path);
 }
 
-/* Sets the input to the block in which the range begins. */
+/* Moves the input to the block in which the range begins. */
 static int begin_range(struct bgzip *b)
 {
     struct gzi_place place = gzi_index_find(&b->index, b->opts->offset);
@@ -127,7 +127,7 @@ static int open_input(struct bgzip *b)
     return 0;
 }
 
-/* Reads the index that is needed. */
+/* Reads the index if it is needed. */
 static int read_index(struct bgzip *b)
 {
     if (b->names.index && !makes_index(b->opts) && gzi_index_read(&b->index, b->names.index, &b->latch) < 0)
@@ -171,15 +171,15 @@ static int open_all(struct bgzip *b)
 
 /* --------------------------------------------------------------------- run */
 
-/* Once it is committed, it stays. */
+/* A committed output stays. */
 static void abandon_output(struct output *o)
 {
     out_file_abandon(&o->out);
     out_file_abandon(&o->index_file);
 }
 
-/* A signal ends the pass here: threads would be waited for at the end of the parallel region, and one may be stuck in
- * writing to a pipe that nobody reads. */
+/* Ends the pass at a signal: the end of the parallel region waits for all threads, and one may be blocked in a write to
+ * a pipe that is not read. */
 static void leave_by_signal(struct bgzip *b)
 {
     if (!latch_signalled())
@@ -197,8 +197,8 @@ static void in_team(void *bgzip)
     leave_by_signal(b);
 }
 
-/* How many threads can be had now, when buffers have taken of the addresses: not more than these are for. The runtime
- * would end the process for one that cannot. Warns once, for all files. */
+/* The number of threads that can be started after the buffers have taken address space; at most the number that the
+ * buffers are for. The runtime would end the process if one could not be started. Warns once, for all files. */
 static int team_of(const struct bgzip *b)
 {
     static bool told;
@@ -220,7 +220,7 @@ static void run(struct bgzip *b)
 
 /* ------------------------------------------------------------------ finish */
 
-/* The output gets the times of the input, as bgzip 1.20 and later do it. */
+/* Gives the output the times of the input, as bgzip 1.20 and later do. */
 static void keep_times(const struct bgzip *b)
 {
 #ifdef __APPLE__
@@ -229,7 +229,7 @@ static void keep_times(const struct bgzip *b)
     struct timespec times[2] = {b->st.st_atim, b->st.st_mtim};
 #endif
     if (b->names.out && strcmp(b->names.out, "-") != 0 && S_ISREG(b->st.st_mode))
-        futimens(b->own.out.fd, times);             /* who may not set them does without */
+        futimens(b->own.out.fd, times);             /* without permission to set them it does without */
 }
 
 static int finish_index(struct output *o, struct latch *latch)
@@ -241,7 +241,7 @@ static int finish_index(struct output *o, struct latch *latch)
         || out_file_finish(&o->index_file, latch) < 0 ? -1 : 0;
 }
 
-/* Gives the files their names, the index last: it is of no use without the data. */
+/* Gives the files their names, the index last, because it is useless without the data. */
 static int commit_output(struct output *o, struct latch *latch)
 {
     return out_file_finish(&o->out, latch) < 0 || finish_index(o, latch) < 0 || out_file_commit(&o->out, latch) < 0
@@ -264,7 +264,7 @@ static int commit(struct bgzip *b)
     return 0;
 }
 
-/* Prints warnings. The output is complete all the same. */
+/* Prints warnings. The output is complete in any case. */
 static void tell(const struct bgzip *b)
 {
     if (b->result.lacks_eof_block)
@@ -295,8 +295,8 @@ static void close_all(struct bgzip *b)
 
 static const struct output no_output = {.out.fd = -1, .index_file.fd = -1};
 
-/* One file, from beginning to end. all: what all files go to; NULL: each has its own. Returns 0, -1 if it failed, or
- * BGZIP_DECLINED; if not 0, the reason is printed. */
+/* Processes one file. all: the output of all files; NULL: each has its own. Returns 0, -1 if it failed, or
+ * BGZIP_DECLINED; if not 0, the reason was printed. */
 static int one_file(const struct bgzip_opts *opts, const char *in, struct output *all, int n_threads)
 {
     struct bgzip b = {.opts = opts, .in = in, .own = no_output, .n_threads = n_threads};
@@ -319,7 +319,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct output
 
 /* ----------------------------------------------------------------- command */
 
-/* Returns what the worst of them did: as one_file(). */
+/* Returns the worst result of them, as one_file(). */
 static int all_files(const struct bgzip_opts *o, struct output *all, int n_threads)
 {
     int result = 0;
@@ -333,7 +333,7 @@ static int all_files(const struct bgzip_opts *o, struct output *all, int n_threa
     return result;
 }
 
-/* All files go to the output of -o. */
+/* Writes all files to the output of -o. */
 static int all_to_one(const struct bgzip_opts *o, int n_threads)
 {
     struct latch latch = {0};

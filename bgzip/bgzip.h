@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `bgzip`: files compressed to BGZF and back, one after the other. */
+/* `bgzip`: compresses files to BGZF and decompresses them, one after another. */
 #ifndef BGZIP_H
 #define BGZIP_H
 
 struct bgzip_opts;
 
-/* Does what the options say. Returns the exit status; what failed is printed. A file that fails does not keep the next
- * one from its turn, unless all go to the same output. */
+/* Runs with these options. Returns the exit status; errors are printed. If a file fails, the next one is still
+ * processed, unless all go to the same output. */
 int bgzip(const struct bgzip_opts *opts);
 
 #endif

@@ -23,7 +23,7 @@ static char *joined(const char *name, const char *ending)
     return asprintf(&text, "%s%s", name, ending) < 0 ? NULL : text;
 }
 
-/* The ending of a file's name, with its dot; NULL: it has none. */
+/* The extension of a file's name, with its dot; NULL: none. */
 static const char *ending_of(const char *name)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
@@ -35,7 +35,7 @@ static bool is_known(const char *ending)
     return strcasecmp(ending, ".gz") == 0 || strcasecmp(ending, ".bgz") == 0 || strcasecmp(ending, ".bgzf") == 0;
 }
 
-/* Without its ending. *result: as that of bgzip_names_find(). */
+/* The name without its extension. *result: as that of bgzip_names_find(). */
 static char *decompressed_name(const struct bgzip_opts *opts, const char *in, int *result)
 {
     const char *ending = ending_of(in);
@@ -58,8 +58,8 @@ static char *out_name(const struct bgzip_opts *opts, const char *in, int *result
     return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, result);
 }
 
-/* The name that the index of a file is called after, to be freed: that of the compressed file, or the one it would have
- * if it did not go to standard output. *named is false: there is none. NULL: that, or no memory. */
+/* The file name that the index is named after, to be freed: that of the compressed file, or the one it would have if it
+ * did not go to standard output. *named is false: there is none. NULL: that, or out of memory. */
 static char *index_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in, bool *named)
 {
     bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && strcmp(names->out, "-") == 0;
@@ -94,8 +94,8 @@ static bool is_same(const char *name, const char *other)
         && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
 }
 
-/* An index that is written replaces no file of the same command line, and no data: -I may be followed by a file that
- * was meant as the input. */
+/* Checks that a new index replaces no file of the same command line, and no data: the file after -I may have been
+ * intended as the input. */
 static int check_index(const char *index, const struct bgzip_opts *opts)
 {
     for (size_t i = 0; i < opts->n_files; i++)
@@ -106,7 +106,7 @@ static int check_index(const char *index, const struct bgzip_opts *opts)
                             "before", index, kind) : 0;
 }
 
-/* No file is written over another one of the same work. */
+/* Checks that no file is written over another one of the same job. */
 static int check_apart(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
     bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file bgzip writes for which it reads. */
+/* The files that bgzip writes for each file that it reads. */
 #ifndef BGZIP_NAMES_H
 #define BGZIP_NAMES_H
 
@@ -7,25 +7,26 @@
 
 struct bgzip_opts;
 
-/* The names of one file's work. They are the struct's own; freed by bgzip_names_free(). */
+/* The names of the files of one job, owned by the struct; bgzip_names_free() frees them. */
 struct bgzip_names {
     char *out;                   /* "-": standard output; NULL: nothing is written */
     char *index;                 /* the index that is read or written; NULL: none */
 };
 
-/* What htslib's bgzip 1.24 ends with if it may not write a file, and nothing else failed. */
+/* Exit status of htslib's bgzip 1.24 if it may not write a file and nothing else failed. */
 enum { BGZIP_DECLINED = 2 };
 
-/* Finds the names for an input; "-" is standard input. Returns 0, or the reason is printed: -1, there are none, or
- * BGZIP_DECLINED, the ending of the input is unknown and there is no -f. */
+/* Finds the names for an input; "-" is standard input. Returns 0, or, with a message, -1: there are none, or
+ * BGZIP_DECLINED: the extension of the input is unknown and -f is not given. */
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 void bgzip_names_free(struct bgzip_names *names);
 
-/* Whether the output may be written: it is not there, or -f or the user, who is asked on a terminal, says so. False:
- * the reason is printed. */
+/* Whether the output may be written: it does not exist, or -f is given, or the user allows it when asked on a terminal.
+ * False: the reason was printed. */
 bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
-/* Whether the input goes when its output is whole: a regular file does. A link (/dev/stdin is one) and a pipe stay. */
+/* Whether the input is removed when its output is complete: a regular file is. A link (such as /dev/stdin) and a pipe
+ * stay. */
 bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `bgzip`. cli/bgzip_main.h fills them in; nothing changes them afterwards. */
+/* The options of `bgzip`. cli/bgzip_main.h fills them in; they do not change after that. */
 #ifndef BGZIP_OPTS_H
 #define BGZIP_OPTS_H
 
@@ -18,18 +18,18 @@ struct bgzip_opts {
     enum bgzip_mode mode;
     bool to_stdout;              /* -c */
     bool keep;                   /* -k: the input stays */
-    bool index;                  /* -i: compressing makes an index, too */
-    bool rebgzip;                /* -g: blocks begin where the index says */
+    bool index;                  /* -i: also makes an index while compressing */
+    bool rebgzip;                /* -g: blocks begin where the index states */
     bool binary;                 /* --binary: blocks end anywhere */
     bool ranged;                 /* -b or -s: `size` bytes from `offset` on */
-    int force;                   /* how often -f was given */
+    int force;                   /* number of -f given */
     int level;                   /* 0..9, or BGZF_LEVEL_DEFAULT */
     int n_threads;
     uint64_t offset;             /* -b: bytes of decompressed data */
     uint64_t size;               /* -s; UINT64_MAX: up to the end */
     const char *index_name;      /* -I; NULL: not given */
     const char *output;          /* -o; NULL: not given */
-    char **files;                /* the names given; those of argv */
+    char **files;                /* the names given; they point into argv */
     size_t n_files;              /* 0: standard input */
 };
 

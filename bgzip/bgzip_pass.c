@@ -12,23 +12,23 @@
 #include "codec/gzip_blocks.h"
 
 enum {
-    /* Blocks under way: enough for every thread while a writer gathers some. A slot takes 128 KiB. */
+    /* Blocks in use: enough for every thread while a writer collects some. A slot needs 128 KiB. */
     SLOTS = 32, SLOTS_PER_THREAD = 8,
     PIECES_MEMORY = 4 << 20,      /* bytes for the buffers of the writers */
 };
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
-/* What goes into the slot of the sink, or comes out of it. The main thread writes it before the block is handed out,
- * but for what is said. */
+/* The input or output of a slot of the sink. The main thread writes it before the block is handed out, except where
+ * noted. */
 struct pass_block {
     const uint8_t *from;         /* data, or a BGZF block; NULL: the bytes are in `data` */
-    atomic_int *users;           /* of those bytes, held until they are used */
+    atomic_int *users;           /* of those bytes, which are held until they are used */
     uint32_t size;               /* bytes of data */
-    uint32_t begin, end;         /* of them: what is written */
+    uint32_t begin, end;         /* the part of them that is written */
     struct bgzf_frame frame;
     uint64_t file_offset;
-    uint8_t *data;               /* decompressed: its task writes it */
-    enum bgzf_fault fault;       /* its task writes it */
+    uint8_t *data;               /* decompressed bytes, written by its task */
+    enum bgzf_fault fault;       /* written by its task */
 };
 
 struct bgzip_pass {
@@ -36,9 +36,9 @@ struct bgzip_pass {
     struct bgzip_pass_result *result;
     struct bgzf_sink *sink;
     struct pass_block *blocks;   /* of each slot */
-    uint8_t *data;               /* of all of them */
-    struct bgzf_codec **codecs;  /* of each thread */
-    uint64_t placed;             /* bytes of data in the blocks that have places; who has the ticket's block */
+    uint8_t *data;               /* of all blocks */
+    struct bgzf_codec **codecs;  /* one for each thread */
+    uint64_t placed;  /* bytes of data in the blocks that have places; used by the thread that holds the ticket */
 };
 
 /* ------------------------------------------------------------------- tasks */
@@ -65,7 +65,7 @@ static void compressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_
     p->result->compressed = next;
 }
 
-/* Bytes of a block that is damaged are not written: its fault ends the pass before, in decompressed_placed(). */
+/* Bytes of a damaged block are not written: its fault ends the pass before that, in decompressed_placed(). */
 static uint32_t undo_block(void *pass, uint32_t slot, const uint8_t **bytes)
 {
     struct bgzip_pass *p = pass;
@@ -85,7 +85,7 @@ static int block_failed(struct bgzip_pass *p, uint64_t file_offset, const char *
                       fault);
 }
 
-/* In the order of the file, so that the first fault is the one that is told. */
+/* Called in the order of the file, so that the first fault is reported. */
 static void decompressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_t next)
 {
     struct bgzip_pass *p = pass;
@@ -165,7 +165,7 @@ static int bgzip_pass_compress(struct bgzip_pass *p)
     return 0;
 }
 
-/* Faults of earlier blocks come first, and what is before this one is written. */
+/* Faults of earlier blocks come first, and the bytes before this fault are written. */
 static int fault_here(struct bgzip_pass *p, uint64_t file_offset, const char *fault)
 {
     return bgzf_sink_finish(p->sink) < 0 ? -1 : block_failed(p, file_offset, fault);
@@ -190,7 +190,7 @@ static int find_frame(struct bgzip_pass *p, struct bgzf_frame *frame)
     return fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault));
 }
 
-/* Sets what of the n bytes that come next is to be written. False: nothing of them. */
+/* Finds the part of the next n bytes to be written. False: none of them. */
 static bool find_part(struct bgzip_pass *p, uint32_t n, uint32_t *begin, uint32_t *end)
 {
     uint64_t from = p->result->data, skip = p->opt.skip, left = p->opt.most;
@@ -206,7 +206,7 @@ static bool is_done(const struct bgzip_pass *p)
     return p->result->data >= p->opt.skip && p->result->data - p->opt.skip >= p->opt.most;
 }
 
-/* A block without data. Nobody would see by its data that its size was changed to 0. */
+/* Checks a block without data, because its data would not show that its size was changed to 0. */
 static int check_empty(struct bgzip_pass *p, const struct bgzf_frame *frame)
 {
     const struct byte_window *w = p->opt.input;
@@ -216,7 +216,7 @@ static int check_empty(struct bgzip_pass *p, const struct bgzf_frame *frame)
     return fault ? fault_here(p, p->opt.file_begin + w->offset, bgzf_fault_text(fault)) : 0;
 }
 
-/* Hands out the block that begins the window. -1: stop. */
+/* Hands out the block at the start of the window. -1: stop. */
 static int deal_block(struct bgzip_pass *p, const struct bgzf_frame *frame)
 {
     struct byte_window *w = p->opt.input;
@@ -293,7 +293,7 @@ static int bgzip_pass_decompress(struct bgzip_pass *p)
             return -1;
     }
     if (is_done(p))
-        p->result->lacks_eof_block = false;      /* nobody has looked */
+        p->result->lacks_eof_block = false;      /* it was not checked */
     return bgzf_sink_finish(p->sink);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the bytes of a file, block by block: compressed or decompressed by tasks, written in order, and the
- * index made as the blocks get their places. */
+/* One pass over the bytes of a file, block by block: tasks compress or decompress them, they are written in order, and
+ * the index is made as the blocks get their places. */
 #ifndef BGZIP_PASS_H
 #define BGZIP_PASS_H
 
@@ -13,30 +13,30 @@ struct byte_window;
 struct latch;
 
 struct bgzip_pass_options {
-    bool compress;               /* else it decompresses */
-    struct byte_window *input;   /* stays the caller's, as all that follows */
+    bool compress;               /* otherwise it decompresses */
+    struct byte_window *input;   /* owned by the caller, as are all below */
     const char *path;            /* its name, for messages */
-    int fd;                      /* of the output, written from its present position on */
+    int fd;                      /* the output, written from its present position on */
     const char *out_path;        /* its name, for messages */
     int n_threads;               /* of the team */
     struct latch *latch;
-    struct gzi_index *index;     /* gets the places of the blocks; NULL: they are not wanted */
-    struct gzi_place before;     /* compressing: what the output holds already, for the index */
+    struct gzi_index *index;     /* gets the places of the blocks; NULL: not needed */
+    struct gzi_place before;     /* when compressing: the bytes that the output holds already, for the index */
     /* compressing */
     int level;
     struct block_cut cut;        /* before the first block */
     /* decompressing */
     bool only_blocks;            /* plain gzip is an error */
-    uint64_t file_begin;         /* bytes of the file before those of the input */
-    uint64_t skip, most;         /* bytes of the data that are left out, and those at most that are written then */
+    uint64_t file_begin;         /* bytes of the file before the first byte of the input */
+    uint64_t skip, most;         /* bytes of the data that are skipped, and the most that are written after them */
 };
 
-/* The findings of a pass. */
+/* The results of a pass. */
 struct bgzip_pass_result {
-    uint64_t data;               /* bytes of decompressed data that it came past, those left out included */
-    uint64_t compressed;         /* bytes that it compressed them to */
-    bool lacks_eof_block;        /* of BGZF that was read to its end */
-    bool lacks_places;           /* of CUT_PLACES: the input ended before some of them */
+    uint64_t data;               /* bytes of decompressed data, including those skipped */
+    uint64_t compressed;         /* compressed bytes that it made */
+    bool lacks_eof_block;        /* for BGZF that was read to its end */
+    bool lacks_places;           /* for CUT_PLACES: the input ended before some of them */
 };
 
 struct bgzip_pass;
@@ -44,10 +44,10 @@ struct bgzip_pass;
 /* NULL: failed, and the error is recorded in the latch. */
 struct bgzip_pass *bgzip_pass_open(const struct bgzip_pass_options *options);
 
-/* To be called once, by the main thread of a team. -1: failed, and the error is recorded in the latch. */
+/* Runs the pass. Call it once, on the main thread of a team. -1: failed, and the error is recorded in the latch. */
 int bgzip_pass_run(struct bgzip_pass *pass, struct bgzip_pass_result *result);
 
-/* Behind the parallel region, as late tasks still look at the slots. */
+/* Call it after the parallel region, because late tasks still read the slots. */
 void bgzip_pass_close(struct bgzip_pass *pass);
 
 #endif

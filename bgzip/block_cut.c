@@ -4,7 +4,7 @@
 #include "bgzip/gzi_index.h"
 #include "codec/bgzf_block.h"
 
-/* SAMv1 section 4.2: what the number at `next` counts. */
+/* SAMv1 section 4.2: the meaning of the number at `next`. */
 enum { AT_MAGIC, AT_TEXT, AT_REFS, AT_REF, AT_RECORD, AT_NONE };
 enum { NUMBER = 4, LEAST_RECORD = 32 };
 
@@ -16,7 +16,7 @@ static uint32_t lines_end(const uint8_t *data, uint32_t n)
     return end > 0 ? end : n;
 }
 
-/* Goes from the number to the next one. What is no BAM has no more fields. */
+/* Moves from the number to the next one. Data that are not BAM have no more fields. */
 static void pass_field(struct block_cut *cut, uint32_t number)
 {
     switch (cut->at_what) {
@@ -44,7 +44,7 @@ static void pass_field(struct block_cut *cut, uint32_t number)
     }
 }
 
-/* The end of the last record that is whole. A number is never cut, so `next` is never before `at`. */
+/* The end of the last complete record. A number is never cut, so `next` is never before `at`. */
 static uint32_t records_end(struct block_cut *cut, const uint8_t *data, uint32_t n)
 {
     uint32_t end = 0;

@@ -27,7 +27,7 @@ void gzi_index_free(struct gzi_index *index)
     *index = (struct gzi_index){0};
 }
 
-/* Blocks have bytes, so each begins behind the one before. Blocks without data may be listed: their place in the data
+/* Blocks are not empty, so each begins after the one before. Blocks without data may be listed: their place in the data
  * is that of the next one. */
 static const char *take_pairs(struct gzi_index *index, const uint8_t *bytes, uint64_t n)
 {
@@ -54,7 +54,7 @@ const char *gzi_index_parse(struct gzi_index *index, const uint8_t *bytes, size_
     return fault;
 }
 
-/* All bytes of the file, the caller's; NULL: failed, with errno. */
+/* Reads all bytes of the file, which the caller frees; NULL: failed, with errno. */
 static uint8_t *read_all(FILE *from, size_t *n)
 {
     uint8_t *bytes = NULL;
@@ -109,7 +109,7 @@ int gzi_index_write(const struct gzi_index *index, int fd, const char *path, str
 
 struct gzi_place gzi_index_find(const struct gzi_index *index, uint64_t data)
 {
-    size_t low = 0, high = index->n;             /* places before low are at or before it, those from high on behind */
+    size_t low = 0, high = index->n;  /* places before low are at or before it, those from high on after it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (index->places[middle].data <= data)

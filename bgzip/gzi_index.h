@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The .gzi index: where the blocks of a BGZF file begin, but for the first one and those without data.
+/* The .gzi index: where the blocks of a BGZF file begin, except the first one and those without data.
  *
  *   n                              | n pairs
- *   number of pairs, 64 bits, LE   | place in the file, place in the data: 64 bits each, LE   */
+ *   number of pairs, 64 bits, LE   | place in the file, place in the data: 64 bits each, LE */
 #ifndef GZI_INDEX_H
 #define GZI_INDEX_H
 
@@ -15,7 +15,7 @@ struct gzi_place {
     uint64_t file, data;         /* bytes before the block: compressed, and decompressed */
 };
 
-/* Zeros are an empty index. */
+/* A zero-initialised struct is an empty index. */
 struct gzi_index {
     struct gzi_place *places;    /* in the order of the file */
     size_t n, room;
@@ -24,7 +24,7 @@ struct gzi_index {
 /* -1: out of memory. */
 int gzi_index_add(struct gzi_index *index, struct gzi_place place);
 
-/* Makes an index of the bytes of a file. NULL, or what is wrong with them; then the index is empty. */
+/* Makes an index from the bytes of a file. Returns NULL, or the fault; then the index is empty. */
 const char *gzi_index_parse(struct gzi_index *index, const uint8_t *bytes, size_t n);
 
 /* -1: failed, and the error is recorded in the latch. */
