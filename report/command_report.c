@@ -24,7 +24,7 @@ enum stats_detail command_report_detail(const struct report_request *request)
 
 /* ------------------------------------------------------------------- files */
 
-/* Sizes add up; one that is not known makes the sum unknown. */
+/* Adds sizes; if one is unknown, the sum is unknown. */
 static struct report_place place_of_inputs(const struct report_request *o)
 {
     struct report_place all = report_place_of("", o->inputs[0], STDIN_FILENO);
@@ -82,7 +82,7 @@ static enum report_file kind_of(const char *path, int dash)
     return there && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ? REPORT_PIPE : REPORT_REGULAR;
 }
 
-/* Into standard output that is a file, other programs may have written before us. */
+/* If standard output is a file, other programs may have written to it before us. */
 static struct report_place place_of_output(const struct command_report *s)
 {
     struct report_place out = report_place_of("", s->request->output, STDOUT_FILENO);

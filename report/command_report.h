@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --report and --trace. Their files are opened before anything is read,
- * and written when the sort is done. */
+/* --report and --trace. Their files are opened before anything is read, and written when the sort is done. */
 #ifndef COMMAND_REPORT_H
 #define COMMAND_REPORT_H
 
@@ -18,14 +17,14 @@ struct command_report {
     const struct report_request *request;
     struct out_file report, trace;
     struct report_place in;      /* as it was before the sort, which may replace it */
-    uint64_t out_before;         /* bytes that standard output, if it is a file, had before */
-    uint64_t huge_pages;         /* bytes */
+    uint64_t out_before;         /* if standard output is a file: its size before */
+    uint64_t huge_pages;         /* the driver of a merge sets this and the next before the report is written */
     struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */
     struct report_copied copied;
     struct counter_numbers counted;
 };
 
-/* What must be counted for these reports. */
+/* The detail of counting that these reports need. */
 enum stats_detail command_report_detail(const struct report_request *request);
 
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
@@ -39,7 +38,7 @@ void command_report_measure_memory(struct command_report *report);
 int command_report_write(struct command_report *report, const struct stats *stats, uint64_t records,
                          struct latch *latch);
 
-/* Closes the files; a file that was not written disappears. */
+/* Closes the files; a file that was not written is removed. */
 void command_report_close(struct command_report *report);
 
 #endif

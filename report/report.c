@@ -17,7 +17,7 @@ double report_work(const struct report *r)
     return sum;
 }
 
-/* A thread is in the queue also when it wakes up to look for work. So what was used of CPUs counts in any case. */
+/* A thread is also in the queue when it wakes up to look for work. So the CPU time used counts in any case. */
 double report_busy_share(const struct report *r)
 {
     double all = r->wall * r->n_threads, queue = r->facts.run_queue > 0 ? r->facts.run_queue : 0;
@@ -65,7 +65,7 @@ uint64_t report_input_bytes(const struct report *r)
     return r->facts.in.bytes != REPORT_UNKNOWN || read == 0 ? r->facts.in.bytes : read;
 }
 
-/* What went into a pipe is what was written, unless htslib wrote it. */
+/* The bytes that went into a pipe are those written, unless htslib wrote them. */
 uint64_t report_output_bytes(const struct report *r)
 {
     uint64_t written = r->stages[STAGE_WRITE].bytes;
@@ -101,7 +101,7 @@ bool report_lists(const struct report_stage *s)
     return s->events || s->busy >= 0.005;
 }
 
-/* With less, starting is all that takes time. */
+/* With less input, starting takes all the time. */
 static bool is_enough(const struct report *r)
 {
     static const uint64_t ENOUGH = 1000000;      /* bytes */
@@ -118,7 +118,7 @@ double report_speed_in_all(const struct report *r)
     return is_enough(r) ? report_mb(r->bytes) / r->wall : -1;
 }
 
-/* Whether a comes before b among those waited for. */
+/* Whether a was waited for longer than b. */
 static bool is_before(const struct report_input *a, const struct report_input *b)
 {
     return a->waited != b->waited ? a->waited > b->waited : a < b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The costs of a sort: the numbers of --report and the advice that follows from them; both as text, as JSON and as a
+/* The costs of a sort: the numbers of --report and the advice derived from them; both as text, as JSON and as a
  * page. */
 #ifndef REPORT_H
 #define REPORT_H
@@ -17,7 +17,7 @@
 #define REPORT_UNKNOWN UINT64_MAX
 
 enum {
-    REPORT_ADVICE_MAX = 2,       /* sentences; nobody reads more */
+    REPORT_ADVICE_MAX = 2,       /* sentences; more would not be read */
     REPORT_ADVICE_SIZE = 400,
 };
 
@@ -26,9 +26,9 @@ enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };    /* regular: 
 
 /* The resource that a faster sort would need more of. */
 enum report_bound {
-    REPORT_BOUND_NONE,           /* nothing alone, or there is no telling */
+    REPORT_BOUND_NONE,           /* no single resource, or unknown */
     REPORT_BOUND_CPU, REPORT_BOUND_INPUT, REPORT_BOUND_OUTPUT, REPORT_BOUND_TEMP, REPORT_BOUND_MEMORY,
-    REPORT_BOUND_PRODUCER, REPORT_BOUND_CONSUMER,    /* of the pipes we read and write */
+    REPORT_BOUND_PRODUCER, REPORT_BOUND_CONSUMER,    /* the programs at the other ends of our pipes */
     REPORT_BOUND_ONE_THREAD, REPORT_BOUND_OTHERS,    /* serial work; other programs on our CPUs */
 };
 
@@ -37,20 +37,20 @@ struct report_facts {
     const char *version, *command_line;
     const char *input, *output;  /* names for messages */
     struct report_host host;
-    struct report_place in, out; /* all inputs, and on which file system the first lies; the output */
-    struct report_place temp;    /* the folder for temporary files, the first of them; its size means nothing */
+    struct report_place in, out; /* all inputs, with the file system of the first; the output */
+    struct report_place temp;    /* the folder for temporary files, the first of them; its size is not used */
     enum report_file input_is, output_is;
     bool by_htslib;              /* htslib decodes input or encodes output; its threads are not counted */
-    int cpus;                    /* that we may use; 0: not known */
-    struct topology topology;    /* of these CPUs, and of those that a quota of CPU time leaves unused */
+    int cpus;                    /* CPUs that we may use; 0: unknown */
+    struct topology topology;    /* of these CPUs, including those that a CPU time quota leaves unused */
     bool bound;                  /* threads are bound to places (OMP_PLACES, OMP_PROC_BIND) */
     double user, system;         /* CPU seconds of the process */
-    double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: not known */
-    uint64_t major_faults;       /* pages that had to be read from a disk */
+    double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
+    uint64_t major_faults;       /* pages that were read from a disk */
     uint64_t memory;             /* bytes: -m x -@ */
-    int more_threads;            /* than -@ says, for the advice */
+    int more_threads;            /* threads beside those of -@, for the advice */
     uint64_t machine_memory;
-    uint64_t peak_rss, huge;     /* bytes, and how many of them are in huge pages; or REPORT_UNKNOWN */
+    uint64_t peak_rss, huge;     /* bytes, and the number of bytes in huge pages; or REPORT_UNKNOWN */
     uint64_t records;
     struct report_inputs merged;
     struct report_copied copied;
@@ -59,9 +59,9 @@ struct report_facts {
 
 /* Seconds are summed over threads. */
 struct report_stage {
-    double busy;                 /* with the time that it was blocked */
+    double busy;                 /* includes the time in which it was blocked */
     double blocked;              /* in a system call, without a CPU */
-    double critical;             /* how much of busy was on the critical thread */
+    double critical;             /* the part of busy on the critical thread */
     double any_thread;           /* time in which at least one thread was in it; 0: not counted (stats.h, spans) */
     uint64_t bytes, events, records;
 };
@@ -69,14 +69,14 @@ struct report_stage {
 struct report {
     struct report_facts facts;
     int n_threads;
-    int idle_threads;            /* threads with next to no work */
+    int idle_threads;            /* threads with almost no work */
     double wall;
-    double busy;                 /* share of the team's time, with that in which there was no CPU; 0..1 */
-    double io;                   /* share of all stages' time that reads and writes took; 0..1 */
+    double busy;                 /* share of the team's time, including time without a CPU; 0..1 */
+    double io;                   /* share of all stages' time in reads and writes; 0..1 */
     uint64_t bytes;              /* of uncompressed input */
     struct report_stage stages[N_STAGES];
-    uint64_t mean_rss;           /* bytes of memory, over time; REPORT_UNKNOWN */
-    int critical;                /* the slot with the most serial work: work that it must do alone */
+    uint64_t mean_rss;           /* mean bytes of memory over time; REPORT_UNKNOWN */
+    int critical;                /* the slot with the most serial work: work that only it can do */
     char critical_name[STATS_NAME_SIZE];
     double serial;               /* CPU seconds of that work ... */
     double serial_stages[N_STAGES];   /* ... and of each stage of it */
@@ -89,7 +89,7 @@ struct report {
 /* Fills in everything, from the facts and the stats. The stats must be stopped. See report_make.c. */
 void report_make(struct report *report, const struct report_facts *facts, const struct stats *stats);
 
-/* Adds to each of the cells, which so many ns of the time are, what part of it the slot's spans have of each stage. */
+/* Adds the share of each stage in the slot's spans to each cell. A cell is `ns` nanoseconds of the time. */
 void report_add_spans(const struct stats *stats, int slot, double ns, double (*share)[N_STAGES], int cells);
 
 /* Fills in the advice, from the other numbers. See report_advice.c. */
@@ -98,30 +98,30 @@ void report_advise(struct report *report);
 /* Fills in the verdict, from the other numbers. See report_verdict.c. */
 void report_judge(struct report *report);
 
-/* The verdict as the JSON file has it, and for people. */
+/* The verdict as in the JSON file, and in words for people. */
 const char *report_bound_key(enum report_bound bound);
 const char *report_bound_name(enum report_bound bound);
 
-/* CPU time that was used, of what the team's threads could have had on the CPUs that there are; 0..1. */
+/* CPU time used, as a share of the time that the team's threads could have had on the available CPUs; 0..1. */
 double report_cpu_share(const struct report *report);
 
 /* The share of the team's time in which threads were busy and did not wait for a CPU; 0..1. */
 double report_busy_share(const struct report *report);
 
-/* CPU seconds of a stage, about. */
+/* Approximate CPU seconds of a stage. */
 static inline double report_worked(const struct report_stage *stage)
 {
     return stage->busy - stage->blocked;
 }
 
-/* CPU seconds of all stages that work, about. */
+/* Approximate CPU seconds of all working stages. */
 double report_work(const struct report *report);
 
 /* Whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 
-/* S: CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall
- * time cannot fall below it, however many threads there are. -1: the input is too small for such a number. */
+/* S: CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall time cannot fall
+ * below it for any number of threads. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
 
 /* Megabytes of uncompressed input per second of wall time. -1: the input is too small for such a number. */
@@ -142,28 +142,28 @@ double report_speed(const struct report_stage *stage);
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
-/* Likewise for what was counted. */
+/* Likewise for the counters. */
 const char *report_counted_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
-/* Bytes of the input and output as files, or as they went through a pipe; REPORT_UNKNOWN. */
+/* Bytes of the input and output as files, or as they passed a pipe; REPORT_UNKNOWN. */
 uint64_t report_input_bytes(const struct report *report);
 uint64_t report_output_bytes(const struct report *report);
 
-/* Where a file is, in a word or two: its file system, or what else it is. */
+/* The location of a file in a word or two: its file system, or its kind. */
 const char *report_where(enum report_file kind, const struct report_place *place);
 
 /* Whether any temporary data were written. */
 bool report_spilled(const struct report *report);
 
-/* The input of a merge that was waited for longest, or that comes next behind `last`. NULL: there is none. */
+/* The input of a merge that was waited for longest, or the next one after `last`. NULL: none. */
 const struct report_input *report_next_input(const struct report_inputs *inputs, const struct report_input *last);
 
 enum { REPORT_COUNT_SIZE = 32 };
 
-/* Writes the number with its thousands apart, "708,746", or "unknown". Returns text. */
+/* Writes the number with separators for thousands, "708,746", or "unknown". Returns text. */
 const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 
-/* Whether the stage did enough to be listed. */
+/* Whether the stage did enough work to be listed. */
 bool report_lists(const struct report_stage *stage);
 
 void report_text(const struct report *report, FILE *to);
@@ -173,11 +173,11 @@ void report_json(const struct report *report, const struct stats *stats, FILE *t
  * become U+FFFD. */
 void report_json_string(FILE *to, const char *text);
 
-/* Writes what each thread did when, in the Trace Event Format, which Perfetto and chrome://tracing open: one track per
- * slot, and one for the phases. stats must have spans. */
+/* Writes the stages of each thread over time in the Trace Event Format, which Perfetto and chrome://tracing open: one
+ * track per slot, and one for the phases. stats must have spans. */
 void report_trace(const struct stats *stats, FILE *to);
 
-/* One page that needs no other file. stats must have spans. */
+/* Writes one page that needs no other file. stats must have spans. */
 void report_html(const struct report *report, const struct stats *stats, FILE *to);
 
 #endif

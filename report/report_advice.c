@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The meaning of a report's numbers for its reader: possible findings, the most important first. */
+/* Advice from a report's numbers: possible findings, the most important first. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include "report/report.h"
 
-static const double TOO_SHORT = 0.2;             /* s: below this it is start-up, not sorting */
+static const double TOO_SHORT = 0.2;             /* s: a shorter run is start-up, not sorting */
 static const double MUCH_WAITING = 0.15;         /* of the wall time */
 static const double MOSTLY_BUSY = 0.85, HALF_IDLE = 0.7;   /* of the team's time */
 static const double SERIAL_BOUND = 0.5;          /* of the wall time */
-static const double CPU_TAKEN = 0.75;            /* of the time in stages: with less CPU time, other
-                                                  * programs had the CPUs */
-static const double MARGIN = 1.25;               /* threads to spare, beyond those that had work */
+static const double CPU_TAKEN = 0.75;  /* of the time in stages: with less CPU time, other programs used the CPUs */
+static const double MARGIN = 1.25;               /* spare threads, beyond those that had work */
 static const double DEFLATE_RULES = 0.6;         /* of all work */
 enum { PLACES_MATTER = 8 };                      /* threads; with fewer, places hardly matter */
 static const uint64_t PAGES_MATTER = (uint64_t)1 << 30;   /* bytes; with less, their size and place hardly matter */
@@ -30,13 +29,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct report *r, const ch
     va_end(values);
 }
 
-/* Threads that share a CPU look busy while they wait for it, so their times say little. */
+/* Threads that share a CPU look busy while they wait for it, so their times mean little. */
 static bool have_cpus(const struct report *r)
 {
     return r->facts.cpus == 0 || r->n_threads <= r->facts.cpus;
 }
 
-/* The times also say little if other programs have the CPUs. */
+/* The times also mean little if other programs use the CPUs. */
 static bool cpus_taken(const struct report *r)
 {
     return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * report_work(r);
@@ -96,13 +95,13 @@ static void advise_on_memory(struct report *r)
 
 /* ---- threads ---- */
 
-/* The value of -@ for so many threads. */
+/* The value of -@ for n_threads threads. */
 static int named(const struct report *r, int n_threads)
 {
     return n_threads - r->facts.more_threads;
 }
 
-/* Names the two serial stages that take most. */
+/* Names the two serial stages that take the most time. */
 static void name_serial(const struct report *r, char *text, size_t size)
 {
     enum stage first = STAGE_OTHER, second = STAGE_IDLE;   /* IDLE is never serial: 0 s */
@@ -133,7 +132,7 @@ static void advise_on_threads(struct report *r)
             r->n_threads);
 }
 
-/* CPUs that stand idle. One thread for each core comes first. */
+/* Advice about idle CPUs. One thread for each core comes first. */
 static void advise_on_cores(struct report *r)
 {
     const struct report_facts *f = &r->facts;
@@ -148,8 +147,8 @@ static void advise_on_cores(struct report *r)
         say(r, "Use -@ %d for some 20 to 30 %% more: each core runs more than one thread.", named(r, f->cpus));
 }
 
-/* Threads that the system may move. On several nodes that takes them away from their memory. If there are no more of
- * them than cores, two may get one core while another is free. */
+/* Advice about threads that the system may move. On several nodes that takes them away from their memory. If there are
+ * not more threads than cores, two may share one core while another is free. */
 static void advise_on_places(struct report *r)
 {
     static const char set[] = "Set OMP_PLACES=cores OMP_PROC_BIND=spread";
@@ -178,7 +177,7 @@ void report_advise(struct report *r)
     double deflate = r->stages[STAGE_DEFLATE].busy, all = report_work(r);
     bool times_count = have_cpus(r) && !cpus_taken(r);
     memset(r->advice, 0, sizeof r->advice);
-    if (r->wall < TOO_SHORT)                     /* findings would be chance */
+    if (r->wall < TOO_SHORT)                     /* findings would be random */
         return;
     if (!have_cpus(r))
         say(r, "Use -@ %d: %d threads share %d CPU%s.", named(r, f->cpus), r->n_threads, f->cpus,

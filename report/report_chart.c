@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Plots are stretched to the width of the page, so that nothing is cut on a narrow one. What is written beside them is
- * placed in percents. From top to bottom:
+/* Plots are stretched to the width of the page, so that nothing is cut on a narrow one. The text beside them is placed
+ * in percent. From top to bottom:
  *
- *     how many threads were in which stage over time (stacked)
+ *     the number of threads in each stage over time (stacked)
  *     the same for each thread
- *     what the process used (report_curves.c)
+ *     the resources of the process (report_curves.c)
  *     the time
  *
- * and the legend beside them, or below. */
+ * The legend is beside them, or below. */
 #include <math.h>
 #include <string.h>
 #include "report/report_chart.h"
@@ -29,9 +29,9 @@ struct cells {
     double share[COLUMNS][N_STAGES];
 };
 
-/* Hues say what is worked on: input blue to green, sorting yellow, output red to orange, writing
- * purple, temporary data teal. They are legible on white and on black. Stages that touch in the picture differ in
- * lightness too, for readers who see fewer hues. */
+/* Hues show the object of the work: input blue to green, sorting yellow, output red to orange, writing purple,
+ * temporary data teal. They are legible on white and on black. Stages that touch in the picture also differ in
+ * lightness, for readers who see fewer hues. */
 static const char *const colours[N_STAGES] = {
     [STAGE_IDLE] = "var(--idle)", [STAGE_WAIT] = "var(--wait)",
     [STAGE_READ] = "#2a4fb8", [STAGE_DEAL] = "#a8d0ff", [STAGE_INFLATE] = "#2fa39a", [STAGE_PARSE] = "#3d8f5a",
@@ -50,7 +50,7 @@ const char *report_chart_colour(enum stage stage)
 
 /* ------------------------------------------------------------------ cells */
 
-/* Clears all; so many columns are to stand for the whole time. */
+/* Clears all cells; `columns` columns stand for all of the time. */
 static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
 {
     cells->columns = columns;
@@ -63,8 +63,7 @@ static double column_x(const struct cells *cells, int column)
     return (double)PLOT * column / cells->columns;
 }
 
-/* The height below the stage in a column. From the bottom: the stages that
- * work, in their order, then waiting. */
+/* The height below the stage in a column. From the bottom: the working stages, in their order, then waiting. */
 static double share_below(const double share[N_STAGES], enum stage stage)
 {
     double below = 0;
@@ -98,7 +97,7 @@ static void put_areas(struct cells *cells, const struct stats *stats, double uni
     cells_begin(cells, stats, COLUMNS);
     for (int i = 0; i < stats_slots(stats); i++)
         report_add_spans(stats, i, cells->ns, cells->share, cells->columns);
-    for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)      /* what is left of the height is idle */
+    for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)      /* the rest of the height is idle */
         put_area(cells, stage, unit, to);
 }
 
@@ -122,7 +121,7 @@ static void put_all_threads(struct cells *cells, const struct report *r, const s
 /* Draws the stage's part of a thread's row; cells that look alike are joined. */
 static void put_bars(const struct cells *cells, enum stage stage, double y, double height, FILE *to)
 {
-    static const double LEAST = 0.02;            /* of the height; less cannot be seen */
+    static const double LEAST = 0.02;            /* of the height; less is invisible */
     int begun = 0;
     for (int i = 0, end; i < cells->columns; i = end) {
         const double *share = cells->share[i];

@@ -9,7 +9,7 @@
 /* stats must have spans, and be stopped. */
 void report_chart(const struct report *report, const struct stats *stats, FILE *to);
 
-/* The colour of a stage, as CSS has it. */
+/* The colour of a stage, in CSS. */
 const char *report_chart_colour(enum stage stage);
 
 #endif

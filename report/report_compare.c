@@ -7,7 +7,7 @@
 #include "report/report_compare.h"
 #include "report/report_markup.h"
 
-/* The kind of a number, for its form; and whether less of it is better. */
+/* The kind of a number, for its format; and whether less of it is better. */
 enum unit { SECONDS, SHARE, MEGABYTES, COUNT };
 
 static const struct row {
@@ -47,7 +47,7 @@ enum { WALL = 0, THREADS = 8, RECORDS = REPORT_COMPARE_NUMBERS - 1 };
 
 enum { PATH = 64 };
 
-/* What lies at the end of a path of keys, "verdict/bound_by". NULL: nothing. */
+/* The value at the end of a path of keys, "verdict/bound_by". NULL: none. */
 static const json_t *value_at(const json_t *from, const char *path)
 {
     char keys[PATH], *rest = keys;
@@ -63,7 +63,7 @@ static void take_text(const json_t *root, const char *path, char to[REPORT_COMPA
     snprintf(to, REPORT_COMPARE_SIZE, "%s", text ? text : "");
 }
 
-/* NAN: not there. A number that is below 0 is none of ours. */
+/* NAN: missing. A number below 0 is not from our report. */
 static double number_at(const json_t *root, const char *path)
 {
     const json_t *value = value_at(root, path);
@@ -84,7 +84,7 @@ static void take_values(struct report_compare_side *s, const json_t *root)
     }
 }
 
-/* Other programs' JSON has no such keys. */
+/* JSON of other programs lacks these keys. */
 int report_compare_read(struct report_compare_side *s, const char *name, const char *json, size_t size)
 {
     *s = (struct report_compare_side){.name = name};
@@ -112,7 +112,7 @@ static const char *number_text(double number, enum unit unit, char text[NUMBER_S
     return text;
 }
 
-/* The second as a multiple of the first; "" where that says nothing. */
+/* The second number as a multiple of the first; "" if that is meaningless. */
 static const char *ratio_text(double a, double b, char text[NUMBER_SIZE])
 {
     *text = 0;
@@ -127,7 +127,7 @@ static bool is_listed(double a, double b)
     return a >= LEAST || b >= LEAST;
 }
 
-/* A sentence if the two cannot be compared as they are, or "". */
+/* A sentence if the two cannot be compared directly, or "". */
 static const char *caution(const struct report_compare_side sides[2])
 {
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
@@ -145,7 +145,7 @@ static const char *known(const char *text)
 
 /* ---------------------------------------------------------------- headline */
 
-/* A smaller change may be chance: of the time of all threads (of seconds), or of the number itself. */
+/* A smaller change may be noise: as a share of the time of all threads (for seconds), or of the number itself. */
 static const double NOISE_OF_ALL = 0.02, NOISE = 0.1;
 
 /* The time of all threads of the longer run. */
@@ -168,7 +168,7 @@ static bool is_noise(double a, double b, double all)
     return fabs(b - a) <= NOISE * a || fabs(b - a) < NOISE_OF_ALL * all;
 }
 
-/* The stages of work, those that changed most first. Returns how many there are. */
+/* The working stages, those that changed most first. Returns their number. */
 static int sort_by_change(const struct report_compare_side sides[2], enum stage sorted[N_STAGES])
 {
     int n = 0;
@@ -183,7 +183,7 @@ static int sort_by_change(const struct report_compare_side sides[2], enum stage 
     return n;
 }
 
-/* Adds up to three stages that changed as the wall time did. */
+/* Adds up to three stages that changed in the direction of the wall time. */
 static void name_changes(const struct report_compare_side sides[2], bool slower, char *text, size_t size)
 {
     enum { NAMED = 3 };
@@ -201,7 +201,7 @@ static void name_changes(const struct report_compare_side sides[2], bool slower,
 
 enum { HEADLINE_SIZE = 200 };
 
-/* How the wall times differ, and the stages to blame; "" says nothing of runs that cannot be compared. */
+/* The difference of the wall times, and the stages that caused it; "" for runs that cannot be compared. */
 static const char *headline(const struct report_compare_side sides[2], char text[HEADLINE_SIZE])
 {
     static const double SAME = 0.03;
@@ -229,7 +229,7 @@ static void print_row(FILE *to, const char *what, enum unit unit, double a, doub
             ratio_text(a, b, ratio));
 }
 
-/* The end of a long name tells more than its beginning. */
+/* The end of a long name is more useful than its beginning. */
 static const char *tail_of(const char *name)
 {
     enum { SHOWN = 24 };
@@ -267,8 +267,8 @@ static void put_texts(FILE *to, const char *what, const char *a, const char *b)
     fputs("</td><td></td></tr>\n", to);
 }
 
-/* A number that is better or worse has a colour, unless that may be chance. all: the time of all threads, of which
- * seconds are a part; 0: of other numbers. */
+/* A number that is better or worse has a colour, unless that may be noise. all: the time of all threads, which seconds
+ * are a part of; 0: for other numbers. */
 static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double all, double a, double b)
 {
     char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];

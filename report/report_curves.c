@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Points are taken now and then (curve.h). Of what adds up, rates are drawn: of each step of the time the part of the
- * points that surround it. */
+/* Points are taken from time to time (curve.h). Numbers that add up are drawn as rates: each step of the time gets its
+ * part of the difference between the points around it. */
 #include <math.h>
 #include "report/report_curves.h"
 #include "report/report_plot.h"
 
 enum { STEPS = 125, HEIGHT = 64 };
 
-/* One of the numbers of a point. */
+/* A number of a point. */
 typedef double curve_number_fn(const struct curve_point *point);
 
 static double memory_of(const struct curve_point *p) { return (double)p->rss; }
@@ -58,14 +58,14 @@ static void put_line(const struct line *l, double step_ns, double top, FILE *to)
     fputs("\"/>\n", to);
 }
 
-/* Ends at a round number above the largest. */
+/* A round number above the largest, for the top of the axis. */
 static double top_of(double most)
 {
     double step = report_plot_step(fmax(most, 1e-9));
     return step * ceil(fmax(most, 1e-9) / step);
 }
 
-/* Draws up to two lines, with the same scale; unit: what 1 of the axis is of their numbers. */
+/* Draws up to two lines with the same scale; unit: the numbers that 1 on the axis stands for. */
 static void put_plot(const struct report *r, const struct stats *stats, const struct line *lines, int n, double unit,
                      const char *about, FILE *to)
 {

@@ -20,7 +20,7 @@ __attribute__((format(printf, 3, 4))) static void put_tile(FILE *to, const char 
     va_end(args);
 }
 
-/* Memory at its peak, as a share of what was allowed. */
+/* Peak memory, as a share of the memory allowed. */
 static void put_memory_tile(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
@@ -134,7 +134,7 @@ static void put_advice(const struct report *r, FILE *to)
 
 /* ------------------------------------------------------------------ stages */
 
-/* On a narrow page a cell names its column. Empty if the number is not known. */
+/* On a narrow page a cell names its column. Empty if the number is unknown. */
 static void put_cell(FILE *to, const char *column, int decimals, double number, bool is_known)
 {
     if (is_known)
@@ -162,7 +162,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
             all > 0 ? fmin(100 * s->busy / all, 100) : 0, report_chart_colour(stage));
 }
 
-/* Whether a comes before b in the table: stages of work by time, then those of rest. */
+/* Whether a comes before b in the table: working stages by time, then resting ones. */
 static bool is_before(const struct report *r, enum stage a, enum stage b)
 {
     bool a_rests = stats_stage(a)->kind == STAGE_RESTS, b_rests = stats_stage(b)->kind == STAGE_RESTS;
@@ -170,7 +170,7 @@ static bool is_before(const struct report *r, enum stage a, enum stage b)
     return a_rests != b_rests ? b_rests : more != 0 ? more > 0 : a < b;
 }
 
-/* The stages that are listed, in the order of the table. Returns how many. */
+/* The listed stages, in the order of the table. Returns their number. */
 static int sort_stages(const struct report *r, enum stage sorted[N_STAGES])
 {
     int n = 0;
@@ -218,7 +218,7 @@ static void put_stages(const struct report *r, FILE *to)
     fputs("</section>\n", to);
 }
 
-/* Those that a merge has waited for longest. */
+/* Lists the inputs that a merge has waited for longest. */
 static void put_inputs(const struct report_inputs *inputs, FILE *to)
 {
     enum { ROWS = 50 };
@@ -287,7 +287,7 @@ static void put_words(FILE *to)
 
 #define NO_BREAK "\xc2\xa0"                      /* a space between a number and its unit */
 
-/* The file's name, without its folder, records, time and speed. */
+/* Writes the file's name without its folder, records, time and speed. */
 static void write_headline(const struct report *r, char *text, size_t size)
 {
     const char *slash = strrchr(r->facts.input, '/'), *name = slash && slash[1] ? slash + 1 : r->facts.input;

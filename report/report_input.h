@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report tells of each input of a merge, and of what was copied from them (--copy-blocks). */
+/* A report's data about each input of a merge, and about the blocks copied from them (--copy-blocks). */
 #ifndef REPORT_INPUT_H
 #define REPORT_INPUT_H
 
@@ -9,22 +9,22 @@
 
 struct report_input {
     const char *name;
-    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN, as where regions are read */
+    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN, also if regions are read */
     uint64_t records;
-    uint64_t waits;              /* how often there was nothing to do before its next records came ... */
-    double waited;               /* ... and seconds from then until they came */
+    uint64_t waits;              /* how often there was no work before its next records came ... */
+    double waited;               /* ... and the seconds until they came */
 };
 
 struct report_inputs {
-    const struct report_input *each;     /* stays the caller's */
-    size_t n;                    /* 0: it is no merge, and nothing is told */
+    const struct report_input *each;     /* owned by the caller */
+    size_t n;                    /* 0: not a merge, and nothing is reported */
 };
 
 /* The blocks that --copy-blocks copied. */
 struct report_copied {
-    bool asked;                  /* else nothing is told */
-    uint64_t blocks, bytes;      /* of the output, compressed, that are those of an input */
-    const char *why;             /* why a sort copied none, and ran as without; the caller's. NULL: it was a merge */
+    bool asked;                  /* otherwise nothing is reported */
+    uint64_t blocks, bytes;      /* of the output, compressed, that were copied from an input */
+    const char *why;  /* why a sort copied none, and ran without copying; owned by the caller. NULL: it was a merge */
 };
 
 #endif

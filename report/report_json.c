@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The manual documents the keys, so they do not change. */
+/* The manual documents the keys, so they must not change. */
 #include "report/report.h"
 
-/* Bytes of the UTF-8 character at p (RFC 3629); 0: there is no valid one. */
+/* Size of the UTF-8 character at p (RFC 3629); 0: it is invalid. */
 static int utf8_length(const unsigned char *p)
 {
     int n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
     for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)               /* the final NUL ends here too */
+        if ((p[i] & 0xc0) != 0x80)               /* the final NUL also ends here */
             return 0;
     bool too_long = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
     bool surrogate = p[0] == 0xed && p[1] >= 0xa0, beyond = p[0] == 0xf4 && p[1] >= 0x90;
@@ -61,7 +61,7 @@ static void put_number(FILE *to, double value, bool is_known)
         fputs("null", to);
 }
 
-/* A number below 0 is not known. */
+/* A number below 0 is unknown. */
 static void put_measure(FILE *to, const char *key, double value)
 {
     fprintf(to, "  \"%s\": ", key);
@@ -69,13 +69,13 @@ static void put_measure(FILE *to, const char *key, double value)
     fputs(",\n", to);
 }
 
-/* 0 stands for a number that is not known. */
+/* 0 stands for an unknown number. */
 static uint64_t known(int n)
 {
     return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
 }
 
-/* Text that is empty if it is not known. */
+/* Text that is empty if unknown. */
 static void put_known(FILE *to, const char *key, const char *text)
 {
     if (*text)
@@ -179,7 +179,7 @@ static void put_phases(const struct stats *stats, FILE *to)
     fputs("},\n", to);
 }
 
-/* Lists of the same length: times, and what was used until then. */
+/* Lists of the same length: times, and the resources used until then. */
 static void put_curve(const struct stats *stats, FILE *to)
 {
     static const char *const keys[] = {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"};

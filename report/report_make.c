@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the counts of each thread in each stage to the numbers of a report. */
+/* Computes the numbers of a report from the counts of each thread in each stage. */
 #include <math.h>
 #include <stdlib.h>
 #include "report/report.h"
@@ -16,10 +16,9 @@ static bool works(enum stage stage)
     return stats_stage(stage)->kind != STAGE_RESTS;
 }
 
-/* CPU seconds that the slot spends in a serial stage: work that it must do alone. CPU time is
- * used so that neither a slow disk nor a crowded machine looks like work. Of stages that may
- * block the CPU time was measured. For thread 0's other stages it is estimated by the share of
- * the time in which the thread had a CPU. */
+/* CPU seconds that the slot spends in a serial stage, on work that only it can do. CPU time is used so that neither a
+ * slow disk nor a crowded machine looks like work. For stages that may block, CPU time was measured. For thread 0's
+ * other stages it is estimated by the share of the time in which the thread had a CPU. */
 static double serial_work(const struct stats *stats, int slot, enum stage stage)
 {
     struct stats_count c = stats_of(stats, slot, stage);
@@ -85,7 +84,7 @@ void report_add_spans(const struct stats *stats, int slot, double ns, double (*s
 }
 
 /* Sets any_thread of stages in which threads were not counted one by one, from the spans if there are any. A cell of
- * the time is full if the threads' parts of it add up to it. */
+ * the time is full if the threads' parts of it add up to its length. */
 static void measure_presence(struct report *r, const struct stats *stats)
 {
     enum { CELLS = 1 << 14 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/report_markup.h"
 
-/* Pictures are stretched to the width that there is; what is written in them is not, so it lies above them as text. */
+/* Pictures are stretched to the available width; their labels are not, so these are text on top of them. */
 static const char style[] =
     ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1b1f26;--soft:#5c6675;--line:#d5dae1;"
     "--idle:#e9ecf1;--wait:#aab3c0;--other:#465161;--hint:#fff6da;--hint-line:#ecc94b;--good:#1c7c4a;--bad:#b3362b}"

@@ -13,7 +13,7 @@
 #endif
 #include "report/report_place.h"
 
-/* Characters like space stand there as \040. In place. */
+/* Characters like space are written as \040. Decodes them in place. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -26,7 +26,7 @@ static void unescape(char *text)
     *to = 0;
 }
 
-/* How much of the path the mount point is; 0: it does not lie below it. */
+/* Length of the path that the mount point covers; 0: the path is not below it. */
 static size_t covers(const char *point, const char *path)
 {
     size_t n = strlen(point);
@@ -35,7 +35,7 @@ static size_t covers(const char *point, const char *path)
     return strncmp(point, path, n) == 0 && (path[n] == '/' || !path[n]) ? n + 1 : 0;
 }
 
-/* The longest mount point decides; of several on one place, the last. */
+/* The longest mount point is used; if there are several at one place, the last. */
 static void find_file_system(const char *root, const char *path, char name[REPORT_PLACE_NAME])
 {
     char list[PATH_MAX], *line = NULL;

@@ -23,7 +23,7 @@ double report_plot_step(double range)
     return steps[i] * power;
 }
 
-/* How many times have a line, the first at 0; *step: the time between them. */
+/* The number of times that have a line, the first at 0; *step: the time between them. */
 static int time_ticks(const struct report *r, double *step)
 {
     *step = report_plot_step(fmax(r->wall, 1e-3));
@@ -49,7 +49,7 @@ void report_plot_axis(const struct report *r, FILE *to)
     fputs("</div>\n", to);
 }
 
-/* The phases that are long enough for their names. */
+/* Whether the phase is long enough for its name. */
 static bool phase_begins(const struct stats *stats, enum phase phase, double *at)
 {
     uint64_t start, end;

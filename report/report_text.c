@@ -67,7 +67,7 @@ static void print_stage(const struct report *r, enum stage stage, FILE *to)
     fputc('\n', to);
 }
 
-/* Those that were waited for longest. */
+/* Prints the inputs that were waited for longest. */
 static void print_inputs(const struct report_inputs *inputs, FILE *to)
 {
     enum { ROWS = 8 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Format: "Trace Event Format", JSON Object Format with complete ("X") and metadata
- * ("M") events; times in microseconds. */
+/* Format: "Trace Event Format", JSON Object Format with complete ("X") and metadata ("M") events; times in
+ * microseconds. */
 #include "base/message.h"
 #include "report/report.h"
 
 enum { PID = 1 };
 
-/* Tracks are numbered in the order in which they are to be displayed. */
+/* Tracks are numbered in the order of their display. */
 static void name_track(FILE *to, int track, const char *name)
 {
     fprintf(to, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":", PID, track);

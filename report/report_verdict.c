@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The one thing that a faster sort would need more of. CPU time decides first: it is what the system counted, and time
- * in the queue for a CPU is not in it. Where CPUs stood idle, that is to blame for which threads were seen to wait the
- * longest, by the clock on the wall: six threads that wait for one disk at a time wait once. */
+/* Finds the one resource that a faster sort would need more of. CPU time decides first: the system counted it, and it
+ * does not include time in the queue for a CPU. If CPUs were idle, the cause is the stage that was waited for longest
+ * by the wall clock: six threads that wait for one disk at a time wait only once. */
 #include <math.h>
 #include <stdarg.h>
 #include "report/report.h"
 
-static const double TOO_SHORT = 0.2;             /* s: below this it is start-up, not sorting */
-static const double CPUS_USED = 0.8;             /* of the CPU time that could be had: the CPUs are what is short */
+static const double TOO_SHORT = 0.2;             /* s: a shorter run is start-up, not sorting */
+static const double CPUS_USED = 0.8;             /* of the available CPU time: the CPUs are the bottleneck */
 static const double WORTH_NAMING = 0.15;         /* of the wall time */
-static const double MEMORY_COSTS = 0.3;          /* of all work, for what did not fit into memory */
+static const double MEMORY_COSTS = 0.3;          /* of all work, for data that did not fit into memory */
 static const double FAULT = 1e-4;                /* s that a page from a disk takes, at least */
 
 static void judge(struct report *r, enum report_bound bound, const char *format, ...)
@@ -24,7 +24,7 @@ static void judge(struct report *r, enum report_bound bound, const char *format,
     va_end(values);
 }
 
-/* Seconds on the wall in which at least one thread waited in one of the two stages, about. */
+/* Approximate seconds of wall time in which at least one thread waited in one of the two stages. */
 static double waited(const struct report *r, enum stage a, enum stage b)
 {
     double sum = 0;
@@ -35,7 +35,7 @@ static double waited(const struct report *r, enum stage a, enum stage b)
     return fmin(sum, r->wall);
 }
 
-/* All stages but those of rest, by the clock, with what was blocked. */
+/* All stages except resting ones, by the clock, including blocked time. */
 static double sum_busy(const struct report *r)
 {
     double sum = 0;
@@ -44,12 +44,13 @@ static double sum_busy(const struct report *r)
     return sum;
 }
 
-/* Per thread. A thread is in the queue also when it wakes up to look for work, so what counts is at most what was busy
- * without a CPU. Where the system does not tell of the queue, it is what was neither blocked nor on a CPU. */
+/* Per thread. A thread is also in the queue when it wakes up to look for work, so the result is at most the time that
+ * was busy without a CPU. If the system does not report the queue, it is the time that was neither blocked nor on a
+ * CPU. */
 static double in_queue(const struct report *r)
 {
     double used = r->facts.user + r->facts.system, queue = r->facts.run_queue;
-    if (r->facts.by_htslib)                      /* whose threads are in no stage */
+    if (r->facts.by_htslib)                      /* its threads are in no stage */
         queue = fmax(queue, 0);
     else
         queue = queue < 0 ? report_work(r) - used : fmin(queue, sum_busy(r) - used);
@@ -76,7 +77,7 @@ static void blame_cpu(struct report *r)
           100 * report_cpu_share(r), stats_stage(most)->what, 100 * share);
 }
 
-/* Whether a sort with more memory would have less to do. */
+/* Whether a sort with more memory would have less work. */
 static bool blame_memory(struct report *r)
 {
     double all = report_work(r), fetched = (double)r->facts.major_faults * FAULT;
@@ -90,12 +91,12 @@ static bool blame_memory(struct report *r)
     return r->bound == REPORT_BOUND_MEMORY;
 }
 
-/* Blames what was waited for the longest. */
+/* Blames the stage that was waited for longest. */
 static void blame_waiting(struct report *r)
 {
     double read = waited(r, STAGE_READ, STAGE_READ), write = waited(r, STAGE_WRITE, STAGE_WRITE);
     double temp = waited(r, STAGE_SPILL_WRITE, STAGE_SPILL_READ), queue = in_queue(r);
-    double alone = r->n_threads > 1 ? r->serial : 0;          /* of one thread it is all work */
+    double alone = r->n_threads > 1 ? r->serial : 0;          /* with one thread it is all the work */
     double most = fmax(fmax(fmax(read, write), fmax(temp, queue)), alone);
     if (most < WORTH_NAMING * r->wall)
         judge(r, REPORT_BOUND_NONE, "%.0f %% of the available CPU time was used, and no wait was long.",
