@@ -3,7 +3,7 @@
  *
  *   FREE --hand out--> READY --claim--> TAKEN --run--> DONE --release--> FREE
  *    ^                                    |
- *    +---- released by who runs it -------+   (task_ring_options.run_releases)
+ *    +---- released by its runner --------+   (task_ring_options.run_releases)
  *
  * Each state change has one writer and publishes something:
  *

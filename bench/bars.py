@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Draw bench.sh's results as bars: bars.py RESULTS.tsv PLOT.svg CAPTION [PROGRAM=NAME]...
 
-One panel for each input and level, one bar for each program: the median of its wall times, in seconds. What failed
-has no bar. CAPTION says machine, threads and what the input is; NAME is what to call a program, with its version.
+One panel for each input and level, one bar for each program: the median of its wall times, in seconds. A failed run has
+no bar. CAPTION describes machine, threads and input; NAME is a program's name with its version.
 """
 import html
 import statistics

@@ -131,7 +131,7 @@ libraries() {
         done | paste -sd ',' | sed 's/,/, /g'
 }
 
-# Is the output whole? The number of records is that of the input.
+# Checks that the output is complete: it has as many records as the input.
 check_output() {
     local counter=${program_path[samtools]:-} n
     [ -n "$counter" ] || return 0

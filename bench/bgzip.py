@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What bench/bgzip.sh needs: VCF text from a seed, and the table."""
+"""Helpers of bench/bgzip.sh: VCF text from a seed, and the table."""
 
 import os
 import random
@@ -63,7 +63,7 @@ def rows(ours, data, out, rounds, threads):
     packed, sizes = os.path.join(out, "bench.gz"), {}
     for turn in range(rounds + 1):
         for name, ways in with_.items():
-            for way in (0, 1):                   # every program decompresses what it has compressed
+            for way in (0, 1):                   # every program decompresses the file that it compressed
                 took = timed(ways[way], (data, packed)[way], (packed, os.path.join(out, "bench.out"))[way])
                 if turn:
                     times[name, way].append(took)

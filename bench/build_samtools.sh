@@ -19,7 +19,7 @@ version=1.24
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
 libdeflate=${LIBDEFLATE:+$(cd -- "$LIBDEFLATE" && pwd)}
-# Of another libdeflate, what is in its sources counts, not where they are.
+# Another libdeflate is identified by its sources, not by their place.
 sources() {
     [ -z "$libdeflate" ] || cat "$libdeflate"/libdeflate.h "$libdeflate"/lib/*.[ch] "$libdeflate"/lib/*/*.[ch]
 }
@@ -44,7 +44,7 @@ step() {
     }
 }
 
-# build_libdeflate FOLDER: the one file that the linker asks for, there.
+# build_libdeflate FOLDER: makes the one file that the linker needs, there.
 build_libdeflate() {
     mkdir "$1"
     n=0
@@ -55,7 +55,7 @@ build_libdeflate() {
     step 'ar failed' ar rcs "$1/libdeflate.a" "$1"/*.o
 }
 
-# The viewer needs curses and is not in the archive. --version would print how it was built.
+# The archive lacks the viewer, which needs curses. --version would print how it was built.
 write_missing() {
     echo 'int bam_tview_main(void) { return 1; }' >"$samtools/no_tview.c"
     echo "#define SAMTOOLS_VERSION \"$version\"" >"$samtools/version.h"

@@ -12,14 +12,15 @@
 # on standard error tell how many duplicates each has marked.
 set -eu
 
-# steps: the three commands in a pipe. Ours gets so many threads in all, whatever -@ says: samtools' counts them beside one.
+# steps: the three commands in a pipe. Ours get this many threads in total, without regard to -@, because samtools'
+# value does not count the first one.
 steps() {
     export SAMTOOLS_OMP_THREADS="$threads"
     "$path" fixmate -@ "$threads" -m -u "$in" - | "$path" sort -@ "$threads" -u -T "$out.tmp" - |
         "$path" markdup -@ "$threads" -T "$out.tmp" ${level:+-O "bam,level=$level"} - "$out"
 }
 
-# run PROGRAM: which lies in $path
+# run PROGRAM: its path is in $path
 run() {
     case $1 in
         ours) "$path" sormadup -@ "$threads" ${level:+-l "$level"} -T "$out.tmp" -o "$out" "$in" ;;

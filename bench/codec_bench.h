@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benchmarks of codecs share: command line, clock, the records of a BAM file. */
+/* The parts that the benchmarks of codecs share: command line, clock, the records of a BAM file. */
 #ifndef CODEC_BENCH_H
 #define CODEC_BENCH_H
 
@@ -24,7 +24,7 @@ static inline void *room(size_t n)
     void *p = malloc(n ? n : 1);
     if (!p)
         die("out of memory");
-    memset(p, 1, n);             /* page faults are nobody's cost */
+    memset(p, 1, n);             /* so that page faults are not counted */
     return p;
 }
 
@@ -39,10 +39,10 @@ struct bench_options {
     size_t max;                  /* -m, bytes of each file */
     int rounds;                  /* -r */
     const char *codecs, *units;  /* -c, -u */
-    int every;                   /* -e: of so many blocks one is measured */
+    int every;                   /* -e: one of this many blocks is measured */
 };
 
-/* Sets those that are given, -e and -u only if there is a default; files begin at optind. */
+/* Sets the options given, -e and -u only if there is a default; files begin at optind. */
 static inline void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
     for (int opt; (opt = getopt(argc, argv, o->units ? "m:r:c:u:" : o->every ? "m:r:c:e:" : "m:r:c:")) != -1;)
@@ -56,7 +56,7 @@ static inline void bench_options_parse(struct bench_options *o, int argc, char *
         }
 }
 
-/* The first records of a file, up to *size bytes, in memory with slack bytes more; to be freed. */
+/* The first records of a file, up to *size bytes, in memory with slack more bytes; to be freed. */
 static inline uint8_t *load_records(const char *path, size_t *size, size_t slack)
 {
     uint8_t *data = room(*size + slack);

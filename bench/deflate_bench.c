@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* bam_deflate against libdeflate: speed on one thread and size, on the blocks `sort` would write.
+/* bam_deflate against libdeflate: speed on one thread and size, on the blocks that `sort` would write.
  *
  *   make build/deflate_bench && build/deflate_bench [-m MB] [-r ROUNDS] [-c CODECS] [-e EVERY] sorted.bam...
  *
  * CODECS: letters out of 1 2 3 5 6 7 (libdeflate's levels), f (ours, fast), d (ours, default).
- * Of EVERY blocks one is deflated (1: all of them).
- * Codecs take turns block by block; each block counts with its best round, so that what
- * else the machine does drops out. Every output is inflated once and compared. */
+ * One of EVERY blocks is deflated (1: all of them).
+ * Codecs take turns block by block; each block counts with its best round, so that other work of the machine is left
+ * out. Every output is inflated once and compared. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include "codec/bam_deflate.h"
@@ -31,7 +31,7 @@ struct blocks {
     size_t n;
 };
 
-/* Cuts the records into blocks as the sink does: whole ones, unless one exceeds a block. */
+/* Cuts the records into blocks as the sink does: complete ones, unless one is longer than a block. */
 static struct blocks load_blocks(const char *path, size_t max)
 {
     size_t size = max;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The encoder without end: random blocks at both levels, each of which zlib, libdeflate, htslib, our decoder and, where
+/* Runs the encoder forever: random blocks at both levels, each of which zlib, libdeflate, htslib, our decoder and, if
  * pkg-config finds it, ISA-L must read.
  *
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
- * Data are records of all kinds of test/record_kinds.h, some made to long reads, cut anywhere and damaged, and mixtures
- * of any bytes; most blocks are small, one in 64 is full. The first fault ends the program; its line says the seed that
- * repeats it: -s SEED -n 1. */
+ * Data are records of all kinds of test/record_kinds.h, some turned into long reads, cut anywhere and damaged, and
+ * mixtures of any bytes; most blocks are small, one in 64 is full. The first fault ends the program; its line has the
+ * seed that repeats it: -s SEED -n 1. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include <zlib.h>
@@ -20,11 +20,11 @@
 
 enum {
     LEVELS = 2,
-    FULL_OF = 64,                 /* one block of so many is full */
+    FULL_OF = 64,                 /* one block of this many is full */
     SMALL = 2048,
-    SOURCE_BLOCKS = 128,          /* made of one source of records */
+    SOURCE_BLOCKS = 128,          /* made from one source of records */
     SOURCE = 5 * BGZF_FILL,
-    LONG_OF = 4,                  /* one source of so many has long reads */
+    LONG_OF = 4,                  /* one source of this many has long reads */
     BATCH = 4 << 20,              /* bytes that htslib reads at once */
     PACKED = BATCH + BGZF_MAX_BLOCK + BGZF_EOF_SIZE,
 };
@@ -42,7 +42,7 @@ struct soak {
     uint8_t source[SOURCE];       /* records that blocks are cut from */
     uint32_t source_size;
     uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK];
-    uint8_t *plain, *packed;      /* of the batch: what went in, and BGZF */
+    uint8_t *plain, *packed;      /* of the batch: the data, and the BGZF made from them */
     size_t plain_size, packed_size;
     uint64_t batch_seed;          /* of its first block */
 };
@@ -57,8 +57,8 @@ static uint32_t below(struct soak *s, uint32_t n) { return unit_below(&s->seed, 
 
 /* ---- data ---- */
 
-/* Any way of deflate_long(): copies of reads; qualities that are absent, of few levels, that change often or hardly
- * ever; records of up to 49 KB and more, so that many blocks lie in one, or in its QUAL. */
+/* Records for all paths of deflate_long(): copies of reads; qualities that are absent, of few levels, that change often
+ * or hardly ever; records of up to 49 KB and more, so that many blocks are inside one, or inside its QUAL. */
 static void stretch(struct soak *s)
 {
     static const uint32_t levels[] = {0, 1, 4, 8, 40}, stays[] = {0, 1, 3, 400};
@@ -82,7 +82,7 @@ static void make_source(struct soak *s)
     s->source_size = (uint32_t)record_block(&s->maker, s->source, sizeof s->source);
 }
 
-/* Any bytes: of few letters or many, in runs, and copies of what is before. */
+/* Any bytes: few or many different letters, in runs, and copies of earlier bytes. */
 static void make_mixture(struct soak *s, uint8_t *to, uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
@@ -101,7 +101,7 @@ static uint32_t make_size(struct soak *s)
     return kind == 0 ? BGZF_FILL - below(s, 300) : kind < 4 ? below(s, BGZF_FILL) : below(s, SMALL);
 }
 
-/* Where so many bytes of records begin: whole ones, but in one case of four. */
+/* The start of n bytes of records: complete ones, except in one case of four. */
 static uint32_t make_begin(struct soak *s, uint32_t n)
 {
     uint32_t from = n < s->source_size ? below(s, s->source_size - n) : 0, record = 0;

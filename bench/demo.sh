@@ -27,7 +27,7 @@ field() { printf '%s\n' "$1" | cut -f "$2"; }
 
 # ---- the other samtools ----
 
-# is_other PROGRAM: a samtools, and not ours by any name
+# is_other PROGRAM: a samtools, and not ours under any name
 is_other() {
     [ -f "$1" ] && [ -x "$1" ] && "$1" --version >"$demo/version.txt" 2>/dev/null </dev/null &&
         grep -q '^samtools [0-9]' "$demo/version.txt" && ! grep -qi samtools-omp "$demo/version.txt"
@@ -71,7 +71,7 @@ make_input() {
     printf '%s\n' "$key" >"$demo/in.key"
 }
 
-# sort_by PROGRAM OUTPUT TIMES [OPTION]...: what it took becomes one more line of TIMES
+# sort_by PROGRAM OUTPUT TIMES [OPTION]...: its cost becomes one more line of TIMES
 sort_by() {
     program=$1 output=$2 times=$3
     shift 3
@@ -83,14 +83,14 @@ sort_by_us() {
     sort_by "$ours" "$demo/out.bam" "$@" || die "the sort failed: $(tail -n 3 "$demo/log.txt")"
 }
 
-# Goes on without the other one if it fails.
+# Continues without the other one if it fails.
 sort_by_other() {
     sort_by "$other" "$demo/other.bam" "$demo/other.txt" && return
     printf '(%s could not sort it: %s) ' "$other" "$(tail -n 1 "$demo/log.txt")"
     other=''
 }
 
-# In turn, so that a slow minute of the machine is one for both.
+# In turn, so that a slow minute of the machine affects both.
 sort_in_turn() {
     rm -f "$demo/ours.txt" "$demo/other.txt"
     round=0
@@ -113,7 +113,8 @@ range() {
     tr ' =' '\n ' <"$1" | sed -n 's/^wall //p' | sort -n | sed -n '1p;$p' | paste -s -d ' ' - | sed 's/ / to /; s/$/ s/'
 }
 
-# Whether others had the CPUs: as the report of the first sort says, or one that took half as long again as another.
+# Whether other programs used the CPUs: by the report of the first sort, or because one run took half as long again as
+# another.
 machine_is_busy() {
     grep -q 'other programs use the CPUs too' "$demo/report.html" ||
         range "$demo/ours.txt" | awk '{ exit !($3 > 1.5 * $1) }'
@@ -121,7 +122,7 @@ machine_is_busy() {
 
 # ---- what came of it ----
 
-# Sets `same`: what is to be said of the records of both.
+# Sets `same`: the sentence about the records of both.
 compare() {
     theirs=$("$build/check_sorted" "$demo/other.bam") || die "$other wrote what htslib cannot read"
     if [ "$("$build/check_sorted" --same "$demo/out.bam" "$demo/other.bam")" = same ]; then
@@ -184,7 +185,7 @@ verdicts() {
 
 next_step() { printf '  %-52s # %s\n' "$1" "$2"; }
 
-# Commands that work here as they stand.
+# Commands that work here unchanged.
 next_steps() {
     next_step "$ours sort -@ $threads -o $demo/out.bam $demo/in.bam" 'the same again; try a file of your own'
     if [ -n "$other" ]; then

@@ -3,9 +3,9 @@
 """Sorts with up to 128 threads on few cores, in slow motion: build/dilated_samtools. `make scaling` runs it.
 
     bench/dilate.py           sorts, checks all outputs, prints tables (markdown), draws the curves
-    bench/dilate.py tables    tables and curves of the reports that are there
+    bench/dilate.py tables    tables and curves of the existing reports
 
-Settings are environment variables, below with their defaults. doc/dev/scaling.md says what the numbers mean.
+Settings are environment variables, below with their defaults. doc/dev/scaling.md explains the numbers.
 """
 import copy
 import filecmp
@@ -67,7 +67,7 @@ def get_input(kind):
 
 
 def facts(path):
-    """Records, bytes and checksum of a file, whatever their order; and whether they are in coordinate order."""
+    """Records, bytes and checksum of a file, independent of their order; and whether they are in coordinate order."""
     line = subprocess.run([BUILD + "/check_sorted", path], check=True, stdout=subprocess.PIPE).stdout.decode()
     _, records, size, checksum, _, order = line.rstrip().split("\t")
     return {"records": int(records), "bytes": int(size), "checksum": checksum, "sorted": order == "sorted"}
@@ -78,7 +78,7 @@ def report_path(name, threads):
 
 
 def work_in_phases(trace, threads):
-    """Seconds of the team's work in each phase. "sorts": how long the reading phase went on after the last block."""
+    """Seconds of the team's work in each phase. "sorts": how long the reading phase continued after the last block."""
     spans = [json.loads(line.rstrip(",\n")) for line in open(trace) if line.startswith('{"ph":"X"')]
     phases = {span["name"]: (span["ts"], span["ts"] + span["dur"]) for span in spans if span["cat"] == "phase"}
     work = dict.fromkeys(phases, 0)
@@ -113,7 +113,7 @@ def sort(name, threads, output):
 
 def check(name, output, first):
     """The first output has the records of the input; every other one has the bytes of the first. htslib's threads make
-    CRAM of other bytes each time, so all of those are read."""
+    other bytes of CRAM each time, so all of those are read."""
     kind, out, _ = KINDS[name]
     if out != "cram" and os.path.exists(first):
         if not filecmp.cmp(output, first, shallow=False):
@@ -148,7 +148,7 @@ facts_of = {}
 # --------------------------------------------------------------- numbers
 
 def undilated(report):
-    """The report with all times divided. What the stages that may block waited for was mostly our sleep."""
+    """The report with all times divided. The stages that may block waited mostly for our sleep."""
     r, factor = copy.deepcopy(report), report["dilation"]
     for stage in r["stages"].values():
         stage["s"] /= factor
@@ -165,7 +165,7 @@ def busy(slot):
 
 
 def numbers(r, alone):
-    """What the table shows of a run; shares are of all threads' wall time, those of main and reader of their own."""
+    """The table's numbers for a run; shares are of all threads' wall time, those of main and reader of their own."""
     threads, wall, gb = r["threads"], r["wall_s"], r["input"]["bytes"] / 1e9
     team, joined = r["slots"][:threads], r["slots"][threads:]
     phases = {name: r["phases"][name]["s"] for name in ("read", "write")}
@@ -220,7 +220,7 @@ def panel(name, rows):
     for threads in (1, 2, 4, 8, 16, 32, 64, 128):
         yield svg.tick(place(threads, 0)[0], HEIGHT, threads)
     styles = {"model": 'stroke="#999" stroke-dasharray="4 3"', "efficiency": 'stroke="#06c" stroke-width="2"'}
-    if KINDS[name][1] != "bam":                      # what htslib's threads take over is not in the model
+    if KINDS[name][1] != "bam":                      # the model leaves out work that htslib's threads do
         del styles["model"]
     for key, style in styles.items():
         yield svg.curve([place(r["threads"], min(r[key], 1)) for r in rows], style)

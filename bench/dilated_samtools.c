@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The program in slow motion: many threads on few cores. After each stage a thread sleeps until that stage has taken
  * SAMTOOLS_DILATION times its CPU time. Threads that sleep need no core, so 64 threads at a factor of 64 keep one core
- * busy, and wall time divided by the factor is what 64 cores would take, except for what doc/dev/scaling.md names. The
- * program's objects are linked as they are: -Wl,--wrap puts each __wrap_X between X and its callers.
+ * busy, and wall time divided by the factor is the time on 64 cores, with the exceptions in doc/dev/scaling.md. The
+ * program's objects are linked unchanged: -Wl,--wrap puts each __wrap_X between X and its callers.
  *
  * Idle and waiting threads are not slowed down: their naps of 0.1 ms (task_pause) are short against slow stages. No
- * clock that decides something runs while a thread sleeps here: memory_watch and spill_policy look at sizes, and
- * bam_arena times one page fault. Progress lines come more often. */
+ * clock that the program's decisions depend on runs while a thread sleeps here: memory_watch and spill_policy use
+ * sizes, and bam_arena times one page fault. Progress lines come more often. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,11 +17,11 @@
 #include "base/task_ring.h"
 #include "report/command_report.h"
 
-/* A debt is carried on until it is worth a sleep: so many ns in the time that is simulated, less than a block takes.
- * With less, the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
+/* A debt is carried on until it is worth a sleep: this many ns of simulated time, less than a block takes. With less,
+ * the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
 static const double GRAIN = 20000;
 
-/* What a thread has still to sleep, and since when it has not been added up. */
+/* The time that a thread still has to sleep, and since when it has not been added up. */
 struct debt {
     enum stage stage;
     bool started;
@@ -39,7 +39,7 @@ static double clock_ns(clockid_t clock)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The CPU clock is a system call, which the program would not make: it is taken off. */
+/* Reading the CPU clock is a system call, which the program would not make: its time is subtracted. */
 static __attribute__((constructor)) void set_up(void)
 {
     enum { TRIALS = 1000 };
@@ -54,7 +54,7 @@ static __attribute__((constructor)) void set_up(void)
 static void sleep_ns(double ns)
 {
     if (!mine.started)
-        prctl(PR_SET_TIMERSLACK, 1);             /* else 50 us late */
+        prctl(PR_SET_TIMERSLACK, 1);             /* otherwise it wakes 50 us late */
     mine.started = true;
     nanosleep(&(struct timespec){(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))}, NULL);
 }
@@ -64,9 +64,10 @@ static bool rests(enum stage stage)
     return stats_stage(stage)->kind == STAGE_RESTS;
 }
 
-/* The time up to now is over: it shall have taken factor times its CPU time. Time in which the thread waited for a CPU,
- * or woke late, is set off against that; but not what it was blocked for long, as by a disk. While the debt cannot be
- * worth a sleep, the CPU clock is not asked: cold, it takes up to 1 us, as long as the main thread has for a block. */
+/* Ends the time up to now, which must have taken factor times its CPU time. Time in which the thread waited for a CPU,
+ * or woke late, is subtracted from that; but not a long time in which it was blocked, as by a disk. While the debt is
+ * too small for a sleep, the CPU clock is not read: when cold, it takes up to 1 us, as long as the main thread has for
+ * a block. */
 static void pay_before(enum stage next)
 {
     double wall = clock_ns(CLOCK_MONOTONIC), most = factor * GRAIN;
@@ -93,7 +94,7 @@ static void pay(void)
     pay_before(mine.stage);
 }
 
-/* What was since the last payment does not count. */
+/* Ignores the time since the last payment. */
 static void forget(void)
 {
     mine.cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -102,10 +103,10 @@ static void forget(void)
 
 /* --------------------------------------------------------- memory at hand */
 
-/* A virtual machine may take milliseconds to touch 2 MiB for the first time. In slow motion whoever does that holds up
- * all others. So SAMTOOLS_DILATION_TOUCH bytes are touched before main(), and moved to where the arenas are. All other
- * memory should be such as somebody has just given back: without that, buffers took main() up to 40 ms before it had
- * read a block. */
+/* A virtual machine may take milliseconds to touch 2 MiB for the first time. In slow motion the thread that does so
+ * delays all others. So SAMTOOLS_DILATION_TOUCH bytes are touched before main(), and moved to where the arenas are. All
+ * other memory should be recently freed memory: without that, buffers cost main() up to 40 ms before it had read a
+ * block. */
 enum { HUGE_PAGE = 2 << 20, PART_OF_KEYS = 16 };
 
 static uint8_t *pool;
@@ -132,7 +133,7 @@ static __attribute__((constructor)) void touch_pool(void)
     const char *text = getenv("SAMTOOLS_DILATION_TOUCH");
     size_t size = huge_pages(text ? strtoull(text, NULL, 10) : 0);
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)                         /* so it is if the size is 0 */
+    if (p == MAP_FAILED)                         /* it also fails if the size is 0 */
         return;
     madvise(p, size, MADV_HUGEPAGE);
     for (size_t at = 0; at < size; at += 4096)
@@ -171,7 +172,7 @@ struct stats *__real_stats_new(int n_threads, enum stats_detail detail);
 struct stats *__wrap_stats_new(int n_threads, enum stats_detail detail)
 {
     struct stats *stats = __real_stats_new(n_threads, detail);
-    pay();                                       /* what was before is not counted either */
+    pay();                                       /* the time before is not counted either */
     mine.stage = STAGE_OTHER;
     return stats;
 }
@@ -227,14 +228,14 @@ void __wrap_stats_stop(struct stats *stats)
     __real_stats_stop(stats);
 }
 
-/* Only the report wants it, and it takes up to 14 ms per GiB. */
+/* Only the report needs it, and it takes up to 14 ms per GiB. */
 void __wrap_command_report_measure_memory(struct command_report *report);
 void __wrap_command_report_measure_memory(struct command_report *report)
 {
     (void)report;
 }
 
-/* A thread that waited for a CPU sleeps so much less (pay_before): the report need not take that off what it worked. */
+/* A thread that waited for a CPU sleeps less for it (pay_before): the report need not subtract it from the work. */
 uint64_t __wrap_machine_run_queue(const char *root);
 uint64_t __wrap_machine_run_queue(const char *root)
 {
@@ -244,7 +245,7 @@ uint64_t __wrap_machine_run_queue(const char *root)
 
 /* ------------------------------- what the main thread makes while in a stage */
 
-/* It deals many blocks in one stage: none shall be there before the work that leads to it is paid for. */
+/* It hands out many blocks in one stage: none may exist before the work for it is paid for. */
 void __real_task_ring_hand_out(struct task_ring *ring);
 void __wrap_task_ring_hand_out(struct task_ring *ring)
 {

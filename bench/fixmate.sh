@@ -19,7 +19,7 @@ if [ ! -e "$work/grouped.bam" ]; then
     rm "$work/made"
 fi
 in=$work/grouped.bam
-# fgumi takes secondary and supplementary records only from its own zipper: where it is on PATH, nobody gets any.
+# fgumi only takes secondary and supplementary records from its own zipper: if it is on PATH, the input has none.
 if [ "${WHAT:-}" = chain ] && command -v fgumi >/dev/null; then
     in=$work/primary.bam
     [ -e "$in" ] || { "$samtools" view -F 0x900 -b -o "$in.part" "$work/grouped.bam" && mv "$in.part" "$in"; }

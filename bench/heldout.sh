@@ -30,7 +30,7 @@ make_input() {
     inputs+=("$file")
 }
 
-# make_covered NAME COVERAGE OPTION...: of reads of 150 bases, which take some 500 bytes each
+# make_covered NAME COVERAGE OPTION...: reads of 150 bases, which take some 500 bytes each
 make_covered() {
     make_input "$1" --genome $((megabytes * 1000000 * 150 / 495 / $2)) --seed "$seed" "${@:3}"
 }

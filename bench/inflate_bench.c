@@ -3,10 +3,9 @@
  *
  *   make build/inflate_bench && build/inflate_bench [-m MB] [-r ROUNDS] [-c CODECS] in.bam...
  *
- * CODECS: letters out of o (ours), p (ours without what only some processors have), l (libdeflate),
- * z (zlib), i (ISA-L, where pkg-config finds it). They take turns; each block counts with its best
- * round, so that what else the machine does drops out. Blocks are inflated side by side, as `sort`
- * does. Every output is compared with its CRC. */
+ * CODECS: letters out of o (ours), p (ours without special instructions of some processors), l (libdeflate), z (zlib),
+ * i (ISA-L, if pkg-config finds it). They take turns; each block counts with its best round, so that other work of the
+ * machine is left out. Blocks are inflated to adjacent places, as in `sort`. Every output is compared with its CRC. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include <zlib.h>

@@ -4,8 +4,8 @@
     python3 bench/kinds.py                        # names the kinds
     python3 bench/kinds.py KIND SEED [-s MB] [-o FILE]
 
-Lengths, numbers of places, coverage and names vary with the seed. Mates know each other's CIGAR, so that each order
-can be had. bench/sizes.py takes all kinds, and says which seeds are for what."""
+Lengths, numbers of places, coverage and names vary with the seed. Mates have each other's CIGAR, so that every order is
+possible. bench/sizes.py uses all kinds, and explains the ranges of seeds."""
 
 import argparse
 import random
@@ -16,7 +16,7 @@ LEVELS = (4, 8, 40)    # of qualities
 
 
 class Maker:
-    """What one file is drawn from."""
+    """The settings that one file is drawn from."""
 
     def __init__(self, kind, seed, megabytes):
         self.r = random.Random(f"{kind} {seed}")
@@ -24,7 +24,7 @@ class Maker:
         self.run, self.cell = self.r.randint(100, 999), self.r.randint(100, 999)
 
     def draw_genome(self, bases, at=.3):
-        """at: a half of the share of A and T."""
+        """at: half of the share of A and T."""
         a, c = int(256 * at), int(256 * (.5 - at))
         letters = b"A" * a + b"C" * c + b"G" * c + b"T" * (256 - a - 2 * c)
         self.genome = self.r.randbytes(bases).translate(letters).decode()
@@ -98,7 +98,7 @@ def qualities(m, n, levels):
 # ---- reads ----
 
 class Read:
-    """Bases as they were read, and what tags say of them."""
+    """Bases as they were read, and their tags."""
 
     def __init__(self, m, bases, levels, errors, umi=""):
         self.bases, self.md, self.mismatches = misread(m, bases, errors)
@@ -106,7 +106,7 @@ class Read:
 
 
 def misread(m, bases, errors):
-    """(bases, MD, how many differ)"""
+    """(bases, MD, number of differences)"""
     if m.r.random() > errors * len(bases):
         return bases, str(len(bases)), 0
     read, md, last, n = list(bases), "", 0, 0
@@ -150,7 +150,7 @@ def line(*fields):
 
 
 def put_pair(m, name, at, mate_at, cigar, reads, tags):
-    """The lines of a pair with one CIGAR. at, mate_at: from 0 on."""
+    """The lines of a pair with one CIGAR. at, mate_at: counted from 0."""
     size = mate_at + reads[0].length - at
     for flag, here, there, insert, read in ((99, at, mate_at, size, reads[0]), (147, mate_at, at, -size, reads[1])):
         yield line(name, flag, "chr1", here + 1, 60, cigar, "=", there + 1, insert, read.bases, read.qual,
@@ -162,8 +162,8 @@ def bisulfite(m, bases):
 
 
 def pairs(m, length, levels, name, tags, places=0, insert=350, errors=.004, umi=0, copies=1, turn=lambda m, s: s):
-    """places: reads begin at so many only; 0: anywhere. umi: 1: there is one; 2: in the name, too. copies: of each
-    fragment, at most."""
+    """places: reads begin at this many places only; 0: anywhere. umi: 1: there is one; 2: in the name, too. copies: the
+    most of each fragment."""
     most = len(m.genome) - insert - 2 * length
     spots = [m.r.randrange(most) for _ in range(places)]
     while True:
@@ -187,7 +187,7 @@ def amplicons(m, levels, lengths=(75, 100, 151)):
 
 
 def few_bases(m, levels):
-    """Deep, and rich in A and T: small genomes."""
+    """Deep coverage, many A and T: small genomes."""
     length = m.r.choice((54, 76, 100))
     m.draw_covered(length, .4)
     return pairs(m, length, levels, m.illumina if levels == 4 else m.early, aligner_tags, insert=250)
@@ -220,7 +220,7 @@ def short(m, levels):
 
 
 def strangers(m, levels):
-    """Coverage of next to nothing."""
+    """Hardly any coverage."""
     m.draw_genome(2_000_000)
     return pairs(m, m.r.choice((76, 101, 151)), levels, m.illumina, aligner_tags)
 
@@ -252,7 +252,7 @@ def copies(m, levels):
 
 
 def single_cell(m, levels):
-    """Genes, cells and molecules in tags, as cellranger has them."""
+    """Genes, cells and molecules in tags, as in cellranger's output."""
     r = m.r
     m.draw_genome(r.choice((30_000, 300_000, 2_000_000)))
     length = r.choice((91, 98, 120)) if levels < 40 else 98
@@ -276,7 +276,7 @@ def single_cell(m, levels):
 # ---- long reads ----
 
 def noisy(m, bases, errors, letters):
-    """(bases, CIGAR): errors are substituted, inserted or deleted bases in equal parts; letters: of a match and of a
+    """(bases, CIGAR): errors are substituted, inserted or deleted bases in equal parts; letters: for a match and for a
     substituted base."""
     read, ops = [], []
     for base in bases:
@@ -288,7 +288,7 @@ def noisy(m, bases, errors, letters):
             ops[-1][0] += 1
         else:
             ops.append([1, letter])
-        if kind == "I":                 # the base itself comes behind it
+        if kind == "I":                 # the base itself comes after it
             read.append(base)
             ops.append([1, letters[0]])
     if ops[-1][1] == "D":
@@ -332,7 +332,7 @@ def hifi(m, letters, mods):
                    *(base_modifications(m, bases) if mods else []))
 
 
-# name: what makes its lines, endlessly, of a Maker
+# name: a function that makes its lines, endlessly, from a Maker
 KINDS = {f"{name}, {levels} levels": (lambda m, make=make, levels=levels: make(m, levels))
          for name, make in {"amplicons": amplicons, "single cell": single_cell, "few bases": few_bases, "UMIs": umis,
                             "bisulfite": methylation, "OQ": original_qualities, "36 to 50 bases": short, "RNA": rna,
@@ -350,7 +350,7 @@ KINDS |= {
 
 
 def write(kind, seed, megabytes, out):
-    """About as many bytes as BAM."""
+    """Approximately as many bytes as BAM."""
     m = Maker(kind, seed, megabytes)
     out.write(f"@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:chr1\tLN:{LENGTH}\n@RG\tID:lib1\tSM:s\n")
     left = int(megabytes * 1e6)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run one command and print what it cost, as one tab-separated line:
+"""Run one command and print its cost as one tab-separated line:
 
     wall seconds, user+system CPU seconds, peak RSS in KiB, exit status
 

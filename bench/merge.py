@@ -10,16 +10,16 @@ import sys
 from measure import measure
 
 
-# Those who break ties otherwise than samtools.
+# Programs that break ties differently from samtools.
 OTHERS = "bamsormadup", "sambamba", "elprep", "fgumi"
 
 
 def command(what, program, path, threads, level, out, inputs):
-    """The same work, as far as the programs allow: equal @RG and @PG lines are joined. samtools has its threads beside
-    the main one."""
+    """Equal work, as far as the programs allow: equal @RG and @PG lines are joined. samtools does not count the main
+    thread."""
     if what == "chain":
         return ["sh", "bench/chain.sh", "run", program, path, threads, level, out, *inputs]
-    if what == "fixmate":                            # samtools has no -l there, and its -u means nothing for a file
+    if what == "fixmate":                            # samtools has no -l there, and its -u has no effect for a file
         how = [] if level == "default" else ["-O", "bam,level=" + level]
         return [path, what, "-m", "-@", threads, *how, *inputs, out]
     how = [] if level in ("default", "gather") else ["-l", level]
@@ -39,7 +39,7 @@ def count(samtools, path, *which):
 
 
 def look_at_marks(samtools, name, path, source):
-    """No record may lack; tells how many are duplicates."""
+    """No record may be missing; returns the number of duplicates."""
     if count(samtools, path) != count(samtools, source):
         sys.exit("merge.py: %s loses records" % name)
     print("%s marks %d duplicates" % (name, count(samtools, path, "-f", "1024")), file=sys.stderr)
@@ -66,7 +66,7 @@ def rows(what, programs, folder, rounds, threads, level, inputs):
             if turn:
                 runs[name].append(cost)
             elif name not in OTHERS:
-                fields = "-11" if level == "gather" else "1-"     # in copied blocks, tags stay at their places
+                fields = "-11" if level == "gather" else "1-"     # in copied blocks, tags stay in their places
                 first[name] = records(programs["samtools"], out, fields)
             if what == "chain" and not turn:
                 look_at_marks(programs["samtools"], name, out, inputs[0])
@@ -95,7 +95,8 @@ def main(what, ours, samtools, folder, rounds, threads, levels, *inputs):
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for level in levels.split():
         for n in threads.split():
-            os.environ["SAMTOOLS_OMP_THREADS"] = n    # in all, whatever -@ says to ours; samtools does not know it
+            os.environ["SAMTOOLS_OMP_THREADS"] = n    # in total, without regard to -@ for ours; samtools does not read
+                                                      # it
             for row in rows(what, programs, folder, int(rounds), n, level, inputs):
                 print(row, flush=True)
 

@@ -17,7 +17,8 @@ work=${BENCH_DIR:-bench/work/merge}/$size.$lanes
 mkdir -p "$work"
 samtools=${BENCH_SAMTOOLS:-$(sh bench/build_samtools.sh)}
 
-# Lane n has the reads whose names end with n. With 8 lanes a fifth of the reads is left over: so many more are made.
+# Lane n has the reads whose names end with n. With 8 lanes a fifth of the reads is left over, so that many more are
+# made.
 make_lanes()
 {
     last=$((lanes - 1)) all=1

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The runs, tables and plots of paper.sh, which sets PAPER_* and calls it:
 
-    bench/paper.py SIZE INPUT PROGRAM...    sorts INPUT by each samtools, the first of which is what the others are compared with
-    bench/paper.py                          tables and plots once more, of the results that are there
+    bench/paper.py SIZE INPUT PROGRAM...    sorts INPUT with each samtools; the others are compared with the first
+    bench/paper.py                          tables and plots again, from the existing results
 """
 import collections
 import csv
@@ -24,7 +24,7 @@ from dilate import facts, mebibytes
 
 DIR, OUT = os.environ.get("PAPER_DIR", "bench/work"), os.environ.get("PAPER_OUT", "bench/work")
 TIMEOUT = 3600                                       # seconds for one run
-TICK = 0.02                                          # between two looks at a program's threads
+TICK = 0.02                                          # between two samples of a program's threads
 MODES = {"memory": "in memory", "external": "on disk"}
 COLUMNS = ["program", "version", "threads", "mode", "trial", "wall_s", "user_s", "sys_s", "peak_rss_mb",
            "output_bytes", "temp_files", "status"]
@@ -37,7 +37,7 @@ def say(text):
 # -------------------------------------------------------------- programs
 
 def version(path):
-    """Program and version; ours answers with the version that it stands in for, too."""
+    """Program and version; ours also prints the version that it replaces."""
     output = subprocess.run([path, "--version"], check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL).stdout
     words = output.decode(errors="replace")
     found = re.search(r"(?i)(samtools-omp) ([\d.]+)", words) or re.search(r"^(samtools) ([\d.]+)", words)
@@ -45,8 +45,8 @@ def version(path):
 
 
 def command(program, threads, mode, size, source, output):
-    """The memory in all is the same for any number of threads, so that as much goes through temporary files:
-    three times the records' size, or an eighth. samtools takes no -m below 1M."""
+    """The total memory is the same for any number of threads, so that the same amount goes through temporary files:
+    three times the records' size, or an eighth. samtools refuses a -m below 1M."""
     total = mebibytes(size) * (3 if mode == "memory" else 1 / 8)
     kib = max(1024, int(total * 1024 / threads))
     return [program, "sort", "-@", str(threads), "-m", "%dK" % kib, "-T", os.path.join(DIR, "paper.tmp"), "-o", output, source]
@@ -55,10 +55,10 @@ def command(program, threads, mode, size, source, output):
 # --------------------------------------------------------- threads in /proc
 
 class Sampler:
-    """When each thread of a program was on a CPU, as its schedstat (nanoseconds) says every TICK."""
+    """When each thread of a program was on a CPU, as its schedstat (nanoseconds) shows every TICK."""
 
     def __init__(self):
-        self.spans = collections.OrderedDict()       # of a thread: [start, end, share on a CPU]
+        self.spans = collections.OrderedDict()       # for each thread: [start, end, share on a CPU]
         self.done = threading.Event()
 
     def start(self, pid):
@@ -76,7 +76,7 @@ class Sampler:
                 try:
                     with open("%s/%s/schedstat" % (folder, task)) as file:
                         used = int(file.read().split()[0]) / 1e9
-                except (OSError, IndexError):        # it has ended meanwhile
+                except (OSError, IndexError):        # it has ended in the meantime
                     continue
                 now = time.monotonic() - begin
                 then, before = last.get(task, (max(0, now - TICK), 0))
@@ -84,7 +84,7 @@ class Sampler:
                 self.spans.setdefault(task, []).append([then, now, min(1, (used - before) / (now - then))])
 
     def rows(self):
-        """Threads that live one after the other share a row. Rows that work for less than a hundredth of the time are
+        """Threads that live one after another share a row. Rows that work for less than a hundredth of the time are
         left out. Spans: start, end, stage, share of that time."""
         self.done.set()
         self.thread.join()
@@ -100,7 +100,7 @@ class Sampler:
 
 
 def traced(path, threads):
-    """The same rows from our own --trace: what each thread did, without its waits."""
+    """The same rows from our own --trace: the work of each thread, without its waits."""
     rows = [[] for _ in range(threads)]
     for line in open(path):
         if line.startswith('{"ph":"X"'):
@@ -113,13 +113,13 @@ def traced(path, threads):
 # ------------------------------------------------------------------ runs
 
 def temp_files(log):
-    """How many sorted lists a program read back from temporary files; each says so, and says nothing of none."""
+    """The number of sorted lists that a program read back from temporary files; each prints it, unless it is 0."""
     found = re.search(r"merging from (\d+) files", open(log, errors="replace").read())
     return int(found[1]) if found else 0
 
 
 def sort(program, threads, mode, trial, run, more=(), started=None):
-    """One run, as a dict of COLUMNS. The input is in the page cache, and no output is there yet."""
+    """One run, as a dict of COLUMNS. The input is in the page cache, and there is no output yet."""
     name, number = run["versions"][program]
     output, log = os.path.join(DIR, "paper.out.bam"), os.path.join(DIR, "paper.log")
     words = command(program, threads, mode, run["size"], run["input"], output)
@@ -146,7 +146,7 @@ def sort(program, threads, mode, trial, run, more=(), started=None):
 
 
 def check(run, output, moves_tags):
-    """Whether it has the records of the input, in order."""
+    """Checks that it has the records of the input, in order."""
     had, has = run["facts"], facts(output)
     same = ("records", "bytes") if moves_tags else ("records", "bytes", "checksum")
     if not has["sorted"] or any(had[key] != has[key] for key in same):
@@ -154,7 +154,7 @@ def check(run, output, moves_tags):
 
 
 def timeline(program, threads, mode, run):
-    """A run that is not timed: warms up, shows the threads, and has its output checked."""
+    """A run that is not timed: it warms up, shows the threads, and has its output checked."""
     trace, sampler = os.path.join(DIR, "paper.trace"), Sampler()
     ours = run["versions"][program][0] != "samtools"
     more = ["--trace=" + trace] if ours else []
@@ -162,7 +162,7 @@ def timeline(program, threads, mode, run):
     rows = sampler.rows()
     if result["status"] != "ok":
         return {"wall": 0, "rows": [], "status": result["status"]}
-    # When samtools 1.3.1 merges files, each record's RG moves behind the other tags.
+    # When samtools 1.3.1 merges files, each record's RG moves to the end of its tags.
     check(run, os.path.join(DIR, "paper.out.bam"), mode == "external" and run["versions"][program][1] == "1.3.1")
     return {"wall": float(result["wall_s"]), "rows": traced(trace, threads) if ours else rows, "status": "ok"}
 
@@ -200,7 +200,7 @@ def machine():
 # ---------------------------------------------------------------- tables
 
 def results():
-    """Of each program, by mode and number of threads: what its good runs took."""
+    """For each program, by mode and number of threads: the results of its good runs."""
     cells, failed = collections.OrderedDict(), []
     for row in csv.DictReader(open(os.path.join(OUT, "paper.csv"))):
         if row["status"] == "ok":
@@ -326,7 +326,7 @@ def draw_speedups(cells, mode, names):
     svg.save(os.path.join(OUT, "paper-%s.svg" % mode), 2 * (WIDTH + ROOM) + 60, HEIGHT + 76, elements)
 
 
-# Stages of ours, in groups, and what they look like.
+# Stages of ours, in groups, and their appearance.
 GROUPS = {
     "on a CPU": ("#777", ["on a CPU"]),
     "reading": ("#06c", ["read", "deal", "inflate", "parse", "find"]),
@@ -341,7 +341,7 @@ GROUP_OF = {stage: group for group, (_, stages) in GROUPS.items() for stage in s
 
 
 def bins(spans, width, count):
-    """For each of `count` bins of time: the group that has most of it, and how many quarters of it are busy."""
+    """For each of `count` bins of time: the group with the largest share, and how many quarters of the bin are busy."""
     shares = [collections.Counter() for _ in range(count)]
     for start, end, stage, share in spans:
         for i in range(int(start / width), min(count, int(end / width) + 1)):
@@ -352,7 +352,7 @@ def bins(spans, width, count):
 
 
 def bars(spans, wall, count, top, height):
-    """A row of a timeline: neighbouring bins that look alike are one bar."""
+    """A row of a timeline: adjacent bins that look alike are one bar."""
     begin, before = 0, None
     for i, look in enumerate([*bins(spans, wall / count, count), None]):
         if look != before:

@@ -66,7 +66,7 @@ build_131() {
     mv "$scratch/done" "$1"
 }
 
-# Sets `old`: the program. The name in the cache holds a number made of compiler and machine, as that of an htslib does.
+# Sets `old`: the program. The name in the cache holds a number made from compiler and machine, like that of an htslib.
 find_131() {
     old=${SAMTOOLS_131:-}
     [ -z "$old" ] || return 0
@@ -95,7 +95,7 @@ default_threads() {
     echo "$cpus"
 }
 
-# Reads as an aligner gives them: templates at random places, so that a sort moves every record. The same for the same seed.
+# Reads as from an aligner: templates at random places, so that a sort moves every record. The same for the same seed.
 make_input() {
     input=$PAPER_DIR/paper.$size.bam
     if [ -e "$input" ] && [ -z "$(find test -name 'gen_bam*' -newer "$input")" ]; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `sort --plan` foretells against what --report tells afterwards, for six inputs: some in memory, some spilled.
+"""Compares the forecast of `sort --plan` with the numbers of --report, for six inputs: some in memory, some spilled.
 
 usage: bench/plan.py [FOLDER]      FOLDER for inputs and outputs, some 700 MB (default: bench/work)
 
 Prints a table in Markdown: forecast / real, and their quotient, of peak memory, packed temporary data, records and
-output; then the rows whose memory or temporary data are off by more than 30 %. SAMTOOLS_OMP and GEN_BAM name other
-programs than ./samtools and build/gen_bam."""
+output; then the rows whose memory or temporary data are off by more than 30 %. SAMTOOLS_OMP and GEN_BAM replace
+./samtools and build/gen_bam."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def sort(args):
 
 
 def compare(folder, generator, args):
-    """Forecast and real of each."""
+    """Forecast and real values of each."""
     path, out, report = folder / "in.bam", folder / "out.bam", folder / "report.json"
     subprocess.run([GEN_BAM, *generator, "-o", path], check=True, stderr=subprocess.DEVNULL)
     command = [*args, "-o", str(out), str(path)]

@@ -3,11 +3,11 @@
 """Measures README's table of seconds in one run, and writes it between its markers, with doc/speed.svg of the same
 numbers: readme_table.py [--runs N] [--size SIZE] [--threads N] [--dir DIR] [--dry]
 
-One input (build/gen_bam) and what is made of it, by samtools 1.24, samtools-omp, sambamba and fgumi, in turn within each
-round. The numbers are medians; a warm-up round does not count. samtools is $SAMTOOLS_124, or what
-bench/build_samtools.sh builds; of the others those that are on PATH. CPU time, memory and size of the output go to
-DIR/readme_table.tsv. --dry writes nothing else and prints the table. `make samtools tools` first, with nothing else
-running.
+One input (build/gen_bam) and the files made from it are processed by samtools 1.24, samtools-omp, sambamba and fgumi,
+in turn within each round. The numbers are medians; a warm-up round is not counted. samtools is $SAMTOOLS_124, or the
+one that bench/build_samtools.sh builds; the others are used if they are on PATH. CPU time, memory and size of the
+output go to DIR/readme_table.tsv. --dry writes nothing else and prints the table. `make samtools tools` first, with
+nothing else running.
 """
 import argparse
 import datetime
@@ -34,7 +34,7 @@ def output_of(*command):
 
 
 def version_of(program, path):
-    """Its name with its version, as the program tells it."""
+    """Its name with its version, as the program prints it."""
     p = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     text = p.stdout + p.stderr
     pattern = r"amtools-omp ([\d.]+\d(?:-dev)?)" if program == OURS else r"%s (\S+)" % program
@@ -63,7 +63,7 @@ def sort_lines(options, source, out, memory, *words, threads=None):
 
 
 def command_lines(options, made, source, out):
-    """what is done -> program -> shell command, in which {p} is the program."""
+    """task -> program -> shell command, in which {p} is the program."""
     n, temp = options.threads, options.dir / "tmp"
     lanes = " ".join(map(str, made["lanes"]))
 
@@ -93,7 +93,7 @@ def command_lines(options, made, source, out):
 
 
 def make_inputs(programs, options, source):
-    """What the commands read: 8 lanes; the source in order, grouped by name, with mates fixed."""
+    """The inputs of the commands: 8 lanes; the source in order, grouped by name, with mates fixed."""
     def make(name, *command):
         path = options.dir / ("readme-%s.%s.bam" % (options.size, name))
         if not path.exists():
@@ -129,7 +129,7 @@ def one_run(options, command, out):
 
 
 def measured(programs, options, lines, out):
-    """what is done -> program -> medians of wall s, CPU s, peak MiB, and MB of output."""
+    """task -> program -> medians of wall s, CPU s, peak MiB, and MB of output."""
     found = {}
     for what, commands in lines.items():
         runs = {program: [] for program in PROGRAMS if program in programs and program in commands}
@@ -228,7 +228,7 @@ def main():
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
-    os.environ["SAMTOOLS_OMP_THREADS"] = str(options.threads)     # in all, whatever -@ says to ours
+    os.environ["SAMTOOLS_OMP_THREADS"] = str(options.threads)     # in total, without regard to -@ for ours
     source = options.dir / ("readme-%s.bam" % options.size)
     programs = find_programs()
     names = {program: version_of(program, path) for program, path in programs.items()}

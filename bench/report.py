@@ -3,7 +3,7 @@
 """Turn bench.sh's results into a markdown table: report.py RESULTS.tsv
 
 One line per run: input, order, level, program, round, wall s, CPU s, RSS KiB,
-output bytes, status. Round 0 is the warm-up: it counts only when it failed.
+output bytes, status. Round 0 is the warm-up: it is only counted if it failed.
 A ratio to samtools is the median of the ratios within each round, since two
 runs side by side in time see the same machine.
 """

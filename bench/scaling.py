@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a --report=FILE.json of a run on few threads says of many: the predicted curve.
+"""The predicted curve for many threads, from the --report=FILE.json of a run on few.
 
     bench/scaling.py REPORT.json [TASK_NS]
 
 The model. A sort has two phases, reading and writing. In each, tasks share the
-parallel work, and one thread has the serial work (deal, plan, fill, ...), during
-which the others go on; so a phase takes
+parallel work, and one thread has the serial work (deal, plan, fill, ...), while
+the others continue; so a phase takes
 
     max(serial, (serial + parallel) / threads)        or, if the machine's bandwidth is less, bytes / bandwidth
 
 Beyond that, a task costs TASK_NS on the thread that makes it (bench/task_cost; it is in the
 measured times of the run already, so the default is 0), and reading ends with the
-sort of the last sublist, by one thread. The table says what disk and memory must
-give at each width; nothing of either is in the times.
+sort of the last sublist, by one thread. The table shows the speeds that disk and memory must
+have at each width; the times include neither.
 """
 import json
 import sys
 
 READING = ("read", "deal", "inflate", "parse", "find", "sort", "spill_write", "pack", "other")
-# A block's bytes: cleared page, inflated, found (in the cache), gathered, its copy (in the cache); keys and page cache in and out.
+# Bytes for one byte of a block: cleared page, inflated, found (in the cache), gathered, its copy (in the cache); keys
+# and page cache in and out.
 MEMORY_TOUCHED = 4.0
 SUBLIST = 1 << 20
 

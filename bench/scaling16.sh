@@ -29,7 +29,7 @@ trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# size_in_bytes: of $size
+# size_in_bytes: the size $size as bytes
 size_in_bytes() {
     echo "$size" | awk '{ n = $1 + 0; u = $1; sub(/^[0-9.]*/, "", u)
         printf "%.0f", n * (u == "G" ? 1000000000 : u == "M" ? 1000000 : 1) }'
@@ -50,7 +50,7 @@ make_inputs() {
     cat "$work"/*.bam >/dev/null
 }
 
-# time_one NAME THREADS LABEL COMMAND...: unless time is over
+# time_one NAME THREADS LABEL COMMAND...: does nothing when the time is used up
 time_one() {
     name=$1 threads=$2 label=$3
     shift 3
@@ -64,7 +64,7 @@ time_one() {
     rm -f "$work/out.bam"
 }
 
-# report_of NAME THREADS: the option that has a report written
+# report_of NAME THREADS: the option that writes a report
 report_of() { [ -z "${REPORTS:-}" ] || echo "--report=$REPORTS/$(echo "$1" | tr -c 'a-z0-9\n' _).$2.json"; }
 
 # run NAME THREADS ARGUMENT...: both programs in turn
@@ -88,7 +88,7 @@ chain() {
 # shellcheck disable=SC2086
 runs() {
     n=$1 out=$work/out.bam
-    export SAMTOOLS_OMP_THREADS="$n"             # in all, whatever -@ says to ours
+    export SAMTOOLS_OMP_THREADS="$n"             # in total, without regard to -@ for ours
     sort="sort -@ $n -m $((4096 / n))M -T $work/tmp -o $out"
     run 'sort' "$n" $sort "$work/in.bam"
     run 'sort -l 1' "$n" $sort -l 1 "$work/in.bam"

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Is the output as small as promised, and how fast is the encoder? A table of files in three orders at both levels:
+"""Checks that the output is as small as promised and measures the encoder's speed. A table of files in three orders at
+both levels:
 
     make samtools tools build/deflate_bench && python3 bench/sizes.py [options] [FILE.bam...]
 
-Without files: ../shared/real and ../shared/size, as they are and grown, and generated ones: by build/gen_bam, and the
-kinds of bench/kinds.py. Constants of the encoder are chosen on seeds below 1,000; this table begins with seed 9,000, on
-which none was. Sizes are our DEFLATE data by that of libdeflate's level 1 (-l 1) and 7 (default), of the blocks
-that samtools would write: they depend on no machine. **Bold**: more than is promised; then the exit status is 1.
+Without files: ../shared/real and ../shared/size, unchanged and enlarged, and generated files: by build/gen_bam, and the
+kinds of bench/kinds.py. Constants of the encoder are chosen with seeds below 1,000; this table begins with seed 9,000,
+which was used for none. Sizes are our DEFLATE data by that of libdeflate's level 1 (-l 1) and 7 (default), of the
+blocks that samtools would write: they depend on no machine. **Bold**: more than is promised; then the exit status is 1.
 --speed adds times libdeflate's speed, by CPU time of one thread, which other programs on the machine disturb. --against
 has the speed alone, as times that of another build, each in turn."""
 
@@ -28,7 +29,7 @@ ORDERS = {"coordinate": [], "name": ["-n"], "template": ["--template-coordinate"
 LEVELS = {"-l 1": ("f", "1", 1.01), "default": ("d", "7", 1.03)}    # ours, theirs, promised
 COVERAGES = (1, 5, 30, 100)
 DEEP = ("NA12878.chr22.s", "NA12878_S1.chr20.10_10p1mb", "test.rna.paired_end.sorted.chr6")
-DEEP_MEGABYTES = 200                                                # where like records lie far apart
+DEEP_MEGABYTES = 200                                                # where similar records are far apart
 OTHERS = {"4 levels, 2 % errors": ["--error", 0.02], "40 levels, 2 % errors": ["--qual", "full", "--error", 0.02],
           "4 levels, MM/ML": ["--mods"], "long, MM/ML": ["--long", "--mods"],
           "4 levels, 50 bases, few places": ["--ties", "--read-len", 50],
@@ -42,7 +43,7 @@ def run(*words):
 
 
 def inputs(files, megabytes, seed):
-    """(name of its row, words that make it, or none: a file)."""
+    """(name of its row, command that makes it, or none: a file)."""
     size = [BUILD / "gen_bam", "--level", 1, "--size", f"{megabytes}M"]
     for path in files or [p for d in ("real", "size") for p in sorted((ROOT / "../shared" / d).glob("*.bam"))]:
         yield Path(path).stem, None, path
@@ -74,7 +75,7 @@ def bench(build, codecs, size, every, rounds, path):
 
 
 def measure(path, size, options):
-    """codec -> what of it goes into the table: size and speed by libdeflate's, or speed by the other build's."""
+    """codec -> its values in the table: size and speed relative to libdeflate, or speed relative to the other build."""
     every = max(1, size // options.megabytes)
     if not options.against:
         found = bench(BUILD, "17fd", size, every, options.rounds, path)
@@ -85,7 +86,7 @@ def measure(path, size, options):
 
 
 def cells(made, place, options):
-    """(level, order) -> what measure() says, where a file can have the order."""
+    """(level, order) -> the result of measure(), if a file can have the order."""
     _, words, path = made
     if words:
         path = Path(f"{place}.bam")
@@ -114,7 +115,7 @@ def cell(value, promised, options):
 
 
 def print_row(name, rows, options):
-    """A cell for each level and order, with what is known of each file. Returns how many sizes are too large."""
+    """A cell for each level and order, with the values of each file. Returns the number of sizes that are too large."""
     misses = 0 if options.against else sum(value[0] > LEVELS[key[0]][2] for row in rows for key, value in row.items())
     columns = [[cell(row[level, order], LEVELS[level][2], options) for row in rows if (level, order) in row]
                for level in LEVELS for order in ORDERS]

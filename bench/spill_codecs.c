@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which codec pays for sorted runs in temporary files? CPU time of one thread for both ways, and
- * size, on units of whole records. A unit is what would be written, read and inflated at once.
+/* Compares codecs for sorted runs in temporary files: CPU time of one thread for both directions, and size, on units of
+ * complete records. A unit is written, read and inflated at once.
  *
  *   make build/spill_codecs
  *   build/spill_codecs [-m MB] [-r ROUNDS] [-c PREFIX,PREFIX...] [-u KiB,KiB...] sorted.bam...
  *
- * zstd and ISA-L take part where pkg-config finds them. Units go through a codec in batches;
- * each batch counts with its best round, so that what else the machine does drops out. Everything
- * inflated is compared with the input.
+ * zstd and ISA-L take part if pkg-config finds them. Units go through a codec in batches;
+ * each batch counts with its best round, so that other work of the machine is left out. Everything inflated is compared
+ * with the input.
  *
- * "streams" is what we use: record_pack. */
+ * "streams" is the one we use: record_pack. */
 #include <stdbool.h>
 #include <libdeflate.h>
 #include <lz4.h>
@@ -261,7 +261,7 @@ static const struct codec codecs[] = {
 
 /* ---- the input ---- */
 
-/* Units of whole records; what is no whole record at the end is dropped. */
+/* Cuts the records into units of complete ones; an incomplete one at the end is dropped. */
 static void cut(struct units *u, size_t size, size_t unit)
 {
     size_t from = 0, at = 0;
@@ -368,7 +368,7 @@ int main(int argc, char **argv)
             p = *end ? end + 1 : end;
             if (unit < 4096 || unit > UNIT_MAX)
                 die("units are of 4 to 512 KiB");
-            /* At 64 KiB as much as a BGZF block takes, so that ours can take part. */
+            /* At 64 KiB the size of a BGZF block's data, so that ours can take part. */
             cut(&u, size, unit == 64 << 10 ? BGZF_FILL : unit);
             printf("%s, %zu KiB, %.0f MB\n  %-17s %8s %8s %8s %8s %8s %8s\n", argv[i], unit >> 10,
                    (double)size * 1e-6, "codec", "in MB/s", "out MB/s", "ratio", "in s/GB", "out s/GB", "s/GB");

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The longest time for which a fast producer is kept waiting by the sort it feeds.
+"""The longest time for which a sort blocks a fast producer that feeds it.
 
     bench/stall.py FILE COMMAND...      e.g. bench/stall.py x.bam ./samtools sort -m 128M -@ 2 -o y.bam -
 
-Writes FILE to COMMAND's standard input as fast as it takes it, 64 KiB at a time,
+Writes FILE to COMMAND's standard input as fast as possible, 64 KiB at a time,
 and prints the longest writes."""
 
 import subprocess

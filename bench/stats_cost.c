@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the clocks of stats.c take: a stage that is entered and left once.
+/* Measures the cost of the clocks in stats.c: a stage that is entered and left once.
  *
  *   make build/stats_cost && build/stats_cost
  *
- * Prints, for each detail, ns for a stage and for one that may block; the best of some rounds.
- * Times the events of a report's stages (JSON), that is what a sort pays. */
+ * Prints, for each detail, ns for a stage and for one that may block; the best of some rounds. Multiplied by the events
+ * of a report's stages (JSON), that is the cost in a sort. */
 #include <stdio.h>
 #include "base/stats.h"
 

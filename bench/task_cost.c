@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the OpenMP runtime takes for a task: one thread creates them, all run them, as here.
+/* Measures the cost of a task in the OpenMP runtime: one thread creates them, all run them, as in samtools-omp.
  *
  *   make build/task_cost
  *   OMP_WAIT_POLICY=passive build/task_cost [WORK_NS [BLOCKS]]
@@ -25,7 +25,7 @@ static void work(double ns)
         ;
 }
 
-/* Bounds what is pending, as the rings do; libgomp would run tasks at once beyond 64 per thread. */
+/* Bounds the pending tasks, as the rings do; libgomp would run tasks at once beyond 64 per thread. */
 static void measure(int threads, int group, long blocks, double work_ns)
 {
     enum { PENDING_PER_THREAD = 16 };

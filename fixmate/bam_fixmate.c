@@ -3,11 +3,11 @@
  *
  *   in.bam --> blocks --> chunks ---> blocks --> out.bam
  *              inflate    templates   deflate    renamed
- *              tasks      fixed by    tasks      when whole
+ *              tasks      fixed by    tasks      when complete
  *                         tasks
  *
- * The main thread hands the work out and takes it back in order (fixmate/fixed.h). No
- * record stays in memory, but a template that goes on in the next chunk is carried there. */
+ * The main thread hands the work out and takes it back in order (fixmate/fixed.h). No record stays
+ * in memory, except that a template that continues in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
 #include "base/machine.h"
 #include "base/stats.h"

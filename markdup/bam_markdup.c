@@ -3,7 +3,7 @@
  *
  *   in.bam --> blocks --> chunks --> keys --> sets ---> waiting --> blocks --> out.bam
  *              inflate    records    tasks    tasks,    marked      deflate    renamed
- *              tasks      by tasks            by key    by tasks    tasks      when whole
+ *              tasks      by tasks            by key    by tasks    tasks      when complete
  *
  * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
 #include "markdup/bam_markdup.h"

@@ -2,7 +2,7 @@
 /* Consecutive records in the input of `markdup`, on their way to the output: the values that tasks compute for them,
  * and how they are finished. Serial; no I/O.
  *
- *   made --> keyed --> entered in each shard --> told of --> finished --> in the sink
+ *   made --> keyed --> entered in each shard --> reported --> finished --> in the sink
  *            a task    a task for each shard     losses      a task */
 #ifndef MARKED_SLICE_H
 #define MARKED_SLICE_H

@@ -4,7 +4,7 @@
  *   in1.bam --> blocks --> chunks --> slices --\
  *   in2.bam --> blocks --> chunks --> slices ---> ranges --> blocks --> out.bam
  *   ...         inflate    records    sorted      merge      deflate    renamed
- *               tasks      remapped,  already     tasks      tasks      when whole
+ *               tasks      remapped,  already     tasks      tasks      when complete
  *                          with keys
  *
  * The main thread hands the work out and takes it back in order (merge/merged.h). Only the slices that are being merged

@@ -4,12 +4,12 @@
  *
  *   option                    | goes wrong                                                        | in htslib
  *   --------------------------+-------------------------------------------------------------------+-------------
- *   with a reference (FASTA)  | a slice whose reads all begin behind the reference's end cannot   | all
+ *   with a reference (FASTA)  | a slice whose reads all begin after the reference's end cannot    | all
  *                             | be read again; nor, before 1.21, one of several references        |
  *   embed_ref=1               | the same                                                          | before 1.21
- *   embed_ref=2, and where a  | bases behind the reference's end become N; before 1.21 also: it   | before 1.24
- *   reference is not found    | crashes on reads without SEQ, hangs, and fails but by coordinate  |
- *   none of both, before 1.16 | fails                                                             | before 1.16
+ *   embed_ref=2, and if a     | bases after the reference's end become N; before 1.21 also: it    | before 1.24
+ *   reference is not found    | crashes on reads without SEQ, hangs, fails except by coordinate   |
+ *   neither, before 1.16      | fails                                                             | before 1.16
  *   any                       | drops RG tags that name no @RG line                               | before 1.16
  *
  * no_ref=1 has none of the faults above except the last, whose records record_out refuses. CRAM version 2 adds bases to

@@ -19,7 +19,8 @@ import svg       # noqa: E402
 
 NODES = 1, 2, 4, 8, 16, 32, 64
 LISTING = 0.011                 # s per GB sent: the main thread lists records, 4 ns for each of 350 bytes, by perf
-PLAIN = {"l1": 3.80, "default": 7.42}  # CPU s per GB of samtools -@ 2 in memory, least of 3, where traces were made
+PLAIN = {"l1": 3.80, "default": 7.42}  # CPU s per GB of samtools -@ 2 in memory, least of 3, on the machine of the
+                                       # traces
 STEPS, MOVING = ("sort_a", "exchange", "measure", "write"), ("exchange", "send_main", "receive_main")
 SAM_PER_BAM = 1.255             # bytes of SAM per byte of records, measured with an input of gen_bam
 DESCRIBED = {"ranks_per_node": 2, "cores": 32, "efficiency": 0.98, "bytes": 1e12, "memory": 96 * 2**30,
@@ -35,7 +36,7 @@ def costs(folder, kind, ranks):
 
 
 def per_gb(cost, step):
-    """Seconds; of the exchange per GB that is sent, and that is not all of the records."""
+    """Seconds; for the exchange per GB that is sent, which is not all of the records."""
     return cost[step] / cost["moved" if step in MOVING else "bytes"] * 1e9
 
 
@@ -47,10 +48,11 @@ def make_rule(folder, kind):
         return sum(get(run) for run in runs) / len(runs)
 
     rule = {step: mean(lambda run, step=step: per_gb(run, step)) for step in STEPS}
-    rule["list"] = per_gb(runs[0], "list")                             # of 4 ranks, too much is whatever the bytes
+    rule["list"] = per_gb(runs[0], "list")                             # with 4 ranks, too much of it does not depend on
+                                                                       # the bytes
     rule["send_main"] = LISTING + mean(lambda run: per_gb(run, "send_main"))
     rule["receive_main"] = mean(lambda run: per_gb(run, "receive_main"))
-    rule["follow"] = mean(lambda run: run["follow"] / run["n"])        # whatever the bytes
+    rule["follow"] = mean(lambda run: run["follow"] / run["n"])        # for any number of bytes
     rule["in_ratio"] = mean(lambda run: run["sort_a", "read"] / run["bytes"])
     rule["out_ratio"] = mean(lambda run: run["write", "written"] / run["bytes"])
     rule["cut"] = mean(lambda run: run["cut"] / (8192 * run["n"] * math.log2(8192 * run["n"])))
@@ -76,7 +78,7 @@ def run_simulation(text):
 
 
 def one_node(rule):
-    """Seconds of one node of two ranks that has memory for all, as it is described and without any change."""
+    """Seconds of one node with two ranks that has memory for everything, as described and without changes."""
     return simulate(rule, nodes=1, memory=1e15)["s"]
 
 
@@ -93,7 +95,7 @@ def series(rule, settings):
 
 
 def efficiency(rule, row):
-    """Of what the nodes' cores could do, what one samtools-omp does for the same sort in memory."""
+    """The share of the nodes' cores that one samtools-omp needs for the same sort in memory."""
     return rule["plain"] * DESCRIBED["bytes"] / 1e9 / (row["s"] * row["nodes"] * DESCRIBED["cores"])
 
 
@@ -113,7 +115,8 @@ def table(title, rows):
 
 
 def bounds(rules):
-    """At 64 nodes: what each part costs, by leaving out one after the other. rules: of -l 1, of the default level."""
+    """At 64 nodes: the cost of each part, found by leaving them out one after another. rules: for -l 1, for the default
+    level."""
     free_card = {"send_main": LISTING, "receive_main": 0}
     alone = {**free_card, "list": 0, "cut": 0}
     cases = (("rank 0 writes", {}, SENT),

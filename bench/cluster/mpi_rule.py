@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads what mpi_trace.c wrote, and makes the rule of it: what each step of a sort costs per byte of records.
+"""Reads the traces of mpi_trace.c and makes a rule from them: the cost of each step of a sort per byte of records.
 
     mpi_rule.py PREFIX[=PREFIX...] ...     table: each step's cost in each run, of two ranks at least
 
-All that was sent must have been received.
+Every message sent must have been received.
 """
 import collections
 import glob
@@ -43,7 +43,7 @@ def traffic(ranks):
 
 
 def steps(events):
-    """What the events belong to, one after the other. A step ends with a call that only it has."""
+    """The step that the events belong to, one after another. A step ends with a call that only it has."""
     step, kinds = "split", []
     for e in events:
         if step == "split" and e.call == "Allreduce" and e.bytes > 4:
@@ -59,7 +59,7 @@ def steps(events):
         elif step == "write" and e.call == "Bcast":
             step = "gather"
         kinds.append(step)
-    # The Allreduce before that of the sums ends sort A.
+    # The Allreduce before the one for the sums ends sort A.
     ends = [i for i, kind in enumerate(kinds) if kind == "sample"]
     if ends:
         kinds[ends[0] - 1] = "sort_a"
@@ -67,8 +67,8 @@ def steps(events):
 
 
 def rank_costs(events):
-    """Of each step: CPU seconds of all threads, bytes read and written. Of the exchange: with those inside of MPI,
-    which only the main thread can do. moved: bytes received."""
+    """For each step: CPU seconds of all threads, bytes read and written. For the exchange: also those inside MPI, which
+    only the main thread can do. moved: bytes received."""
     cost = collections.defaultdict(float)
     for e, step in zip(events, steps(events)):
         cost[step] += e.work
@@ -79,7 +79,7 @@ def rank_costs(events):
             cost["exchange"] += e.inside
             cost[side] += e.inside
             cost["moved"] += e.bytes if e.call == "Irecv" else 0
-    # Rank 0 cuts the order of all keys behind the Gatherv.
+    # Rank 0 cuts the order of all keys after the Gatherv.
     cost["cut"] = sum(e.work for before, e in zip(events, events[1:]) if before.call == "Gatherv")
     cost["list"] = cost["sample"] - cost["cut"]
     return cost
@@ -91,7 +91,7 @@ def keeps_own(events):
 
 
 def run_costs(prefix):
-    """Sums over the ranks of a run; n: ranks; bytes: of records, of which a rank sends each one as much."""
+    """Sums over the ranks of a run; n: ranks; bytes: of records, of which each rank sends the same amount."""
     total = collections.defaultdict(float)
     ranks = read_run(prefix)
     for events in ranks:
@@ -103,7 +103,7 @@ def run_costs(prefix):
 
 
 def least_costs(prefixes):
-    """Of several runs of one kind: the least of each figure. Where a virtual machine gets memory that it has not used
+    """The least of each number over several runs of one kind. If a virtual machine gets memory that it has not used
     before, 2 MiB may cost 5 ms, so the same run costs twice as much."""
     runs = [run_costs(prefix) for prefix in prefixes]
     return {key: min(run[key] for run in runs) for key in set().union(*runs)}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes down what an MPI program does: preloaded, it stands between the program and MPI (the profiling interface).
+/* Traces an MPI program: preloaded, it comes between the program and MPI (the profiling interface).
  *
  *   MPI_TRACE=PREFIX         each rank writes PREFIX.RANK, one line per call, columns as in COLUMNS
  *   MPI_TRACE_APART=1        each rank sees itself alone on its host, as on a cluster of one rank a node
  *   MPI_TRACE_SLOWER=D       slow motion: before each call the rank sleeps until it has taken D times its CPU seconds
  *   MPI_TRACE_BANDWIDTH=B    bytes/s of each rank's network, and
- *   MPI_TRACE_LATENCY=S      seconds of each message: what comes is kept back for so long, D times
+ *   MPI_TRACE_LATENCY=S      seconds of each message: it is held back for this long, times D
  *
- * A call that only asks whether something has come (Iprobe, Test) has no line if it has not. What the main thread
- * does between two such calls counts as waiting if it is short, else as work. One thread calls MPI, but for what goes
- * through a communicator of its own. */
+ * A call that only asks whether a message has come (Iprobe, Test) has no line if none has. The time between two such
+ * calls of the main thread counts as waiting if it is short, otherwise as work. Only one thread calls MPI, except for
+ * calls with a communicator of its own. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -22,10 +22,10 @@
 
 #define COLUMNS "call peer tag bytes work main wait inside wall inside_wall read written"
 
-/* Seconds. The program's loop from one poll to the next takes 1 to 10 us, a task of its 50 us or more. */
+/* Seconds. The program's loop from one poll to the next takes 1 to 10 us, one of its tasks 50 us or more. */
 static const double POLLS = 30e-6, TESTED = 3e-6;
 
-/* How the thread was seen last. */
+/* The state in which the thread was seen last. */
 enum seen { CALLED, TESTED_TRUE, POLLED };
 
 struct mark {
@@ -35,15 +35,15 @@ struct mark {
 struct tracer {
     FILE *file;
     int rank, io;                                /* io: /proc/self/io */
-    uint64_t read, written, own_reads;           /* bytes so far; those of /proc/self/io itself */
+    uint64_t read, written, own_reads;           /* bytes so far; bytes of reading /proc/self/io itself */
     struct mark last;                            /* end of the call before */
     enum seen seen;
     double work, main, wait;                     /* seconds since the last line: all threads, main thread, polling */
     double since;                                /* the clock at the last line */
     bool apart;
     double slower, bandwidth, latency;
-    double link_free;                            /* when this rank's network has brought all that is accounted */
-    bool kept_back;                              /* a message has come, but its time has not */
+    double link_free;                            /* when this rank's network has delivered all messages so far */
+    bool kept_back;                              /* a message has come, but is held back */
     double arrival;
 };
 
@@ -74,7 +74,7 @@ static void sleep_until(double wall)
 
 /* ---- between calls ---- */
 
-/* The program has come to a call. */
+/* Begins a call of the program. */
 static struct mark enter(void)
 {
     struct mark m = now();
@@ -109,7 +109,7 @@ static void count_files(uint64_t *read_bytes, uint64_t *written)
     t.own_reads += (uint64_t)n;
 }
 
-/* The call is over: its line. peer, tag: -1 for all ranks. */
+/* Ends the call and writes its line. peer, tag: -1 for all ranks. */
 static void leave(struct mark m, const char *call, int peer, int tag, uint64_t bytes)
 {
     struct mark end = now();
@@ -147,7 +147,7 @@ static double cost(uint64_t bytes)
     return t.slower * (t.latency + (t.bandwidth > 0 ? (double)bytes / t.bandwidth : 0));
 }
 
-/* When a message that is seen now would have come. Behind another one its latency has passed already. */
+/* The time at which a message seen now would have come. After another message, its latency has passed already. */
 static double arrival_of(uint64_t bytes)
 {
     double clock = clock_s(CLOCK_MONOTONIC), latency = t.slower * t.latency;
@@ -155,7 +155,7 @@ static double arrival_of(uint64_t bytes)
     return from + cost(bytes) - latency;
 }
 
-/* Whether what has come would have come over that network, too. */
+/* Whether the message would have come over that network, too. */
 static bool is_there(uint64_t bytes, int source)
 {
     if (!is_slowed() || source == t.rank)
@@ -175,7 +175,7 @@ static void account(uint64_t bytes, int source)
     sleep_until(t.link_free);
 }
 
-/* A collective call takes one message after the other, as a tree of them. */
+/* A collective call takes one message after another, in a tree. */
 static void account_all(uint64_t bytes)
 {
     int size, rounds = 0;
@@ -236,7 +236,7 @@ int MPI_Finalize(void)
 
 int MPI_Isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    if (comm != MPI_COMM_WORLD)                  /* the thread that listens for a failure */
+    if (comm != MPI_COMM_WORLD)                  /* the thread that waits for the notice of a failure */
         return PMPI_Isend(buf, count, type, dest, tag, comm, request);
     struct mark m = enter();
     int result = PMPI_Isend(buf, count, type, dest, tag, comm, request);
@@ -244,7 +244,7 @@ int MPI_Isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, 
     return result;
 }
 
-/* Its line is the receipt. What is slower has come late to the Iprobe before it. */
+/* Its line is the receipt. A slower message came late to the Iprobe before it. */
 int MPI_Irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
@@ -281,7 +281,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ranks ---- */
 
-/* The line of a call that only begins is written then: ranks poll until all have. */
+/* The line of a call that only begins is written then: ranks poll until all have begun. */
 int MPI_Ibcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct mark m = enter();
@@ -360,7 +360,7 @@ int MPI_Igatherv(const void *in, int n_in, MPI_Datatype in_type, void *out, cons
     return result;
 }
 
-/* Apart: a communicator of this rank alone. */
+/* Apart: a communicator of only this rank. */
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
 {
     int rank, result;

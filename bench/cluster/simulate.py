@@ -4,9 +4,9 @@
 
     simulate.py JSON      the settings, which cluster.py makes
 
-The steps are those of doc/mpi.md, by one actor for each rank, and two while records are exchanged. Compute goes to the
-rank's cores, what only its main thread does to a core of its own, files to a file system that all share, blocks and
-runs to scratch of the node. Each figure per byte is measured (mpi_rule.py). doc/dev/cluster.md says what is left out.
+The steps are those of doc/mpi.md, by one actor for each rank, and two while records are exchanged. Compute uses the
+rank's cores, work of the main thread a separate core, files a file system that all share, blocks and runs scratch of
+the node. Each figure per byte is measured (mpi_rule.py). doc/dev/cluster.md lists what is left out.
 """
 import json
 import math
@@ -16,19 +16,20 @@ from simgrid import Actor, Barrier, Comm, Engine, LinkInRoute, Mailbox, NetZone,
 
 PIECES = 64                      # of a rank's bytes, at least, so that computing and moving overlap
 LOCAL = 10e9                     # bytes/s from a rank to another on its node
-UNIT = 1e9                       # a second of work is so many bytes of a link
+UNIT = 1e9                       # a second of work is this many bytes of a link
 SAMPLE_SIZE, SPLITTER_SIZE = 16, 32   # mpi/key_samples.c, mpi/splitter.h
-KEPT = 2.15                      # a rank keeps its own records if -m has so many times their bytes: rank_exchange.c
+KEPT = 2.15                      # a rank keeps its own records if -m has this many times their bytes: rank_exchange.c
 
 
 def samples(ranks):
-    """Of each rank (mpi/key_samples.c)."""
+    """For each rank (mpi/key_samples.c)."""
     return min(8192, max(2048, 2**18 // ranks))
 
 
 class Cluster:
-    """What is shared is a link of SimGrid's, and its users share it fairly: networks, the file system, scratch, and
-    also cores, over which seconds of work go (Python's binding of 3.32 stops when it puts work on another host)."""
+    """A shared resource is a link of SimGrid, and its users share it fairly: networks, the file system, scratch, and
+    also cores, whose seconds of work are bytes of a link (Python's binding of 3.32 stops when it puts work on
+    another host)."""
 
     def __init__(self, c):
         self.c, zone = c, NetZone.create_full_zone("cluster")
@@ -44,7 +45,7 @@ class Cluster:
         zone.seal()
 
     def resources(self, zone, n, name, rate):
-        """n pairs of hosts; what is sent from one to the other takes that rate."""
+        """n pairs of hosts; data sent from one to the other have that rate."""
         return [self.route(zone, zone.create_host("%s_%d" % (name, i), 1), zone.create_host("%s.%d" % (name, i), 1),
                            self.link(zone, "%s%d" % (name, i), rate)) for i in range(n)]
 
@@ -77,7 +78,7 @@ class Cluster:
         return rank // self.c["ranks_per_node"]
 
     def compute(self, rank, seconds, main=False):
-        """Starts so many CPU seconds, by all cores or by the main thread."""
+        """Starts this many CPU seconds, on all cores or on the main thread."""
         return Comm.sendto_async(*(self.mains if main else self.cores)[rank], max(int(seconds * UNIT), 1))
 
     def read(self, rank, size):
@@ -88,7 +89,7 @@ class Cluster:
 
 
 class Sort:
-    """All ranks of one sort; `ends` says when the last rank ended each step."""
+    """All ranks of one sort; `ends` has the time at which the last rank ended each step."""
 
     def __init__(self, cluster, c):
         self.cluster, self.c, self.rule, self.n = cluster, c, c["rule"], cluster.n
@@ -111,7 +112,7 @@ class Sort:
         return (self.rule[step] + spilled) / 1e9
 
     def disk(self, rank, write, share):
-        """Starts scratch's part of a piece."""
+        """Starts the scratch part of a piece."""
         pairs = self.cluster.writes if write else self.cluster.reads
         return Comm.sendto_async(*pairs[self.cluster.node(rank)], max(1, int(share)))
 
@@ -151,13 +152,14 @@ class Sort:
         self.together("splitters")
 
     def partners(self, rank, sends):
-        """In memory each rank begins beside itself and keeps its own; else all go from 0 to the last (exchange.h)."""
+        """In memory each rank begins with its neighbour and keeps its own records; otherwise all go from 0 to the last
+        (exchange.h)."""
         if self.spills:
             return range(self.n)
         return [(rank + (-i if sends else i)) % self.n for i in range(1, self.n)]
 
     def piece_cost(self, side, size):
-        """CPU seconds of a piece: all threads', half of the exchange on each side, and the main thread's alone."""
+        """CPU seconds of a piece: of all threads, half of the exchange on each side, and of the main thread only."""
         whole, alone = size * self.cost("exchange") / 2, size * self.rule[side + "_main"] / 1e9
         return max(whole - alone, 0), alone
 
@@ -186,7 +188,7 @@ class Sort:
         coming = boxes[0].get_async() if boxes else None
         for i in range(len(boxes)):
             coming[0].wait()
-            if i + 1 < len(boxes):                             # comes while the main thread has this one
+            if i + 1 < len(boxes):                             # arrives while the main thread has this one
                 coming = boxes[i + 1].get_async()
             self.cluster.compute(rank, alone, main=True).wait()
             if len(sorts) > 2:
@@ -231,7 +233,7 @@ class Sort:
         self.together("blocks")
 
     def take(self, source, out):
-        """Rank 0 takes a rank's blocks: it receives, then it writes, one piece after the other."""
+        """Rank 0 takes a rank's blocks: it receives, then it writes, one piece after another."""
         for _ in range(PIECES):
             Mailbox.by_name("blocks%d" % source).get()
             self.cluster.write(0, out / PIECES).wait()
