@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded, it lets each rank of an MPI program believe that it is alone on its host. Compile it with mpicc. */
+/* When it is preloaded, each rank of an MPI program believes that it is alone on its host. Compile it with mpicc. */
 #include <mpi.h>
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *alone)

@@ -18,7 +18,7 @@ import struct
 import zlib
 
 EOF_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-BLOCK = 0xFF00  # what htslib puts into a block at most
+BLOCK = 0xFF00  # the most that htslib puts into a block
 
 # ---------------------------------------------------------------- BGZF
 
@@ -105,7 +105,7 @@ def record(name="r", flag=0, tid=0, pos=0, mapq=60, cigar=None, mtid=-1, mpos=-1
 
 def raw_record(tid=0, pos=0, l_name=2, mapq=0, bin=4681, n_cigar=0, flag=0, l_seq=0,
                mtid=-1, mpos=-1, tlen=0, body=b"r\0", block_size=None):
-    """Any record at all, also an illegal one: every field is what the caller says."""
+    """Any record, even an illegal one: every field has the caller's value."""
     if block_size is None:
         block_size = 32 + len(body)
     return struct.pack("<iiiBBHHHiiii", block_size, tid, pos, l_name, mapq,
@@ -113,7 +113,7 @@ def raw_record(tid=0, pos=0, l_name=2, mapq=0, bin=4681, n_cigar=0, flag=0, l_se
 
 
 def cg_record(name, pos, cigar, before=b"", after=b"", flag=0, subtype=b"I", tid=0):
-    """A CIGAR carried by the CG tag behind the kSmN place-holder."""
+    """A CIGAR carried by the CG tag, with the kSmN place-holder."""
     qlen = sum(n for n, op in cigar if op in QUERY_OPS)
     rlen = sum(n for n, op in cigar if op in REF_OPS)
     cg = b"CGB" + subtype + struct.pack("<I", len(cigar)) + cigar_bytes(cigar)
@@ -152,8 +152,8 @@ def rng(name):
 
 
 def draw(r, values, n):
-    """bytes(r.choices(values, k=n)) in a fiftieth of the time; values: bytes, 2, 4, 8 ... of them. choices() takes one by
-    the highest bits of eight random bytes."""
+    """bytes(r.choices(values, k=n)) in a fiftieth of the time; values: bytes, 2, 4, 8 ... of them. choices() takes one
+    by the highest bits of eight random bytes."""
     assert 256 % len(values) == 0
     return r.randbytes(8 * n)[3::8].translate(b"".join(bytes([v]) * (256 // len(values)) for v in values))
 
@@ -163,7 +163,7 @@ def bases(r, n):
 
 
 def c_ties():
-    """3,000 records on five keys; only the name tells which came first."""
+    """3,000 records on five keys; only the name shows their order in the input."""
     r = rng("ties")
     return header(), [record("t%05d" % i, r.choice((0, 16)), 0, r.choice((10, 11)),
                              seq="ACGT" * r.randint(0, 3)) for i in range(3000)]
@@ -256,7 +256,7 @@ def c_negative_positions():
 
 
 def c_many_refs():
-    """4,000 references; the order is theirs in the file, not by name."""
+    """4,000 references; they are ordered as in the file, not by name."""
     r = rng("manyrefs")
     refs = [("ref%d" % (i * 7919 % 4000), 1000 + i) for i in range(4000)]
     return header(refs=refs), [record("k%d" % i, 0, r.randint(-1, 3999), r.randint(0, 900))
@@ -286,7 +286,7 @@ def c_two_records():
 
 
 def c_names():
-    """Name lengths 1 to 254 (every alignment of what follows), odd bytes in them."""
+    """Name lengths 1 to 254 (every alignment of the fields after the name), odd bytes in them."""
     r = rng("names")
     out = []
     for n in list(range(1, 255)) * 2:
@@ -331,7 +331,7 @@ def c_tags():
 
 
 def c_wrong_bins():
-    """Bins that lie: samtools computes them again where there is a CIGAR."""
+    """Wrong bins: samtools computes them again if there is a CIGAR."""
     r = rng("bins")
     return header(), [record("b%d" % i, r.choice((0, 4, 16)), r.choice((0, 0, 1, -1)),
                              r.randint(0, 1 << 27), cigar=r.choice(([], [(4, "M")], [(4, "S")])),
@@ -410,7 +410,7 @@ def c_name_oddities():
 
 
 def c_stray_bytes():
-    """Up to three bytes behind the tags: samtools copies them without a look, and readers ignore them."""
+    """Up to three bytes after the tags: samtools copies them unread, and readers ignore them."""
     out = []
     for i, tags in enumerate((b"\1", b"NM", b"NMi", b"XXC\1X", b"XZZabc\0XY", b"\0\0\0", b"XBBC\0\0\0\0\0")):
         out.append(record("x%d" % i, 0, 0, 30 - i, tags=tags))
@@ -419,7 +419,7 @@ def c_stray_bytes():
 
 
 def missing_name_nul():
-    """Names whose last byte is no NUL: samtools adds it."""
+    """Names whose last byte is not NUL: samtools adds it."""
     out = []
     for i in range(40):
         name = b"nonul"[:1 + i % 5]
@@ -542,7 +542,7 @@ def realistic(n, seed="realistic"):
 
 
 def l_htslib(head, recs):
-    """As samtools writes it: header ends its block, records whole where they fit."""
+    """As samtools writes it: header ends its block, records not cut if they fit."""
     out = [bgzf(head, eof=False)]
     part = b""
     for rec in recs:
@@ -564,12 +564,12 @@ def l_straddle(head, recs):
 
 
 def l_prime_blocks(head, recs):
-    """4,093-byte blocks: every alignment of record against block comes by."""
+    """4,093-byte blocks: every alignment of record against block occurs."""
     return bgzf(head + b"".join(recs), size=4093, level=1)
 
 
 def l_random_blocks(head, recs):
-    """Blocks of 0 to 300 bytes and now and then 65,280."""
+    """Blocks of 0 to 300 bytes and sometimes 65,280."""
     r = rng("layout")
     stream = head + b"".join(recs)
     cuts, at = [], 0
@@ -591,7 +591,7 @@ def l_cut_in_size(head, recs):
 
 
 def l_cut_everywhere(head, recs):
-    """Record i is cut at its byte i: every position within a record comes by."""
+    """Record i is cut at its byte i: every position within a record occurs."""
     cuts, at = [], len(head)
     for i, rec in enumerate(recs):
         cuts.append(at + i % len(rec))
@@ -640,8 +640,7 @@ def l_stored_in_parts(head, recs):
 
 
 def l_full_64k(head, recs):
-    """65,536-byte blocks, which old samtools and others write; smaller where
-    the data would not deflate into a block."""
+    """65,536-byte blocks, which old samtools and others write; smaller if the data would not deflate into a block."""
     stream = head + b"".join(recs)
     out, at = [], 0
     while at < len(stream):

@@ -37,7 +37,7 @@ step() {
     }
 }
 
-# libs_of FOLDER: what a program is linked with
+# libs_of FOLDER: the libraries that a program is linked with
 libs_of() {
     case $kind in
     static) echo "-static -L$1/lib -lhts $(cat "$1/lib/libhts.libs" 2>/dev/null)" ;;
@@ -45,8 +45,8 @@ libs_of() {
     esac
 }
 
-# runs FOLDER: a program can be linked with the htslib there, and is not run with another. EMULATOR starts a program of
-# another processor.
+# runs FOLDER: checks that a program can be linked with the htslib there, and runs with that one. EMULATOR starts a
+# program of another processor.
 runs() {
     printf '#include <stdio.h>\n#include <htslib/hts.h>\nint main(void) { return puts(hts_version()) < 0; }\n' >"$scratch/probe.c"
     # shellcheck disable=SC2046
@@ -61,7 +61,7 @@ fetch() {
     source=$(echo "$scratch"/pysam-*/htslib)
 }
 
-# without OPTION HEADER: the option, where the compiler does not find the header
+# without OPTION HEADER: the option, if the compiler does not find the header
 without() {
     echo "#include <$2>" | $cc -E - >/dev/null 2>&1 || echo "$1"
 }
@@ -88,7 +88,7 @@ build_shared() {
     configured $(without --disable-libcurl curl/curl.h)
     step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-shared
     cp -P "$source"/libhts.so* "$scratch/done/lib"
-    # Of the same objects, for check_names.sh: a static library defines more names.
+    # From the same objects, for check_names.sh: a static library defines more names.
     find "$source" -name '*.pico' -exec ar -q "$scratch/done/lib/libhts.a" {} + 2>/dev/null
 }
 

@@ -13,7 +13,7 @@ passed=0 failed=0 skipped=0 repeated=''
 unset MORE_CHECKS SAMTOOLS_OMP
 tests=all
 
-# The unit tests whose programs in build/ ask for functions of htslib.
+# The unit tests whose programs in build/ need functions of htslib.
 units_of_htslib() {
     htslib='U (hts|sam|bam|bgzf|cram|fai|faidx|k[a-z]*|h[a-z]*|stringify)_?[a-z0-9_]*(@|$)'
     for unit in build/unit_*; do
@@ -76,7 +76,7 @@ with() {
         LDFLAGS="-L$folder/lib -Wl,-rpath,$folder/lib $ldflags" "$@"
 }
 
-# take FROM TO: folders of builds. Half of the work of a build is to compile what is the same.
+# take FROM TO: copies parts between build folders, because half of the work of a build is to compile identical sources.
 take() {
     for object in $same; do
         mkdir -p "$(dirname "$2/$object")" && cp -p "$1/$object" "$2/$object"
@@ -98,7 +98,7 @@ tests() {
     passed=$((passed + $(counted passed))) failed=$((failed + $(counted failed))) skipped=$((skipped + $(counted skipped)))
 }
 
-# sorts BUILD: to BUILD/sorted.bam, by the htslib of this version and no other
+# sorts BUILD: sorts to BUILD/sorted.bam, with the htslib of this version and no other
 sorts() {
     "$1/samtools" --version | grep -qx "Using htslib $version" &&
         "$1/samtools" sort --no-PG -@ 2 -o "$1/sorted.bam" test/data/NA12878.chr22.small.bam

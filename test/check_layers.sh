@@ -24,20 +24,20 @@ known='
 sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] plan/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
     engine/*.[ch] read/*.[ch] sort/*.[ch] write/*.[ch] report/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
 
-# Lines "module included-module", each module as FOLDER/NAME; those at the top have no folder.
+# Lines "module included-module", each module as FOLDER/NAME; top-level modules have no folder.
 includes() {
     for file in $sources; do
         sed -n "s|^#include \"\\(.*\\)\\.h\"|${file%.*} \\1|p" "$file"
     done | sort -u
 }
 
-# Lines of the same form, of the symbols that the object file of one module defines and that of another asks for.
+# Lines of the same form, for symbols that the object file of one module defines and that of another uses.
 uses() {
     build=$(make -s show-BUILD)
     for source in $(printf '%s\n' $sources | grep '\.c$'); do
         object=$build/${source%.c}.o
         case $source in
-        mpi/*)                                       # there is MPI only on some machines, in a folder for each
+        mpi/*)                                       # only some machines have MPI, with one folder for each
             object=$(ls "$object" "$build"/*/"${source%.c}.o" 2>/dev/null | head -n 1)
             [ -n "$object" ] || continue ;;
         esac
@@ -84,8 +84,8 @@ long_parts() {
         END { warn(file, last); exit failed }' $sources
 }
 
-# Options travel no lower than engine/: readers, sinks and reports know their requests only. A declaration is no include,
-# so names are looked for.
+# Options travel no lower than engine/: readers, sinks and reports only know their requests. A declaration is not an
+# include, so the check searches for names.
 low_options() {
     ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts\|stats_opts' $(printf '%s\n' $sources |
         grep -v '^\(bam_sort\|mpi/\|cli/\|plan/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
@@ -110,7 +110,7 @@ make -s samtools || failed=1
         passes["sort write"] = passes["markdup read"] = passes["markdup sort"] = passes["markdup write"] = 1
     }
 
-    # The layer, by its name above: mostly that of the folder.
+    # The layer, by the names above: usually that of the folder.
     function layer_of(module) {
         if (module ~ /^(fixmate|markdup|stats)\/(bam_.*|fixed|marked|marking|counted|.*_opts)$/ || module == "sort/sorted")
             return "command"
@@ -152,7 +152,7 @@ make -s samtools || failed=1
                 print "FAILED static layers: no longer there, take it off the list: " line
                 failed = 1
             }
-        # A module of which nothing is included that is left is in no circle.
+        # A module that includes none of the remaining modules is in no circle.
         do {
             went = 0
             for (m in modules) {
@@ -166,7 +166,7 @@ make -s samtools || failed=1
                 }
             }
         } while (went)
-        # And modules that only lead into a circle.
+        # Nor are modules that only lead into a circle.
         do {
             went = 0
             for (m in modules) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes each guard of mutants.py blind, one at a time, and runs the tests that must notice: `make check-mutants`. A
-mutant that passes its tests shows a test that is missing. Before, the same tests pass with the program as it is.
+"""Disables each guard of mutants.py, one at a time, and runs the tests that must notice: `make check-mutants`. A mutant
+that passes its tests shows that a test is missing. First, the same tests must pass with the unchanged program.
 
 Works on a copy of the tree, in build-mutants, two mutants at a time. One line each, "ok", "FAILED" or "skipped" (the
 test does not run here); the last is "N passed, N failed[, N skipped]".
@@ -30,7 +30,7 @@ WORK = ROOT / "build-mutants"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 JOBS = 2
 SHORT = 32
-TOO_LONG = 120  # seconds for the tests of a mutant; those of the program as it is take a few
+TOO_LONG = 120  # seconds for the tests of a mutant; those of the unchanged program take a few
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "test"))
 
@@ -38,11 +38,11 @@ from mutants import MUTANTS  # noqa: E402
 
 
 class Broken(Exception):
-    """Nothing can be said of the mutant: it does not compile, or its test is not there."""
+    """The mutant cannot be judged: it does not compile, or its test is missing."""
 
 
 def run(argv, folder, seconds, **env):
-    """Exit status (None: it took too long) and output. What it has started ends with it."""
+    """Exit status (None: it took too long) and output. Its child processes end with it."""
     with subprocess.Popen([str(x) for x in argv], cwd=folder, env=dict(os.environ, **env), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as p:
         try:
@@ -65,7 +65,7 @@ def is_unit(test):
 
 
 def make_mpi(folder, tests):
-    """What tests of mpi/ build for themselves. There an error of the compiler would pass for a dead mutant."""
+    """Builds that the tests of mpi/ make themselves. In a test, a compiler error would look like a dead mutant."""
     for kind in ("openmpi", "mpich") if any(t.startswith("test_mpi") for t in tests) else ():
         if shutil.which("mpicc." + kind):
             make(folder, ["MPICC=mpicc." + kind, "MPI_BUILD=build/" + kind, "build/%s/samtools-omp-mpi" % kind])
@@ -85,7 +85,7 @@ def pytest(folder, tests, *options):
 
 
 def why_dead(folder, tests):
-    """What has noticed the mutant; "" if nothing has."""
+    """The test that noticed the mutant; "" if none did."""
     for test in [t for t in tests if is_unit(t)]:
         status, out = run([folder / "build" / test], folder, TOO_LONG)
         if status != 0:
@@ -103,15 +103,15 @@ def why_dead(folder, tests):
 
 # ---------------------------------------------------------------- where a row's text is
 
-# What C is made of. Spaces, line breaks and comments are none, so a row finds its text however that is laid out.
+# The tokens of C. Spaces, line breaks and comments are not tokens, so a row finds its text in any layout.
 TOKEN = re.compile(r"""(?P<none>\s+|/\*.*?\*/|//[^\n]*)
                        |"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\w+|->|\+\+|--|<<=?|>>=?|&&|\|\||[-+*/%&|^=!<>]=|.""", re.S | re.X)
-# A function from its beginning at the beginning of a line up to its brace. Its last brace begins a line, or ends this.
+# A function from its start at the beginning of a line up to its brace. Its last brace begins a line, or ends this one.
 HEAD = re.compile(r"^(?!typedef)[A-Za-z_][^;{}#=]*?\b(\w+)\([^;{}#]*\)\s*\{(?:[^\n]*\}$)?", re.M)
 
 
 def tokens(text):
-    """The tokens, and where each begins and ends."""
+    """The tokens, and the start and end of each."""
     found = [m for m in TOKEN.finditer(text) if m["none"] is None]
     return [m[0] for m in found], [m.span() for m in found]
 
@@ -131,7 +131,8 @@ def functions():
 
 
 def places_of(row):
-    """Where the row's text may be: (file, begin, end). A row names a function, "file: function", or a file."""
+    """The places where the row's text may be: (file, begin, end). A row names a function, "file: function" or a
+    file."""
     file, _, name = row[0].rpartition(": ")
     if "." not in name:
         return [p for p in functions().get(name, []) if file in ("", p[0])]
@@ -139,14 +140,14 @@ def places_of(row):
 
 
 def spans(text, begin, end, old):
-    """Where the tokens of old are in text[begin:end]."""
+    """The places of the tokens of old in text[begin:end]."""
     wanted, (there, where) = tokens(old)[0], tokens(text[begin:end])
     n = len(wanted)
     return [(begin + where[i][0], begin + where[i + n - 1][1]) for i in range(len(there) - n + 1) if there[i:i + n] == wanted]
 
 
 def find(row):
-    """The file of the row's text, where that begins and ends."""
+    """The file of the row's text, and the text's start and end."""
     places = places_of(row)
     found = [(p[0], *span) for p in places for span in spans((ROOT / p[0]).read_text(), *p[1:], row[1])]
     if not places:
@@ -183,7 +184,7 @@ def mutate(folder, row):
     path = folder / file
     text = path.read_text()
     path.write_text(text[:begin] + row[2] + text[end:])
-    ahead = time.time() + 1                      # newer than all that is built, on coarse clocks too
+    ahead = time.time() + 1                      # newer than all built files, even with coarse clocks
     os.utime(path, (ahead, ahead))
     return file
 
@@ -194,7 +195,7 @@ def copy_tree(into):
             into.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, into / name)
     for name in sorted({p.parent.name for p in ROOT.glob("*/*.[ch]")} - {"bench"} | {"doc"}):
-        if name.startswith("build"):             # of the compiler's trials
+        if name.startswith("build"):             # made by the compiler's trials
             continue
         shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -206,7 +207,7 @@ def restore(folder, pristine, file):
 
 
 def check_unchanged(pristine, tests):
-    """The tests that pass with the program as it is; the others were skipped. Any that fails ends the whole."""
+    """The tests that pass with the unchanged program; the others were skipped. Any failure ends the run."""
     make(pristine, targets_of(tests))
     make_mpi(pristine, tests)
     passed = set()

@@ -60,7 +60,7 @@ our_names() {
 
 objects() { echo "$build/cli/samtools.o $(make -s BUILD="$build" show-LIB_OBJS)"; }
 
-# Else this test is blind.
+# Otherwise this test would miss names.
 all_seen() {
     objects | xargs nm -g 2>/dev/null | awk 'NF == 3 && $2 ~ /^[A-TV-Z]$/ { print $3 }' | grep -v '^_*\(asan\|ubsan\|tsan\|odr\)' |
         sort -u >"$scratch/objects"
@@ -69,8 +69,8 @@ all_seen() {
     verdict "what $build/*.o define is found in the sources" "$scratch/unseen"
 }
 
-# A function, variable or type whose name begins like a library's begins with a noun of ours, a file's or a struct's, as does
-# bam_record_aux_next. What the next version of the library adds will be called otherwise.
+# A function, variable or type whose name begins like a library's must begin with one of our nouns, the name of a file
+# or a struct, like bam_record_aux_next. New names of the library's next version will begin differently.
 rule() {
     {
         cut -d' ' -f1 "$scratch/ours" | sed 's,.*/,,; s/\.[ch]$//'
@@ -84,7 +84,7 @@ rule() {
     verdict "what begins like a library's has a noun of ours" "$scratch/ruled" '(begin them with the stem of their file)'
 }
 
-# A hidden symbol cannot be taken by a library for its own.
+# A library cannot mistake a hidden symbol for its own.
 hidden() {
     if ! readelf -W -s "$build/cli/samtools.o" >"$scratch/symbols" 2>/dev/null; then
         echo 'skipped names, nothing is open to libraries: no readelf or no ELF here'
@@ -99,7 +99,7 @@ hidden() {
 
 # ---- theirs ----
 
-# has headers|libraries NAME...: so that this test sees what it looks at
+# has headers|libraries NAME...: checks that this test sees the names that it compares
 has() {
     where=$1    # $scratch/their_$1
     shift
@@ -108,7 +108,7 @@ has() {
     verdict "$what: $where are read" "$scratch/lacking" "(not there)"
 }
 
-# headers [FLAG]...: all headers of htslib, also those that we do not use yet
+# headers [FLAG]...: all headers of htslib, including those that we do not use yet
 headers() {
     folder=$(printf '#include <htslib/sam.h>\n' | $cc "$@" -E - 2>/dev/null |
         sed -n 's,^# [0-9]* "\(.*\)/htslib/sam\.h".*,\1,p' | head -n 1)
@@ -163,7 +163,7 @@ version() {
         awk '/^[0-9]+$/ { printf "%d.%d\n", $1 / 100000, $1 % 100000 / 100 }'
 }
 
-# Names of theirs among ours would be told.
+# Checks that names of a library among ours would be reported.
 planted() {
     printf 'enum { HTS_FMT_BAI };\nstatic int bam_read1(void)\n{\n    return HTS_FMT_BAI;\n}\nint (*cram_block_append)(void);\n' \
         >"$scratch/planted.c"

@@ -22,7 +22,7 @@ check() {
     fi
 }
 
-# The second build has another folder: no path of it may be in the program.
+# The second build has another folder: the program must not contain the path of either.
 twice() {
     packaging/static.sh "$scratch/one" && git worktree add -q --detach "$scratch/tree" HEAD &&
         (cd "$scratch/tree" && packaging/static.sh "$scratch/two")
@@ -31,7 +31,7 @@ twice() {
     [ $status -eq 0 ] && cmp "$scratch"/one/*.tar.gz "$scratch"/two/*.tar.gz
 }
 
-# An empty root, with the tarball and one file. What it writes has the records that the build here writes.
+# An empty root, with the tarball and one file. Its output must have the records of the build here.
 alone() {
     root=$scratch/root
     mkdir -p "$root/tmp" && tar -xzf "$scratch"/one/*.tar.gz -C "$root" --strip-components=1 &&

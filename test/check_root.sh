@@ -38,7 +38,7 @@ done
 rm -rf -- "$root$clone"
 git clone -q . "$root$clone"
 
-# Mounts are seen in here only, and end with the last process.
+# Mounts are visible only in here, and end with the last process.
 status=0
 WERROR=1 HOME=/root unshare --mount --pid --fork sh -euc '
     root=$1 clone=$2

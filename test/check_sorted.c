@@ -34,7 +34,7 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* What a record says, in three pieces: htslib pads names in memory. */
+/* The content of a record in three pieces, because htslib pads names in memory. */
 struct content {
     int64_t fixed[10];
     size_t name, rest; /* bytes */
@@ -133,7 +133,7 @@ struct reader {
     sam_hdr_t *header;
     bam1_t *record;
     uint64_t n; /* records so far */
-    int got;    /* -1 at the end, less if it cannot be read */
+    int got;    /* -1 at the end, less if the file cannot be read */
 };
 
 static struct reader reader_open(const char *path)
@@ -151,7 +151,7 @@ static void reader_next(struct reader *r)
     r->n += r->got >= 0;
 }
 
-/* Whether it could be read. */
+/* Whether the file could be read. */
 static int reader_close(struct reader *r)
 {
     if (r->got < -1)
@@ -163,7 +163,7 @@ static int reader_close(struct reader *r)
     return r->got >= -1;
 }
 
-/* 0: the same; 1: not; 2: one of them cannot be read. */
+/* 0: equal; 1: different; 2: one of them cannot be read. */
 static int compare(const char *path_a, const char *path_b)
 {
     struct reader a = reader_open(path_a), b = reader_open(path_b);

@@ -11,7 +11,7 @@ short=${1:-}
 build=build-tsan
 work=$build/tsan
 
-# Sets `why` it cannot run here; empty if it can, and `archer` is its library.
+# Sets `why` to the reason why it cannot run here; empty if it can, and then `archer` is its library.
 find_tools() {
     why='no clang here'
     command -v clang >/dev/null 2>&1 || return
@@ -73,7 +73,7 @@ sorts() {
     order=$1
     shift
     rm -f "$work/want"
-    for threads in 2 17; do                  # 16 and more: tasks come in bunches
+    for threads in 2 17; do                  # same NAME: the output in $work/out equals the previous one of this order
         for arena in '' 262144; do
             [ -n "$short" ] && [ "$threads$arena" != 17262144 ] && continue
             export SAMTOOLS_OMP_ARENA=$arena
@@ -82,7 +82,7 @@ sorts() {
             run "$what, file" "$build/samtools" sort --no-PG -l 1 -@ $threads "$@" -o "$work/out" "$work/in.bam"
             same "$what, file"
             [ -n "$short" ] && continue
-            # shellcheck disable=SC2002
+            # sorts NAME OPTION...: in memory and not, from a file and a pipe, with few threads and more
             cat "$work/in.bam" | run "$what, pipe" "$build/samtools" sort --no-PG -l 1 -@ $threads "$@" -o "$work/out"
             same "$what, pipe"
         done

@@ -4,8 +4,8 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n       of every test n sets of parameters
-TEST_REST=n         what TEST_SAMPLE=n leaves out
+TEST_SAMPLE=n    n sets of parameters of every test
+TEST_REST=n     the sets that TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
@@ -35,15 +35,16 @@ import bamgen
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.path.abspath(os.environ.get("SAMTOOLS_OMP") or REPO / "samtools")
-# Of the program: the folders at the top but those of tests and what is built.
+# Of the program: the top-level folders except those of tests and build outputs.
 SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
                  if not p.parent.name.startswith(("test", "bench", "build")))
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
-MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which counts those beside the first one
+MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which does not count the first
+                             # thread
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
-# Where htslib itself leaks: on its way out of what it cannot read, write or index.
+# For tests in which htslib itself leaks: after it fails to read, write or index.
 HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
@@ -55,7 +56,7 @@ def pytest_configure(config):
 
 
 def sampled(name, sets, n, word):
-    """Of a test's sets of parameters n, spread over all of them; which ones differs from test to test, and by the word."""
+    """n of a test's sets of parameters, spread over all of them; the choice depends on the test and on the word."""
     first = zlib.crc32((word + name).encode())
     n = min(n, len(sets))
     return {(first + i * len(sets) // n) % len(sets) for i in range(n)}
@@ -68,7 +69,7 @@ collect_ignore_glob = ["test_mpi*.py"] * WITHOUT_LONG
 
 
 def of_the_sample(items):
-    """What TEST_SAMPLE, TEST_REST and TEST_TURN leave."""
+    """The sets that TEST_SAMPLE, TEST_REST and TEST_TURN leave."""
     n, rest = int(os.environ.get("TEST_SAMPLE") or 0), int(os.environ.get("TEST_REST") or 0)
     one_in, word = (os.environ.get("TEST_TURN") or "1 ").split(" ")
     tests = {}
@@ -92,7 +93,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def clean_env(**extra):
-    """The environment without what would change our behaviour unasked."""
+    """The environment without variables that would change our behaviour."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(("OMP_", "GOMP_", "KMP_", "SAMTOOLS_"))}
     env.update(extra)
@@ -110,7 +111,7 @@ os.execvpe(sys.argv[2], sys.argv[2:], json.loads(sys.argv[1]))
 
 def launch(argv, env, before=None):
     """For subprocess: its args and env. before: Python statements which the process runs before it becomes the program.
-    They stand for preexec_fn, which forks: what a fork leaves of a process with threads may hang."""
+    They replace preexec_fn, which forks: a forked process with threads may hang."""
     argv = list(map(str, argv))
     if before is None:
         return {"args": argv, "env": env}
@@ -123,7 +124,7 @@ def limit_on(resource, value):
 
 
 def only_cpus(cpus):
-    """For launch(): what taskset does."""
+    """For launch(): the effect of taskset."""
     return "os.sched_setaffinity(0, %r)" % set(cpus)
 
 
@@ -138,13 +139,13 @@ def run(argv, stdin=None, env=None, before=None, timeout=HANG, **kw):
 
 @functools.cache
 def htslib_version():
-    """Of the htslib that the program is linked with: (1, 16)."""
+    """The htslib version that the program is linked with: (1, 16)."""
     found = re.search(rb"Using htslib (\d+)\.(\d+)", run(["--version"]).stdout)
     return tuple(map(int, found.groups()))
 
 
 def needs_htslib(*version):
-    """Skips where the program's htslib is older and decides otherwise than samtools 1.24's."""
+    """Skips if the program's htslib is older and decides differently from samtools 1.24's."""
     if htslib_version() < version:
         pytest.skip("needs htslib %d.%d" % version)
 
@@ -250,7 +251,8 @@ def same_records(ours, expected):
 
 
 def same_lines(ours, expected, what):
-    """Texts, line by line. An assert of them would look for all that differs: for megabytes that takes an hour."""
+    """Compares texts line by line. An assert of them would look for all differences, which takes an hour for
+    megabytes."""
     for i, (x, y) in enumerate(itertools.zip_longest(ours.splitlines(), expected.splitlines())):
         if x != y:
             pytest.fail("line %d of %s differs:\n ours     %.300s\n expected %.300s" % (i + 1, what, x, y))
@@ -312,8 +314,8 @@ for line in sys.stdin:
 
 
 class Oracle:
-    """samtools in a process of its own, which forks for each call: it keeps -N, the index of -I and what else was asked
-    for in globals, so that one call would change the next. This process has threads: what it forks may hang."""
+    """samtools in a separate process, which forks for each call: it keeps -N, the index of -I and other options in
+    globals, so that one call would change the next. This process has threads: a child that it forks may hang."""
 
     def __init__(self):
         handle, self.told = tempfile.mkstemp()
@@ -344,8 +346,8 @@ def the_oracle():
 def oracle_call(command, args, stdin=None):
     """A command of samtools 1.24: (exit status, stderr).
 
-    One thread: with more, sort loses records whose position is below -1. With more it also waits for its own threads for
-    ever now and then (bgzf_check_EOF), or crashes: then it is asked again.
+    One thread: with more, sort loses records whose position is below -1. With more it also sometimes waits forever for
+    its own threads (bgzf_check_EOF), or crashes: then it is called again.
     """
     for _ in range(3):
         status, err = the_oracle().call(command, args, stdin)
@@ -360,7 +362,7 @@ def oracle_sort(args, stdin=None):
 
 
 def oracle_bytes(path, *args, scratch=None, stdin=None):
-    """The file that samtools 1.24 makes of this input; path None: of stdin."""
+    """The file that samtools 1.24 makes from this input; path None: from stdin."""
     out = "%s.oracle%d" % (scratch or path, os.getpid())
     try:
         status, err = oracle_sort([*args, "-o", out, *([path] if path else [])], stdin)
@@ -372,11 +374,11 @@ def oracle_bytes(path, *args, scratch=None, stdin=None):
 
 
 _known = {}
-KEEP = 1 << 22  # larger answers are not remembered
+KEEP = 1 << 22  # larger results are not cached
 
 
 def oracle(path, *args, scratch=None):
-    """samtools 1.24's output for this input, decoded; remembered by content."""
+    """samtools 1.24's output for this input, decoded; cached by content."""
     key = hashlib.sha256(pathlib.Path(path).read_bytes()).digest(), args
     if key in _known:
         return _known[key]
@@ -397,7 +399,7 @@ os._exit(rc)
 
 
 def oracle_process(args, command="sort", **kw):
-    """The oracle as a program of its own: for exit status and stderr."""
+    """The oracle as a separate program: for exit status and stderr."""
     p = subprocess.run([sys.executable, "-c", ORACLE_MAIN, command, *map(str, args)], timeout=HANG,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        **kw)
@@ -458,7 +460,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def gen_bam(tmp_path_factory):
-    """gen_bam(args...) -> path of what the generator makes of them, made once."""
+    """gen_bam(args...) -> path of the generator's output for them, made once."""
     tools = [pathlib.Path(os.path.realpath(BINARY)).parent / "gen_bam", REPO / "build" / "gen_bam"]
     program = next((t for t in tools if os.access(t, os.X_OK)), None)
     if not program:
@@ -505,8 +507,8 @@ FAULTY = pathlib.Path(BINARY).resolve().parent / "faulty_samtools"
 
 
 def sees_fault(desk, fault, command, args, env={}):
-    """The fault happens (faulty_samtools.c), and the command ends with status 1 and one error (and
-    warnings, when others need memory); returns what it said. out.bam is the older one, and nothing is left."""
+    """The fault happens (faulty_samtools.c), and the command ends with status 1 and one error (and warnings, when
+    others need memory); returns its messages. out.bam is the older one, and no other file is left."""
     if not FAULTY.exists():
         pytest.skip("no faulty_samtools: make check-programs")
     before, told = sorted(desk.iterdir()), desk / "told"
@@ -535,7 +537,7 @@ def realistic_bam(made):
 
 
 def script(path, text):
-    """Makes a program of the shell of this text."""
+    """Makes an executable shell script of this text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n" + text)
     path.chmod(0o755)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The core of markdup over records in memory, for tests: the tables in one shard or in several, and what becomes of the
- * losses. */
+/* The core of markdup over records in memory, for tests: the tables in one shard or in several, and the consequences of
+ * the losses. */
 #ifndef DUP_DRIVER_H
 #define DUP_DRIVER_H
 
@@ -17,8 +17,8 @@ struct dup_record {
     int32_t ref;
     int64_t reach, before;       /* the driver's */
     bool ends_all;               /* has neither reference nor position */
-    bool leads;                  /* the driver's, from here on */
-    bool lost;                   /* out: and all that follows */
+    bool leads;                  /* set by the driver, from here on */
+    bool lost;                   /* results: this and all below */
     enum dup_type type;
     char *original;              /* NULL: none */
     uint64_t count;
@@ -32,9 +32,9 @@ struct dup_driver {
     struct dup_loss *losses;     /* of all shards */
     struct dup_counts *counts;   /* by group */
     struct dup_warnings warnings;
-    bool away;                   /* losses leave memory, and telling pauses now and then ... */
-    size_t most;                 /* ... when they take so many bytes */
-    struct byte_buffer stored;   /* struct byte_buffer: what was put */
+    bool away;                   /* losses leave memory, and reporting pauses sometimes ... */
+    size_t most;                 /* ... when they take this many bytes */
+    struct byte_buffer stored;   /* struct byte_buffer: the stored bytes */
 };
 
 static inline int driver_put(void *driver, const void *data, size_t n, struct dup_place *place)
@@ -80,7 +80,7 @@ static inline int by_number(const void *x, const void *y)
     return (i > j) - (i < j);
 }
 
-/* Keeps the loss. The records hold the names for good. */
+/* Keeps the loss. The records hold the names permanently. */
 static inline int driver_lost(void *context, const struct dup_loss *loss)
 {
     struct dup_driver *d = context;
@@ -117,7 +117,7 @@ static inline int driver_settled(void *context, const struct dup_verdict *verdic
     return d->away && verdict->number % 3 == 0;
 }
 
-/* Places in the window, and what of the counts each record alone decides. */
+/* Sets places in the window, and the counts that depend on one record only. */
 static inline void driver_place(struct dup_driver *d)
 {
     int64_t reach = INT64_MIN, before = INT64_MIN;
@@ -179,7 +179,7 @@ static inline enum dup_fault driver_shard_run(struct dup_driver *d, size_t shard
     return fault;
 }
 
-/* Pauses are to change nothing. */
+/* Pauses must not change the result. */
 static inline enum dup_fault driver_pass(struct dup_chains *chains, int64_t before)
 {
     enum dup_fault fault;
@@ -189,7 +189,7 @@ static inline enum dup_fault driver_pass(struct dup_chains *chains, int64_t befo
     return fault;
 }
 
-/* What becomes of the losses, record by record. */
+/* Follows the losses, record by record. */
 static inline enum dup_fault driver_follow(struct dup_driver *d)
 {
     d->opt.settled = driver_settled;

@@ -4,15 +4,16 @@
  *   FAULT_CALL=NAME    the call, by a name of CALLS below; without it nothing fails
  *   FAULT_AT=N         the N-th such call fails (the first is 1)
  *   FAULT_EVERY=K      and every K-th after it
- *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of what it was asked for; or
+ *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of the request; or
  *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
- *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits until it must have come
- *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); else those from
+ *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits long enough for it
+ *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); otherwise those
+ *   from
  *                      the program's own code
  *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
  *
- * Counting begins with the program's first call, so what the loader does never fails.
+ * Counting begins with the program's first call, so the loader's calls never fail.
  * For the GNU C library; with another the tests that need it are skipped. */
 #include <stdlib.h>
 #ifdef __GLIBC__
@@ -48,15 +49,16 @@ static const char *const names[N_CALLS] = {CALLS(IN_TABLE)};
 
 enum { GOES_ON, FAILS, IS_SHORT, IS_END };
 
-/* Read once, before main(); the counters by any thread. */
+/* Read once, before main(); any thread counts. */
 static struct {
-    int call;                    /* that is to fail; N_CALLS: none */
+    int call;                    /* the call to fail; N_CALLS: none */
     unsigned long at, every;
     int error;                   /* 0: short or end */
     int signal;                  /* 0: none */
     bool all, end, named;
     const char *report;
-    struct range { uintptr_t from, to; } program, library;   /* code; that of no library if it is all or none */
+    struct range { uintptr_t from, to; } program, library;   /* code; `library` is that of no library if calls from
+                                                              * everywhere or from the program fail */
 } fault = {.call = N_CALLS};
 static atomic_bool started;
 static atomic_ulong counts[N_CALLS], struck;
@@ -123,7 +125,7 @@ __attribute__((destructor)) static void report(void)
     fclose(file);
 }
 
-/* What becomes of this call; sets errno where it fails. */
+/* The fate of this call; sets errno if it fails. */
 static int strike(enum call call, const void *caller)
 {
     bool ours = is_in(&fault.program, caller), theirs = fault.all || is_in(&fault.library, caller);
@@ -144,7 +146,7 @@ static int strike(enum call call, const void *caller)
     return fault.error ? FAILS : fault.end ? IS_END : IS_SHORT;
 }
 
-/* dlsym() itself may want memory while malloc() is being looked up. */
+/* dlsym() itself may allocate memory while malloc() is being looked up. */
 static void *memory_for_loader(size_t size)
 {
     static _Alignas(16) char pool[1 << 14];
@@ -154,7 +156,8 @@ static void *memory_for_loader(size_t size)
     return used <= sizeof pool ? place : NULL;
 }
 
-static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* else it takes memory itself */
+static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* otherwise it allocates memory
+                                                                                    * itself */
 
 static void *next_of(const char *symbol)
 {
@@ -170,7 +173,7 @@ static void *next_of(const char *symbol)
         next = (result (*)(__VA_ARGS__))next_of(#symbol)
 #define STRIKE(call) strike(CALL_##call, __builtin_return_address(0))
 
-/* A call that fails or goes on. */
+/* A call that fails or continues. */
 #define WRAP(call, symbol, result, failure, params, args) \
     result symbol params \
     { \
@@ -180,7 +183,7 @@ static void *next_of(const char *symbol)
 #define WRAP_TYPES(...) __VA_ARGS__
 
 WRAP(access, access, int, -1, (const char *path, int mode), (path, mode))
-WRAP(close, close, int, (next(fd), errno = fault.error, -1), (int fd), (fd))   /* as Linux does: it is closed */
+WRAP(close, close, int, (next(fd), errno = fault.error, -1), (int fd), (fd))   /* as in Linux: it is closed */
 WRAP(dup, dup, int, -1, (int fd), (fd))
 WRAP(fallocate, fallocate64, int, -1, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
 WRAP(fchmod, fchmod, int, -1, (int fd, mode_t mode), (fd, mode))
@@ -218,7 +221,7 @@ WRAP(strdup, strdup, char *, NULL, (const char *text), (text))
 WRAP(strndup, strndup, char *, NULL, (const char *text, size_t n), (text, n))
 WRAP(unlink, unlink, int, -1, (const char *path), (path))
 
-/* A transfer of n bytes that may also come short. */
+/* A transfer of n bytes that may also be short. */
 #define WRAP_IO(call, symbol, params, args) \
     ssize_t symbol params \
     { \
@@ -289,7 +292,7 @@ int asprintf(char **text, const char *format, ...)
     return n;
 }
 
-/* open() has a mode only where it makes a file. */
+/* open() has a mode only if it makes a file. */
 #define WRAP_OPEN(call, symbol, params, args) \
     int symbol params \
     { \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The program with a fault of memory or of our own in it. Nothing in the program knows of that: its objects are linked
- * as they are, and -Wl,--wrap lets each function named __wrap_X stand between X and who calls it.
+/* The program with a fault of memory or of its own code. The program's objects are linked unchanged: -Wl,--wrap puts
+ * each function named __wrap_X between X and its callers.
  *
- * SAMTOOLS_FAULT=PLACE:KIND[:AT[:N]]   what goes wrong, at the byte AT of a record, at the N-th call of the place
- * SAMTOOLS_FAULT_TOLD=FILE             a byte is appended when it has happened
+ * SAMTOOLS_FAULT=PLACE:KIND[:AT[:N]]  the fault, at the byte AT of a record, at the N-th call of the
+ * place⏎SAMTOOLS_FAULT_TOLD=FILE       a byte is appended when it has happened
  *
  *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them
  *
- * Input that is read in chunks has listed (a record), lent (all chunks) and slice (those of a chunk) in place of arena and
- * run; fixmate has fixed (a template), markdup has marked (a record) and losses (that leave memory). sormadup has collated (a slice; before it all of
- * the collating sort), fixed, listed, lent, arena, ..., merged, marked.
+ * Input that is read in chunks has listed (a record), lent (all chunks) and slice (records of a chunk) instead of arena
+ * and run; fixmate has fixed (a template), markdup has marked (a record) and losses (that leave memory). sormadup has
+ * collated (a slice; before it all of the collating sort), fixed, listed, lent, arena, ..., merged, marked.
  *
  * Kinds: flip a byte; drop a record; double one; both (one lost, another twice, so that the count is right);
  * swap (two records change places). */
@@ -60,7 +60,7 @@ static void tell(void)
     }
 }
 
-/* Whether it goes wrong here and now: at the N-th call that might. */
+/* Whether the fault happens here and now: at the N-th call that might. */
 static bool strikes(const char *place, const char *kind)
 {
     static atomic_int calls;
@@ -96,7 +96,7 @@ int __real_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules *rules, const uint8_t *p, size_t n,
                             struct byte_buffer *to, uint64_t *dropped);
 
-/* The record of `size` bytes at `start` is hit or lost, or a copy of it follows the last one. */
+/* Flips a bit of the record of `size` bytes at `start`, removes it, or appends a copy of it after the last one. */
 static void spoil_made(const char *place, struct byte_buffer *to, size_t start, size_t size)
 {
     if (strikes(place, "flip"))
@@ -123,7 +123,7 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 const struct chunk_counts *__real_chunk_reader_counts(const struct chunk_reader *chunks);
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks);
 
-/* As if a record had changed between its chunk and what takes it. Lines of SAM have no checksums yet. */
+/* As if a record had changed between its chunk and the next stage. Lines of SAM have no checksums yet. */
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks)
 {
     static struct chunk_counts wrong;
@@ -139,7 +139,7 @@ typedef int list_fn(struct record_slice *slice, size_t start, bool mend, const s
                     enum bam_fault *fault);
 list_fn __real_record_slice_list, __wrap_record_slice_list;
 
-/* The record is not listed, nor in the sum. */
+/* The record is missing in the list and in the sum. */
 int __wrap_record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
                              enum bam_fault *fault)
 {
@@ -168,7 +168,7 @@ enum dup_mark_fault __wrap_dup_mark_append(const struct dup_mark_rule *rule, str
 int __real_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
 int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
 
-/* The last record is not listed, nor in the sum. */
+/* The last record is missing in the list and in the sum. */
 int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice)
 {
     int result = __real_chunk_reader_take(chunks, slice);
@@ -197,7 +197,7 @@ int __wrap_sorted_stream_take(struct sorted_stream *source, struct record_slice 
 int __real_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 int __wrap_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
-/* All keys are in their places here; the newest is at the top of those of the last block, which lie lowest. */
+/* All keys are in their places here; the newest is at the top of those of the last block, which are lowest. */
 int __wrap_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
     if (bam_arena_open_records(arena) > 1 && strikes("arena", "double")) {
@@ -235,8 +235,8 @@ add_fn __real_spill_packer_add, __wrap_spill_packer_add;
 
 int __wrap_spill_packer_add(struct spill_packer *p, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    static atomic_int lost;      /* a record, and none is double yet */
-    static atomic_int again;     /* the slice was full: the record that was flipped is not in it */
+    static atomic_int lost;      /* a record; none is doubled yet */
+    static atomic_int again;     /* the slice was full: the flipped record is not in it */
     if (strikes("run", "drop"))
         return 1;
     if (strikes("run", "both")) {
@@ -405,7 +405,7 @@ static int put_ready(void *writer, const struct record_list *list)
     return __real_hts_writer_put(writer, list->records, list->n);
 }
 
-/* Where CRAM and SAM.gz with an index have what BAM has blocks for. */
+/* For CRAM and SAM.gz with an index, in place of BAM's blocks. */
 int __wrap_hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n)
 {
     struct record_list list = {.records = (struct record_ref *)(uintptr_t)records, .n = n};
@@ -418,7 +418,7 @@ int __wrap_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *reco
 int __real_sam_format1(const sam_hdr_t *header, const bam1_t *record, kstring_t *line);
 int __wrap_sam_format1(const sam_hdr_t *header, const bam1_t *record, kstring_t *line);
 
-/* htslib makes no line of a record, and says nothing; or makes two. */
+/* htslib makes no line for a record, without an error; or makes two. */
 int __wrap_sam_format1(const sam_hdr_t *header, const bam1_t *record, kstring_t *line)
 {
     int length = __real_sam_format1(header, record, line);
@@ -429,7 +429,7 @@ int __wrap_sam_format1(const sam_hdr_t *header, const bam1_t *record, kstring_t 
     return length;
 }
 
-/* htslib says that it has written a record, and has not; or it writes one twice. CRAM. */
+/* htslib reports that it has written a record, but has not; or it writes one twice. CRAM. */
 int __wrap_sam_write1(samFile *file, const sam_hdr_t *header, const bam1_t *record)
 {
     if (strikes("htslib", "drop"))

@@ -11,7 +11,8 @@ python=.venv/bin/python
 [ -x $python ] || python=python3
 python=${PYTHON:-$python}
 
-# pip would run the set-up of pysam, which takes a compiler of Python's own language, to learn what it is called. This says so.
+# pip would run the set-up of pysam, which needs a compiler of Python's own language, to learn its name. This gives the
+# name.
 mkdir -p "$folder/stub/setuptools"
 : >"$folder/stub/setuptools/__init__.py"
 cat >"$folder/stub/setuptools/build_meta.py" <<'END'

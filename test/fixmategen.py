@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Seeded templates for fixmate, as lines of SAM: every combination of flags, orphans, three primaries, alignments that
-hang over their reference, tags that are there already, of other types and twice, no qualities, no sequence."""
+extend beyond their reference, tags that exist already, of other types and twice, no qualities, no sequence."""
 
 import random
 import re
@@ -16,8 +16,8 @@ WORDS = ["all", "*", "none", "off", "on", "pos", "mqual", "unmap", "cigar", "cig
 
 
 def cigar_of(r, room):
-    """As text, and how many bases it has. Where it hangs over the room on the reference it has no D, N, P: samtools
-    counts those as bases that it clips, and then CIGAR and SEQ differ in length."""
+    """As text, with the number of its bases. If it extends beyond the reference it has no D, N, P: samtools counts
+    those as bases that it clips, and then CIGAR and SEQ differ in length."""
     if r.random() < 0.4:
         n = r.choice([5, 10, 10, 10, 30, 100])
         return "%dM" % n, n
@@ -81,14 +81,14 @@ def template(r, name):
 
 
 def sam(n, seed, again=0.05):
-    """n templates. again: the share of names that may come once more later."""
+    """n templates. again: the share of names that may occur again later."""
     r = random.Random(seed)
     names = ["t%d" % (r.randrange(n) if r.random() < again else i) for i in range(n)]
     return HEADER + "".join(template(r, name) for name in names)
 
 
 def options(r):
-    """Of the command line, at random."""
+    """Options of the command line, at random."""
     args = [x for x in ("-r", "-p", "-c", "-m") if r.random() < 0.4]
     if r.random() < 0.5:
         args += ["-z", ",".join(r.choice(WORDS) for _ in range(r.randint(1, 4)))]
@@ -105,7 +105,7 @@ def reverse(seq):
 
 
 def chain(r, read, several):
-    """One of MM for the read as it was sequenced, and how many values of ML it has."""
+    """A chain of MM for the read as it was sequenced, and the number of its values in ML."""
     base = r.choice("ACCCGTUN")
     n = len(read) if base == "N" else read.count("T" if base == "U" else base)
     at = sorted(r.sample(range(n), r.choice([0, min(n, 1), n // 3, n // 2, n])))
@@ -125,7 +125,7 @@ def broken(r, mm):
 
 
 def mod_tags(r, read, sane):
-    """MM and ML. sane: only what samtools 1.24 can cut without harm to the record."""
+    """MM and ML. sane: only those that samtools 1.24 can cut without harm to the record."""
     chains = [chain(r, read, not sane) for _ in range(r.choice([0, 1, 1, 1, 2, 3]))]
     while sane and chains and "," not in chains[-1][0]:
         chains.pop()
@@ -170,7 +170,7 @@ def mods_line(r, name, flag, read, tags):
         seq = reverse(seq)
         cigar = "".join(x for x in reversed(cigar.replace("S", "S ").replace("M", "M ").replace("H", "H ").split()))
     all_tags = ["XA:Z:x"] + r.choice([[], ["NM:i:0"]]) + own + r.choice([[], ["zz:f:1.5"]])
-    # samtools 1.24 damages a record that it cuts if a tag, MQ or MC too, stands behind MN.
+    # samtools 1.24 damages a record that it cuts if a tag, MQ or MC too, comes after MN.
     if r.random() < (0.5 if not clipped or tags is None or not flag & 1 else 0):
         all_tags.append(length_tag(r, len(seq), len(read), tags is None))
     elif own and not clipped and r.random() < 0.3:

@@ -2,7 +2,7 @@
 /* gen_bam: seeded test input, shaped like the output of `bwa mem` (or, with
  * --long, of a PacBio HiFi aligner). The same seed and options give the same
  * records on every machine: all randomness comes from gen_bam_rng.h and is
- * integer arithmetic, so neither libc nor libm has a say.
+ * integer arithmetic, so neither libc nor libm matters.
  *
  *   options --> genome (one byte per base) --> templates --> [heap] --> htslib
  *                                     of reads   --sorted only ^
@@ -57,15 +57,15 @@ struct ref { char name[24]; int64_t off, len; };
 
 struct genome {
     uint8_t *base;
-    int64_t len, tail;      /* mapped bases; contaminant bases behind them */
+    int64_t len, tail;      /* mapped bases; contaminant bases after them */
     int n;
     struct ref *ref;
 };
 
-/* Names and lengths of n references: total bases in all, min_len or more each. */
+/* Names and lengths of n references: `total` bases together, min_len or more each. */
 void genome_layout(struct genome *g, int n, int64_t total, int64_t min_len);
 
-/* Then their bases. */
+/* Makes their bases. */
 void genome_build(struct genome *g, uint64_t seed);
 
 /* The references as FASTA, for CRAM, calmd and sort -I. */
@@ -82,7 +82,7 @@ struct out {
     bool dry;                       /* count only */
     int64_t records, bytes;         /* bytes as in uncompressed BAM */
     uint64_t seq;
-    struct pending *heap;           /* --sorted: what may not be written yet */
+    struct pending *heap;           /* --sorted: records that may not be written yet */
     size_t n_heap, m_heap;
 };
 
@@ -97,7 +97,7 @@ void out_record(struct out *o, const bam1_t *rec, bool sorted);
 void out_drain(struct out *o, uint64_t limit);
 uint64_t out_key(int tid, int64_t pos, bool rev);
 
-/* Has the output reached per_mille of its target? */
+/* Whether the output has reached per_mille of its target. */
 bool out_reached(const struct options *o, const struct out *out, int per_mille);
 
 /* ---- reads: bases, qualities, alignments ---- */
@@ -138,11 +138,11 @@ void mate_unmapped(struct gen *g, struct mate *m, int len);
 /* A read with head and tail bases outside its alignment. */
 void mate_map(struct gen *g, struct mate *m, int len, struct locus at, bool rev, int head, int tail, bool adapter);
 
-/* Gives the clipped piece of a read (n bases from off) an alignment of its own:
+/* Gives the clipped piece of a read (n bases from off) a separate alignment:
  * a supplementary line, hard clipped, on either strand. */
 void mate_split(struct gen *g, struct mate *m, int off, int n, struct locus at);
 
-/* After that: its qualities; second: of READ2. */
+/* Makes its qualities, after that; second: of READ2. */
 void mate_qual(struct gen *g, struct mate *m, bool second);
 
 /* ---- templates: one or two reads with a name ---- */

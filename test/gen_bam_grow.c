@@ -4,11 +4,11 @@
 struct grow {
     bam1_t **rec;           /* in order of (name, place in the input) */
     size_t n, m;
-    size_t *start, n_start; /* first record of each template; n behind the last */
-    int64_t tile_step;      /* what a copy adds to the tile; 0: append "_copy" */
+    size_t *start, n_start; /* first record of each template; n after the last */
+    int64_t tile_step;      /* number that a copy adds to the tile; 0: append "_copy" */
 };
 
-/* The fifth of seven colon-separated fields, if it is a number; else NULL. */
+/* The fifth of seven colon-separated fields, if it is a number; otherwise NULL. */
 static const char *tile_field(const char *name)
 {
     const char *tile = NULL;
@@ -47,7 +47,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Templates of the input, whatever its order, and how to rename their copies. */
+/* Finds the templates of the input, in any order, and a way to rename their copies. */
 static void grow_index(struct grow *w)
 {
     bool illumina = true;

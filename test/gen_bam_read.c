@@ -73,7 +73,7 @@ static void reverse_qual(uint8_t *q, int len)
     }
 }
 
-/* After the qualities: the supplementary line shows its piece of them. */
+/* Copies the qualities to the supplementary line, once they are made. */
 static void mate_split_qual(struct mate *m)
 {
     if (!m->split)
@@ -96,7 +96,7 @@ void mate_qual(struct gen *g, struct mate *m, bool second)
         qual_binned(r, m->qual, m->len);
     if (m->mapped && m->prim.rev)
         reverse_qual(m->qual, m->len);
-    /* most wrong bases know that they are wrong */
+    /* most wrong bases have a low quality */
     for (int i = 0; i < m->n_err; i++)
         if (rng_next(r) & 3)
             m->qual[m->err[i]] = g->opt->full_qual ? (uint8_t) (2 + rng_below(r, 18)) : 12;
@@ -127,7 +127,7 @@ static void aln_start(struct aln *a, struct locus at, bool rev)
     ks_clear(&a->md);
 }
 
-/* A pass over the reference: the read's cursor, and what is not yet in CIGAR/MD. */
+/* A pass over the reference: the read's cursor, and the parts not yet in CIGAR/MD. */
 struct walk {
     const uint8_t *ref;
     int64_t r, ref_left;        /* ref_left: bases a deletion may consume */
@@ -223,7 +223,7 @@ static void aln_walk(struct gen *g, struct aln *a, char *out, int qlen, struct m
         a->score = 0;
 }
 
-/* Mapping quality and runner-up score: what lies in a young repeat has rivals. */
+/* Mapping quality and runner-up score: bases in a young repeat have rivals. */
 static void aln_score(struct gen *g, struct aln *a)
 {
     const struct ref *f = &g->genome.ref[a->at.tid];

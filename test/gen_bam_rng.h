@@ -33,7 +33,7 @@ static inline uint64_t splitmix64(uint64_t *x)
     return z ^ z >> 31;
 }
 
-/* One stream per (seed, stream): template i is the same whatever came before. */
+/* One stream per (seed, stream): template i does not depend on those before it. */
 static inline void rng_seed(struct rng *r, uint64_t seed, uint64_t stream)
 {
     uint64_t x = seed;

@@ -74,7 +74,7 @@ void namer_reset(struct gen *g)
     n->x = n->y = 1000;
     /* so that even a small file spans lanes and tiles */
     n->per_tile = per_tile < 64 ? 64 : per_tile > 800000 ? 800000 : (int) per_tile;
-    /* some 49 clusters a row, the rows spread over the whole height of a tile */
+    /* some 49 clusters a row, the rows spread over the full height of a tile */
     n->row_step = 2 * 36000 / (n->per_tile / 49 + 1);
 }
 
@@ -194,7 +194,7 @@ static void aux_mods(struct gen *g, bam1_t *b, const struct mate *m, bool rev)
     b->l_data += (int) g->ml.l;
 }
 
-/* What the lines of one read have in common, and which of them is written. */
+/* The parts that the lines of one read share, and which of them is written. */
 struct line {
     const struct mate *m, *mate;    /* mate: NULL if the read is not paired */
     bool supp;
@@ -281,8 +281,8 @@ static void emit_read(struct gen *g, struct line *l)
 
 /* ---- templates ---- */
 
-/* Starts the next template and says where. Unsorted: anywhere. Sorted: an
- * exponential step, whose mean is what is left divided by what is to come. */
+/* Starts the next template and returns its place. Unsorted: anywhere. Sorted: an
+ * exponential step, whose mean is the rest of the genome divided by the rest of the templates. */
 static struct locus next_locus(struct gen *g)
 {
     if (!g->opt->sorted)
@@ -303,7 +303,7 @@ static struct locus remote_locus(struct gen *g)
     return locus_at(g, genome_any(g, g->opt->sorted ? g->cursor >> 8 : 0));
 }
 
-/* Maps a read of len bases, of which the alignment gets at most fit. The rest is
+/* Maps a read of len bases, at most fit of which are aligned. The rest is
  * adapter; otherwise some reads are clipped, or split in two alignments. */
 static void map_one(struct gen *g, struct mate *m, int len, int fit, struct locus at,
                     bool rev, bool may_split)
@@ -326,7 +326,7 @@ static void map_one(struct gen *g, struct mate *m, int len, int fit, struct locu
         mate_split(g, m, head ? 0 : len - n, n, remote_locus(g));
 }
 
-/* As bwa does it: from the 5' end of one mate to that of the other. */
+/* As in bwa: from the 5' end of one mate to that of the other. */
 static int64_t template_len(const struct aln *a, const struct aln *b)
 {
     if (a->at.tid != b->at.tid)
@@ -342,7 +342,7 @@ static void emit_pair(struct gen *g, int first, bool proper)
     for (int k = 0; k < 2; k++) {
         const struct mate *m = &g->m[first ^ k], *o = &g->m[first ^ k ^ 1];
         struct line l = { .m = m, .mate = o, .at = { -1, -1 }, .next = { -1, -1 } };
-        /* an unmapped mate lies where the other is, and takes its strand */
+        /* an unmapped mate gets the place of the other, and its strand */
         const struct aln *a = m->mapped ? &m->prim : o->mapped ? &o->prim : NULL;
         const struct aln *b = o->mapped ? &o->prim : m->mapped ? &m->prim : NULL;
         l.flag = BAM_FPAIRED | (k ? BAM_FREAD2 : BAM_FREAD1)
@@ -391,7 +391,7 @@ static void make_pair(struct gen *g, bool unmapped, bool may_split)
     emit_pair(g, first, !unmapped && !orphan && !discordant);
 }
 
-/* An unpaired read: all of --long, and the odd record at the end of --records. */
+/* An unpaired read: all of --long, and a single record at the end of --records. */
 static void make_single(struct gen *g, bool unmapped, bool may_split)
 {
     struct mate *m = &g->m[0];

@@ -7,9 +7,9 @@
 #include "record_kinds.h"
 #include "unit.h"
 
-/* One after the other, `bases` long at most and half of that at least, each of them `times` times; of two in turn they
- * overlap. Qualities are 40 in runs, or of 45 levels in none; then there is a tag of zeros and ones, as moves of
- * Nanopore reads are. Returns n bytes, the last record cut, to be freed. */
+/* One after another, of at least half of `bases` and at most `bases` bases, each of them `times` times; every second
+ * one overlaps the one before. Qualities are 40 in runs, or of 45 levels without runs; then there is a tag of zeros and
+ * ones, like the moves of Nanopore reads. Returns n bytes, the last record cut, to be freed. */
 static uint8_t *make_long_reads(uint64_t *seed, size_t n, uint32_t bases, uint32_t times, bool runs)
 {
     enum { GENOME = RECORD_GENOME };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Seeded input for markdup: SAM by coordinate with few places and many kinds of records, so that much meets. Each
-reference is a case of its own. Names tell tiles and coordinates, or have a UMI; some are equal."""
+"""Seeded input for markdup: SAM by coordinate with few places and many kinds of records, so that many of them compete.
+Each reference is a separate case. Names have tiles and coordinates, or a UMI; some are equal."""
 
 import random
 import re
@@ -58,7 +58,7 @@ class Reference:
 
 
 def sam(seed, n=250, umi=False):
-    """n records of each reference, and two without one."""
+    """n records for each reference, and two without one."""
     r, lines = random.Random(seed), [HEADER]
     for ref in range(len(REFERENCES)):
         reference = Reference(r, ref, umi)

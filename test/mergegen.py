@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Seeded inputs for merge: a file, sorted by the oracle, is split over many, whose headers differ and which have
-different formats.
+"""Seeded inputs for merge: a file, sorted by the oracle, is split into many files with different headers and formats.
 
-A Part is one input: header lines, references, records as the bytes they have in BAM. split() makes several of one; the
-functions of CHANGES change their headers (and the records that these concern); write() makes files of them."""
+A Part is one input: header lines, references, records as the bytes they have in BAM. split() makes several from one;
+the functions of CHANGES change their headers (and the records that refer to them); write() writes them to files."""
 
 import re
 import struct
@@ -30,7 +29,7 @@ class Part:
         return [line for line in self.lines if line.startswith("@" + kind)]
 
     def replace(self, kind, lines):
-        """Lines of that kind stand where the first of them stood, or at the end."""
+        """Lines of that kind come where the first of them was, or at the end."""
         at = next((i for i, line in enumerate(self.lines) if line.startswith("@" + kind)), len(self.lines))
         before = self.lines[:at]
         self.lines = before + list(lines) + [x for x in self.lines[at:] if not x.startswith("@" + kind)]
@@ -53,7 +52,7 @@ def part_of(bam):
 
 
 def sorted_part(path, order):
-    """What the oracle's sort makes of a BAM, SAM or CRAM file, without a line of its own."""
+    """The result of the oracle's sort of a BAM, SAM or CRAM file, without a line of its own."""
     return part_of(read_bam(oracle_bytes(path, "--no-PG", "-l", "1", "-O", "bam", *order, scratch=path)))
 
 
@@ -64,7 +63,7 @@ VALUE = {b"A": 1, b"c": 1, b"C": 1, b"s": 2, b"S": 2, b"i": 4, b"I": 4, b"f": 4,
 
 
 def cut_tags(rec):
-    """What stands before the tags, and each of them."""
+    """The bytes before the tags, and each of the tags."""
     n_cigar, _, l_seq = struct.unpack_from("<HHi", rec, 16)
     at = 36 + rec[12] + 4 * n_cigar + (l_seq + 1) // 2 + l_seq
     front, tags = rec[:at], []
@@ -105,7 +104,7 @@ def split(part, n, way, r):
     """n parts, each in the order of part. robin: in turn; twice: most records are in two of them."""
     parts, total = [[] for _ in range(n)], max(len(part.records), 1)
     cuts = sorted(r.randrange(total + 1) for _ in range(n - 1))
-    weights = [r.choice((0, 1, 1, 5, 20)) for _ in range(n - 1)] + [1]     # several have only a header
+    weights = [r.choice((0, 1, 1, 5, 20)) for _ in range(n - 1)] + [1]     # some parts have only a header
     lane = 0
     for i, rec in enumerate(part.records):
         if way == "group":
@@ -130,7 +129,7 @@ def hash_of(data):
 
 
 def same_groups(parts, r):
-    """All have the same read groups and programs: all clash. The groups name programs, of no line too."""
+    """All have the same read groups and programs, so all clash. The groups also name programs without a line."""
     for i, p in enumerate(parts):
         p.replace("RG", ["@RG\tID:x\tSM:s\tLB:l\tPG:p2", "@RG\tID:y\tSM:s%d" % (i % 2), "@RG\tID:g%d\tPG:none" % i])
         p.replace("PG", ["@PG\tID:p1\tPN:aligner\tCL:%d" % (i // 2), "@PG\tID:p2\tPP:p1"])
@@ -138,7 +137,7 @@ def same_groups(parts, r):
 
 
 def chains(parts, r):
-    """Programs in several chains, from the last to the first too; each file has some of its own."""
+    """Programs in several chains, also from the last to the first; each file has some that no other has."""
     for i, p in enumerate(parts):
         names = ["a", "b", "c%d" % (i % 3), "samtools", "samtools.1"]
         lines = ["@PG\tID:" + names[0]]
@@ -167,7 +166,7 @@ def comments(parts, r):
 
 
 def no_hd(parts, r):
-    """The first ones have no @HD, maybe none has; others have several kinds."""
+    """The first ones have no @HD, perhaps none has; others have several kinds."""
     bare = r.randint(0, len(parts))
     for i, p in enumerate(parts):
         order = r.choice(("", "\tSO:coordinate", "\tGO:query", "\tSO:queryname\tSS:queryname:natural",
@@ -176,7 +175,8 @@ def no_hd(parts, r):
 
 
 def keep_refs(part, order):
-    """order: numbers of the references that stay, as they then stand. Records of others go; mates there are nowhere."""
+    """order: numbers of the references that stay, in their new order. Records on other references are removed; mates
+    there become unplaced."""
     names = [part.refs[i][0] for i in order]
     lines = {re.search("\tSN:([^\t]*)", x).group(1): x for x in part.of("SQ")}
     part.replace("SQ", [lines[name] for name in names if name in lines])
@@ -187,18 +187,18 @@ def keep_refs(part, order):
 
 
 def fewer_refs(parts, r):
-    """Some of the references, in the same order. The first lacks some as well, so the order of all may be another."""
+    """Some of the references, in the same order. The first part also lacks some, so the order of all may differ."""
     for p in parts:
         keep_refs(p, [i for i in range(len(p.refs)) if r.random() < .8])
 
 
 def first_has_all(parts, r):
-    """As fewer_refs, but no order is lost."""
+    """As fewer_refs, but the order is kept."""
     fewer_refs(parts[1:], r)
 
 
 def other_refs(parts, r):
-    """In another order. Each part stays in the order that it had."""
+    """References in another order. Each part keeps its order of records."""
     for p in parts:
         if r.random() < .6:
             order = list(range(len(p.refs)))
@@ -207,7 +207,7 @@ def other_refs(parts, r):
 
 
 def alternative_names(parts, r):
-    """The first calls its references otherwise and lists the usual names."""
+    """The first gives its references other names and lists the usual ones."""
     first = parts[0]
     first.replace("SQ", [re.sub("\tSN:([^\t]*)", r"\tSN:alt_\1\tAN:\1,x\1", x) for x in first.of("SQ")])
     first.refs = [("alt_" + name, size) for name, size in first.refs]
@@ -223,7 +223,8 @@ CHANGES = {f.__name__: f for f in (same_groups, chains, comments, no_hd, fewer_r
 
 
 def write(parts, folder, kinds=("bam",), name="in"):
-    """Paths of files in these formats, in turn. A CRAM file has no reference and so is the same to all versions."""
+    """Paths of files in these formats, in turn. A CRAM file has no reference, so that all versions read it the same
+    way."""
     paths = []
     for i, part in enumerate(parts):
         kind = kinds[i % len(kinds)]
@@ -246,7 +247,7 @@ def write(parts, folder, kinds=("bam",), name="in"):
 
 
 def pool(seed, n=3000):
-    """Records on few places and names, with tags that orders look at: most keys are in several inputs."""
+    """Records on few places and names, with tags that orders use: most keys are in several inputs."""
     r = bamgen.rng("merge pool %s" % seed)
     out = []
     for i in range(n):

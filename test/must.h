@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What unit tests and fuzz targets share: what must be so, and allocations. */
+/* The parts that unit tests and fuzz targets share: required conditions, and allocations. */
 #ifndef TEST_MUST_H
 #define TEST_MUST_H
 
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends the program unless the condition holds. The compiler sees that; of cmocka's assertions it does not. */
+/* Ends the program unless the condition holds. The compiler understands this; it does not understand cmocka's
+ * assertions. */
 #define MUST(condition) do { \
     if (!(condition)) { \
         fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
@@ -23,7 +24,7 @@ static inline void *must_alloc(size_t n)
     return p;
 }
 
-/* A copy in an allocation of exactly n bytes, so that a sanitizer sees a byte read behind it. */
+/* A copy in an allocation of exactly n bytes, so that a sanitizer reports a read after them. */
 static inline uint8_t *exact_copy(const void *from, size_t n)
 {
     uint8_t *p = malloc(n);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One line of each guard, made blind. Each row: the function, or "file: function", or the file; a text in it, which must
-be there once, whatever its spaces, line breaks and comments; what it becomes; the tests that must fail then (a unit test's
-program, or pytest's name of a test); what the guard is for. check_mutants.py runs them; `check_mutants.py where` tells in
-seconds which texts are not there any more. A new guard brings its row."""
+"""One line of each guard, disabled. Each row: the function, or "file: function", or the file; a text in it, which must
+be there exactly once, with any spaces, line breaks and comments; its replacement; the tests that must fail then (a
+unit test's program, or pytest's name of a test); the purpose of the guard. check_mutants.py runs them;
+`check_mutants.py where` reports in seconds which texts are missing. A new guard needs its row."""
 
 GUARDS = "test_guards.py::"
 SAFETY = "test_safety.py::"
@@ -21,7 +21,7 @@ COPIES = "test_copy_blocks.py::"
 OWN = "test_own_files.py::"
 OPEN = "test_open_names.py::"
 
-# Of --verify: the sum is made before the block is deflated, or of what inflates from it.
+# For --verify: the sum is computed before the block is deflated, or from the bytes inflated from it.
 SUM_FIRST = """    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of BAM records of many kinds, from a seed: what the encoder must not make larger than
- * a general one does. */
+/* Blocks of BAM records of many kinds, from a seed. Our encoder must not make them larger than a general encoder
+ * does. */
 #ifndef RECORD_KINDS_H
 #define RECORD_KINDS_H
 
@@ -28,11 +28,11 @@ struct record_kind {
     uint32_t levels;              /* of qualities; 0: none (0xff) */
     uint32_t stay;                /* mean length of their runs; 0: 2 or 10; 1: they go up and down by one or two */
     uint32_t step;                /* mean bases from one read to the next; 0: anywhere */
-    uint32_t places;              /* the only places reads begin at, if not 0 */
-    uint32_t copies;              /* alignments of every read, one after the other */
+    uint32_t places;              /* the only places where reads begin, if not 0 */
+    uint32_t copies;              /* alignments of every read, one after another */
     unsigned tags;                /* enum kind_tags */
     bool unmapped;
-    bool mates;                   /* a read and its mate, 200 bases on, one after the other */
+    bool mates;                   /* a read and its mate, 200 bases further on, one after the other */
     bool spliced;
     bool varied;                  /* reads of any length from a quarter to all of len */
 };
@@ -113,7 +113,7 @@ static uint8_t *record_genome(void)
 
 static uint32_t record_rnd(struct record_maker *m, uint32_t below) { return unit_below(&m->seed, below); }
 
-/* Qualities that stay as they are for a while: `levels` of them, high ones mostly. */
+/* Qualities that stay the same for a while: `levels` of them, mostly high ones. */
 static void make_quals(struct record_maker *m, uint8_t *to, uint32_t len, uint32_t levels, uint32_t stay)
 {
     static const uint8_t four[4] = {37, 25, 11, 2};
@@ -263,8 +263,8 @@ static uint32_t next_pos(struct record_maker *m)
     return m->pos + record_rnd(m, 2 * k->step + 1);
 }
 
-/* Along the order of names the coordinates on the flow cell grow, else they are anywhere. Numbers are drawn one after
- * the other, as everywhere here: compilers differ in the order of arguments. */
+/* In the order of names the coordinates on the flow cell grow, or they are random. Numbers are drawn in separate
+ * statements, as everywhere here, because compilers differ in the order of arguments. */
 static void make_name(struct record_maker *m, char *to, size_t room)
 {
     m->x = m->kind->step ? record_rnd(m, 30000) : (m->x + record_rnd(m, 300)) % 30000;
@@ -300,7 +300,7 @@ static uint8_t *put_template(struct record_maker *m, uint8_t *p)
     return p;
 }
 
-/* A block of at most n bytes, whole records; returns its size. */
+/* A block of at most n bytes, of complete records; returns its size. */
 static size_t record_block(struct record_maker *m, uint8_t *to, size_t n)
 {
     const struct record_kind *k = m->kind;

@@ -31,23 +31,25 @@ release) export TEST_RELEASE=only ;;
 esac
 passed=0 failed=0 skipped=0 repeated=''
 
-# repeat NAME LINES: the name of what failed and the first lines of why, for the end of the output
+# repeat NAME LINES: repeats the name of a failure and the first lines of its cause at the end of the output
 repeat() {
     repeated=$repeated$(printf '\n! %s\n' "$1"; printf '%s\n' "$2" | sed 's/^! //; /^$/d; s/^/!     /' | cut -c 1-300)
 }
 
-# Why a unit test or replay failed: failed assertions, what sanitizers found, or the last lines before a crash.
+# The cause of a failure in a unit test or replay: failed assertions, reports of sanitizers, or the last lines before a
+# crash.
 why_of() {
     { grep -a -E '^\[ +(ERROR|LINE|FAILED) +\]|ERROR: |runtime error: ' "$1" || tail -n 5 "$1"; } | head -n 12
 }
 
-# Runs commands, as many at once as there are CPUs. Reads one a line, after the name of its log; its status goes beside that.
+# Runs commands, as many at once as there are CPUs. Reads one per line, after the name of its log; its status is stored
+# beside the log.
 run_at_once() {
     # shellcheck disable=SC2016
     xargs -P "$(getconf _NPROCESSORS_ONLN)" -L 1 sh -c 'log=$1; shift; "$@" >"$log" 2>&1; echo $? >"$log.status"' sh
 }
 
-# Sets $log and $status of what has run.
+# Sets $log and $status of a finished command.
 ended() {
     log=$build/$1.log
     status=$(cat "$log.status") || status=99
@@ -86,7 +88,7 @@ count_replay() {
     fi
 }
 
-# Puts the unit tests that take longest in front.
+# Moves the unit tests that take longest to the front.
 longest_first() {
     for unit; do
         case $unit in
@@ -96,7 +98,7 @@ longest_first() {
     done | sort | cut -d ' ' -f 2
 }
 
-# The unit tests, what fuzzing has found, and our names beside those of libraries; under sanitizers they are the same.
+# The unit tests, the replay of fuzz cases, and our names beside those of libraries; under sanitizers they are the same.
 run_units() {
     units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''
@@ -117,7 +119,7 @@ run_units() {
     done
 }
 
-# watched WHAT SCRIPT [ARGUMENT]...: its output goes to $log. Says what starts, and every half minute how far it is.
+# watched WHAT SCRIPT [ARGUMENT]...: its output goes to $log. Prints the start, and the progress every half minute.
 watched() {
     what=$1
     shift
@@ -138,7 +140,8 @@ watched() {
     wait $beat 2>/dev/null
 }
 
-# Why a script failed: what it repeats itself at its end, the lines that say so and those before them, or the last ones.
+# The cause of a failed script: the lines that it repeats at its end, its FAILED lines with those before them, or its
+# last lines.
 why_of_script() {
     awk '/^! / { if (!on) b = ""; on = 1; b = b $0 "\n"; next } { on = 0 } END { printf "%s", b; exit b == "" }' "$log" ||
         grep -a -B 5 '^FAILED ' "$log" | grep -a -v '^ok ' || tail -n 5 "$log"
@@ -154,7 +157,7 @@ add() {
     printf '%-28s %3d passed, after %d s\n' "$1" "$ok" $(($(date +%s) - started))
 }
 
-# A script that says "ok", "FAILED" or "skipped" of each test, in a line.
+# A script that prints "ok", "FAILED" or "skipped" for each test, in one line.
 run_script() {
     watched "$@"
     count_script "$2"

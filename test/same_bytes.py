@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares all that two builds write: every command and format, levels, orders, memory and disk, files and pipes.
+"""Compares the output of two builds: every command and format, levels, orders, memory and disk, files and pipes.
 
 usage: test/same_bytes.py [--records] [--folder DIR] BEFORE AFTER [WORD...]    or: make gate BEFORE=path
 
-BEFORE and AFTER are two programs. This is the gate of every change that must not change the output. It takes two to
-three minutes on two cores that do nothing else. WORDs pick the settings that have all of them.
+BEFORE and AFTER are two programs. Every change that must not change the output has to pass it. It takes two to three
+minutes on two idle cores. WORDs select the settings that have all of them.
 
-Both programs get the same arguments in a folder of the same name, so that @PG lines and statistics are equal, too.
-What is compared: exit status, standard output, and each file that appears (output, index, statistics, checksums).
-Standard error is compared only where a setting asks for it, since messages may change.
+Both programs get the same arguments in a folder of the same name, so that @PG lines and statistics are equal, too. It
+compares exit status, standard output, and each file that appears (output, index, statistics, checksums). Standard error
+is compared only if a setting requests it, because messages may change.
 
---records: for a change of the encoder. BGZF is inflated before it is compared. Of an index of BGZF it is only compared
-that it is there: its offsets are those of compressed bytes.
+--records: for a change of the encoder. BGZF is inflated before it is compared. For an index of BGZF only its existence
+is compared: its offsets are those of compressed bytes.
 
-CRAM is written with one thread: with more, htslib chooses its compression as the threads happen to run. No setting
-depends on how many threads a number of -@ means. Inputs are made by build/gen_bam and by BEFORE; files of
-../shared/real are taken where they are. One line for each setting, then "N same, N differ"; status 1 if any differ,
-or if BEFORE fails at what should succeed (then nothing would be compared).
+CRAM is written with one thread: with more, htslib's choice of compression depends on the timing of its threads. No
+setting depends on how many threads a number of -@ means. Inputs are made by build/gen_bam and by BEFORE; files of
+../shared/real are used if they exist. One line for each setting, then "N same, N differ"; status 1 if any differ, or if
+BEFORE fails at what should succeed (then nothing would be compared).
 """
 
 import argparse
@@ -40,9 +40,9 @@ REAL = ROOT.parent / "shared" / "real"
 
 # One setting a line: arguments of the program, and these words.
 #   IN/x     the input x (see inputs())            <x       standard input is a pipe that gets the input x
-#   ARENA    arenas so small that all spills       2>       standard error is compared, too
-#   !        the exit status is not 0               ?        it may be any, as long as both have the same
-# Standard output is a pipe always. CRAM goes without -@, see above.
+#   ARENA    arenas so small that everything spills       2>       standard error is compared, too
+#   !        the exit status is not 0               ?        it may be any, if both have the same
+# Standard output is always a pipe. CRAM is written without -@, see above.
 SETTINGS = """
 sort -@2 -o out.bam IN/raw.bam
 sort -@1 -o out.bam IN/raw.bam
@@ -261,7 +261,7 @@ def inputs(program, folder):
         subprocess.run([ROOT / "build/gen_bam", *map(str, args), "-o", folder / name], check=True, stderr=subprocess.DEVNULL)
 
     def forms(stem, source, *order):
-        """The same records in each format. From a BAM file of them, and sorted if order says how."""
+        """The same records in each format, made from a BAM file of them, and sorted if order names an order."""
         for ending in ("bam", "sam", "sam.gz", "cram"):
             if f"{stem}.{ending}" != source:
                 fmt = ending if ending != "cram" else "cram,no_ref=1"
@@ -323,14 +323,14 @@ def inflated(data):
 
 
 def records(name, data):
-    """What --records compares: of BGZF what it holds."""
+    """The bytes that --records compares: for BGZF its content."""
     if name.endswith((".csi", ".bai", ".gzi")) or name == "index":
         return b"an index" if data else b""
     return inflated(data) if data[:4] == b"\x1f\x8b\x08\x04" else data
 
 
 def outputs(program, folder, name, setting, found):
-    """Puts into found what the program leaves in folder/name: bytes by name, "exit status" among them."""
+    """Stores in found the program's results in folder/name: bytes by name, "exit status" among them."""
     words = shlex.split(setting)
     marks = {w for w in words if w in ("ARENA", "!", "?", "2>")}
     source = next((folder / "in" / w[1:] for w in words if w.startswith("<")), None)
@@ -361,7 +361,7 @@ def is_silent(setting):
 
 
 def difference(before, after):
-    """In words; empty if there is none."""
+    """The differences in words; empty if there are none."""
     for name in sorted(before.keys() | after.keys() - {"trouble"}):
         a, b = before.get(name), after.get(name)
         if a is None or b is None:
@@ -373,7 +373,7 @@ def difference(before, after):
 
 
 def compare(programs, folder, setting, only_records):
-    """"", or what differs. Both programs run at once."""
+    """"", or the differences. Both programs run at once."""
     found = [{}, {}]
     threads = [threading.Thread(target=outputs, args=(p, folder, name, setting, f))
                for p, name, f in zip(programs, ("before", "after"), found)]

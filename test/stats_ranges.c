@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
- * counts each range in a part and joins them. Prints what samtools stats prints. The result must not depend on the
+ * counts each range in a part and joins them. Prints the same as samtools stats. The result must not depend on the
  * seed.
  *
  * usage: stats_ranges SEED stats [OPTIONS] FILE       SEED 0: one range */
@@ -37,7 +37,7 @@ static void *opened(void *p)
     return p ? p : (die("out of memory"), NULL);
 }
 
-/* The records from the file on, each counted in the range that is open. */
+/* Counts the rest of the file's records, each in the range that is open. */
 static void count(const struct counter *c, samFile *in, sam_hdr_t *sam, void **sums, void **parts, bool cuts)
 {
     bam1_t *b = opened(bam_init1());
@@ -84,7 +84,7 @@ static void finish(const struct counter *c, void **sums, void **parts)
         c->part.close(parts[i]);
 }
 
-/* words: one that does not count, "stats", and what follows. */
+/* words: one that is ignored, "stats", and its arguments. */
 static void read_options(struct stats_settings *settings, int n, char **words)
 {
     struct engine_opts o = {.values = calloc((size_t)n, sizeof *o.values)};

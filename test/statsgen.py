@@ -140,7 +140,7 @@ def tagged(rec, tag, value):
 
 
 def case(seed, pairs=None, with_fasta=False):
-    """Bytes of a BAM file, its options (but -r and -t), the text of a file of regions, of a FASTA file."""
+    """Bytes of a BAM file, its options (except -r and -t), the text of a file of regions, of a FASTA file."""
     r = random.Random("stats %d" % seed)
     kind = {"length": r.choice(LENGTHS), "dense": r.choice((0, 0, 50, 1000)), "pairs": r.random() < 0.5, "fasta": with_fasta,
             "barcodes": r.choice((0, 0, 1, 2)), "qualities": r.choice(((2, 12, 23, 37), tuple(range(2, 42)), (30,), (0, 93, 254)))}

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Small sorts under odd settings, each of which must give the bytes that one thread gives in memory.
+"""Small sorts under unusual settings, each of which must give the same bytes as one thread in memory.
 
     test/stress.py [--n 500] [--seed 1]
 
-Order, threads, memory, OpenMP's settings, the cores allowed, file or pipe: all at random, while other
-processes keep the cores busy. Ends with "500/500"; what fails is told as a command line. The same seed
-makes the same sorts."""
+Order, threads, memory, OpenMP's settings, the cores allowed, file or pipe: all at random, while other processes keep
+the cores busy. Ends with "500/500"; failures are printed as command lines. The same seed makes the same sorts."""
 
 import argparse
 import os
@@ -24,7 +23,7 @@ from conftest import BINARY, HANG, clean_env, launch, only_cpus
 ORDERS = [[], ["-n"], ["-N"], ["-t", "XT"], ["-t", "XT", "-n"], ["--template-coordinate"], ["--picard"], ["-M"]]
 LEVELS = [["-u"], ["-l", "1"], [], ["-O", "sam"]]
 THREADS = [1, 2, 3, 4, 5, 7, 8, 12, 16]
-# What may be set for OpenMP; None: not set.
+# OpenMP variables that may be set; None: not set.
 SETTINGS = {
     "OMP_PLACES": [None, "threads", "cores", "{0}", "{0,1}"],
     "OMP_PROC_BIND": [None, "true", "false", "close", "spread", "master"],
@@ -40,7 +39,7 @@ BUSY = "import os; os.nice(5)\nwhile True: pass"
 
 
 def reads(r, n):
-    """What every order takes, with many ties."""
+    """Records with everything that the orders use, with many ties."""
     for i in range(n):
         seq = "".join(r.choices("ACGT", k=r.choice((10, 50, 90))))
         mapped = r.random() < .8
@@ -74,7 +73,7 @@ class Stress:
         self.known = {}
 
     def reference(self, path, how):
-        """What one thread makes of it in memory."""
+        """The result of one thread in memory."""
         key = path, tuple(how)
         if key not in self.known:
             p = subprocess.run([BINARY, "sort", "--no-PG", *how, path], stdin=subprocess.DEVNULL, capture_output=True,
@@ -93,7 +92,7 @@ class Stress:
                 {k: v for k, v in env.items() if v}, r.choice((cores, cores, [r.choice(cores)])), r.random() < .4)
 
     def one(self):
-        """The command line of a sort that went wrong, and how; else None."""
+        """The command line of a sort that failed, and the failure; otherwise None."""
         path, how, args, env, cores, piped = self.draw()
         argv = [BINARY, "sort", "--no-PG", *how, *args, *([] if piped else [str(path)])]
         told = "%s taskset -c %s %s%s" % (" ".join("%s=%s" % i for i in env.items()), ",".join(map(str, cores)),
@@ -116,7 +115,7 @@ class Stress:
 
 
 def run(n, seed, folder):
-    """Does n sorts; returns what went wrong."""
+    """Does n sorts; returns the failures."""
     stress = Stress(pathlib.Path(folder), seed)
     busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(len(os.sched_getaffinity(0)))]
     try:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""On which CPUs threads may run. The OpenMP specification says where those of the team belong (OMP_PLACES,
+"""The CPUs on which threads may run. The OpenMP specification defines the places of the team's threads (OMP_PLACES,
 OMP_PROC_BIND); all others may use all places; another command gets the mask that we were started with.
 
-A sort is stopped by a pipe of which one end is held; then /proc tells the mask of each of its threads. What is expected
-is computed from the specification and the machine, not from what the runtime says.
+A sort is stopped by a pipe with one end held open; then /proc shows the mask of each of its threads. The expected masks
+are computed from the specification and the machine, not from the runtime's output.
 
-A build by clang, with LLVM's runtime, is made in build-clang where clang can do it, but not with TEST_LONG=no. That
-runtime is also tried in the place of GCC's, as conda installs it.
+A build by clang, with LLVM's runtime, is made in build-clang if clang can do it, but not with TEST_LONG=no. That
+runtime is also tried in place of GCC's, as conda installs it.
 """
 
 import array
@@ -44,7 +44,7 @@ def cpu_list(text):
 
 
 def core_of(cpu):
-    """The CPUs of its core: what SMT makes of it."""
+    """The CPUs of its core, of which SMT makes several."""
     path = pathlib.Path("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu)
     return cpu_list(path.read_text()) if path.exists() else frozenset([cpu])
 
@@ -61,16 +61,16 @@ def threads_of(mask):
 
 
 class Wish(collections.namedtuple("Wish", "env places policy mask ordered", defaults=("true", None, True))):
-    """places: lists of which one is to be the runtime's (abstract names leave it a choice); None: nothing is
-    bound. mask: the process's, if not that of the tests. ordered: the specification says which place is first."""
+    """places: lists of places, one of which the runtime must use (abstract names leave it a choice); None: no thread is
+    bound. mask: of the process, if not that of the tests. ordered: the specification defines the first place."""
 
     def launch(self, argv, program, **env):
-        """For subprocess: the program, started as taskset does."""
+        """For subprocess: the program, started as by taskset."""
         return launch(argv, clean_env(**program.env, **self.env, **env), only_cpus(self.mask or START))
 
 
 def wishes():
-    """By name. Those for which the machine has too few CPUs are left out."""
+    """By name. Wishes that need more CPUs than the machine has are left out."""
     cores, threads = [cores_of(START)], [threads_of(START)]
     any_places = cores + threads
     first = [frozenset([cpu]) for cpu in CPUS[:4]]
@@ -109,7 +109,7 @@ WISHES = wishes() if CPUS else {}
 
 
 def counts_fit(team, places, wish, n):
-    """Whether so many threads stand as the specification says: team counts them by mask."""
+    """Whether this many threads are placed as the specification requires: team counts them by mask."""
     counts = [team[place] for place in places]
     if sum(counts) != n:
         return False
@@ -128,7 +128,7 @@ def counts_fit(team, places, wish, n):
 
 
 def fits(masks, first, wish, n, others):
-    """masks: of all threads, the first one's included; n of them are the team's. others: at least so many are not."""
+    """masks: of all threads, including the first; n of them belong to the team. others: at least this many do not."""
     if len(masks) < n + others:
         return False
     if wish.places is None:
@@ -145,7 +145,7 @@ def places_fit(masks, first, places, wish, n):
     return counts_fit(collections.Counter(mask for mask in masks if mask != union), places, wish, n)
 
 
-# ------------------------------------------------------------ programs
+# The program, compiled by clang.
 
 
 @pytest.fixture(scope="session")
@@ -190,7 +190,7 @@ def conda_like(tmp_path_factory):
 
 
 def without_preinit(program, path):
-    """A copy in which glibc finds nothing to be called before the libraries, as musl does not look for it."""
+    """A copy in which glibc finds nothing to call before the libraries, as musl does not look for it."""
     if SANITIZED:
         pytest.skip("sanitizers must be called early")
     data = bytearray(pathlib.Path(program).read_bytes())
@@ -249,8 +249,8 @@ def inputs(tmp_path_factory):
     return folder
 
 
-# Arguments; the input, "<": by a pipe that is not closed; how many threads there must be beside the team.
-# Without a held input it is the output that is not taken.
+# Arguments; the input, "<": by a pipe that is not closed; the number of threads that must exist besides the team. If
+# the input is not held open, the output is not read.
 HELD = {
     "file to pipe": (["-u"], "in.bam", 0),
     "pipe to file": (["-o", "{out}"], "<in.bam", 1),
@@ -265,7 +265,7 @@ HELD = {
                            "cram,no_ref=1", "--output-fmt-option", "nthreads=2"], "in.cram", 5),
     "file to file": (["-o", "{out}", "--report={fifo}"], "in.bam", 0),
 }
-ALONE = {"threads by option": 1}    # htslib does not take its own threads and a pool for one file
+ALONE = {"threads by option": 1}    # htslib does not accept its own threads and a pool for one file
 
 
 class Held:
@@ -287,7 +287,7 @@ class Held:
 
     @staticmethod
     def fill(path):
-        """A named pipe that takes nothing more."""
+        """A named pipe that accepts no more bytes."""
         os.mkfifo(path)
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         try:
@@ -302,7 +302,7 @@ class Held:
         self.to_come = self.to_come[n:]
 
     def await_output(self):
-        """Until more has come than a header."""
+        """Until more than a header has arrived."""
         waiting, until = array.array("i", [0]), time.monotonic() + HANG
         while waiting[0] < 32768 and self.process.poll() is None and time.monotonic() < until:
             fcntl.ioctl(self.process.stdout, termios.FIONREAD, waiting)
@@ -320,8 +320,8 @@ class Held:
         return found
 
     def settle(self, n, good):
-        """The masks of all threads and that of the first, once they are as they should be, or stay otherwise.
-        At least n threads are to be there; those that start take a moment to bind themselves."""
+        """The masks of all threads and of the first one, once they are as expected, or stay different. At least n
+        threads must exist; new threads need a moment to bind themselves."""
         until, quiet = time.monotonic() + HANG, 0
         while True:
             assert self.process.poll() is None, self.process.stderr.read()
@@ -360,14 +360,14 @@ class Held:
 
 @functools.cache
 def by_llvm(path, folder):
-    """Whether the program runs on LLVM's runtime."""
+    """Whether the program runs with LLVM's runtime."""
     p = subprocess.run(["ldd", path], env=clean_env(LD_LIBRARY_PATH=folder or ""), stdout=subprocess.PIPE, encoding="utf-8")
     files = [os.path.realpath(word) for word in p.stdout.split() if "omp" in os.path.basename(word)]
     return any("libomp" in file or "libiomp" in file for file in files)
 
 
 def as_runtime_sees(wish, program):
-    """LLVM's own variables mean nothing to GCC's."""
+    """LLVM's own variables have no effect in GCC's runtime."""
     theirs = "KMP_AFFINITY" in wish.env and not by_llvm(program.path, program.env.get("LD_LIBRARY_PATH"))
     return wish._replace(places=None) if theirs else wish
 
@@ -387,12 +387,14 @@ BUILT, SWAPPED, CLANG = PROGRAMS
 
 
 def rows(*wanted):
-    """Rows of parameters; the last is the name of a wish. Those for which this machine has too few CPUs are left out."""
+    """Rows of parameters; the last is the name of a wish. Wishes that need more CPUs than this machine has are left
+    out."""
     return [row for row in wanted if row[-1] in WISHES]
 
 
-# Each way in which threads begin, with places of one CPU: a thread that stays on the first one's place is seen. Each wish
-# once, where threads of ours, of the runtime and of a pipe's reader meet. Other runtimes with what they read otherwise.
+# Each way in which threads begin, with places of one CPU, so that a thread that stays on the first one's place is
+# noticed. Each wish once, with threads of ours, of the runtime and of a pipe's reader. Other runtimes for the settings
+# that they read differently.
 CASES = rows(*[(BUILT, how, "listed") for how in HELD],
              *[(BUILT, "pipe to file", name) for name in WISHES if name not in ("listed", "cores", "gomp range")],
              *[(program, *row) for program in (SWAPPED, CLANG)
@@ -470,7 +472,7 @@ def test_settings_are_displayed_once(program, inputs, tmp_path):
 
 
 ABSENT = max(START, default=0) + 1
-# What the runtimes end the program for, or crash at; and what is told of it.
+# Values for which the runtimes end the program or crash, and our messages about them.
 UNFIT = {
     "GOMP_CPU_AFFINITY=%d-%d" % (min(START, default=0), ABSENT + 61): "names CPUs that this job may not use. Continuing with CPU",
     "GOMP_CPU_AFFINITY=%d" % ABSENT: "names no CPU that this job may use; ignored",
@@ -492,7 +494,7 @@ def test_setting_of_the_runtime_ends_the_sort(program, setting, inputs, tmp_path
 
 
 def test_cpus_that_are_left_are_not_used(inputs, tmp_path):
-    """Places of GOMP_CPU_AFFINITY, of which one is not there."""
+    """Places of GOMP_CPU_AFFINITY, one of which does not exist."""
     wish = Wish({"GOMP_CPU_AFFINITY": "%d %d" % (CPUS[0], ABSENT)}, [[frozenset(CPUS[:1])]])
     with Held(Program(BINARY), ["-o", "{out}"], inputs / "<in.bam", tmp_path, wish, {}, 2) as held:
         good = lambda masks, first: fits(masks, first, wish, 2, 1)
@@ -552,12 +554,12 @@ def test_report_counts_the_cpus_of_all_places(program, name, inputs, tmp_path):
 
 
 STARTS = ("pthread_create(", "hts_tpool_init(", "hts_set_threads(", "hts_opt_apply(", "bgzf_mt(")
-# The probe's threads end at once. The others are called by hts_file_set_up().
+# The probe's threads end at once. hts_file_set_up() calls the others.
 WIDENED_ELSEWHERE = {("machine.c", "machine_threads"), ("hts_file.c", "start_threads"), ("hts_file.c", "apply_options")}
 
 
 def functions(path):
-    """(name, body) of each function of a source file in our style: both braces at the begin of a line."""
+    """(name, body) of each function of a source file in our style: both braces at the start of a line."""
     lines, name, body = path.read_text().splitlines(), None, None
     for before, line in zip([""] + lines, lines):
         if line == "{":

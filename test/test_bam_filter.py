@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""BAM read with --input-fmt-option filter=EXPRESSION: samtools 1.24 says which records pass."""
+"""BAM read with --input-fmt-option filter=EXPRESSION: the passing records must be those of samtools 1.24."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ from conftest import BINARY, REAL_DIR, SANITIZED, THREADS, clean_env, htslib_ver
 
 HEAD = ("@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:1000000\n@SQ\tSN:chr2\tLN:500000\n@RG\tID:g\tLB:lib1\n@RG\tID:h\tLB:lib2\n"
         "@PG\tID:p\tCL:1\n")
-# Each way that an expression can look at a record, and at what is of no use.
+# Each way in which an expression can use a record, and expressions that make no sense.
 EXPRESSIONS = [
     "1", "0", "flag & 16", "flag.paired && !flag.proper_pair", "flag.unmap || flag.munmap", "flag.reverse ^ flag.mreverse", "flag.read1",
     "flag.read2 == 0", "flag.secondary | flag.supplementary", "flag.qcfail", "flag.dup", "mapq >= 30", "mapq % 7 == 3", "pos < 40000",
@@ -79,7 +79,7 @@ def test_other_records_pass(made):
         file = made / ("in.bam", "blocks.bam", "gzip.bam", "plain.bam")[i % 4]
         p = run_sort([*filtered(expression), "-@", THREADS[i % 3], file])
         if p.returncode and htslib_version() < (1, 24) and "cannot be filtered: htslib" in p.stderr:
-            continue    # it does not know all of these words
+            continue    # it does not support all of these words
         same_lines(p.stdout, want, expression)
         kept += 9 < want.count(b"\n") - 6 < n
     assert kept > 30
@@ -134,7 +134,7 @@ def test_programs_of_an_added_input_that_is_filtered_keep_their_names(made, tmp_
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_fault_is_told_of_another_record(tmp_path, n):
-    """Numbers are those of the input, whatever passed before."""
+    """Numbers are those of the input, with any records filtered out before."""
     recs, out = bamgen.c_ties()[1][:50], tmp_path / "out.bam"
     head = bamgen.header(bamgen.sq_text(bamgen.REFS))
     sizes = [len(x) for x in recs]
@@ -154,7 +154,7 @@ def test_fault_is_told_of_another_record(tmp_path, n):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("before", [1, 3, 4, 10, 35, 36, 40])
 def test_broken_record_between_two_chunks_takes_the_rest_of_the_file(tmp_path, before):
-    """It says that it has 512 MB, and so many bytes of it lie in the first chunk, which is four blocks here."""
+    """The environment states 512 MB; the bytes of the first chunk, which is four blocks here, are counted."""
     timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
     if not timed.exists():
         pytest.skip("no timed: make tools")
@@ -181,7 +181,7 @@ def test_missing_eof_block_passes_or_is_told_twice(tmp_path, made):
 
 @pytest.mark.parametrize("expression", ["pos >", "[XB]"])
 def test_expression_that_cannot_be_evaluated_passes(tmp_path, made, expression):
-    """htslib cannot look at an array, so some records before the first with such a tag are read."""
+    """htslib cannot read an array, so some records before the first with such a tag are read."""
     reads = [x for x in sorted_bytes(["-n", "-O", "sam", made / "in.bam"]).split(b"\n") if x[:1] != b"@"]
     first = 1 if expression == "pos >" else 1 + next(i for i, x in enumerate(reads) if b"\tXB:B" in x)
     for n in (1, 3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`samtools-omp bgzip`. The oracle is the bgzip on PATH, where there is one; BGZF and .gzi are read here, too."""
+"""`samtools-omp bgzip`. The oracle is the bgzip on PATH, if there is one; BGZF and .gzi are also read here."""
 
 import gzip
 import os
@@ -62,7 +62,7 @@ def test_runtime_ends_it_where_threads_do_not_fit(tmp_path, limit):
 
 
 def bam():
-    """Uncompressed BAM whose header and records lie across the ends of blocks."""
+    """Uncompressed BAM whose header and records cross the ends of blocks."""
     text = b"@CO\t" + b"x" * 66000 + b"\n"
     refs = b"".join(struct.pack("<I", 6) + b"r%04d\0" % i + struct.pack("<I", 999) for i in range(9000))
     body = [struct.pack("<I", n) + rng.randbytes(n) for n in [rng.randrange(40, 900) for _ in range(400)] + [150000, 50, 60]]
@@ -73,7 +73,7 @@ def bam():
 
 
 def as_text(kind, lines):
-    """Files of other kinds, made of lines of SAM."""
+    """Files of other kinds, made from lines of SAM."""
     rows = [x.split("\t") for x in lines if not x.startswith("@")]
     if kind == "sam":
         return "".join(lines)
@@ -96,8 +96,8 @@ def as_text(kind, lines):
 @needs_bgzip
 @pytest.mark.parametrize("path", REAL_BAMS)
 def test_text_is_larger_than_by_htslibs_bgzip(tmp_path, path):
-    """The kinds made of a file: 4 % in the mean, 11 % each; 1 % each at -l 1. Text of less than 200,000 bytes does not
-    count. bgzip before 1.19 lets blocks end anywhere."""
+    """For the kinds made from a file: 4 % in the mean, 11 % each; 1 % each at -l 1. Text of less than 200,000 bytes is
+    ignored. bgzip before 1.19 lets blocks end anywhere."""
     ratios = []
     lines = sorted_bytes(["--no-PG", "-O", "sam", path]).decode("latin-1").splitlines(keepends=True)
     for kind in "sam", "fastq", "fasta", "bed", "gff", "vcf":
@@ -145,7 +145,7 @@ def test_files_come_back_otherwise_than_pipes(tmp_path):
     piped = out([], tmp_path, TEXT)
     ours(["-k", "a"], tmp_path)
     assert (tmp_path / "a.gz").read_bytes() == piped == out(["-c", "a"], tmp_path)
-    with open(tmp_path / "whole", "wb") as to:           # standard output in a file, which is written in parts
+    with open(tmp_path / "whole", "wb") as to:           # standard output to a file, which is written in parts
         subprocess.run([BINARY, "bgzip", "-@3", "-c", "a"], cwd=tmp_path, stdout=to, env=clean_env(), check=True)
     assert (tmp_path / "whole").read_bytes() == piped
     with open(tmp_path / "more", "ab") as to:
@@ -248,7 +248,8 @@ def test_index_of_anothers_file_differs(tmp_path):
         (tmp_path / "x.gz").write_bytes(data)
         theirs(["-r", "x.gz"], tmp_path)
         ours(["-r", "-I", "ours", "-@2", "x.gz"], tmp_path)
-        if not data.startswith(EOF):                     # then theirs counts the first block with data, but not the empty one
+        if not data.startswith(EOF):                     # theirs then counts the first block with data, but not the
+                                                         # empty one
             assert (tmp_path / "ours").read_bytes() == (tmp_path / "x.gz.gzi").read_bytes(), i
         assert (tmp_path / "ours").read_bytes() == gzi(data), i
 
@@ -286,8 +287,8 @@ def test_damaged_index_is_believed(tmp_path):
     assert "t.gz: at file offset 77: " in p.stderr and not p.stdout
 
 
-# What htslib's bgzip 1.24 does: options with the files, whether there is data on standard input, the files with compressed
-# data ("" for standard output), the indexes, each with the inputs that it is of.
+# The behaviour of htslib's bgzip 1.24: options with the files, whether there is data on standard input, the files with
+# compressed data ("" for standard output), the indexes, each with its inputs.
 INDEXES = [
     ("-i a", {"a.gz": "a"}, {"a.gz.gzi": "a"}),
     ("-i a b", {"a.gz": "a", "b.gz": "b"}, {"a.gz.gzi": "a", "b.gz.gzi": "b"}),
@@ -372,7 +373,7 @@ def test_damage_is_written_or_not_located(tmp_path, kind):
         assert p.stderr.startswith("bgzip: d.gz: at file offset %d: " % at) and p.stderr.count("\n") == 1
         assert files(tmp_path) == ["d.gz"]
     p = ours(["-dc", "d.gz"], tmp_path, status=1)
-    assert (TEXT + NOISE).startswith(p.stdout)           # what was sound, or less
+    assert (TEXT + NOISE).startswith(p.stdout)           # the undamaged part, or less
 
 
 @pytest.mark.parametrize("kind", ["cut", "bit", "tail", "trailer"])
@@ -451,7 +452,7 @@ def test_file_is_overwritten_unasked(tmp_path):
 
 
 def test_what_nobody_allowed_ends_like_a_failure(tmp_path):
-    """Status 2, as htslib's; the others get their turn. What fails besides is worse."""
+    """Status 2, as by htslib's; the others are still processed. Other failures have priority."""
     packed = out([], tmp_path, TEXT)
     for name in "a.gz", "b.gz", "c.gz":
         (tmp_path / name).write_bytes(packed)
@@ -471,7 +472,7 @@ def test_what_nobody_allowed_ends_like_a_failure(tmp_path):
 
 
 def test_what_is_no_file_of_its_own_stays(tmp_path):
-    """htslib's bgzip of /dev/stdin removes this link, if root calls it."""
+    """htslib's bgzip of /dev/stdin removes this link if root calls it."""
     (tmp_path / "a").write_bytes(TEXT)
     os.symlink("a", tmp_path / "link")
     ours(["link"], tmp_path)
@@ -527,7 +528,7 @@ def test_a_file_that_fails_takes_others_along(tmp_path):
                                          ("-rd", "x.gz.gzi"), ("-dr", "x.gz.gzi"), ("-r -d", "x.gz.gzi"), ("-tr", "x.gz.gzi"),
                                          ("-dtr", "x.gz.gzi"), ("-trd", "x.gz.gzi")])
 def test_file_that_is_tested_or_indexed_is_decompressed_and_removed(tmp_path, words, made):
-    """As htslib's bgzip: of -t and -r the last one counts, and -d changes neither."""
+    """As htslib's bgzip: the last one of -t and -r is used, and -d changes neither."""
     (tmp_path / "x").write_bytes(TEXT)
     ours(["x"], tmp_path)
     before = (tmp_path / "x.gz").read_bytes()
@@ -569,7 +570,7 @@ def test_other_names_and_help_are_not_known(tmp_path):
         assert p.returncode == 0 and b"--rebgzip" in p.stdout
 
 
-# As nf-core's modules and others have them.
+# As in nf-core's modules and others.
 VERSIONS = """bgzip --version | sed -n 's/bgzip (htslib) \\([0-9.]*\\)/\\1/p'
 echo $(bgzip -h 2>&1) | sed 's/^.*Version: //; s/ .*$//'
 echo $(bgzip -h 2>&1) | sed 's/^.*Version: //;s/Usage:.*//'
@@ -600,7 +601,7 @@ def test_environment_says_threads_in_vain(tmp_path):
 @needs_bgzip
 @pytest.mark.parametrize("level", [None, "0", "1", "4", "9"])
 def test_the_two_programs_read_each_other_otherwise(tmp_path, level):
-    """Files that go to and fro, with the options that htslib's own tests of bgzip use."""
+    """Files that are compressed and decompressed, with the options that htslib's own tests of bgzip use."""
     args = ["-l", level] if level else []
     data = TEXT + NOISE + TEXT
     (tmp_path / "x").write_bytes(data)

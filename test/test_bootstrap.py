@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./bootstrap.sh check` and `check-all` install and say while they work, and which tests are in which."""
+"""The packages and messages of `./bootstrap.sh check` and `check-all`, and the tests that each of them runs."""
 
 import os
 import shutil
@@ -47,13 +47,13 @@ def tree(tmp_path):
 
 
 def outside(**env):
-    """The environment without what the check sets in which these tests may run."""
+    """The environment without the variables that the check sets for these tests."""
     names = ("NO_EXTRAS", "TESTS", "TEST_SAMPLE", "TEST_REST", "TEST_TURN", "TEST_RELEASE", "TEST_LONG", "MORE_CHECKS")
     return {**{k: v for k, v in os.environ.items() if k not in names}, **env}
 
 
 def check(tree, command="check-all", **env):
-    """Ends where it builds, with make's error."""
+    """It ends where it would build, with make's error."""
     path = "%s:%s" % (tree / "bin", os.environ["PATH"])
     p = subprocess.run(["sh", "bootstrap.sh", command], cwd=tree, env=outside(PATH=path, **env),
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -75,7 +75,7 @@ def test_mpi_is_not_installed_and_its_tests_are_skipped(tree):
 
 
 def test_nothing_optional_can_be_installed_without_lists_of_packages(tree):
-    """Where all that is needed is here, nothing else has fetched them."""
+    """If all that is needed is present, nothing else was fetched."""
     _, installed = check(tree)
     assert installed.splitlines()[0] == "lists" and installed.count("lists") == 1
 
@@ -118,14 +118,14 @@ def collected(*files, **env):
 
 
 def test_a_test_is_neither_in_check_nor_in_the_rest():
-    """Or in both. Of each test check has one set of its parameters."""
+    """Or in both. check has one set of parameters of each test."""
     everything, sample, rest = collected(), collected(TEST_SAMPLE="1"), collected(TEST_REST="1")
     assert sorted(sample + rest) == sorted(everything) and not set(sample) & set(rest)
     assert sorted(name.partition("[")[0] for name in sample) == sorted({name.partition("[")[0] for name in everything})
 
 
 def test_test_of_pages_is_in_check_or_not_in_the_release():
-    """Neither check nor the rest has it; all has it, too."""
+    """Neither check nor the rest has it; `all` has it, too."""
     files = ("test/test_install.py", "test/test_packaging.py")
     everything, release, others = collected(*files), collected(*files, TEST_RELEASE="only"), collected(*files, TEST_RELEASE="no")
     assert sorted(release + others) == sorted(everything) and release and others
@@ -188,7 +188,7 @@ def test_long_checks_are_silent(tmp_path):
 
 
 def test_row_of_mutants_is_lost_by_layout_or_found_twice():
-    """Its text is found whatever its spaces and comments; a text inside a longer word, or in a string, is another one."""
+    """Its text is found with any spaces and comments; a text inside a longer word, or in a string, is another one."""
     text = "int f(int a)\n{\n    if (a   /* why */\n        && b[1] >= 2)\n        return \"if (a && b\";\n}\n"
     begin, end = text.index("a   /*"), text.index(")\n        return")
     assert check_mutants.spans(text, 0, len(text), "a && b[1]  >= 2") == [(begin, end)]

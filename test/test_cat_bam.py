@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""BAM files that cat has put behind one another: the header of the second one is no record."""
+"""Concatenated BAM files: the header of the second one is not a record."""
 
 import os
 
@@ -15,7 +15,7 @@ COMMANDS = ["sort -o o.bam IN", "sort -n -@ 3 -o o.bam IN", "sort --check IN", "
 
 
 def two(n, text, refs, form):
-    """A BAM of n records and another one, as cat leaves them."""
+    """A BAM of n records and another one, as cat joins them."""
     head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(REFS), REFS)
     first = head + b"".join(bamgen.record("r%d" % i, pos=i, seq="ACGT" * 25, tags=b"MCZ4M\0") for i in range(n))
     second = bamgen.header(text, refs) + bamgen.record("x")

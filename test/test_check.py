@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--check: reads a file as the sort does, and finds the first record that is out of order."""
+"""--check: reads a file like the sort, and finds the first record that is out of order."""
 
 import re
 
@@ -53,7 +53,7 @@ def test_record_out_of_order_passes_the_check(order, tmp_path):
 
 
 def test_record_that_belongs_into_the_block_before_passes_the_check(tmp_path):
-    """Every block is in order; the last one begins with the record that is not."""
+    """Every block is in order; the last one begins with the record that is out of order."""
     path = tmp_path / "in.bam"
     recs = NAMES[:100] + NAMES[150:200] + NAMES[100:150]
     raw = HEAD + b"".join(recs)
@@ -63,8 +63,8 @@ def test_record_that_belongs_into_the_block_before_passes_the_check(tmp_path):
 
 
 def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
-    """A block begins in a tag of which the bytes are records that are out of order: the guess that they are the block's
-    first ones is plausible, and wrong."""
+    """A block begins in a tag whose bytes are records that are out of order: the guess that they are the block's first
+    ones is plausible, and wrong."""
     fakes = b"".join(NAMES[1000:1050]) + NAMES[3]
     tag = b"XXBC" + len(fakes).to_bytes(4, "little") + fakes
     long = bamgen.record(name="long", pos=5, cigar=[(100, "M")], seq="ACGT" * 25, tags=tag)
@@ -85,7 +85,8 @@ def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
 
 
 def test_order_of_records_that_are_mended(tmp_path):
-    """Their bins are wrong, so htslib would write other records. Checksum and offence are those of mended ones."""
+    """Their bins are wrong, so htslib would write other records. The checksum and the reported record are those of
+    mended records."""
     wrong = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25, bin=7) for i in range(2000)]
     sums, path = set(), tmp_path / "in.bam"
     for recs in (NAMES, wrong, NAMES[:1000] + wrong[1000:]):
@@ -97,14 +98,15 @@ def test_order_of_records_that_are_mended(tmp_path):
     path.write_bytes(bamgen.bam(HEAD, NAMES[:1000] + wrong[1000:1500] + wrong[1400:], "htslib"))
     for n in THREADS:
         assert "record 1501 (q01400) belongs before record 1500 (q01499)" in check(path, "-@", n)
-    cg = [bamgen.cg_record(f"c{i:05d}", 10, [(10 + i, "M")]) for i in range(300)]    # the tag goes, and its place in -t
+    cg = [bamgen.cg_record(f"c{i:05d}", 10, [(10 + i, "M")]) for i in range(300)]    # the tag is removed, and its place
+                                                                                     # in -t
     path.write_bytes(bamgen.bam(HEAD, cg[::-1], "htslib"))
     assert not check(path, "-t", "CG")
 
 
 @pytest.mark.parametrize("layout", sorted(bamgen.SMALL_LAYOUTS))
 def test_blocks_are_cut_where_the_check_does_not_expect_it(layout, tmp_path):
-    """Every way of cutting the stream: records end where they end, and are counted right."""
+    """Every way of cutting the stream: records end in the right places, and are counted right."""
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(HEAD, NAMES[:600], layout))
     for n in THREADS:
@@ -162,7 +164,7 @@ def test_damage_passes_the_check(tmp_path):
 
 
 def test_place_of_a_record_that_the_block_of_the_header_holds(tmp_path):
-    """The header ends in the second of three blocks, in which a broken record follows it."""
+    """The header ends in the second of three blocks, where a broken record follows it."""
     path = tmp_path / "in.bam"
     data = bamgen.bgzf(HEAD + NAMES[0] + b"\x10" + bytes(99), [40, len(HEAD + NAMES[0]) + 60])
     path.write_bytes(data)

@@ -11,7 +11,7 @@ static uint32_t reference(unsigned bits)
     return bits < 12 ? bits % FUZZ_REFS : UINT32_MAX;
 }
 
-/* n operations, whose bases in SEQ are counted; they may be too many, then the CIGAR ends. */
+/* n operations, whose bases in SEQ are counted; if there are too many, the CIGAR ends. */
 static uint32_t put_cigar(struct feed *f, uint8_t *to, unsigned n, uint32_t *bases)
 {
     uint32_t k = 0;

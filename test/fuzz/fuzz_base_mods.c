@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tags of base modifications from outside, of a primary record and of one that was cut: what comes of them is a record,
- * its other tags are as they were, and what was mended needs no more.
+/* Foreign tags of base modifications, of a primary record and of one that was cut: the result is a record, its other
+ * tags are unchanged, and correcting it again changes nothing.
  *
  *   role | primary record | the other one, as fuzz_record() has them */
 #include "fixmate/base_mods.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One BGZF block from outside. */
+/* One foreign BGZF block. */
 #include "codec/bgzf_block.h"
 #include "fuzz.h"
 

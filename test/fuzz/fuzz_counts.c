@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of stats, flagstat and idxstats: what they print of the records in one range, and in ranges that are cut
- * anywhere and joined, is the same, and so is their fault.
+/* The counters of stats, flagstat and idxstats: their output is the same for the records in one range and in ranges
+ * that are cut anywhere and joined, and so is their fault.
  *
- *   options | 16 cuts, each in so many records | records */
+ *   options | 16 cuts, each after a number of records | records */
 #include <stdio.h>
 #include "fuzz.h"
 #include "base/endian_io.h"
@@ -25,7 +25,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The files beside the text, sorted: they have no order of their own, since threads meet values in any order. */
+/* The files beside the text, sorted: they have no defined order, because threads meet values in any order. */
 static void print_files(const struct counter *c, void *sums, void *part, FILE *to, struct latch *latch)
 {
     size_t n = c->files.n(sums), size;
@@ -46,7 +46,7 @@ static void print_files(const struct counter *c, void *sums, void *part, FILE *t
     free(texts);
 }
 
-/* What was printed; to be freed. Of a fault: its text and record. */
+/* The printed text, to be freed. After a fault: its text and record. */
 static char *finish(const struct counter *c, void *sums[2], void *part, size_t *size)
 {
     static struct latch latch;
@@ -73,7 +73,7 @@ static void *opened(const struct counter *c, const struct counter_store *store)
     return kept;
 }
 
-/* Counts the records, in a new range behind each cut. */
+/* Counts the records, in a new range after each cut. */
 static char *count(const struct counter *c, const struct records *records, const uint8_t cuts[CUTS], size_t *size)
 {
     void *sums[2], *parts[PARTS];
@@ -129,7 +129,7 @@ static void compare_stats(const struct records *records, const uint8_t cuts[CUTS
     c.end(&settings);
 }
 
-/* Whether a record covers more than a million bases: rings grow to that, which is memory that fuzzing lacks. */
+/* Whether a record covers more than a million bases: rings grow to that size, for which fuzzing lacks memory. */
 static bool is_long(const uint8_t *record)
 {
     uint64_t span = 0;

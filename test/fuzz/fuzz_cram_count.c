@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of a CRAM file are as many however its bytes come, and what is said to be skipped is not looked at. The
- * first byte of the input says how long pieces are. */
+/* The count of records in a CRAM file does not depend on the size of the pieces, and bytes that need not be fed are not
+ * read. The first byte of the input gives the size of the pieces. */
 #include <unistd.h>
 #include "bam/cram_count.h"
 #include "fuzz.h"
@@ -31,7 +31,7 @@ static struct cram_count walked(const uint8_t *data, size_t size)
     return c;
 }
 
-/* Checks the same file with other bytes wherever the reader says that it does not look. */
+/* Checks the same file with other bytes in all places that the reader does not read. */
 static struct cram_count blind(const uint8_t *data, size_t size)
 {
     struct cram_count c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A compression header of CRAM is looked at within its bytes, and more bytes behind a broken one do not mend it. */
+/* A CRAM compression header is only read within its bytes, and more bytes after a broken one do not make it valid. */
 #include "write/cram_maps.h"
 #include "fuzz.h"
 

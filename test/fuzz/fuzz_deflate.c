@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Our encoder: what it makes of any bytes inflates to them again, in no more room than it was given; and it makes the
- * same bytes with the instructions of newer processors. First byte: the level; next two: the room. */
+/* Our encoder: its output for any bytes inflates to the same bytes, and needs no more room than it was given; and it
+ * makes the same bytes with the instructions of newer processors. First byte: the level; next two: the room. */
 #include "codec/bam_deflate.h"
 #include "codec/bgzf_block.h"
 #include "fuzz.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as markdup's core takes them: three shards find what one finds, and a record that is lost has an original.
+/* Records for markdup's core: three shards find the same duplicates as one, and every record that has lost has an
+ * original.
  *
- *   mode, what is wanted | window | distance | records */
+ *   mode, options | window | distance | records */
 #include "fuzz.h"
 #include "test/dup_driver.h"
 
 enum { RECORDS = 24 };
 
-/* A record after the one before: no start goes back on its reference. */
+/* A record after the previous one: its start is not lower on the same reference. */
 static void take(struct dup_record *r, const struct dup_record *last, const struct bam_record *bytes)
 {
     r->name = bam_record_name(bytes);

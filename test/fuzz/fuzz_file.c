@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole program on a BAM file from outside: what it refuses leaves no output, unless nobody could view its records;
- * what it takes comes out in order, and can be viewed. First byte: the order and the number of threads. */
+/* The complete program on a foreign BAM file: a refused file leaves no output, unless its records can be viewed; an
+ * accepted one is sorted, and can be viewed. First byte: the order and the number of threads. */
 #include "fuzz.h"
 #include "program.h"
 
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct made sorted = program_run(sort, f.p, f.left);
     if (sorted.status != EXIT_SUCCESS) {
-        MUST(sorted.size == 0 || !fuzz_can_be_viewed(f.p, f.left));   /* tags are looked at on their way out */
+        MUST(sorted.size == 0 || !fuzz_can_be_viewed(f.p, f.left));   /* tags are checked when they are written */
     } else {
         MUST(fuzz_can_be_viewed(sorted.data, sorted.size));
         if (how % N_ORDERS != N_ORDERS - 1) {    /* -M cannot be checked */

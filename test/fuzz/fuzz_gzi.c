@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A .gzi index from outside: refused, or in order, and then blocks are found and cut by it.
+/* A foreign .gzi index: refused, or in order, and then it is used to find and cut blocks.
  *
- *   place 4 | the index   */
+ *   place 4 | the index */
 #include "base/endian_io.h"
 #include "bgzip/block_cut.h"
 #include "bgzip/gzi_index.h"

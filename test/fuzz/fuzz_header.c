@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a BAM file from outside, read, marked as sorted and made into bytes that are a
- * header again. First byte: the order. */
+/* The header of a foreign BAM file: read, marked as sorted and converted to bytes, which are a header again. First
+ * byte: the order. */
 #include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>

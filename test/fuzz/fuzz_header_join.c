@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Headers of several inputs, joined: once as plain ones, where they can be, and once as htslib parses them. First byte:
- * the options; second: the seed. The texts follow, a NUL between two of them. What is no header is left out. */
+/* Headers of several inputs, joined: once as plain ones, if possible, and once as htslib parses them. First byte: the
+ * options; second: the seed. The texts follow, separated by NULs. Texts that are not headers are left out. */
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "bam/header_join.h"
@@ -18,7 +18,7 @@ struct joined {
     int n;
 };
 
-/* A line with two names, which htslib takes, makes a header that it does not take. */
+/* A line with two names, which htslib accepts, makes a header that it does not accept. */
 static bool has_clear_names(sam_hdr_t *sam)
 {
     kstring_t name = KS_INITIALIZE;
@@ -30,7 +30,7 @@ static bool has_clear_names(sam_hdr_t *sam)
     return clear;
 }
 
-/* NULL: it is none. */
+/* NULL: not a header. */
 static sam_hdr_t *header_of(const char *text, size_t n, bool plain)
 {
     sam_hdr_t *sam = header_text_check(text, n, false).fault ? NULL : sam_hdr_parse(n, text);
@@ -45,7 +45,7 @@ static sam_hdr_t *header_of(const char *text, size_t n, bool plain)
     return other;
 }
 
-/* has_first: of the first header no records come (-h). */
+/* has_first: only the first header is used, without its records (-h). */
 static void join(struct joined *j, const struct header_join_options *how, const uint8_t *p, size_t n, bool has_first,
                  bool plain)
 {
@@ -76,7 +76,7 @@ static void forget(struct joined *j)
     header_join_free(j->join);
 }
 
-/* The text is a header of the same references, whose IDs differ. */
+/* The text is a header of the same references, and its IDs differ. */
 static void check_text(struct joined *j, sam_hdr_t *again)
 {
     MUST(again && sam_hdr_nref(again) == sam_hdr_nref(j->sam));
@@ -93,7 +93,7 @@ static void check_text(struct joined *j, sam_hdr_t *again)
                 MUST(strcmp(sam_hdr_line_name(again, types[t], i), sam_hdr_line_name(again, types[t], k)) != 0);
 }
 
-/* Each reference is where one of its name is, or one that lists its name as another (AN). */
+/* Each reference is mapped to one of the same name, or to one that lists its name as another (AN). */
 static void check_references(struct joined *j, sam_hdr_t *again, int number)
 {
     const int32_t *ids = j->remaps[number].ref_ids;
@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct header_join_options how = {feed_byte(&f), bits & 1, bits & 2, bits & 4, bits & 8};
     struct joined plain = {.n = 0}, parsed = {.n = 0};
     hts_verbose = HTS_LOG_OFF;
-    if (size > NAMES_MOST)                       /* references are compared, each with each */
+    if (size > NAMES_MOST)                       /* all references are compared with each other */
         return 0;
     join(&plain, &how, f.p, f.left, bits & 16, true);
     join(&parsed, &how, f.p, f.left, bits & 16, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bam_inflate takes what zlib takes, and makes the same bytes of it. The first two bytes of
- * the input are the size that is asked for; 0: the one zlib makes. */
+/* bam_inflate accepts the same input as zlib, and makes the same bytes from it. The first two bytes of the input are
+ * the requested size; 0: the size that zlib makes. */
 #include <stdlib.h>
 #include <string.h>
 #define ZLIB_CONST
@@ -16,7 +16,7 @@ static void needed(int holds)
         abort();
 }
 
-/* What zlib makes of in[n], at most *size bytes; -1: invalid, or more. */
+/* zlib's output for in[n], at most *size bytes; -1: invalid, or more. */
 static int zlib_inflate(const uint8_t *in, size_t n, uint8_t *out, size_t *size)
 {
     z_stream z = {.next_in = in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)*size};
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static uint8_t expected[MAX];
-    static struct bam_inflate *newer, *portable;             /* what a stream leaves behind must not matter */
+    static struct bam_inflate *newer, *portable;             /* the state left by a stream must not matter */
     if (!newer)
         needed((newer = bam_inflate_new(false)) && (portable = bam_inflate_new(true)));
     if (n < 2)

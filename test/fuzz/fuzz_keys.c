@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every order: its comparison is a strict weak order, the keys agree with it whatever they were
- * learned from, and so do the parts.
+/* Every order: its comparison is a strict weak order, and the keys agree with it for any sample, and so do the parts.
  *
  *   order 2 | records to learn from | records */
 #include "fuzz.h"
@@ -11,7 +10,7 @@ enum { RECORDS = 8 };
 /* The comparison of two records, for sort_key.h and minhash.h alike. */
 struct judge {
     struct sort_rule *rule;
-    struct minhash *minhash;   /* NULL but for -M */
+    struct minhash *minhash;   /* NULL except for -M */
     bool decides;
 };
 
@@ -95,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (order.by == SORT_MINHASH)
         MUST(judge.minhash = minhash_new(&order));
     judge.decides = judge.minhash ? minhash_decides(judge.minhash) : sort_key_decides(judge.rule);
-    for (size_t i = 0; i < n; i++) {             /* those with a fault go to the end */
+    for (size_t i = 0; i < n; i++) {             /* records with a fault go to the end */
         struct bam_record *r = records[i];
         if (!key_of(&judge, r, &keys[n_keyed])) {
             records[i] = records[n_keyed];

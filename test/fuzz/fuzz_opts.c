@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line: words with a NUL behind each. */
+/* The command line: words, each ended by a NUL. */
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "fuzz.h"
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = 0;
     for (char *at = text; at < text + size && n < WORDS + 2; at += strlen(at) + 1)
         words[n++] = at;
-    optind = 0;                                  /* getopt() remembers where it was in a word */
+    optind = 0;                                  /* getopt() remembers its place in a word */
     (void)getopt(1, words, "");
     struct engine_opts opts;
     if (sort_args_parse(&opts, n, words) == ENGINE_ARGS_RUN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One record from outside: the check, what may be done with those that pass, mending, and other ids and tags. */
+/* One foreign record: the check, all operations on records that pass it, mending, and other ids and tags. */
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
@@ -23,7 +23,8 @@ static void look(const struct bam_record *r)
     MUST(!nm || (nm > begin && nm < end));
 }
 
-/* Mended it is shorter or as long, passes, needs no more, and htslib's form of it gives the same bytes. */
+/* A mended record is not longer, passes the check, needs no more mending, and htslib's form of it gives the same
+ * bytes. */
 static void mend(uint8_t *record, size_t size, int32_t n_ref)
 {
     struct bam_record *r = (struct bam_record *)record;
@@ -41,8 +42,8 @@ static void mend(uint8_t *record, size_t size, int32_t n_ref)
     bam_destroy1(b);
 }
 
-/* With other reference ids and tags it is a record again, and the bytes before these are the same. Behind bytes that
- * are no tags nothing is found, CG neither. */
+/* With other reference ids and tags it is a record again, and the bytes before the tags are the same. No tag is found
+ * after bytes that are not tags, not even CG. */
 static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
 {
     static const int32_t ids[] = {7, 6, 5, 4, 3, 2, 1, 0};
@@ -67,7 +68,7 @@ static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
     record_remap_free(&how);
 }
 
-/* Tags pass the check for BAM exactly if htslib makes a line of SAM of the record, as `samtools view` does. */
+/* Tags pass the check for BAM exactly if htslib can make a SAM line from the record, as `samtools view` does. */
 static void view(const struct bam_record *r, int32_t n_ref)
 {
     static sam_hdr_t *header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that `report` is given: it may be refused, whatever is in it; what is taken can be shown. */
+/* A file given to `report`: any content may be refused; accepted content can be shown. */
 #include <stdio.h>
 #include "report/report_compare.h"
 #include "fuzz.h"

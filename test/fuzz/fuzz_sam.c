@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SAM text from outside, cut at any place: the records, or the refusal and its message, as when it is read in one piece.
- * First byte: where it is cut. (fuzz_sam_line.c looks at single lines.) */
+/* Foreign SAM text, cut at any place: it gives the same records, or the same refusal and message, as when it is read in
+ * one piece. First byte: the place of the cut. (fuzz_sam_line.c tests single lines.) */
 #include <string.h>
 #include <unistd.h>
 #include "base/byte_buffer.h"
@@ -21,7 +21,7 @@ static void take_records(const struct record_stream *stream, struct latch *latch
     slice_feed_close(&feed);
 }
 
-/* What a text gives, read in chunks of so many bytes. */
+/* The result for a text, read in chunks of a given size. */
 struct outcome {
     struct byte_buffer records;
     struct latch latch;

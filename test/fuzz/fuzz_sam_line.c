@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of SAM from outside: a record that passes the check, or a refusal that leaves the buffer as it was. Where the
- * htslib is that of samtools 1.24, the same record, or refusal, as it comes to. */
+/* A foreign SAM line: it gives a record that passes the check, or a refusal that leaves the buffer unchanged. If the
+ * htslib is that of samtools 1.24, its record or refusal is the same. */
 #include <string.h>
 #include "bam/bam1_bytes.h"
 #include "bam/bam_record.h"
@@ -9,7 +9,7 @@
 #include "base/byte_buffer.h"
 #include "fuzz.h"
 
-/* An empty last element of B:f before a tab: samtools takes the next field for its number. We refuse that. */
+/* An empty last element of B:f before a tab: samtools reads the next field as its number. We refuse that. */
 static bool reads_into_next_field(const char *line, size_t n)
 {
     const char *tag = memmem(line, n, "B:f,", 4);
@@ -17,7 +17,7 @@ static bool reads_into_next_field(const char *line, size_t n)
                    || strpbrk(tag, "\v\f\r"));
 }
 
-/* As a record is read from a file: mended where it has to be. */
+/* As a record that is read from a file: mended if necessary. */
 static void mend(struct byte_buffer *bytes)
 {
     struct bam_verdict v = bam_record_check(bytes->p, bytes->n, FUZZ_REFS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole file from outside, as far as blocks go: format, pieces, ring. */
+/* A complete foreign file, up to its blocks: format, pieces, ring. */
 #include <unistd.h>
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
@@ -20,7 +20,7 @@ static void take(struct bgzf_source *source, uint8_t *ring[SLOTS], int wait, uin
     }
 }
 
-/* Takes the blocks in as the driver does, each into memory of just its size. */
+/* Takes the blocks in like the driver, each into memory of exactly its size. */
 static void read_all(struct bgzf_source *source, struct latch *latch, uint8_t *ring[SLOTS])
 {
     uint64_t given = 0, taken = 0;

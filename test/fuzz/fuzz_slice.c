@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed slices: records come back as they were; and bytes that a broken disk made of them, or
- * somebody else, with the right checksum, are refused or unpacked, inside the memory given.
+/* Packed slices: records come back unchanged; and bytes that were damaged, but have the right checksum, are refused or
+ * unpacked, inside the memory given.
  *
  *   0      | memory 2 | packed bytes
- *   others | changes  | records, until the changes: place 2, byte, ...   */
+ *   others | changes  | records, until the changes: place 2, byte, ... */
 #include "bam_arena.h"
 #include "base/byte_hash.h"
 #include "fuzz.h"

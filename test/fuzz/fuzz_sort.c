@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole program on records that pass the check, perhaps repeated: the same bytes come out
- * whether they fit into memory or not, with any number of threads, and they are in order.
+/* The complete program on records that pass the check, perhaps repeated: its output is sorted, and has the same bytes
+ * whether the records fit into memory or not, with any number of threads.
  *
  *   order | times | records */
 #include "bam/bam_header.h"
@@ -10,13 +10,13 @@
 
 enum { RECORDS = 16, SMALLEST_ARENA = 256 << 10, MOST = 5 * SMALLEST_ARENA / 2 };
 
-/* After the record is mended, as it is read. */
+/* After the record is mended, as when it is read. */
 static bool has_readable_tags(const struct bam_record *r)
 {
     return tag_check_bam(bam_record_aux(r), bam_record_end(r));
 }
 
-/* A raw BAM file of the records of the input, as often as it says and there is room. */
+/* A raw BAM file of the records of the input, repeated as it states, as far as there is room. */
 static uint8_t *make_file(struct feed *f, size_t *size, bool *readable)
 {
     static sam_hdr_t *sam;
@@ -27,7 +27,8 @@ static uint8_t *make_file(struct feed *f, size_t *size, bool *readable)
     *readable = true;
     for (int i = 0; i < RECORDS && (one = fuzz_record(f, records + all)) > 0; i++, all += one)
         *readable &= has_readable_tags((const struct bam_record *)(records + all));
-    times = times < 224 ? 1 + times / 32 : MOST; /* mostly they are few, and quick; else two arenas are full */
+    times = times < 224 ? 1 + times / 32 : MOST; /* usually a few records, for speed; otherwise enough for two full
+                                                  * arenas */
     if (times * all > MOST)
         times = MOST / all;
     MUST(bam_header_bytes(sam, &header, &header_size) == 0);
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     setenv("SAMTOOLS_OMP_ARENA", "262144", 1);
     struct made spilled = program_run(two, file, file_size);
     unsetenv("SAMTOOLS_OMP_ARENA");
-    MUST(spilled.status == whole.status);        /* else standard output may have different parts of it */
+    MUST(spilled.status == whole.status);        /* otherwise standard output may have another part of it */
     MUST(whole.status != EXIT_SUCCESS
          || (spilled.size == whole.size && memcmp(spilled.data, whole.data, whole.size) == 0));
     MUST(whole.status == EXIT_SUCCESS || by == 7 || !readable);   /* by 7, a tag that the order needs may be missing */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting and merging many records made of few, so that there are ties: in order, stable, none lost.
+/* Sorts and merges many records that repeat a few, so that there are ties: in order, stable, none lost.
  *
  *   order 2 | length of the list | which record each is | records */
 #include "bam_arena.h"
@@ -10,7 +10,7 @@
 enum { RECORDS = 6, LIST = 255 };
 
 struct list {
-    uint8_t *base;               /* the records, one behind the other */
+    uint8_t *base;               /* the records, one after another */
     size_t size, n;
     struct bam_key keys[LIST];
 };

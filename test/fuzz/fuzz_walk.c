@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream of records from outside, cut into blocks anywhere: whatever was guessed of a block,
- * what is listed is what one walk over all finds.
+/* A foreign stream of records, cut into blocks anywhere: for any guess about a block, the list has the records that one
+ * walk over all blocks finds.
  *
  *   references | blocks | size 2 of each block | stream */
 #include "bam_arena.h"
@@ -14,7 +14,7 @@ static size_t keys_max(size_t bytes)
     return bytes / BAM_MIN_RECORD + 1;
 }
 
-/* The blocks one after the other, as the driver has them. 0: all are taken. */
+/* Takes the blocks in one after another, like the driver. 0: all are taken. */
 static int accept_blocks(struct bam_arena *arena, const uint16_t sizes[], unsigned n, const uint8_t *stream, size_t left,
                          struct latch *latch)
 {

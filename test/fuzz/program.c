@@ -12,7 +12,7 @@
 
 enum { WORDS = 24 };
 
-/* Puts an empty file in the place of standard output. */
+/* Replaces standard output by an empty file. */
 static void clear_output(void)
 {
     int fd = memfd_create("fuzz output", 0);
@@ -47,7 +47,7 @@ struct made program_run(const char *const words[], const uint8_t *in, size_t siz
     argv[argc] = NULL;
     hts_verbose = HTS_LOG_OFF;
     setenv("KMP_BLOCKTIME", "0", 0);             /* before libomp's first thread: idle ones sleep */
-    optind = 0;                                  /* getopt() remembers where it was in a word */
+    optind = 0;                                  /* getopt() remembers its place in a word */
     (void)getopt(1, argv, "");
     clear_output();
     if (sort_args_parse(&opts, argc, argv) == ENGINE_ARGS_RUN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls a fuzz target for each file named, or in the folders named: what was found once stays
- * found, with any compiler. It fails if there are none. */
+/* Calls a fuzz target for each file named, or in the folders named, so that a bug found once is checked with every
+ * compiler. It fails if there are no files. */
 #include <dirent.h>
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@ static void replay_file(const char *path)
     uint8_t *data = must_alloc((size_t)size);
     MUST(fread(data, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
-    fprintf(stderr, "%s\n", path);               /* so that a crash says where */
+    fprintf(stderr, "%s\n", path);               /* so that a crash shows the file */
     LLVMFuzzerTestOneInput(data, (size_t)size);
     free(data);
     n_files++;

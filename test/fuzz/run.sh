@@ -17,7 +17,7 @@ fuzz() {
     log=$build/$1.log
     mkdir -p "$build/corpus/$1" "$build/seeds/$1" "$build/found"
     [ ! -d "test/fuzz/cases/$1" ] || cp "test/fuzz/cases/$1"/* "$build/seeds/$1"
-    # Memory: more than any target may take, whatever sizes its input claims.
+    # Memory: more than any target may allocate, for any sizes that its input states.
     if "$build/fuzz_$1" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=512 -close_fd_mask=3 \
         -artifact_prefix="$build/found/$1-" "$build/corpus/$1" "$build/seeds/$1" >"$log" 2>&1; then
         echo "ok fuzz $1: $(sed -n 's/^Done \([0-9]*\) runs.*/\1/p' "$log") inputs"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI for unit tests of mpi/, in one process and without its library: the ranks of a test are threads. It has the few
- * calls that the tested files of mpi/ make, in the way they make them. The Makefile compiles those with this folder
- * before that of a true <mpi.h>. */
+/* MPI for unit tests of mpi/, in one process and without its library: the ranks of a test are threads. It has only the
+ * calls that the tested files of mpi/ make, as they use them. The Makefile compiles those with this folder before that
+ * of a real <mpi.h>. */
 #ifndef NO_MPI_H
 #define NO_MPI_H
 
@@ -11,10 +11,10 @@
 enum { UNIT_RANKS_MOST = 32, MPI_TAGS = 16 };
 enum { MPI_BYTE = 1, MPI_INT = 4, MPI_UINT32_T = 4, MPI_COMM_WORLD = 0, MPI_SUCCESS = 0 };   /* types: their bytes */
 enum { MPI_UINT64_T = 8, MPI_MIN = 1, MPI_LAND, MPI_SUM, MPI_COMM_TYPE_SHARED = 1, MPI_INFO_NULL = 0 };
-typedef int MPI_Comm;            /* 0: all ranks; above: those of one host, and its number */
+typedef int MPI_Comm;            /* 0: all ranks; above: the ranks of one host, by its number */
 typedef int MPI_Datatype, MPI_Op;
 typedef struct { int bytes; } MPI_Status;
-typedef MPI_Status MPI_Request;  /* calls are done when they return; so it is what came of one */
+typedef MPI_Status MPI_Request;  /* calls are finished when they return, so a request is the result */
 #define MPI_STATUS_IGNORE NULL
 
 /* A message waits until it is taken. */
@@ -24,7 +24,7 @@ struct unit_message {
     bool full;
 };
 
-/* What a rank has the main thread do. */
+/* Work of a rank for the main thread. */
 struct unit_errand {
     void (*work)(void *arg);
     void *arg;
@@ -34,13 +34,13 @@ struct unit_world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int size, waiting;           /* ranks that wait for the others; macOS has no barriers */
-    int running;                 /* ranks that have not ended */
-    const struct unit_errand *errand;   /* the main thread's; NULL: none */
+    int running;                 /* ranks that are still running */
+    const struct unit_errand *errand;   /* for the main thread; NULL: none */
     unsigned turn;
     struct unit_message box[UNIT_RANKS_MOST][UNIT_RANKS_MOST][MPI_TAGS];
     const void *given[UNIT_RANKS_MOST];   /* to a call of all ranks */
     int given_bytes[UNIT_RANKS_MOST];
-    int host[UNIT_RANKS_MOST];   /* from 1 on; 0: not told, and one host has all such ranks */
+    int host[UNIT_RANKS_MOST];   /* from 1 on; 0: not set, and all such ranks are on one host */
 };
 
 extern struct unit_world unit_world;     /* world.c */
@@ -127,7 +127,7 @@ static inline int MPI_Bcast(void *data, int n, int type, int root, int comm)
     return MPI_SUCCESS;
 }
 
-/* places: bytes; NULL: one after the other. */
+/* places: bytes; NULL: one after another. */
 static inline int MPI_Gatherv(const void *data, int n, int type, void *to, const int *counts, const int *places,
                               int type_to, int root, int comm)
 {
@@ -210,7 +210,7 @@ static inline int MPI_Alltoall(const void *data, int n, int type, void *to, int 
     return MPI_SUCCESS;
 }
 
-/* ---- the calls that others wait for: done at once ---- */
+/* ---- calls without waiting: done at once ---- */
 
 #define MPI_Ibcast(data, n, type, root, comm, request) ((void)(request), MPI_Bcast(data, n, type, root, comm))
 #define MPI_Iallreduce(from, to, n, type, op, comm, request) ((void)(request), MPI_Allreduce(from, to, n, type, op, comm))
@@ -223,7 +223,7 @@ static inline int MPI_Alltoall(const void *data, int n, int type, void *to, int 
     ((void)(request), MPI_Alltoall(from, n, type, to, n_to, type_to, comm))
 #define MPI_Isend(from, n, type, to, tag, comm, request) ((void)(request), MPI_Send(from, n, type, to, tag, comm))
 #define MPI_Irecv(to, n, type, from, tag, comm, request) MPI_Recv(to, n, type, from, tag, comm, request)
-/* No unit makes these. */
+/* No unit calls these. */
 #define MPI_Iallgather(from, n, type, to, n_to, type_to, comm, request) \
     ((void)(from), (void)(n), (void)(type), (void)(to), (void)(request), abort())
 #define MPI_Ibarrier(comm, request) ((void)(request), abort())
@@ -256,7 +256,7 @@ static inline void *unit_rank_main(void *arg)
     return NULL;
 }
 
-/* A rank has the main thread call work(arg), and waits until that is done. */
+/* Lets the main thread call work(arg), and waits until that is done. */
 static inline void unit_on_main_thread(void (*work)(void *arg), void *arg)
 {
     struct unit_errand mine = {work, arg};
@@ -270,7 +270,7 @@ static inline void unit_on_main_thread(void (*work)(void *arg), void *arg)
     pthread_mutex_unlock(&unit_world.lock);
 }
 
-/* The main thread does errands until all ranks have ended. */
+/* Runs errands on the main thread until all ranks have ended. */
 static inline void unit_run_errands(void)
 {
     pthread_mutex_lock(&unit_world.lock);
@@ -289,7 +289,7 @@ static inline void unit_run_errands(void)
     pthread_mutex_unlock(&unit_world.lock);
 }
 
-/* Calls work() as each rank, all at a time. */
+/* Calls work() as each rank, all at the same time. */
 static inline void unit_ranks(int size, void (*work)(int rank, void *arg), void *arg)
 {
     pthread_t threads[UNIT_RANKS_MOST];

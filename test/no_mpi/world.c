@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ranks of a unit test, which all files that make calls of MPI share. */
+/* The ranks of a unit test, which all files that call MPI share. */
 #include "mpi.h"
 
 struct unit_world unit_world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
