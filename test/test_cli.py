@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line: options of `sort`, usage, --version, and handing other commands on."""
+"""The command line: options of `sort`, usage, --version, and running other commands with the next samtools."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ from conftest import (BINARY, HANG, HTSLIB_LEAKS, SANITIZED, clean_env, oracle, 
 
 
 def refused(args, tmp_path, words="", usage=None, **kw):
-    """usage: whether it ends with where the help is."""
+    """usage: whether the message ends with a hint where the help is."""
     told = test_safety.refused(tmp_path, args, words, **kw)
     last = told.splitlines()[-1]
     assert last.startswith("samtools sort: ") and "Usage:" not in told, told
@@ -140,7 +140,7 @@ def test_value_where_none_is_taken_is_accepted(made, tmp_path, option):
 
 
 def silent_stdin(args, tmp_path, **kw):
-    """The sort's end while its standard input is open and silent."""
+    """The end of the sort while its standard input is open and silent."""
     r, w = os.pipe()
     try:
         return run_sort(args, stdin=r, cwd=tmp_path, timeout=8, **kw)
@@ -175,7 +175,7 @@ def test_minimiser_reference_that_is_no_fasta_crashes(made, tmp_path, what):
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_total_memory_is_taken_per_thread(made, tmp_path):
-    """60 MB and their keys do not fit into 80 MB, whatever -m and -@ say; into 8 x 16 + 64 MB they do."""
+    """60 MB and their keys do not fit into 80 MB, for any -m and -@; they do fit into 8 x 16 + 64 MB."""
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bgzf(bamgen.header() + bamgen.tiny(1000000), level=0))
     for args in (["--total-memory", "80M"], ["-m", "1G", "--total-memory", "80M"], ["--total-memory", "80M", "-m", "1G"],
@@ -241,7 +241,7 @@ def test_closed_standard_input_hangs_or_crashes(tmp_path):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers want to be loaded first")
 def test_start_by_the_loader_fails(made, tmp_path):
-    """ld.so ./samtools sort, as bundles do that bring their own libraries."""
+    """ld.so ./samtools sort, as in bundles that include their own libraries."""
     loader = re.search(rb"/lib[^\0]*/ld[^\0/]*\.so[^\0/]*\0", pathlib.Path(BINARY).read_bytes()[:4096])
     if not loader:
         pytest.skip("another kind of loader")
@@ -290,7 +290,7 @@ def test_other_command_runs_as_a_child_instead_of_by_exec(tmp_path):
 
 @pytest.mark.parametrize("how", ["symlink", "chain", "hardlink", "copy", "all"])
 def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
-    """Found first on PATH under another name of the same program; started through it."""
+    """Found first on PATH under another name of the same program; started by that name."""
     real = os.path.realpath(BINARY)
     def symlink(to):
         to.symlink_to(real)
@@ -319,7 +319,7 @@ def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
 
 
 def test_only_own_binaries_on_path_loop(tmp_path):
-    """A copy and a link of ours and nothing else: an error, no endless exec."""
+    """Only a copy and a link of ours: an error, no endless exec."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "samtools").symlink_to(BINARY)
@@ -341,7 +341,7 @@ def test_own_binary_started_by_name_from_path_loops(tmp_path):
 
 
 def test_script_that_calls_samtools_by_name_loops(tmp_path):
-    """As version managers' do, which look for the next one on PATH."""
+    """Like the shims of version managers, which look for the next program on PATH."""
     shim, up = script(tmp_path / "shim" / "samtools", FAKE), script(tmp_path / "up" / "samtools", FAKE)
     shim.write_text('#!/bin/sh\nexec %s "$@"\n' % BINARY)
     p = handed_on(["view", "x"], [shim.parent, up.parent])

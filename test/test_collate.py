@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`samtools collate` against samtools 1.24.
 
-Records of one name that neither READ1 nor READ2 tells apart are ties. samtools leaves them as its sort happens to; ours
-keep the order of the input. So names and flags are compared in order, and the records of a tie as a set.
+Records with the same name and the same READ1 and READ2 flags are ties. Their order in samtools is undefined; ours keep
+the order of the input. So names and flags are compared in order, and the records of a tie as a set.
 """
 
 import itertools
@@ -48,12 +48,12 @@ def ties(records):
 
 
 def without_bin(rec):
-    """htslib computes BIN anew."""
+    """htslib computes BIN again."""
     return rec[:14] + rec[16:]
 
 
 def same_order(mine, expected, before):
-    """mine: in the order of expected but for ties, which are in the order of before. All are lists of records."""
+    """mine: in the order of expected, except ties, which are in the order of before. All are lists of records."""
     a, b = ties(mine), ties(expected)
     assert [key for key, _ in a] == [key for key, _ in b]
     in_input = {}
@@ -71,7 +71,7 @@ def same_collation(path, scratch, mine, *args):
     same_order(bam.records(), expected.records(), before.records())
 
 
-# Without those whose records htslib changes more.
+# Without the inputs whose records htslib changes more.
 @pytest.mark.parametrize("name", sorted(set(bamgen.CORPUS) - {"cg_short", "cg_moved", "name_oddities", "stray_bytes"}))
 def test_order_differs(made, tmp_path, name):
     path = made(name)
@@ -143,7 +143,8 @@ def test_o_and_the_prefix_are_mixed_up(made, tmp_path):
 
 @pytest.mark.parametrize("name", ["-", "plain", "x.BAM", "x.bam.tmp", "/dev/stdout"])
 def test_format_of_a_name_is_another(made, tmp_path, name):
-    """samtools collate, and no other command, takes SAM where the name of -o tells no format."""
+    """samtools collate, unlike all other commands, chooses SAM if the extension of -o's name is not that of a
+    format."""
     theirs = oracle_process(["-o", name, made("ties")], "collate", cwd=tmp_path)
     file = tmp_path / name
     wanted = file.read_bytes() if file.is_file() else theirs.stdout
@@ -184,7 +185,7 @@ def test_level_is_another(made, level):
 
 
 def test_temporary_files_lie_elsewhere(made, tmp_path):
-    """In TMPDIR, where the output is a pipe."""
+    """In TMPDIR, if the output is a pipe."""
     path = made("many names", content=lambda: many_names(6000, 1))
     folder = tmp_path / "scratch"
     folder.mkdir()
@@ -227,7 +228,7 @@ def test_the_pg_line_is_missing(made):
 
 @pytest.mark.parametrize("args", [["-f"], ["-f", "-r", "5"], ["-r", "100", "-O"], ["-Of"]])
 def test_fast_mode_is_ignored(made, tmp_path, args):
-    """The words reach the other samtools as they were, in their order."""
+    """The words reach the other samtools unchanged, in their order."""
     tool = script(tmp_path / "bin" / "samtools", 'printf "%s\\n" "$0" "$@"\n')
     line = [str(made("mixed")), *args, "prefix", "-@", "3"]
     p = ours(line, env={"SAMTOOLS_UPSTREAM": str(tool)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The moment in which files that are whole get their names."""
+"""The moment at which complete files get their names."""
 
 import os
 import signal
@@ -13,12 +13,12 @@ from test_safety import DEFAULT_SIGNALS, running, snapshot, unread, until
 
 @pytest.mark.parametrize("call", ["linkat", "rename"])
 @pytest.mark.parametrize("args", [
-    ["-O", "bam", "-o", "out.bam", "in.bam"], ["-O", "sam.gz", "-o", "out.bam", "in.bam"],   # with threads of htslib's
+    ["-O", "bam", "-o", "out.bam", "in.bam"], ["-O", "sam.gz", "-o", "out.bam", "in.bam"],   # with threads of htslib
     ["--checksum=sum", "--write-index", "-o", "out.bam", "in.bam"], ["--check", "--checksum=sum", "sorted.bam"],
     ["--report=report", "--trace=trace", "-o", "out.bam", "in.bam"],
 ], ids=lambda args: " ".join(args[:2]))
 def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shim, args, call):
-    """All old or all new, and nothing beside them."""
+    """All old or all new, and no other files."""
     (desk / "in.bam").write_bytes(made("mixed").read_bytes())
     assert run_sort(["-o", "sorted.bam", "in.bam"], cwd=desk).returncode == 0
     names = {"in.bam", "sorted.bam", "out.bam"}
@@ -34,7 +34,7 @@ def test_signal_while_files_get_their_names_leaves_another(desk, made, fault_shi
 
 
 def test_output_that_cannot_be_put_in_place_leaves_files_beside_it(tmp_path, made):
-    """Its name was taken by a directory while it was sorted."""
+    """A directory has taken its name during the sort."""
     args = ["--checksum=sum", "--write-index", "-o", "out.bam", "-"]
     with running([BINARY, "sort", *args], stdin=subprocess.PIPE, cwd=tmp_path) as p:
         p.stdin.write(made("ties").read_bytes())

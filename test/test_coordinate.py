@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Coordinate order: the same records, bytes and order as samtools 1.24, whatever the
-number of threads, the OpenMP settings, the way the input arrives or is cut into blocks."""
+"""Coordinate order: the same records, bytes and order as samtools 1.24, for any number of threads, any OpenMP
+settings, and any way in which the input arrives or is cut into blocks."""
 
 import os
 import random
@@ -78,7 +78,7 @@ def test_output_bytes_depend_on_openmp_setting(made, env, at):
 
 
 def test_one_cpu_for_many_threads_hangs_or_changes_output(made):
-    """Eight threads on a single CPU: spinning waits must not starve the one that works."""
+    """Eight threads on a single CPU: spinning threads must not starve the one that works."""
     path = made("mixed", "prime_blocks")
     out = sorted_bytes([*FAST, "-@", 8, path], before=only_cpus({min(os.sched_getaffinity(0))}))
     assert out == sorted_bytes([*FAST, "-@", 1, path])
@@ -175,7 +175,7 @@ def test_redirected_input_sorts_unlike_a_file(arriving, threads):
 
 
 def test_redirected_input_is_read_from_its_start_not_from_its_position(arriving):
-    """The reader before us in a shell group may have moved the offset."""
+    """An earlier reader in a shell group may have moved the offset."""
     path, plain = arriving
     data = path.read_bytes()
     both = path.with_suffix(".lead")
@@ -260,7 +260,7 @@ def test_record_at_the_edge_of_a_sublist_is_lost_or_doubled(many, tmp_path, n):
 
 @pytest.mark.slow
 def test_long_reads_over_several_sublists_come_out_otherwise(tmp_path):
-    """160 MB in 160 records: sublists close by bytes before they do by number."""
+    """160 MB in 160 records: sublists reach their limit of bytes before that of records."""
     path = tmp_path / "long.bam"
     head, recs = bamgen.long_reads(160, 1000000)
     path.write_bytes(bamgen.bgzf(head + b"".join(recs), level=1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--copy-blocks: blocks go out as they came in, where the rule says so, and only there (write/copied_blocks.h). The
-rule is here once more, in words of offsets: which blocks are copied is a function of the inputs alone."""
+"""--copy-blocks: blocks are copied unchanged where the rule allows it, and only there (write/copied_blocks.h). The
+rule is implemented here again, with offsets: the copied blocks depend on the inputs only."""
 
 import bisect
 import json
@@ -38,7 +38,7 @@ class Input:
 
 
 def records_of(seed, n, size=900, every=None, tags=b""):
-    """Records of some `size` bytes at rising places, each with a name of its own; one of `every` does not fit into a
+    """Records of some `size` bytes at rising places, each with its own name; one of `every` does not fit into a
     block."""
     r = bamgen.rng("copied %s" % seed)
     out = []
@@ -64,9 +64,8 @@ def is_plain(block):
 
 
 def may_be_copied(inputs, order, changed):
-    """(first and last place in the output of what a block has of records, input, begin, end, its bytes) of each block
-    that comes out in one piece. order: (input, number) of each record of the output; changed: those whose bytes are
-    others."""
+    """For each block that is copied in one piece: (first and last place of its records in the output, input, begin,
+    end, its bytes). order: (input, number) of each record of the output; changed: those whose bytes differ."""
     place = {key: i for i, key in enumerate(order)}
     for k, x in enumerate(inputs):
         for begin, end, data in x.blocks:
@@ -101,7 +100,7 @@ def copies_expected(inputs, order, changed=()):
 
 
 def copies_in(data, inputs):
-    """The blocks of the output that are blocks of inputs, bytes for bytes, and not small."""
+    """The blocks of the output that equal blocks of inputs, byte for byte, and are not small."""
     known = {b for x in inputs for begin, end, b in x.blocks if end - begin >= LEAST_BLOCK}
     return [data[b.offset:b.offset + b.size] for b in blocks(data) if data[b.offset:b.offset + b.size] in known]
 
@@ -121,8 +120,8 @@ def any_order(rec):
 
 
 def check(inputs, args=(), settings=FEW, changed=None):
-    """With and without the option: the same records and header; the rule's blocks are copied. Returns their number and
-    the output."""
+    """With and without the option: the same records and header; the rule's blocks are copied. Returns their number
+    and the output."""
     paths = [x.path for x in inputs]
     args = ["--no-PG", *args, *paths]
     plain = merged(["-@", 2, *args])
@@ -141,7 +140,7 @@ def check(inputs, args=(), settings=FEW, changed=None):
 
 
 def lumps(recs, seed, n=3, most=900):
-    """The records in turn to n inputs, some at a time."""
+    """Deals the records to n inputs in turn, some at a time."""
     r, lists, at = bamgen.rng("lumps %s" % seed), [[] for _ in range(n)], 0
     while at < len(recs):
         size = r.choice((1, 2, 30, most, most, 2 * most))
@@ -152,7 +151,7 @@ def lumps(recs, seed, n=3, most=900):
 
 @pytest.mark.parametrize("layout", ["htslib", "straddle", "full_64k", "empty_blocks", "stored"])
 def test_gathered_files_are_deflated_again(tmp_path, layout):
-    """Or records differ, where blocks begin in the midst of records."""
+    """Otherwise records differ, if blocks begin in the middle of records."""
     recs = records_of("g", 1800)
     parts = [recs[:700], recs[700:710], recs[710:1400], [], recs[1400:]]
     n, _ = check(files(tmp_path, parts, layout), settings=SETTINGS)
@@ -205,7 +204,7 @@ TAGGED = b"RGZx\0PGZp\0NMC\1"
 
 
 def test_tags_that_keep_their_values_move(tmp_path):
-    """Then no block of most files could be copied."""
+    """Otherwise no block of most files could be copied."""
     recs = records_of("k", 1500, tags=TAGGED)
     inputs = files(tmp_path, [recs[:700], recs[700:]], "straddle", GROUP)
     n, data = check(inputs, args=["-c", "-p"])
@@ -213,8 +212,8 @@ def test_tags_that_keep_their_values_move(tmp_path):
 
 
 def test_blocks_of_changed_records_are_copied(tmp_path):
-    """IDs clash: the records of the second file name others. One record of the first has a tag of no line, and one a
-    wrong bin."""
+    """IDs clash: the records of the second file have other values. One record of the first has a tag without a line,
+    and one a wrong bin."""
     recs = records_of("c", 2400, tags=TAGGED)
     recs[300] = recs[300].replace(b"RGZx\0", b"RGZo\0")
     recs[700] = recs[700][:14] + b"\1\0" + recs[700][16:]
@@ -239,7 +238,7 @@ def test_names_are_merged_otherwise(tmp_path):
 
 
 def test_option_changes_other_outputs(tmp_path):
-    """Without levels there is nothing to spare; and filters and regions leave records out."""
+    """Without compression there is nothing to save; filters and regions leave records out."""
     recs = records_of("u", 800)
     inputs = files(tmp_path, [recs[:400], recs[400:]], "straddle")
     for x in inputs:
@@ -270,14 +269,14 @@ ORDERS = ([], ["-n"], ["-N"], ["-t", "NM"], ["--template-coordinate"], ["--picar
 
 
 def sort(folder, args, out="out.bam"):
-    """The output, and what the report tells."""
+    """The output, and the report's numbers."""
     p = run_sort(["--no-PG", "-o", out, "--report=report.json", *args], cwd=folder)
     assert p.returncode == 0, p.stderr
     return (folder / out).read_bytes(), json.loads((folder / "report.json").read_text())
 
 
 def sorts_the_same(folder, args, paths, settings=IN_MEMORY):
-    """With and without the option: the same records and header. Returns the output and what the report tells."""
+    """With and without the option: the same records and header. Returns the output and the report's numbers."""
     plain, _ = sort(folder, [*args, *paths], "plain.bam")
     data, report = sort(folder, [*args, "--copy-blocks", *settings[0], *paths])
     for more in settings[1:]:
@@ -288,7 +287,7 @@ def sorts_the_same(folder, args, paths, settings=IN_MEMORY):
 
 
 def copied(data, inputs, report):
-    """How many blocks are those of the inputs: the rule's, and as many as the report tells."""
+    """The number of blocks copied from the inputs: the rule's, which must equal the report's."""
     found = copies_in(data, inputs)
     assert found == copies_expected(inputs, keys_of(inputs, read_bam(data)))
     assert report["copied_blocks"] == len(found) and report["copied_bytes"] == sum(map(len, found))
@@ -303,7 +302,7 @@ def test_sorted_input_is_deflated_again(tmp_path, order):
     (tmp_path / "in.bam").write_bytes(files(tmp_path, [recs])[0].data)
     bam = read_bam(sort(tmp_path, [*order, "in.bam"])[0])
     head = bamgen.header("".join(line + "\n" for line in bam.lines() if line), REFS)
-    (tmp_path / "sorted.bam").write_bytes(bamgen.bam(head, bam.records(), "straddle"))   # deflated by others
+    (tmp_path / "sorted.bam").write_bytes(bamgen.bam(head, bam.records(), "straddle"))   # deflated by another program
     x = Input(tmp_path / "sorted.bam")
     data, report = sorts_the_same(tmp_path, [*order, "--verify"], [x.path])
     assert copied(data, [x], report) > 5
@@ -313,7 +312,7 @@ def test_sorted_input_is_deflated_again(tmp_path, order):
 
 
 def test_sorted_inputs_are_deflated_again(tmp_path):
-    """Their headers become the one that sort writes: of programs whose IDs clash the records name the new ones."""
+    """Their headers become the one that sort writes: records of programs with clashing IDs get the new IDs."""
     recs = records_of("m", 2400)
     inputs = files(tmp_path, [recs[:800], recs[1600:], recs[800:1600]], "straddle", "@PG\tID:p\tPN:p\n")
     paths = ["--add-input", inputs[1].path, "--add-input", inputs[2].path, inputs[0].path]
@@ -368,8 +367,8 @@ def test_sort_fails_where_it_cannot_copy(tmp_path):
     (b"", "wb", 0, True), (b"old", "r+b", 3, True), (b"old", "ab", 3, False), (bytes(1 << 20), "r+b", 0, False),
 ], ids=["new", "behind", "append", "over"])
 def test_standard_output_in_a_file_is_left_with_what_was_written_first(tmp_path, old, mode, at, copies):
-    """A late inversion: most of the merge is in the file by then. Nothing is copied in front of old bytes, or where
-    others may append."""
+    """A late inversion: most of the merge is in the file by then. Nothing is copied if old bytes come before the
+    output, or if others may append."""
     recs = records_of("z", 1500)
     inverted = recs[:1490] + [recs[1491], recs[1490]] + recs[1492:]
     good, bad = (x.path for x in files(tmp_path, [recs, inverted], "straddle"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--flagstat FILE and --idxstats FILE of the commands that write records: what samtools 1.24 says of the output."""
+"""--flagstat FILE and --idxstats FILE of the commands that write records: the results must be those of samtools 1.24
+for the output."""
 
 import contextlib
 import json
@@ -65,7 +66,7 @@ def words_of(command, inputs, out):
 
 
 def as_told(folder, out):
-    """Compares the files with what samtools says of the output."""
+    """Compares the files with samtools' results for the output."""
     assert (folder / "f.txt").read_text() == theirs("flagstat", folder / out)
     said = theirs("idxstats", folder / out)
     assert said in ((folder / "i.txt").read_text(), None)
@@ -208,7 +209,7 @@ def test_stats_of_a_file_or_of_regions(inputs, tmp_path, words):
 
 
 def test_values_of_a_tag_are_not_those_of_the_output(inputs, tmp_path):
-    """-S of stats in the pass of a sort: the files are named after the output, and none is left of a sort that fails."""
+    """-S of stats during a sort: the files are named after the output, and none is left by a sort that fails."""
     recs = [bamgen.record("r%d" % i, 0, 0, 900 - i, seq="ACGT", tags=b"RGZg%d\0" % (i % 3)) for i in range(600)]
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
     names = ["out.bam_g%d.bamstat" % i for i in range(3)]
@@ -223,7 +224,7 @@ def test_values_of_a_tag_are_not_those_of_the_output(inputs, tmp_path):
 
 
 def test_report_has_the_main_numbers(inputs, tmp_path):
-    """Those of stats, else of flagstat, in the report of a sort and of the command itself."""
+    """The numbers of stats, or of flagstat, in the report of a sort and of the command itself."""
     def numbers(*words):
         p = run([*words[:1], "--report=r.json", *words[1:]], cwd=tmp_path)
         assert p.returncode == 0, p.stderr
@@ -248,7 +249,7 @@ def test_report_has_the_main_numbers(inputs, tmp_path):
 
 @pytest.mark.parametrize("words", [["-p"], ["-S", "RG", "--GC-depth", "200"], ["-c", "1,60000,1"]], ids=" ".join)
 def test_memory_of_stats_is_not_what_was_promised(tmp_path, words):
-    """What the counters take is in the plan: less than that is refused, and no more is taken."""
+    """The plan includes the counters' memory: less than that is refused, and no more is used."""
     recs = [bamgen.record("r%d" % i, 99, i % 40, i // 40 * 30, seq="ACGTACGTAC" * 15, tlen=100, tags=b"RGZg%d\0" % (i % 20)) for i in range(40000)]
     refs = [("s%d" % i, 100000) for i in range(40)]
     recs.sort(key=lambda rec: (rec[4:8], int.from_bytes(rec[8:12], "little")))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""htslib decodes CRAM and may take what it cannot decode for the end: as many records are read as the containers
-say, from files and from pipes, in each version of the format. Nor does it compare all checksums: those of headers."""
+"""htslib decodes CRAM and may treat data that it cannot decode as the end: as many records must be read as the
+containers state, from files and from pipes, in each version of the format. Nor does it compare all checksums,
+namely those of headers."""
 
 import json
 import os
@@ -22,7 +23,7 @@ N = 700  # records, 50 in each container
 
 
 def itf8(data, at):
-    """A number of the format, and how many bytes it takes."""
+    """A number of the format, and its size in bytes."""
     ones = next(k for k in range(5) if k == 4 or not data[at] & 0x80 >> k)
     v = data[at] & (0x7F >> ones if ones < 4 else 15)
     for b in data[at + 1:at + 1 + min(ones, 3)]:
@@ -35,7 +36,7 @@ def as_itf8(v):
 
 
 class Container:
-    """At `start`; its number of records lies at `at` and takes `width` bytes."""
+    """The container at `start`; its number of records is at `at` and has `width` bytes."""
 
     def __init__(self, data, start):
         major, self.start, self.at = data[4], start, start + 4
@@ -51,13 +52,14 @@ class Container:
         at += width
         for _ in range(landmarks):
             at += itf8(data, at)[1]
-        self.checked = at                            # up to here by the CRC, of version 3
+        self.checked = at                            # the CRC, in version 3, covers the bytes up to here
         self.inside = at + (4 if major > 2 else 0)
         self.end = self.inside + struct.unpack_from("<i", data, start)[0]
 
 
 def containers(data):
-    """Those of records. What version 2 says of the length of the header's is too small by some bytes."""
+    """The containers of records. In version 2 the stated length of the header's container is too small by some
+    bytes."""
     found, at = [], Container(data, 26).end
     if data[4] == 2:
         first = Container(data, 26).inside
@@ -79,7 +81,7 @@ def claiming(data, which, n):
 
 
 def header_blocks(data, container):
-    """Where the compression header and the slice headers of a container lie: beginning and end of each."""
+    """The places of the compression header and the slice headers of a container: start and end of each."""
     found, at = [], container.inside
     while at < container.end:
         start, type, at = at, data[at + 1], at + 2
@@ -129,7 +131,7 @@ WAYS = ["file", "pipe"]
 
 
 def source(tmp_path, data, way):
-    """Arguments of a sort that reads these bytes in a way."""
+    """Arguments of a sort that reads these bytes from a file or a pipe."""
     if way == "pipe":
         return {"args": [], "stdin": data}
     (tmp_path / "in.cram").write_bytes(data)
@@ -137,7 +139,7 @@ def source(tmp_path, data, way):
 
 
 def test_containers_are_those_of_the_file(data):
-    """So that the tests below test something."""
+    """Checks that the tests below test something."""
     found = containers(data)
     assert len(found) >= N // 50 and sum(c.n for c in found) == N
     assert claiming(data, 3, found[3].n) == data
@@ -166,7 +168,7 @@ def test_other_records_than_containers_say_pass(tmp_path, data, way, which, more
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_flipped_bit_in_a_header_block_passes(tmp_path, cram, way, version):
-    """htslib compares the checksum of no header block that is not compressed."""
+    """htslib does not compare the checksum of uncompressed header blocks."""
     data, told = cram(version), 0
     for start, end in header_blocks(data, containers(data)[3]):
         for at in [*range(start + 7, end, 7), end - 1]:
@@ -190,7 +192,7 @@ def test_checksum_that_is_to_be_ignored_is_compared(tmp_path, cram, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("keep", [0, 1, 9])
 def test_file_that_is_only_shorter_is_refused(tmp_path, data, way, keep):
-    """Whole containers and the one at the end: nothing tells of those that were there once."""
+    """Complete containers and the end container: nothing shows that others are missing."""
     found = containers(data)
     how = source(tmp_path, data[:found[keep].start] + data[found[-1].end:], way)
     ours = sorted_bytes(["--no-PG", "-@", 2, *how.pop("args")], cwd=tmp_path, **how)
@@ -237,7 +239,7 @@ def test_pipe_in_small_pieces_loses_records(data):
 
 
 def test_error_waits_for_a_pipe_that_stays_open(cram):
-    """Whoever writes to it may wait for us."""
+    """A program that writes to it may wait for us."""
     data = bytearray(cram("3.0"))
     data[containers(data)[4].inside + 40] ^= 1
     with subprocess.Popen([BINARY, "sort", "-@", "2"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -248,7 +250,7 @@ def test_error_waits_for_a_pipe_that_stays_open(cram):
 
 
 def test_producer_of_a_file_that_is_refused_waits_for_ever(cram):
-    """It goes on to write, more than a pipe holds, and gets its signal."""
+    """It continues writing, more than a pipe holds, and gets its signal."""
     data = bytearray(cram("3.0"))
     data[containers(data)[0].inside + 40] ^= 1
     with subprocess.Popen([BINARY, "sort"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -259,7 +261,7 @@ def test_producer_of_a_file_that_is_refused_waits_for_ever(cram):
         assert p.wait(HANG) == 1
 
 
-# ------------------------------------------------- containers decoded side by side
+# ------------------------------------------------- containers decoded in parallel
 
 
 
@@ -292,7 +294,8 @@ def as_cram(bam, path, options, reference=None, text=None):
 
 
 def decoded_by(args, cwd, **kw):
-    """How many containers our tasks decoded, how many threads did it, and whether htslib gave record after record."""
+    """The number of containers that our tasks decoded, the number of threads, and whether htslib returned the
+    records one by one."""
     p = run_sort(["-l", 1, "--report=r.json", "-o", "r.bam", *args], cwd=cwd, **kw)
     assert p.returncode == 0, p.stderr
     report = json.loads((cwd / "r.json").read_text())
@@ -317,7 +320,8 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("version", ["3.0", "3.1"])
 def test_containers_of_one_shape_come_out_otherwise(tmp_path, unsorted_bam, fasta, version, shape, order):
-    """Whatever the threads, as from one thread, to which htslib gives record after record, and as samtools does."""
+    """For any number of threads, the same as from one thread, for which htslib returns the records one by one, and
+    the same as from samtools."""
     bam = unsorted_bam
     if order == "sorted":
         bam = tmp_path / "sorted.bam"
@@ -348,7 +352,7 @@ def test_containers_are_decoded_by_one_thread(tmp_path, unsorted_bam):
 @pytest.mark.parametrize("why", ["one thread", "pipe", "version", "option", "not at its beginning", "memory", "names a reference"])
 def test_cram_that_must_be_read_in_turn_is_not(tmp_path, unsorted_bam, fasta, why):
     text = None
-    if why == "names a reference":                   # that is there, and may be looked for while others decode
+    if why == "names a reference":                   # that exists, and may be looked up while others decode
         with pysam.AlignmentFile(unsorted_bam) as file:
             text = str(file.header).replace("\tLN:", "\tUR:file:%s\tLN:" % fasta)
     version = "2.1" if why == "version" else "3.0"
@@ -379,7 +383,7 @@ def test_damage_in_a_container_is_told_of_another_record(tmp_path, cram, threads
     data = cram("3.0")
     found = containers(data)
     c, before = found[6], sum(c.n for c in found[:6])
-    at = header_blocks(data, c)[-1][1] + 8           # of the first block behind the slice's header
+    at = header_blocks(data, c)[-1][1] + 8           # of the first block after the slice's header
     (tmp_path / "in.cram").write_bytes(data[:at] + bytes([data[at] ^ 255]) + data[at + 1:])
     refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "in.cram: record %d cannot be read" % (before + 1),
             env=HTSLIB_LEAKS)
@@ -413,7 +417,7 @@ def test_empty_container_in_the_middle_ends_the_file(tmp_path, cram):
 
 
 def test_slices_that_hold_other_numbers_than_their_container_pass(tmp_path, cram):
-    """Fewer or more records in the header of a slice, with a CRC-32 that is right."""
+    """Fewer or more records in the header of a slice, with a correct CRC-32."""
     data = cram("3.0")
     start, end = header_blocks(data, containers(data)[3])[-1]
     at = start + 3 + itf8(data, start + 3)[1]
@@ -432,7 +436,7 @@ def test_slices_that_hold_other_numbers_than_their_container_pass(tmp_path, cram
 
 @pytest.fixture(scope="module")
 def nameless(tmp_path_factory):
-    """Pairs whose names are left out: who decodes them makes names of the name of the file."""
+    """Pairs whose names are left out: decoders make names from the name of the file."""
     header, r = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(FASTA_REFS), FASTA_REFS), bamgen.rng("nameless")
     recs = [bamgen.record("t%d" % i, flag, 0, pos, seq=bamgen.bases(r, 20), cigar=[(20, "M")], mtid=0, mpos=mate,
                           tlen=tlen)
@@ -458,7 +462,7 @@ def test_names_are_made_of_a_name_that_the_user_did_not_give(tmp_path, nameless,
             ours = sorted_bytes([*args, "-"], stdin=file)
     else:
         ours = sorted_bytes([*args, "file://%s/in.cram" % tmp_path if way == "file://" else way], cwd=tmp_path)
-    if way in ("-", "pipe"):                         # as samtools has it
+    if way in ("-", "pipe"):                         # as in samtools
         theirs = theirs.replace(b"\nin.cram:", b"\n-:")
     assert ours == theirs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CRAM gives back what was put into it, whatever htslib is linked: old ones crash, hang or change bases where reads lie
+"""CRAM gives back the records put into it, with every htslib: old ones crash, hang or change bases if reads are
 beyond their reference, have no SEQ, or have no reference at all."""
 
 import hashlib
@@ -55,7 +55,7 @@ def write_bam(path, records, text=""):
 
 
 def lines(path, fasta=None):
-    """The records as SAM, with sorted tags and without those that CRAM makes of the reference."""
+    """The records as SAM, with sorted tags and without those that CRAM derives from the reference."""
     with pysam.AlignmentFile(path, reference_filename=fasta and str(fasta), check_sq=False) as file:
         rows = [r.to_string().split("\t") for r in file]
     return [row[:11] + sorted(t for t in row[11:] if t[:2] not in ("MD", "NM")) for row in rows]
@@ -101,7 +101,7 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
 
 
 def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
-    """By its checksum, as REF_PATH says; the file then needs the reference to be read."""
+    """By its checksum, through REF_PATH; the reference is then needed to read the file."""
     with pysam.FastaFile(str(fasta)) as file:
         for name, _ in FASTA_REFS:
             (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def test_read_group_that_the_header_lacks_is_dropped(tmp_path):
 
 
 def cram_2(folder, order, seq, flags, reference, options):
-    """Sorts mapped reads with qualities, and for each of flags one with this SEQ and without."""
+    """Sorts mapped reads with qualities, and for each of flags one with this SEQ and one without."""
     r = bamgen.rng("cram 2")
     full = [bamgen.record("q%d" % i, 0, 0, i, seq=bamgen.bases(r, 9), qual=bytes(range(9))) for i in range(40)]
     bare = [bamgen.record("bare%d" % f, f, 0, 9, 0, seq=seq, cigar=[] if f & 4 else [(4, "M")]) for f in flags]
@@ -157,7 +157,7 @@ def test_cram_2_gives_reads_what_they_lack(tmp_path, fasta, way, order, seq):
 @pytest.mark.parametrize("options, wanted", [("", b"\3\1"), (",version=3.0", b"\3\0"), (",version=2.1", b"\2\1"),
                                              (",version=3.1", b"\3\1")])
 def test_version_of_cram_is_not_that_of_samtools(tmp_path, options, wanted):
-    """3.1 unless the user has another, or htslib has it as a draft only."""
+    """3.1, unless the user requests another version, or htslib only has it as a draft."""
     path = write_bam(tmp_path / "in.bam", [bamgen.record("q%d" % i, 0, 0, i, seq="ACGT", qual=b"IIII") for i in range(20)])
     out = sorted_bytes(["-O", "cram,no_ref=1" + options, path])
     if htslib_version() < (1, 18) and not options:
@@ -181,7 +181,7 @@ def sums(fasta):
 
 @pytest.fixture
 def other(tmp_path, fasta):
-    """The FASTA with some other bases in b, and all of it in small letters."""
+    """The FASTA with some other bases in b, and all of it in lower case."""
     with pysam.FastaFile(str(fasta)) as file:
         seqs = {name: file.fetch(name) for name, _ in FASTA_REFS}
     seqs["b"] = seqs["b"][:300] + bamgen.bases(bamgen.rng("other"), 900) + seqs["b"][1200:]
@@ -230,7 +230,7 @@ def test_cram_is_written_by_another_reference(tmp_path, fasta, sums, other, orde
 @pytest.mark.parametrize("way", ["file", "pipe", "in turn"])
 @pytest.mark.parametrize("shape", ["mixed", "single"])
 def test_cram_is_read_by_another_reference(tmp_path, fasta, sums, other, shape, way):
-    """Of slices with several references htslib compares nothing."""
+    """In slices with several references htslib compares nothing."""
     path, sum = other
     bam = with_sums(tmp_path / "in.bam", like_the_reference(fasta, (0, 1, 2) if shape == "mixed" else (1,)), sums)
     cram = as_cram(bam, tmp_path / "in.cram", fasta, "seqs_per_slice=100", "multi_seq_per_slice=%d" % (shape == "mixed"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the demo says, on machines with another samtools, without one, and with one that is wrong. The other one is a script:
-the demo must believe nothing that it has not looked at."""
+"""The messages of the demo on machines with another samtools, without one, and with a wrong one. The other one is a
+script: the demo must not rely on anything that it has not checked."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ esac
 
 @pytest.fixture
 def demo(tmp_path):
-    """demo(FOLDER...): what the demo says if PATH is these folders and some with no samtools."""
+    """demo(FOLDER...): the messages of the demo if PATH is these folders and some without samtools."""
     build = tmp_path / "build"
     build.mkdir()
     for tool in TOOLS:
@@ -65,7 +65,7 @@ def block(said):
 
 
 def next_commands(said, tmp_path, *folders):
-    """Those of the last lines, run as they stand."""
+    """The commands of the last lines, run unchanged."""
     lines = [line.split("#")[0].strip() for line in said.split("== Next\n")[1].splitlines()]
     path = ":".join(map(str, [*folders, tmp_path / "system"]))
     for line in lines:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Outputs that no other file can take the place of, and so are written over: mount points, and files in folders
-where none may be made. And terminals, to which only text goes."""
+"""Outputs that cannot be replaced by another file, and so are overwritten: mount points, and files in folders where
+none may be made. Also terminals, which only get text."""
 
 import os
 import pty
@@ -16,8 +16,8 @@ from test_safety import DEFAULT_SIGNALS, NOBODY, in_name_space, running, unread,
 
 @pytest.fixture(params=["mounted", "mounted, old Linux", "closed folder"])
 def place(request, tmp_path, public_dir):
-    """A folder with out.bam, other files that are PRECIOUS, and how to run the sort there: as a list of words and keywords
-    for subprocess. The sort can make files in tmp_path, but not in the place of out.bam and its like."""
+    """A folder with out.bam, other files that are PRECIOUS, and the way to run the sort there: as a list of words
+    and keywords for subprocess. The sort can make files in tmp_path, but cannot replace out.bam and the like."""
     folder = public_dir + "/folder"
     os.mkdir(folder, 0o755)
     os.chmod(tmp_path, 0o777)
@@ -41,7 +41,7 @@ def place(request, tmp_path, public_dir):
     else:
         mounts = " && ".join("mount --bind '%s/%s' '%s/%s'" % (folder, n, folder, n) for n in names)
         argv, how = [*in_name_space(mounts), BINARY, "sort"], {}
-        if request.param != "mounted":           # statx() tells nothing of mounts
+        if request.param != "mounted":           # statx() does not report mounts
             shim = request.getfixturevalue("fault_shim")
             env.update(shim, FAULT_CALL="statx", FAULT_AT="1", FAULT_EVERY="1", FAULT_ERROR="38")
     return folder, argv, dict(how, env=env, cwd=tmp_path)
@@ -74,7 +74,7 @@ def test_output_that_cannot_be_replaced_is_refused(place, made, threads, name):
 
 @pytest.mark.parametrize("form", ["sam", "sam.gz", "cram,no_ref"])
 def test_output_in_another_format_that_cannot_be_replaced_keeps_old_bytes(place, made, form):
-    """What was there is longer than what comes."""
+    """The old content is longer than the new one."""
     with open(place[0] + "/out.bam", "wb") as f:
         f.write(b"x" * (1 << 20))
     p = go(place, ["--no-PG", "-O", form, "-o", place[0] + "/out.bam"], made("ties").read_bytes())
@@ -130,7 +130,7 @@ def test_part_of_an_output_stays_under_the_final_name(place, made, args):
 
 
 def test_sort_in_place_reads_what_it_writes_over(place, made):
-    """It would lose the only copy with the first error."""
+    """The first error would lose the only copy."""
     with open(place[0] + "/out.bam", "wb") as f:
         f.write(made("ties").read_bytes())
     p = go(place, ["-o", place[0] + "/out.bam", place[0] + "/out.bam"])
@@ -139,7 +139,7 @@ def test_sort_in_place_reads_what_it_writes_over(place, made):
 
 
 def test_temporary_files_have_no_place_beside_an_output_that_cannot_be_replaced(place, made):
-    """In a closed folder they go to the current one."""
+    """If the folder is closed they go to the current one."""
     path = made("mixed")
     place[2]["env"]["SAMTOOLS_OMP_ARENA"] = "262144"
     p = go(place, ["--no-PG", "-o", place[0] + "/out.bam"], path.read_bytes())
@@ -173,7 +173,7 @@ def terminal():
 
 
 def silent(args, terminal, **kw):
-    """The sort's end while nobody feeds it; its standard output is the terminal."""
+    """The end of the sort while its input is silent; its standard output is the terminal."""
     with subprocess.Popen([BINARY, "sort", *args], stdin=subprocess.PIPE, stdout=terminal[1], stderr=subprocess.PIPE,
                           env=clean_env(), **kw) as p:
         assert p.wait(HANG) == 1
@@ -198,7 +198,7 @@ def test_binary_output_is_written_to_a_terminal_by_its_name(terminal, made):
 
 
 def test_binary_output_is_written_to_dev_tty(terminal, made):
-    """The terminal that a process belongs to, whatever its streams are."""
+    """The terminal of a process, for any streams."""
     own_terminal = "os.close(os.open(%r, os.O_RDWR))" % os.ttyname(terminal[1])
     p = subprocess.run(**launch([BINARY, "sort", "-o", "/dev/tty", made("ties")], clean_env(), own_terminal), timeout=HANG,
                        stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True)

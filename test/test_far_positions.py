@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Positions beyond 2^31-1, which only SAM holds: sorted as samtools 1.24 sorts them, in
-every order; refused, in words, where the output is BAM or CRAM."""
+"""Positions beyond 2^31-1, which only SAM can hold: sorted like samtools 1.24 in every order; refused, with a
+message, if the output is BAM or CRAM."""
 
 import gzip
 import os
@@ -34,7 +34,7 @@ def line(name, flag, ref, pos, cigar, mate, next_pos, tlen, seq, tags):
 
 
 def random_line(r, i):
-    """Few places, so that many tie there; mates near, far, and on other references."""
+    """Few places, so that many reads tie; mates near, far, and on other references."""
     name = "r%d" % r.randrange(150)
     seq = bamgen.bases(r, 40)
     tags = ["NM:i:%d" % r.randrange(3)] * (r.random() < .8) + ["RG:Z:g%d" % r.randint(1, 2)] * (r.random() < .6) \
@@ -87,7 +87,7 @@ def test_far_positions_sort_unlike_samtools(far, tmp_path, order):
 
 
 def test_far_positions_confuse_picard_order(far):
-    """Which knows names and flags alone; the oracle does not have it."""
+    """For an order that only uses names and flags; the oracle lacks it."""
     def near(text):
         return b"\n".join(x if x[:1] == b"@" else b"\t".join((*c[:2], b"c", b"1", *c[4:6], b"=", b"1", b"0", *c[9:]))
                           for x in text.rstrip(b"\n").split(b"\n") for c in [x.split(b"\t")]) + b"\n"
@@ -118,7 +118,7 @@ def test_index_of_minimisers_and_far_positions_do_not_mix(far, tmp_path):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_far_positions_without_far_references_are_refused(tmp_path, order):
-    """samtools looks at no position; all these lie behind the end of their reference."""
+    """samtools does not check positions; all these are after the end of their reference."""
     refs = b"".join(b"@SQ\tSN:%s\tLN:1000\n" % n.encode() for n, _ in REFS)
     path = tmp_path / "in.sam"
     path.write_bytes(far_text(400, "no far refs", refs))
@@ -130,7 +130,7 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
 
 @pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
 def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
-    """More than are sorted by insertion, and behind a short reference, so that no key tells them apart."""
+    """More than are sorted by insertion, and after a short reference, so that no key tells them apart."""
     r = bamgen.rng("far ties")
     path = tmp_path / "in.sam"
     path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(
@@ -157,7 +157,7 @@ def test_greatest_numbers_overflow(tmp_path, order):
 
 @pytest.mark.slow
 def test_far_positions_after_sorted_sublists_come_out_otherwise(tmp_path):
-    """More than a sublist is sorted before the first of them is met."""
+    """More than a sublist is sorted before the first of them occurs."""
     r = bamgen.rng("late far")
     early = "".join("a%d\t%d\ttwo33\t%d\t0\t1M\t*\t0\t0\t*\t*\n" % (
         i, r.choice((0, 16)), r.choice((1, 2147483647, 2147483648))) for i in range(1000)) * 1100
@@ -172,7 +172,7 @@ def test_far_positions_after_sorted_sublists_come_out_otherwise(tmp_path):
 
 
 def test_long_cigar_at_a_far_position_is_lost(tmp_path):
-    """More operations than BAM counts, which travel in the CG tag."""
+    """More operations than BAM counts, which are stored in the CG tag."""
     n = 40000
     lines = [line("r%d" % i, 0, "two33", p, "1M1I" * n, "=", p, p, "AC" * n, ["NM:i:3", "XX:Z:x"])
              for i, p in enumerate((1 << 32, 5, (1 << 32) - 1, 1 << 31))]
@@ -183,7 +183,7 @@ def test_long_cigar_at_a_far_position_is_lost(tmp_path):
 
 
 def test_bam_and_far_sam_together_sort_otherwise(tmp_path):
-    """References alike, so short ones: the far reads lie behind their ends."""
+    """The references look alike, so they are short: the far reads are after their ends."""
     refs = b"@SQ\tSN:c\tLN:1000\n@SQ\tSN:edge\tLN:%d\n" % ((1 << 31) - 1)
     head = b"@HD\tVN:1.6\n" + refs
     r = bamgen.rng("far and near")
@@ -214,7 +214,7 @@ def test_bam_and_far_sam_together_sort_otherwise(tmp_path):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_index_does_not_find_far_reads(far, tmp_path, n):
-    """htslib's index ends at 2^35, however long the references are."""
+    """htslib's index ends at 2^35, for references of any length."""
     path = tmp_path / "in.sam"
     path.write_bytes(re.sub(rb"[^\n]*\ttwo40\t(68719476736|1000000000000)\t[^\n]*\n", b"", far.read_bytes()))
     args = ["--no-PG", "--write-index"]
@@ -267,7 +267,7 @@ def test_check_takes_far_reads_in_the_wrong_order_for_sorted(tmp_path):
 @pytest.mark.parametrize("order", ["coordinate", "n", "M"])
 @pytest.mark.parametrize("fmt", ["bam", "cram"])
 def test_far_reference_in_bam_is_told_after_reading(tmp_path, fmt, order):
-    """By the header alone, as samtools; standard input stays open."""
+    """Refused by the header only, as by samtools; standard input stays open."""
     status, err = 0, ""
     path = tmp_path / "in.sam"
     path.write_bytes(b"@HD\tVN:1.6\n" + SQ)
@@ -308,7 +308,7 @@ def test_far_read_that_passes_a_filter_is_cut_in_bam(tmp_path, fmt):
 
 
 def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
-    """No tool writes one, but it is the user's."""
+    """No tool writes one, but it belongs to the user."""
     own = b"\0\0BI\6\0\0\0" + bytes(24)
     path = tmp_path / "in.bam"
     recs = [bamgen.record("r%d" % i, 0, 0, 50 - i, tags=own + b"NMC\1") for i in range(9)]
@@ -317,7 +317,7 @@ def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
 
 
 def test_tag_of_our_own_name_orders_bam(tmp_path):
-    """At the last position there is, with a place beyond it: no place of a BAM record."""
+    """At the last possible position, with a place beyond it, which no BAM record can hold."""
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     recs = [bamgen.record("r%d" % i, 16 * (i % 2), 0, (1 << 31) - 1, bin=0,
                           tags=b"\0\0BI\6\0\0\0" + struct.pack("<qqq", 1 << 40 - i, -1, 0)) for i in range(9)]
@@ -327,13 +327,13 @@ def test_tag_of_our_own_name_orders_bam(tmp_path):
     assert run_sort(["--check", out]).returncode == 0
 
 
-# ------------------------------------------------------- a long reference in BAM, where no record can lie far
+# ------------------------------------------------------- a long reference in BAM, where no record can be far
 
 LONG_TEXT = "@HD\tVN:1.6\t%s\n@SQ\tSN:c\tLN:1000\n@SQ\tSN:long\tLN:3000000000\n"
 
 
 def long_bam(path, lists, order):
-    """lists: the list of references has the long one, as a number without sign."""
+    """lists: the list of references has the long one, as an unsigned number."""
     text = (LONG_TEXT % order).encode()
     refs = [("c", 1000), ("long", 3000000000)][:1 + lists]
     head = b"BAM\1" + struct.pack("<i", len(text)) + text + struct.pack("<i", len(refs)) + b"".join(
@@ -351,7 +351,7 @@ LONG_COMMANDS = ["sort --no-PG -O {f} -o {o} {a}", "collate --no-PG --output-fmt
 @pytest.mark.parametrize("form", ["bam", "cram", "sam"])
 @pytest.mark.parametrize("lists", [False, True], ids=["unlisted", "listed"])
 def test_long_reference_that_no_record_of_bam_needs(tmp_path, lists, form):
-    """samtools writes it, but for a sort where the list of the input has it."""
+    """samtools writes it, except in a sort, if the list of the input has it."""
     long_bam(tmp_path / "a", lists, "SO:coordinate")
     long_bam(tmp_path / "g", lists, "GO:query")
     (tmp_path / "b").write_bytes(bamgen.bgzf(bamgen.header(refs=[("c", 1000)])))
@@ -369,7 +369,7 @@ def test_long_reference_that_no_record_of_bam_needs(tmp_path, lists, form):
 
 
 def test_sam_beside_bam_is_taken_for_bam(tmp_path):
-    """A record of the second input may lie far."""
+    """A record of the second input may be far."""
     long_bam(tmp_path / "a.bam", False, "SO:coordinate")
     (tmp_path / "b.sam").write_text(LONG_TEXT % "SO:coordinate" + "f\t0\tlong\t2999999000\t9\t4M\t*\t0\t0\tACGT\tIIII\n")
     for inputs in ("a.bam", "b.sam"), ("b.sam", "a.bam"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every system and library call may fail or come short, one at a time: the sort then ends in one
-message, exit status 1 and the folder as it was, or in the right output. Nothing else.
+"""Every system and library call may fail or return less than requested, one at a time: the sort then ends with one
+message, exit status 1 and an unchanged folder, or with the right output. No other result is allowed.
 
 The normal run tries a sample; `make check-faults` (FAULTS=all) tries every call."""
 
@@ -21,11 +21,11 @@ from test_safety import snapshot
 from test_spill import MANY
 
 ALL = os.environ.get("FAULTS") == "all"
-SAMPLE = 5   # faults of each kind that the normal run tries of a case
-MOST = 300   # and of a case with thousands of calls that are alike, or of a library's
+SAMPLE = 5   # faults of each kind that the normal run tries for a case
+MOST = 300   # and for a case with thousands of similar calls, or calls of a library
 FAULT_HANG = 60  # seconds; a run takes some 30 ms
 
-# Several containers in the smallest file; and as they come in any file.
+# Several containers in the smallest file; and containers of the usual size.
 CRAM = "cram,no_ref=1,seqs_per_slice=50"
 
 # name: input ("<": by a pipe), arguments, environment
@@ -86,7 +86,7 @@ TOLD = re.compile(r"^samtools (?:sort|merge|markdup|stats|flagstat|idxstats): (?
 
 
 def reads(n, qual=None):
-    """What every order and every format takes; CRAM 2 only with qualities."""
+    """Records with everything that the orders and formats use; CRAM 2 only with qualities."""
     r = bamgen.rng("faults")
     for i in range(n):
         seq = "".join(r.choices("ACGT", k=50))
@@ -104,7 +104,8 @@ def inputs(tmp_path_factory):
     for name, n in ("small", 300), ("large", 9000), ("larger", 25000):
         (folder / (name + ".bam")).write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(n)), size=4093 * 7, level=1))
     (folder / "full.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(300, bytes([30] * 50))), level=1))
-    for call in 1, 2:                            # and two of which one's program gets another ID, in tags of all records
+    for call in 1, 2:                            # and two of which one's program gets another ID, in tags of all
+                                                 # records
         head = bamgen.header(bamgen.sq_text(bamgen.REFS) + "@PG\tID:p\tCL:%d\n@CO\tone\n" % call)
         tagged = [struct.pack("<I", len(rec) - 4 + 5) + rec[4:] + b"PGZp\0" for rec in reads(300)]
         (folder / ("program%d.bam" % call)).write_bytes(bamgen.bgzf(head + b"".join(tagged), level=1))
@@ -129,8 +130,8 @@ def cram_records(path):
 
 
 def contents(path):
-    """Bytes; of CRAM, which htslib's threads write in several ways, the records, and of its index what
-    does not depend on sizes."""
+    """Bytes; for CRAM, which htslib's threads write in several ways, the records, and for its index the parts that
+    do not depend on sizes."""
     if not path.exists() or path.read_bytes() == PRECIOUS:
         return PRECIOUS
     if path.suffix == ".cram":
@@ -141,7 +142,7 @@ def contents(path):
 
 
 class Case:
-    """One command, in a folder of its own, with older files where its outputs go."""
+    """One command, in a separate folder, with older files in place of its outputs."""
 
     def __init__(self, name, inputs, folder, shim):
         self.shim = shim
@@ -194,7 +195,7 @@ class Case:
         return [stdout] + [contents(self.folder / f) for f in self.outputs]
 
     def try_fault(self, fault, survives=False, own=True):
-        """Tells what is wrong with how a fault was taken, if anything is."""
+        """Returns the error in the handling of a fault, if there is any."""
         try:
             status, outputs, err, _ = self.go(fault)
         except subprocess.TimeoutExpired:
@@ -208,16 +209,17 @@ class Case:
             return "does not survive: %d %s" % (status, err)
         if status == 0:
             return "wrong output: %s" % err
-        # A write of htslib's own goes into our pipe and does not fail in earnest; its threads would crash.
+        # A write of htslib goes into our pipe and does not really fail; its threads would crash.
         if not own or (status < 0 and fault["FAULT_CALL"] == "write" and CRAM in self.args and "-@" in self.args):
             return None if after == self.before else "the folder changed: %s, %d %s" % (set(after) ^ set(self.before), status, err)
         if status != 1:
             return "exit status %d: %s" % (status, err)
-        # OpenMP's runtime exits when a thread cannot be made that could be had a moment ago.
+        # OpenMP's runtime exits when a thread cannot be created, although it could a moment ago.
         told = TOLD.findall(err) or fault["FAULT_CALL"] == "pthread_create" and re.findall("^libgomp: ", err, re.M)
         if len(told) != 1:
             return "%d messages: %s" % (len(told), err)
-        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:   # what the data could not follow is removed
+        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:   # the index is removed if the data could not
+                                                                         # follow it
             after.setdefault(self.outputs[1], self.before[self.outputs[1]])
         return None if after == self.before else "the folder changed: %s" % (set(after.items()) ^ set(self.before.items()))
 
@@ -239,7 +241,7 @@ def errors_of(call):
 
 
 def faults(case, calls, errors, **more):
-    """Every call of these kinds in the run just done, or a sample of them."""
+    """Every call of these kinds in the last run, or a sample of them."""
     found = [{"FAULT_CALL": call, "FAULT_AT": str(n), "FAULT_ERROR": str(e), **more}
              for call, n in case.counts.items() if call in calls
              for e in errors(call) for n in range(1, int(n) + 1)]
@@ -274,7 +276,7 @@ def test_short_transfer_loses_data(case):
 
 
 def library_errors_of(call):
-    """No early end: SAM has no mark at its end that would be missed."""
+    """Without an early end: SAM has no end marker that would be missed."""
     return [e for e in errors_of(call) if e != "end"]
 
 
@@ -284,7 +286,7 @@ LIBRARY_CALLS = ["read", "write", "open", "close", "fopen", "pthread_create"]
 @pytest.mark.skipif(SANITIZED, reason="libraries leak, and tell it of their own accord")
 @pytest.mark.parametrize("library", ["libhts.so", "all"])
 def test_failing_allocation_of_a_library_leaves_something(case, library):
-    """htslib crashes without memory now and then, or waits for ever. That costs nothing but the sort."""
+    """Without memory htslib sometimes crashes, or waits forever. Only the sort is lost."""
     case.go({"FAULT_FROM": library})
     case.many = True
     walk(case, faults(case, MEMORY, errors_of, FAULT_FROM=library), own=False)
@@ -301,8 +303,8 @@ def test_failing_allocation_behind_the_last_record_changes_a_file(case):
 
 
 def test_failing_call_of_a_library_crashes_or_leaves_something(case):
-    """htslib's reads and writes, the threads of libgomp and htslib. Without a thread that it needs for the
-    blocks of SAM.gz htslib waits for ever: we see that they can be had, a moment before."""
+    """htslib's reads and writes, the threads of libgomp and htslib. Without a thread that it needs for the blocks of
+    SAM.gz htslib waits forever, so we check a moment before that they can be created."""
     case.go({"FAULT_FROM": "all"})
     calls = [c for c in LIBRARY_CALLS if c != "pthread_create" or "out.sam.gz" not in case.outputs]
     walk(case, faults(case, calls, library_errors_of, FAULT_FROM="all"))

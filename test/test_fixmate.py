@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`samtools fixmate` against samtools 1.24: records, tags and their order, header lines, exit status. BIN is not
-compared: samtools leaves that of an unmapped read, whose place it changes, as it was."""
+compared: samtools does not update that of an unmapped read whose place it changes."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, MORE_THREADS, bam_fil
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
 MODIFIED = ["HG002-SRF.m84011_220902_175841_s1.GRCh38.bam", "ecoli_reg.sorted.bam"]
-# The random inputs of each of these tests.
+# The number of random inputs of each of these tests.
 MANY = int(os.environ.get("FIXMATE_INPUTS", 3))
 
 
@@ -85,7 +85,7 @@ CUT = ["MM:Z:C+m,1,0,0;", "ML:B:C,20,30,40", "MN:i:8"]
     ((0, 2048), [], []),
 ], ids=["MN first", "pair", "reverse", "list of two", "no numbers", "ML of another type", "ML too long", "MM twice", "none"])
 def test_what_samtools_damages_is_not_mended(tmp_path, flags, tags, wanted):
-    """It writes tags that nobody can read, or fails."""
+    """samtools writes tags that cannot be read, or fails."""
     seq, path = "ACCGTCCACT", tmp_path / "in.sam"
     line = "t\t%d\tc1\t9\t60\t%s\t*\t0\t0\t%s\t*%s\n"
     path.write_text(fixmategen.HEADER + "".join(
@@ -128,7 +128,7 @@ def test_sanitizing_does_something_else(templates, words):
 
 
 def test_read_without_a_base_on_its_reference_is_unmapped(tmp_path):
-    """It begins behind the end."""
+    """It begins after the end."""
     lines = ["q%d%s\t65\tc3\t%d\t60\t%s\t*\t0\t0\tACGT\tIIII\n" % (pos, cigar, pos, cigar)
              for pos in (60, 61, 62, 99) for cigar in ("4I", "2S2I", "3H4S", "4P4I", "2I2S5P", "4M", "2I2M", "0M4I", "0D4S")]
     path = tmp_path / "behind.sam"
@@ -160,8 +160,8 @@ def fits(line):
 
 @pytest.mark.parametrize("words", ["all", "on", "cigar", "cigar,cigdup", "cigar,unmap", "pos,cigar", "all,cigarx"])
 def test_overhang_is_clipped_otherwise(tmp_path, words):
-    """samtools counts deletions beyond the end as clipped bases, so its CIGAR may not fit to SEQ, and nobody can read its
-    BAM. Ours fits."""
+    """samtools counts deletions beyond the end as clipped bases, so its CIGAR may not fit SEQ, and its BAM cannot be
+    read. Ours fits."""
     path = tmp_path / "overhang.sam"
     path.write_text(overhanging(words))
     mine, theirs = (as_sam(data).splitlines() for data in (fixed(path, "-O", "sam", "-z", words),
@@ -206,8 +206,8 @@ def test_mapped_read_without_place_is_left(tmp_path, words, tid, pos):
 
 @pytest.mark.parametrize("far", [False, True])
 def test_cigar_that_looks_like_another_is_a_fault_of_memory(tmp_path, far):
-    """1S1S becomes 2S, which says that CG holds the CIGAR. If that does not fit to SEQ, nobody could read the record (and
-    samtools writes it)."""
+    """1S1S becomes 2S, which refers to the CIGAR in CG. If that does not fit SEQ, no program could read the record
+    (and samtools writes it)."""
     cg = b"CGBI\1\0\0\0" + (b"\x80\0\0\0" if far else b"\x20\0\0\0")
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("q", 0, 0, 5, cigar=[(1, "S"), (1, "S")], seq="AC", tags=cg)]))
@@ -236,7 +236,7 @@ def test_tags_of_unmapped_reads_are_dropped_otherwise(tmp_path, tags, fine):
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("n", [2, 3000])
 def test_input_that_is_not_grouped_goes_unnoticed(tmp_path, grouped, n):
-    """samtools says nothing. One warning, however many there are; reads without mates are none."""
+    """samtools prints nothing. One warning, for any number of them; reads without mates do not count."""
     lines = ["r%d\t%d\tc1\t%d\t60\t4M\t*\t0\t0\tACGT\tIIII\n" % (i, flag, i % 400 + 1) for flag in (65, 129) for i in range(n)]
     if grouped:
         lines.sort(key=lambda line: line.split("\t")[0])
@@ -248,7 +248,7 @@ def test_input_that_is_not_grouped_goes_unnoticed(tmp_path, grouped, n):
 
 
 def test_ct_has_a_sign_for_no_cigar(tmp_path):
-    """A mapped read without one: SAM has none, for it becomes unmapped there."""
+    """A mapped read without a CIGAR: SAM has none, because it becomes unmapped there."""
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record(name, flag, 0, 99 + flag, cigar=cigar, seq="ACGT")
                                                   for name, other in (("a", []), ("b", None))
@@ -272,7 +272,7 @@ def test_real_records_are_others(path, tmp_path):
     args = ["-mc", *["-M"] * (path.name in MODIFIED)]
     theirs = oracle(grouped, *args, "-u")
     (tmp_path / "theirs.bam").write_bytes(theirs)
-    if oracle_call("view", ["-o", os.devnull, tmp_path / "theirs.bam"])[0] != 0:    # tags behind stray bytes
+    if oracle_call("view", ["-o", os.devnull, tmp_path / "theirs.bam"])[0] != 0:    # tags after stray bytes
         p = run(["fixmate", *args, grouped, tmp_path / "out.bam"])
         assert p.returncode == 1 and "no program could read the file" in p.stderr, p.stderr
         return
@@ -299,7 +299,7 @@ LONG = [("%d secondary records", 60000, 321), ("%d supplementary records", 20000
 
 @pytest.mark.parametrize("what,n,flag", LONG, ids=lambda x: str(x).split()[-1])
 def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
-    """It spans many chunks, and what is behind decides about what comes first."""
+    """It spans many chunks, and later records decide about the first ones."""
     head = "".join("@SQ\tSN:%s\tLN:%d\n" % ref for ref in fixmategen.REFS)
     one = "%s\t%d\tc1\t100\t60\t50M\t*\t0\t0\t" + "ACGTA" * 10 + "\t" + "IIIII" * 10 + "\n"
     path = tmp_path / "long.sam"
@@ -310,7 +310,7 @@ def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
 
 
 def test_records_longer_than_chunks_are_mixed_up(tmp_path):
-    """Names that end in another chunk than they begin in, too."""
+    """Also names that end in another chunk than they begin in."""
     r = random.Random(7)
     recs = []
     for i in range(60):
@@ -327,7 +327,7 @@ def test_records_longer_than_chunks_are_mixed_up(tmp_path):
 
 
 def test_what_looks_like_records_inside_a_record_is_fixed(tmp_path):
-    """A block begins inside a tag, in which small records of other names follow each other; one behind it is alike."""
+    """A block begins inside a tag, in which small records of other names follow each other; a later one is similar."""
     one, junk = b"".join(bamgen.record(name) for name in ("f", "g")) * 20, b"\xff" * 20000
     tag = b"XXBC" + len(one + junk).to_bytes(4, "little") + one + junk
     begin = bamgen.header() + bamgen.record("a", 65) + bamgen.record("long", 65, tags=tag)
@@ -340,7 +340,7 @@ def test_what_looks_like_records_inside_a_record_is_fixed(tmp_path):
 
 
 def test_filter_does_not_come_first(templates):
-    """Records of one name that a filter brings together are one template."""
+    """Records of one name that a filter makes adjacent are one template."""
     path = templates(500, 5)
     args = ["-O", "sam", "--input-fmt-option", "filter=mapq<60"]
     same_lines(as_sam(fixed(path, *args, "-@", 2)), as_sam(oracle(path, *args)), "filtered")
@@ -423,10 +423,10 @@ def test_damage_leaves_an_output(sound, desk):
 
 @pytest.mark.parametrize("number", [1, 2, 700, 1999, 2000])
 def test_broken_record_is_not_told(tmp_path, number):
-    """By its number, whatever chunk and template it is in."""
+    """By its number, in any chunk and template."""
     recs = [bamgen.record("n%d" % (i // 3), 65, 0, 5, seq="A" * 100, tags=b"ZZZ" + b"x" * 400 + b"\0")
             for i in range(2000)]
-    recs[number - 1] = recs[number - 1][:4] + b"\x63\0\0\0" + recs[number - 1][8:]     # a reference that there is not
+    recs[number - 1] = recs[number - 1][:4] + b"\x63\0\0\0" + recs[number - 1][8:]     # a reference that does not exist
     path, out = tmp_path / "bad.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), recs))
     for n in (1, 3):
@@ -448,7 +448,7 @@ def test_cut_record_is_not_told(tmp_path, lacking):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_what_is_told_to_be_enough_is_refused_by_the_next_run(tmp_path):
-    """The program starts with some pages more or less, and a page can decide whether a part grows by a step."""
+    """The program starts with a varying number of pages, and a page can decide whether a part grows by a step."""
     path, told = tmp_path / "in.sam", set()
     path.write_text(fixmategen.sam(50, 1))
     args = ["-@", 8, path, tmp_path / "out.bam"]
@@ -470,7 +470,7 @@ FAULTS = ["fixed:flip:37", "fixed:flip:50", "fixed:flip:95", "fixed:flip:122", "
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_passes(desk, fault):
-    """Of memory, or ours: in a template, between tasks and sink, in the sink."""
+    """Faults of memory or of our code: in a template, between tasks and sink, in the sink."""
     (desk / "in.sam").write_text(fixmategen.HEADER + "".join(
         "q%d\t%d\tc1\t%d\t60\t50M\t*\t0\t0\t%s\t%s\tXA:Z:wxyz\n" % (i, flag, 5 + i, "ACGTA" * 10, "I" * 50)
         for i in range(500) for flag in (65, 145)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`samtools flagstat` and `samtools idxstats` against samtools 1.24: text, exit status, what of an index counts."""
+"""`samtools flagstat` and `samtools idxstats` against samtools 1.24: text, exit status, the use of an index."""
 
 import os
 import random
@@ -16,7 +16,7 @@ FORMATS = [[], ["-O", "json"], ["-O", "tsv"], ["-O", "other"]]
 
 
 def theirs(command, *args):
-    """What samtools 1.24 prints; None: it fails."""
+    """The output of samtools 1.24; None: it fails."""
     try:
         return getattr(pysam.samtools, command)(*map(str, args), catch_stdout=True)
     except pysam.SamtoolsError:
@@ -124,7 +124,7 @@ def test_filter_of_the_input_is_ignored(made):
 
 @pytest.fixture
 def indexed(tmp_path):
-    """A sorted BAM file whose index says something else than its records: it is of other ones."""
+    """A sorted BAM file whose index belongs to other records."""
     for name, n in ("a", 3000), ("b", 2000):
         head, recs = all_flags(n, n)
         (tmp_path / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))
@@ -202,7 +202,7 @@ def test_what_only_samtools_serves_is_ignored(tmp_path, made):
 
 
 def test_memory_is_not_what_was_promised(tmp_path):
-    """30,000 references count for each thread."""
+    """30,000 references are counted for each thread."""
     refs = [("chromosome%d" % i, 1000) for i in range(30000)]
     (tmp_path / "x.bam").write_bytes(bamgen.bgzf(bamgen.header(bamgen.sq_text(refs), refs) + bamgen.record("r", 0, 29999, 5)))
     for n, most in (0, "400M"), (7, "400M"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every format in and out: SAM, BAM and CRAM in their compressions, FASTQ, FASTA; as
-samtools 1.24 has them, from files and from a pipe, by extension and by -O."""
+"""Every format in and out: SAM, BAM and CRAM in their compressions, FASTQ, FASTA; as by samtools 1.24, from files
+and from a pipe, by extension and by -O."""
 
 import gzip
 import os
@@ -208,7 +208,7 @@ TEXT_AFTER_ALL = {"two_bytes": b"NM", "three_bytes": b"NMC\1XXi", "no_text_yet":
 
 @pytest.mark.parametrize("kind", [*NO_TEXT, *TEXT_AFTER_ALL])
 def test_broken_tags_hang_sam_output(tmp_path, kind):
-    """htslib 1.16 waits for itself, now and then, where several of its threads meet them."""
+    """With several threads, htslib 1.16 sometimes blocks itself at such tags."""
     tags = {**NO_TEXT, **TEXT_AFTER_ALL}[kind]
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("r%04d" % i, 0, 0, i, tags=tags) for i in range(9000)]))
@@ -225,7 +225,7 @@ def test_broken_tags_hang_sam_output(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", [*NO_TEXT, *TEXT_AFTER_ALL, "double"])
 def test_broken_tags_crash_cram_output(tmp_path, kind):
-    """htslib 1.16 crashes, now and then, where several of its threads meet them."""
+    """With several threads, htslib 1.16 sometimes crashes at such tags."""
     tags = {**NO_TEXT, **TEXT_AFTER_ALL, "double": b"XXd" + bytes(8)}[kind]
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("r%04d" % i, 0, 0, i, tags=tags) for i in range(9000)]))
@@ -241,7 +241,7 @@ def test_broken_tags_crash_cram_output(tmp_path, kind):
 
 
 
-# ---------------------------------------------------------------- which format it is
+# ---------------------------------------------------------------- choice of the format
 
 
 NAMES = ["x.bam", "x.sam", "x.sam.gz", "x.cram", "x.fastq", "x.fq", "x.fasta", "x.fa", "x.fastq.gz", "x.fa.gz", "x.SAM",
@@ -252,7 +252,7 @@ FORMATS = ["sam", "SAM", "Sam", "bam", "BAM", "cram", "CRAM", "sam.gz", "SAM.GZ"
 
 
 def kind_of(data):
-    """Format and framing by the first bytes; level 0 told from the rest."""
+    """Format and framing by the first bytes; level 0 detected by the rest."""
     if data[:2] != b"\x1f\x8b":
         return {b"CRAM": "cram", b"BAM\1": "raw"}.get(data[:4], {b"@": "sam" if data[3:4] == b"\t" else "fastq",
                                                                 b">": "fasta"}.get(data[:1], "?"))
@@ -264,7 +264,7 @@ def kind_of(data):
 @pytest.mark.parametrize("name", NAMES)
 def test_extension_means_another_format(inputs, reference, tmp_path, name):
     if name in ("x.fq", "x.fa"):
-        needs_htslib(1, 15)  # no older one sees an extension of two letters
+        needs_htslib(1, 15)  # older ones do not see an extension of two letters
     for folder in ("ours", "theirs"):
         (tmp_path / folder / name).parent.mkdir(parents=True)
     status, err = oracle_sort(["--reference", reference, "-o", tmp_path / "theirs" / name, inputs("bam")])
@@ -281,7 +281,7 @@ def test_format_option_means_another_format(inputs, reference, tmp_path, fmt, ou
     compressed = ""
     if fmt.endswith(("q.gz", "a.gz")):
         needs_htslib(1, 24)
-        compressed = " bgzf" * (out != "x.sam.gz")  # samtools takes the format's name and leaves the text plain
+        compressed = " bgzf" * (out != "x.sam.gz")  # samtools reads the format's name and leaves the text plain
     for args in (["-O", fmt], ["-l", "3", "--output-fmt", fmt]):
         (tmp_path / "theirs").mkdir(exist_ok=True)
         status, err = oracle_sort(["--reference", reference, *args, "-o", tmp_path / "theirs" / out, inputs("bam")])
@@ -325,7 +325,7 @@ def test_cram_option_changes_records_or_is_refused(inputs, reference, tmp_path, 
 
 
 def test_cram_without_reference_loses_records(inputs, tmp_path):
-    """No --reference, none in the header: whatever is done, the reads must come back."""
+    """No --reference, none in the header: the reads must come back in any case."""
     ours = sorted_bytes(["--no-PG", "-O", "cram", inputs("bam")], env=HTSLIB_LEAKS)
     theirs = oracle_bytes(inputs("bam"), "--no-PG", "-O", "cram", scratch=tmp_path / "x")
     ours, theirs = text_of(ours, "cram", tmp_path), text_of(theirs, "cram", tmp_path)
@@ -455,13 +455,13 @@ def test_odd_sam_line_is_judged_otherwise_than_by_samtools(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["sam.gz", "gzip_sam", "cram_ref", "cram_noref", "raw", "gzip_bam"])
 def test_cut_input_passes(inputs, reference, tmp_path, kind):
-    """Inside a line, block, member or container; where samtools too tells it."""
+    """Inside a line, block, member or container, if samtools reports it, too."""
     data = inputs(kind).read_bytes()
     path = tmp_path / "in"
     told = 0
     for share in (0.1, 0.3, 0.5, 0.8, 0.95, 0.99):
         path.write_bytes(data[:int(len(data) * share)])
-        if kind.startswith("gzip"):  # htslib takes the end of a cut gzip file for its end, now and then
+        if kind.startswith("gzip"):  # htslib sometimes treats the end of a cut gzip file as its end
             if oracle_sort(["--reference", reference, "-o", tmp_path / "x", path])[0] == 0:
                 continue
         told += 1
@@ -485,7 +485,7 @@ def test_missing_end_marker_of_another_format_is_an_error_or_not_told(inputs, re
 
 
 def test_flipped_byte_in_cram_is_refused(inputs, reference, tmp_path):
-    """Wherever it is: htslib compares the checksums of data, and we those of headers."""
+    """For every place: htslib compares the checksums of data, and we those of headers."""
     data = inputs("cram_ref").read_bytes()
     path = tmp_path / "in.cram"
     for at in range(len(data) // 12, len(data) - 60, len(data) // 24):
@@ -499,11 +499,11 @@ def test_cram_without_its_reference_passes(inputs, tmp_path):
     path = tmp_path / "in.cram"
     path.write_bytes(data)
     hidden = None
-    if ref and os.path.exists(ref[1]):  # htslib would find it by the header
+    if ref and os.path.exists(ref[1]):  # htslib would find it through the header
         hidden = ref[1] + b".hidden"
         os.rename(ref[1], hidden)
     try:
-        refused(tmp_path, ["-@", 2, "-o", "out.bam", "in.cram"], lines=99)    # most are htslib's
+        refused(tmp_path, ["-@", 2, "-o", "out.bam", "in.cram"], lines=99)    # most of them come from htslib
     finally:
         if hidden:
             os.rename(hidden, ref[1])
@@ -574,7 +574,7 @@ def test_template_length_beyond_2_gib_is_refused_as_sam(tmp_path):
 
 @pytest.mark.parametrize("fmt", ["sam", "bam", "cram"])
 def test_position_beyond_2_gib_is_cut(tmp_path, fmt):
-    """Where it is not held it must be refused, in words."""
+    """If the format cannot hold it, it must be refused, with a message."""
     path = tmp_path / "in.sam"
     path.write_bytes(FAR)
     for n in (1, 3):
@@ -598,7 +598,7 @@ def test_long_reference_that_no_read_reaches_is_refused_as_sam(tmp_path):
 
 
 def long_reads():
-    """Longer than a block, and two of several MB, of what SAM too can write."""
+    """Longer than a block, and two of several MB, with values that SAM can also hold."""
     r = bamgen.rng("long in all formats")
     sizes = [r.choice((4, 100, 43000, 43600, 43650, 66000)) for _ in range(30)] + [2400000, 3600000]
     r.shuffle(sizes)
@@ -614,7 +614,7 @@ LONG = {"cg_long": bamgen.CORPUS["cg_long"], "long_in_all_formats": long_reads}
 @pytest.mark.parametrize("name", LONG)
 def test_long_cigar_or_record_is_lost_on_the_way(made, tmp_path, name, kind, fmt):
     if (name, kind) == ("cg_long", "cram_noref"):
-        needs_htslib(1, 16)  # no older one reads such CRAM
+        needs_htslib(1, 16)  # older ones cannot read such CRAM
     bam = made(name, content=LONG[name])
     path = bam if kind == "bam" else convert(bam, kind, tmp_path / "in")
     args = ["--no-PG", "-O", fmt, "--output-fmt-option", "no_ref=1"][:5 if fmt == "cram" else 3]
@@ -624,7 +624,7 @@ def test_long_cigar_or_record_is_lost_on_the_way(made, tmp_path, name, kind, fmt
 
 
 def test_cigar_of_more_than_65535_operations_is_cut_in_bam(tmp_path):
-    """From SAM, where nothing limits it, into the CG tag."""
+    """From SAM, which has no limit, into the CG tag."""
     n = 70001
     cigar = b"1M1I" * (n // 2) + b"1M"
     path = tmp_path / "in.sam"
@@ -644,7 +644,7 @@ def test_missing_reference_is_told_only_after_reading(inputs, tmp_path):
 
 
 def test_index_of_reference_is_left_half_written(inputs, reference, tmp_path):
-    """No .fai yet: made, or done without; the sort works."""
+    """No .fai yet: it is made, or not needed; the sort works."""
     (tmp_path / "ref.fa").write_bytes(reference.read_bytes())
     out = sorted_bytes(["--no-PG", "--reference", tmp_path / "ref.fa", "-O", "sam", inputs("cram_ref")])
     assert out == sorted_bytes(["--no-PG", "--reference", reference, "-O", "sam", inputs("cram_ref")])
@@ -652,7 +652,7 @@ def test_index_of_reference_is_left_half_written(inputs, reference, tmp_path):
 
 
 def test_end_of_line_in_a_tag_crashes(tmp_path, threads):
-    """BAM may have it. samtools writes what is no SAM; by more than one thread it crashes where it makes an index."""
+    """BAM may contain them. samtools writes invalid SAM; with several threads it crashes if it makes an index."""
     recs = [bamgen.record("r%d" % i, 0, 0, i, seq="ACGT", cigar=[(4, "M")], tags=b"XXZa\nb\0") for i in range(900)]
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs)))
     for args in (["--write-index", "-o", "out.sam.gz"], ["-o", "out.sam"]):

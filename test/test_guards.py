@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What makes it safe to delete the input: a fault of memory, or of ours, between decoding and encoding. Each ends the
-sort with status 1 and one message, and nothing is left. faulty_samtools.c makes the faults; which function notices is
-not said here, that it is noticed is."""
+"""The checks that make it safe to delete the input: a fault of memory, or of our code, between decoding and
+encoding. Each ends the sort with status 1 and one message, and no file is left. faulty_samtools.c makes the
+faults; the tests check that they are noticed, not by which function."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ TEAMS = (1, 2, 8)
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory):
-    """Some slices of records at sorted places of their own, shuffled."""
+    """Some slices of records at different sorted places, shuffled."""
     r = bamgen.rng("guards")
     path = tmp_path_factory.mktemp("guards") / "in.bam"
     recs = [bamgen.record("r%06d" % i, pos=17 * i, seq=bamgen.bases(r, 60), tags=b"NMC%c" % (i % 7)) for i in range(3000)]
@@ -34,7 +34,7 @@ def reads(tmp_path_factory):
 
 @pytest.fixture
 def desk(tmp_path):
-    """A folder with older files that must survive, and what a fault writes to when it has happened."""
+    """A folder with older files that must survive, and a file that shows that a fault has happened."""
     if not FAULTY.exists():
         pytest.skip("no faulty_samtools: make check-programs")
     (tmp_path / "desk").mkdir()
@@ -54,7 +54,7 @@ def run_faulty(desk, args, fault, env):
 
 
 def noticed(desk, args, fault, env=PLACES["memory"]):
-    """The fault happens, and ends in status 1 and one message. Nothing is made, changed or left."""
+    """The fault happens, and ends with status 1 and one message. No file is made, changed or left."""
     before = snapshot(desk)
     p, happened = run_faulty(desk, ["-o", "out", *args], fault, env)
     assert happened, "%s did not happen: %s" % (fault, p.stderr)
@@ -79,7 +79,7 @@ memories = pytest.mark.parametrize("where", PLACES)
 @memories
 @forms("bam", "sam")
 def test_program_with_hooks_is_another_one(desk, reads, form, where, n):
-    """Without a fault it does what the program does."""
+    """Without a fault it works like the program."""
     args = ["-@", n, *OUTPUTS[form], reads]
     p, happened = run_faulty(desk, args, "nowhere:flip", PLACES[where])
     assert (p.returncode, happened) == (0, False), p.stderr
@@ -119,7 +119,7 @@ def test_fault_in_the_arena_passes(desk, reads, form, where, n):
 @teams
 @forms(*OUTPUTS)
 def test_fault_on_the_way_into_a_run_passes(desk, reads, form, n):
-    """The slice is packed of wrong records, so that its own checksum is right."""
+    """The slice is packed from wrong records, so that its own checksum is right."""
     for kind in KINDS:
         told = noticed(desk, ["-@", n, *OUTPUTS[form], reads], "run:%s:40:700" % kind, PLACES["spilled"])
         assert "records with checksum" in told, kind
@@ -128,7 +128,7 @@ def test_fault_on_the_way_into_a_run_passes(desk, reads, form, n):
 @teams
 @forms(*OUTPUTS)
 def test_packed_slice_is_not_what_was_packed(desk, reads, form, n):
-    """A disk or a page cache that gives back something else: the slice's checksum, each field of its header, its data."""
+    """A disk or a page cache returns other data: the slice's checksum, each field of its header, its data."""
     for at in [0, 8, 16, 24, 40, 5000, 1 << 30]:
         told = noticed(desk, ["-@", n, *OUTPUTS[form], reads], "slice:flip:%d" % at, PLACES["spilled"])
         assert "temporary" in told
@@ -151,7 +151,7 @@ def test_fault_behind_the_merge_passes(desk, reads, form, where, n, place):
         assert "records with checksum" in told, kind
 
 
-LEVELS = [["-u"], ["-l", "1"], ["-l", "6"], []]  # each an encoder of its own
+LEVELS = [["-u"], ["-l", "1"], ["-l", "6"], []]  # each has its own encoder
 
 
 @teams
@@ -166,7 +166,7 @@ def test_fault_in_a_gathered_block_passes(desk, reads, where, n, verify):
 @memories
 @forms(*OUTPUTS)
 def test_number_of_records_alone_is_wrong(desk, reads, form, where):
-    """Whoever counts is wrong: the sums agree."""
+    """The count is wrong, but the sums agree."""
     assert "records with checksum" in noticed(desk, ["-@", 2, *OUTPUTS[form], reads], "count:flip", PLACES[where])
 
 
@@ -174,19 +174,19 @@ def test_index_that_htslib_refuses_passes(desk, reads):
     assert "index" in noticed(desk, ["-@", 2, "--write-index", reads], "index:drop:0:700")
 
 
-# The bytes of a record that say how long it and its parts are and what they belong to, and some of each part.
+# The bytes of a record that hold lengths and references, and some of each part.
 FIELDS = [0, 1, 3, 4, 7, 8, 11, 12, 13, 16, 17, 18, 20, 22, 23, 24, 27, 28, 32, 36, 43, 44, 46, 48, 78, 1 << 20]
 
 
 @forms(*OUTPUTS)
 @faults("place,where", [("arena", "memory"), ("arena", "spilled"), ("unpacked", "spilled"), ("block", "memory")])
 def test_wrong_bit_in_a_field_crashes_instead(desk, reads, form, place, where):
-    """Lengths that are not those of the record any more: htslib, the index and the packing take them at their word."""
+    """Lengths that no longer match the record: htslib, the index and the packing rely on them."""
     index = ["--write-index"] if form != "sam" else []
     for at in FIELDS[::3 if SHORT else 1]:
         told = noticed(desk, ["-@", 2, *OUTPUTS[form], *index, reads], "%s:flip:%d" % (place, at), PLACES[where])
-        # An index may say it of a position: it is one that may be, in another place. Where lengths are others, tags begin
-        # elsewhere, and are broken.
+        # An index may report it as a position: a valid one, in another place. If lengths differ, tags begin elsewhere,
+        # and are broken.
         assert "Memory may be faulty" in told or (8 <= at < 12 and "index" in told) \
             or "has a broken tag" in told, (at, told)
 
@@ -198,14 +198,15 @@ def test_wrong_bit_in_a_field_crashes_a_comparison(desk, reads, order, verify):
         noticed(desk, ["-@", 2, *order, *verify, reads], "arena:flip:%d" % at)
 
 
-# ---------------------------------------------------------------- what only --verify sees
+# ---------------------------------------------------------------- faults that only --verify finds
 
 
 @teams
 @memories
 @faults("place", ["encoder", "deflated"])
 def test_verify_passes_a_block_that_is_not_of_those_bytes(desk, reads, where, n, place):
-    """Before the encoder has read them, but after the checksum is made; and after it: its header, data, CRC and size."""
+    """Before the encoder has read them, but after the checksum was computed; and after it: its header, data, CRC and
+    size."""
     for level in LEVELS:
         for at in [11, 13, 30, 5000, 1 << 30]:
             told = noticed(desk, ["-@", n, "--verify", *level, reads], "%s:flip:%d" % (place, at), PLACES[where])
@@ -217,7 +218,7 @@ def test_verify_passes_a_block_that_is_not_of_those_bytes(desk, reads, where, n,
 @forms(*OUTPUTS)
 @faults("place", ["arena", "merged"])
 def test_verify_passes_records_in_the_wrong_order(desk, reads, form, where, n, place):
-    """All are there, each as it was: no checksum tells."""
+    """All are there, each unchanged: no checksum shows it."""
     told = noticed(desk, ["-@", n, "--verify", *OUTPUTS[form], reads], place + ":swap", PLACES[where])
     assert "belongs before" in told
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""BGZF in which plain gzip stands, and blocks with more flags than BGZF's own: gzip, htslib and `bgzip -d` read them."""
+"""BGZF that contains plain gzip, and blocks with more flags than BGZF's own: gzip, htslib and `bgzip -d` read them."""
 
 import gzip
 import random
@@ -24,7 +24,7 @@ def blocks(data):
 
 
 def block(data, flags=4, fields=b""):
-    """One block with more flags, and what they say lies before the data."""
+    """One block with more flags, whose fields are before the data."""
     z = zlib.compressobj(6, zlib.DEFLATED, -15)
     deflated = fields + z.compress(data) + z.flush()
     return (b"\x1f\x8b\x08" + bytes([flags]) + b"\0\0\0\0\0\xff\6\0BC\2\0" + struct.pack("<H", 18 + len(deflated) + 7) + deflated
@@ -96,7 +96,7 @@ def test_gzip_that_is_cut_passes_for_whole(tmp_path, cut, why, n):
 
 
 def test_damaged_gzip_passes(tmp_path):
-    """A broken record may be met before the member's checksum is: then it says where that one lies."""
+    """A broken record may be found before the member's checksum: then the message gives the place of the record."""
     data = mixed("tail", PLAIN)
     begin = len(blocks(PLAIN[:2 * (len(PLAIN) // 3)]))
     dice = random.Random(4)
@@ -115,7 +115,7 @@ TEXT = (b"@SQ\tSN:c\tLN:99999\n" + b"".join(b"r%d\t0\tc\t%d\t9\t8M\t*\t0\t0\tACG
 
 
 def packed(data, size, level=6):
-    """Members of so many bytes each."""
+    """Members of `size` bytes each."""
     return b"".join(gzip.compress(data[i:i + size], level) for i in range(0, len(data), size))
 
 
@@ -142,7 +142,7 @@ def test_plain_gzip_that_is_cut_or_damaged_passes(tmp_path, kind, n):
     plain = TEXT if kind == "text" else PLAIN
     first = gzip.compress(plain[:200000])
     data, second = first + gzip.compress(plain[200000:]), len(first)
-    place = "file offset|record [0-9]+ "  # the checksum comes last, so a record may be refused before
+    place = "file offset|record [0-9]+ "  # the checksum comes last, so a record may be refused before it
     path, out, dice = tmp_path / "in.gz", tmp_path / "out.bam", random.Random(n)
 
     def refuse(bad, words):

@@ -78,7 +78,7 @@ TEXTS = {
 @pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_header_differs_from_samtools(tmp_path, name, no_pg):
-    """Equal line by line, the sort's own VN and CL apart; refused where samtools refuses."""
+    """Equal line by line, except the sort's own VN and CL; refused if samtools refuses it."""
     text = TEXTS[name]
     path = tmp_path / "in.bam"
     recs = [bamgen.record("a", 0, 1, 5), bamgen.record("b", 0, 0, 5), bamgen.record("c", 4, -1, -1)]
@@ -100,7 +100,7 @@ def test_no_refs_and_no_text_differs_from_samtools(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if "cycle" in name or name == "pg_self"])
 def test_list_of_programs_in_loops_is_read_beyond_its_end(tmp_path, name):
-    """htslib before 1.19 reads on there, and what it meets depends on what the memory held."""
+    """htslib before 1.19 reads beyond the end there, and the result depends on the memory."""
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(bamgen.header(TEXTS[name]), [bamgen.record("a", 0, 1, 5)]))
     for n in range(1, 64, 3):
@@ -131,7 +131,7 @@ def test_pg_line_does_not_tell_the_command(made):
     assert pg["PN"] == "samtools" and pg["ID"] == "samtools" and pg["VN"]
     program, command, *args = pg["CL"].split(" ")
     assert program in ("samtools", BINARY) and command == "sort"
-    # In any order: samtools writes them down after getopt has moved operands last.
+    # In any order: samtools prints them after getopt has moved operands to the end.
     assert sorted(args) == sorted(["-@", "2", "-l", "1", str(path), "-m", "50M"])
 
 
@@ -176,8 +176,8 @@ def test_broken_header_is_accepted(tmp_path, what, data):
 
 
 def test_opening_loads_plugins_of_htslib(tmp_path, made, fault_shim):
-    """They have 40 libraries of theirs, which took longer than all else before the first block. A plugin here is the
-    shim, which leaves a report when it ends. A URL needs them."""
+    """They have 40 libraries, which took longer than everything else before the first block. The plugin here is the
+    shim, which writes a report when it ends. A URL needs them."""
     report = tmp_path / "report"
     (tmp_path / "hfile_trap.so").write_bytes(pathlib.Path(fault_shim["LD_PRELOAD"].split(":")[-1]).read_bytes())
     env = clean_env(HTS_PATH=str(tmp_path), FAULT_REPORT=str(report))
@@ -189,7 +189,7 @@ def test_opening_loads_plugins_of_htslib(tmp_path, made, fault_shim):
         pytest.skip("this htslib has no plugins")
 
 
-# ---------------------------------------------------------------- what is taken, whatever htslib the program is linked with
+# ---------------------------------------------------------------- accepted headers, with any htslib
 
 LENGTHS = ("LN:5", "LN:0", "LN:00", "LN:-1", "LN:x", "LN:", "LN:+5", "LN:1.5", "LN:0x10", "LN:5 ", "LN:5\tLN:5", "LN:5\tLN:05", "LN:5\tLN:6",
            "LN:5\tLN:0", "LN:99999999999999999999", "M5:x", "LN:5\tM5:a\tM5:b")
@@ -227,7 +227,7 @@ def test_header_is_taken_or_refused_otherwise(tmp_path, fmt):
     ("other_length", "@SQ\tSN:x\tLN:9\n", [("x", 0)], 0),
 ], ids=lambda v: v if isinstance(v, str) and "@" not in v and v else "")
 def test_length_0_in_the_dictionary_is_taken(tmp_path, name, text, refs, theirs):
-    """samtools 1.24 takes the last, and writes LN:0, which it refuses to read."""
+    """samtools 1.24 uses the last one, and writes LN:0, which it refuses to read."""
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bgzf(b"BAM\1" + struct.pack("<I", len(text)) + text.encode() + struct.pack("<I", len(refs)) + b"".join(
         struct.pack("<I", len(n) + 1) + n.encode() + b"\0" + struct.pack("<i", size) for n, size in refs)))
@@ -244,13 +244,14 @@ def test_length_0_in_the_dictionary_is_taken(tmp_path, name, text, refs, theirs)
 @pytest.mark.parametrize("fields,refs,status", [
     ("SN:a\tLN:5\tLN:5", [("a", 6)], 1),
     ("SN:a\tLN:5\tM5:x\tLN:05", [("b", 6), ("a", 6)], 1),
-    ("SN:a\tLN:5\x14@SQ\tSN:b\tLN:5", [("b", 6)], 1),       # where a newline was
+    ("SN:a\tLN:5\x14@SQ\tSN:b\tLN:5", [("b", 6)], 1),       # in place of a newline
     ("SN:a\tLN:5\tLN:5", [("a", 5)], 0),
     ("SN:a\tLN:5\tLN:5", [("b", 6)], 0),
     ("SN:a\tLN:5", [("a", 6)], 0),
 ])
 def test_only_one_of_two_lengths_is_changed(tmp_path, fields, refs, status):
-    """htslib changes the first to that in the dictionary. samtools 1.24 writes this header, and refuses to read it."""
+    """htslib changes the first one to that in the dictionary. samtools 1.24 writes this header, and refuses to read
+    it."""
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bam(bamgen.header("@HD\tVN:1.6\n@SQ\t%s\n" % fields, refs), [bamgen.record("c", 4, -1, -1)]))
     theirs = oracle_bytes(path, "--no-PG")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Unusual and broken header lines: each kind of line in each command, from BAM and SAM, with and without --no-PG, to
-BAM, SAM and CRAM. samtools 1.24 is the judge: where it takes the file, header and records must be the same, and where it
+BAM, SAM and CRAM. samtools 1.24 decides: if it accepts the file, header and records must be the same, and if it
 refuses, we must refuse, too."""
 
 import re
@@ -21,7 +21,7 @@ def behind(line):
     return HD + SQ + line + "\n"
 
 
-# Name: the text, or (text, list of references) where the two differ.
+# Name: the text, or (text, list of references) if the two differ.
 KINDS = {
     "plain": behind("@CO\tx"),
     "no_text": ("", REFS),
@@ -119,7 +119,7 @@ SEQ = ("ACGTACGTAC", "IIIIIIIIII")
 
 
 def template(name, pos):
-    """Two mates as fixmate -m leaves them."""
+    """Two mates as they come from fixmate -m."""
     tags = "MC:Z:10M\tms:i:400"
     return [(name, 99, "c1", pos, 60, "10M", "=", pos + 100, 110, *SEQ, tags),
             (name, 147, "c1", pos + 100, 60, "10M", "=", pos, -110, *SEQ, tags)]
@@ -154,7 +154,7 @@ def make(folder, name, kind, fmt, records):
     return path
 
 
-# Command: the records that it takes, and its words. {a}: the input, {b}: a plain second one, {o}: the output, {x}: options.
+# Command: its input records, and its words. {a}: the input, {b}: a plain second one, {o}: the output, {x}: options.
 COMMANDS = {
     "sort": (BY_PLACE, "sort {x} -o {o} {a}"),
     "collate": (TEMPLATES, "collate {x} -o {o} {a}"),
@@ -166,8 +166,8 @@ COMMANDS = {
 SETTINGS = [("bam", "bam", False), ("bam", "bam", True), ("bam", "sam", False), ("bam", "sam", True), ("sam", "sam", False),
             ("sam", "bam", True), ("bam", "cram", True)]
 
-# What we refuse on purpose although samtools 1.24 takes it. What it writes then cannot be read again in most cases:
-# unreadable() asks samtools for that. These are the others.
+# Headers that we refuse on purpose although samtools 1.24 accepts them. In most cases its output cannot be read again:
+# unreadable() checks that with samtools. These are the others.
 KEPT = {
     "sq_ln_0_in_list": "the text of the output has LN:0, which samtools refuses to read",
     "sq_tab_in_list": "the name of a reference would make two fields of its @SQ line",
@@ -177,13 +177,13 @@ KEPT = {
 
 
 def view(path, folder):
-    """What samtools 1.24 reads in a file: its header and records, or None."""
+    """The result of reading a file with samtools 1.24: its header and records, or None."""
     status, _ = oracle_call("view", ["--no-PG", "-h", "-o", folder / "seen.sam", path])
     return (folder / "seen.sam").read_bytes() if status == 0 else None
 
 
 def content(path, folder, out):
-    """Header and records; our @PG line may tell another version and other words."""
+    """Header and records; our @PG line may have another version and other words."""
     if out == "bam":
         bam = read_bam(path)
         found = bam.text, bam.refs, bam.body
@@ -193,7 +193,7 @@ def content(path, folder, out):
 
 
 def compare(folder, kind, command, fmt, out, no_pg, source=None):
-    """What is wrong, or None."""
+    """The difference, or None."""
     records, words = COMMANDS[command]
     path = make(folder, "in", kind, fmt, records)
     made = {"a": "-" if source else path, "b": make(folder, "plain", "plain", "bam", records),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Inputs and settings that end a sort, or would end it late: what is told, and when."""
+"""Inputs and settings that end a sort, or would end it late: the messages, and their time."""
 
 import base64
 import bz2
@@ -18,7 +18,7 @@ SAM = (b"@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\n"
 
 
 def razf(data):
-    """gzip with blocks of its own, as samtools 0.1 wrote them: their list is behind the data."""
+    """gzip with its own kind of blocks, as samtools 0.1 wrote them: their list is after the data."""
     z = zlib.compressobj(6, zlib.DEFLATED, -15)
     deflated = z.compress(data) + z.flush()
     return (b"\x1f\x8b\x08\x04\0\0\0\0\0\3" + struct.pack("<H", 7) + b"RAZF\1\x80\0" + deflated
@@ -33,7 +33,7 @@ PACKED = {"xz": lzma.compress(SAM), "bzip2": bz2.compress(SAM), "RAZF": razf(SAM
 @pytest.mark.parametrize("how", ["file", "pipe", "check", "plan", "add", "filter", "data:"])
 @pytest.mark.parametrize("kind", [*PACKED, "cut xz", "xz of BAM"])
 def test_compressed_text_ends_the_program_in_htslib(tmp_path, kind, how):
-    """hts_getline() calls abort() where text is compressed by anything but gzip."""
+    """hts_getline() calls abort() if text is compressed by anything but gzip."""
     name, path, plain = kind.split()[-1] if kind != "xz of BAM" else "xz", tmp_path / "in.sam", tmp_path / "plain.sam"
     data = {"cut xz": PACKED["xz"][:40], "xz of BAM": lzma.compress(b"BAM\1" + bytes(64))}.get(kind) or PACKED[kind]
     path.write_bytes(data)
@@ -73,7 +73,7 @@ def test_bgzf_of_something_else_does_not_show_what(tmp_path):
 @pytest.mark.parametrize("args,env", [(["-T", "nowhere/x"], {}), (["-T", ".", "-T", "nowhere/x"], {}),
                                       (["--tmpdir-env"], {"TMPDIR": "nowhere"})], ids=["T", "second", "TMPDIR"])
 def test_missing_place_is_told_when_memory_is_full(tmp_path, args, env):
-    """From a pipe that may be in an hour. The line comes before a byte was sent."""
+    """From a pipe that may stay silent for an hour. The line comes before a byte was sent."""
     with subprocess.Popen([BINARY, "sort", *args, "-O", "sam", "-"], cwd=tmp_path, env=clean_env(**env), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         line = p.stderr.readline().decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--write-index: what comes with the file answers as an index made afterwards does."""
+"""--write-index: the index written with the file answers like one made afterwards."""
 
 import gzip
 import itertools
@@ -13,7 +13,7 @@ import bamgen
 from conftest import DATA_BAMS, REAL_BAMS, htslib_version, in_turn, run_sort, oracle_sort
 
 REFS = [("c1", 2000), ("c2", 30000)]
-MOST = 300  # records looked at in one place
+MOST = 300  # records read in one place
 
 KINDS = {  # output name, options, index name
     "csi": ("out.bam", ["--write-index"], "out.bam.csi"),
@@ -25,7 +25,7 @@ KINDS = {  # output name, options, index name
 
 
 def regions(path, n):
-    """Random places: short, long, whole references, around where reads are."""
+    """Random places: short, long, full references, and near reads."""
     r, busy, out = bamgen.rng("regions"), [], []
     with pysam.AlignmentFile(str(path), check_sq=False, ignore_truncation=True) as f:
         refs = list(zip(f.references, f.lengths))
@@ -44,10 +44,10 @@ def regions(path, n):
 
 
 def answers(path, index, places):
-    """For each place how many records and a digest of them; idxstats. Indexes of htslib before 1.15, samtools' too, may not
-    find unmapped reads that have a place: then of the others."""
+    """For each place the number of records and a digest of them; idxstats. Indexes of htslib before 1.15, including
+    samtools', may not find unmapped reads that have a place: then only the other records."""
     out, all_are_found = [], htslib_version() >= (1, 15)
-    if str(path).endswith(".sam.gz"):  # pysam has no fetch() for those
+    if str(path).endswith(".sam.gz"):  # pysam has no fetch() for them
         for name, begin, end in places[:150]:
             spot = name if begin is None else "%s:%d-%d" % (name, begin + 1, end)
             text = pysam.samtools.view("-F", "0" if all_are_found else "4", "-X", str(path), str(index), spot)
@@ -72,13 +72,13 @@ def made_afterwards(path, index):
 
 
 def same_index(folder, path, args, out, index, n, sort=()):
-    """Sorts; asks both indexes; returns the number of records they gave."""
+    """Sorts; queries both indexes; returns the number of records they gave."""
     p = run_sort([*sort, *args, "-l", "1", "-o", out, path], cwd=folder)
     assert p.returncode == 0, p.stderr
     data = folder / out.split("##")[0]
     later = made_afterwards(data, index)
     places = regions(path, n)
-    if same_bytes(folder / index, later):  # then the answers can but be the same
+    if same_bytes(folder / index, later):  # then the answers must be the same
         places = places[-60:]
     ours = answers(data, folder / index, places)
     assert ours == answers(data, later, places)
@@ -94,7 +94,7 @@ def same_bytes(a, b):
 
 
 def spread_input():
-    """3,000 reads over three references up to their ends, long skips among them."""
+    """3,000 reads over three references up to their ends, with long skips among them."""
     r = bamgen.rng("index")
     out = []
     for i in range(3000):
@@ -170,7 +170,7 @@ def test_index_changes_the_data(made, tmp_path, kind):
         assert p.returncode == 0, p.stderr
     name = out.split("##")[0]
     with_index, without = [(tmp_path / str(len(a)) / name).read_bytes() for a in (args, args[1:])]
-    if kind == "sam.gz":                         # in blocks of htslib's with an index, else in our own
+    if kind == "sam.gz":                         # in htslib's blocks with an index, otherwise in our own
         with_index, without = gzip.decompress(with_index), gzip.decompress(without)
     assert with_index == without
     assert sorted(os.listdir(tmp_path / str(len(args)))) == sorted((name, index))
@@ -235,8 +235,9 @@ def test_reference_too_long_for_bai_loses_reads(made, tmp_path, length):
                                   ["--write-index", "-O", "sam.gz", "-o", "out##idx##odd.bai"]], ids=" ".join)
 @pytest.mark.parametrize("source", ["file", "pipe"])
 def test_csi_gets_the_name_of_bai(made, tmp_path, args, source):
-    """Or all is sorted before it is known that BAI cannot hold the reads. Of a pipe nothing but the header is taken."""
-    length = 2**29 + 4000                                # samtools succeeds if no read lies there
+    """Otherwise all is sorted before it is known that BAI cannot hold the reads. From a pipe only the header is
+    read."""
+    length = 2**29 + 4000                                # samtools succeeds if no read is there
     path = made("long_%d" % length, content=long_refs(length))
     p = run_sort([*args, path] if source == "file" else args, cwd=tmp_path, stdin=None if source == "file" else path.read_bytes())
     assert p.returncode == 1 and p.stderr.count("\n") == 1 and not os.listdir(tmp_path)
@@ -283,7 +284,7 @@ def test_index_that_cannot_be_is_refused_only_after_reading(tmp_path, args):
                                    "--write-index -o out.sam.gz"])
 @pytest.mark.parametrize("tid, pos, cigar", [(0, 5, "200000000N" * 3), (1, 700000000, "4M"), (1, 3000, "40M%s4M" % ("200000000N" * 3))])
 def test_record_beyond_the_index_is_not_named(tmp_path, words, tid, pos, cigar):
-    """Nor what is wrong with it: another format of the index does not help. It lies among many, in a later block."""
+    """Nor do errors in it: another format of the index does not help. The record is among many, in a later block."""
     head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(REFS), REFS)
     name, parts = "far.%d" % pos, [(int(n), op) for n, op in re.findall(r"(\d+)(\D)", cigar)]
     size = sum(n for n, op in parts if op == "M")

@@ -15,7 +15,7 @@ ORDERS = [(), ("-n",), ("-N",), ("-t", "NM")]
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """Three files and one that holds the records of all, in that order."""
+    """Three files, and one with the records of all, in that order."""
     folder = tmp_path_factory.mktemp("parts")
     head, recs = bamgen.c_ties()
     cut = [recs[:len(recs) // 3], recs[len(recs) // 3:-5], recs[-5:]]
@@ -42,7 +42,7 @@ def test_added_sam_is_not_joined(parts, tmp_path):
     sam.write_bytes(sorted_bytes(["--no-PG", "-O", "sam", second]))
     ours = read_bam(sorted_bytes(["--no-PG", "--add-input", sam, "--add-input", third, first]))
     same = read_bam(sorted_bytes(["--no-PG", whole]))
-    # SAM does not keep every field of these records; their names it does.
+    # SAM does not keep every field of these records, but it keeps their names.
     names = [sorted(r[36:36 + r[12]] for r in b.records()) for b in (ours, same)]
     assert names[0] == names[1]
 
@@ -78,7 +78,7 @@ def test_contradicting_headers_are_joined(tmp_path, other, word):
 
 @pytest.mark.parametrize("kind", ["sam", "bam"])
 def test_added_input_of_another_genome_is_taken_without_a_word(tmp_path, kind):
-    """Of the same lengths, so that it can be sorted with the first; M5 alone shows it."""
+    """With the same lengths, so that it can be sorted with the first; only M5 shows the difference."""
     paths = []
     for name, m5 in ("a", "ab"), ("b", "AB"), ("c", "cd"), ("d", None):
         text = "@SQ\tSN:c\tLN:9%s\n@SQ\tSN:d\tLN:8\n" % ("\tM5:" + m5 if m5 else "")
@@ -105,7 +105,7 @@ def test_bad_record_of_an_added_input_is_told_of_the_first(tmp_path):
 
 
 def programs(*inputs, **kw):
-    """@PG and @RG lines of a sort of these files, and what was said."""
+    """@PG and @RG lines of a sort of these files, and its messages."""
     first, *more = inputs
     p = run_sort(["--no-PG", *(w for x in more for w in ("--add-input", x)), first], **kw)
     assert p.returncode == 0, p.stderr
@@ -113,7 +113,7 @@ def programs(*inputs, **kw):
 
 
 def test_program_of_another_input_vanishes(tmp_path):
-    """Its chain, and the read groups that name it, go with it."""
+    """Its chain, and the read groups that name it, follow."""
     a = write_sam(tmp_path / "a.sam", "@SQ\tSN:c\tLN:9", "@RG\tID:x\tPG:p", "@PG\tID:p\tCL:1", "@PG\tID:q\tPP:p")
     b = write_sam(tmp_path / "b.sam", "@SQ\tSN:c\tLN:9", "@RG\tID:x\tPG:p", "@RG\tID:y\tPG:p", "@RG\tID:z\tSM:s",
                   "@PG\tID:r\tPP:q\tVN:3", "@PG\tID:q\tPP:p", "@PG\tID:p\tCL:2", "@PG\tID:s")
@@ -146,7 +146,7 @@ def test_long_chain_of_programs_takes_the_stack(tmp_path):
 
 
 def with_new_ids(line, ids):
-    """As samtools merge does it: the tag with a new ID goes to the end. Only the first PG tag counts."""
+    """As by samtools merge: the tag with a new ID moves to the end. Only the first PG tag is used."""
     fields = line.split("\t")
     at = next((i for i, f in enumerate(fields[11:], 11) if f.startswith("PG:")), None)
     if at is not None and fields[at].startswith("PG:Z:") and fields[at][5:] in ids:
@@ -159,8 +159,8 @@ TAGGED_HEAD = ["@HD\tVN:1.6\tSO:unsorted", "@SQ\tSN:c\tLN:1000000"]
 
 @pytest.fixture(scope="module")
 def tagged(tmp_path_factory):
-    """Three inputs: the second has two programs of other lines than the first, of which one has a long ID; the third
-    has the first's. Records with PG tags at all places, of other types, and with IDs of no line."""
+    """Three inputs: the second has two programs whose lines differ from the first's, one with a long ID; the third
+    has those of the first. Records with PG tags in all places, of other types, and with IDs without a line."""
     folder, r, inputs = tmp_path_factory.mktemp("tagged"), random.Random(7), []
     wide = "w" * 150
     for i, call in enumerate((1, 2, 1)):
@@ -187,7 +187,7 @@ def tagged(tmp_path_factory):
 
 
 def records_of(path):
-    """BAM and CRAM are sorted by coordinate, so a sort leaves them as they are."""
+    """BAM and CRAM are sorted by coordinate, so a sort does not change them."""
     text = open(path).read() if path.endswith(".sam") else sorted_bytes(["--no-PG", "-O", "sam", path]).decode()
     return [x for x in text.splitlines() if not x.startswith("@")]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `make install` puts where, `samtools-omp --env`, the module file, the manual, completion, and the tarball of a release.
-All goes to folders of the test; the program is the one under test, which is installed as it is."""
+"""The files that `make install` installs, `samtools-omp --env`, the module file, the manual, completion, and the
+tarball of a release. All goes to folders of the test; the program is the one under test, installed unchanged."""
 
 import hashlib
 import os
@@ -45,7 +45,8 @@ def make(*args, status=0, cwd=REPO, **env):
 
 
 def install(word, destdir, prefix="/usr/local", *args, **kw):
-    """`make install` or uninstall that builds nothing (-o), and so needs no flags (of sanitized builds none are looked for)."""
+    """`make install` or uninstall that builds nothing (-o), and so needs no flags (those of sanitized builds are not
+    determined)."""
     if os.path.basename(os.path.realpath(BINARY)) != "samtools":
         pytest.skip("%s is not a build" % BINARY)
     return make("-o", BUILD / "samtools", word, "BUILD=%s" % BUILD, "CFLAGS=-fsanitize", "DESTDIR=%s" % destdir, "prefix=%s" % prefix, *args, **kw)
@@ -73,7 +74,7 @@ def other(tmp_path):
     return script(tmp_path / "other" / "samtools", OTHER).parent
 
 
-# ---------------------------------------------------------------- what is where
+# ---------------------------------------------------------------- installed files
 
 
 def test_install_takes_a_name_of_the_real_samtools(root):
@@ -84,7 +85,8 @@ def test_install_takes_a_name_of_the_real_samtools(root):
 
 @pytest.mark.parametrize("how", ["resolved", "moved", "copied", "packed", "linked", "no hard links"])
 def test_installed_bgzip_is_another_program(root, tmp_path, how):
-    """Where links are resolved, where the tree goes elsewhere, and after a second `make install`, over an older one's link."""
+    """If links are resolved, if the tree goes elsewhere, and after a second `make install`, over an older one's
+    link."""
     program, home = root / "bin" / "bgzip-omp", tmp_path / "home"
     program.unlink()
     program.symlink_to("samtools-omp")
@@ -146,7 +148,7 @@ def test_uninstall_leaves_something(tmp_path, prefix, args):
 
 
 def install_mpi(tmp_path, prefix):
-    """The program is another file, so that it can be had without MPI."""
+    """The program is a separate file, so that it can be installed without MPI."""
     built = tmp_path / "built" / "samtools-omp-mpi"
     built.parent.mkdir()
     shutil.copy(BINARY, built)
@@ -165,7 +167,7 @@ def test_program_for_several_nodes_is_not_installed_or_stays(tmp_path, prefix):
 
 
 def test_manual_of_ranks_names_no_option_or_lacks_a_refused_one(tmp_path):
-    """Options as the usage has them; and all that rank_sort.c refuses by name."""
+    """The options in the usage, and all that rank_sort.c refuses by name."""
     text = re.sub(r"\\f[BIR]", "", (REPO / "doc" / "samtools-omp-mpi.1").read_text()).replace("\\", "")
     text = re.sub(r" (srun|mpirun) .*? samtools-omp-mpi", "", text)
     usage = subprocess.run([BINARY, "sort", "--help"], capture_output=True, text=True, timeout=HANG)
@@ -234,7 +236,7 @@ def test_line_for_path_of_other_shells_is_misread(root, other, tmp_path, folder,
 @pytest.mark.parametrize("text,said", [('eval "$(%s --env)"', "is not installed"), ('eval "$(%s --env=zz)"', "the shells are sh")])
 @pytest.mark.parametrize("name", SHELLS)
 def test_script_goes_on_with_the_other_samtools(root, name, text, said):
-    """eval has the status of what it was given, and of nothing that is 0."""
+    """eval has the status of its argument, and of nothing that is 0."""
     (root / "libexec" / "samtools-omp" / "samtools").unlink()
     program = ["busybox", "sh"] if name == "busybox" else [name]
     p = subprocess.run([*program, "-ec", text % (root / "bin" / "samtools-omp") + "; echo went on"], env=clean_env(),
@@ -243,7 +245,7 @@ def test_script_goes_on_with_the_other_samtools(root, name, text, said):
 
 
 def test_line_for_path_is_shown_without_a_word(root):
-    """On a terminal: who forgets eval is told."""
+    """On a terminal: a user who forgets eval gets a hint."""
     if not shutil.which("script"):
         pytest.skip("no script here")
     p = subprocess.run(["script", "-qec", "%s --env" % (root / "bin" / "samtools-omp"), "/dev/null"], stdin=subprocess.DEVNULL,
@@ -253,7 +255,7 @@ def test_line_for_path_is_shown_without_a_word(root):
 
 @pytest.mark.release
 def test_commands_of_the_readme_do_not_work_without_root(other, tmp_path):
-    """Those that install into a home folder and put the program on PATH, as they stand there."""
+    """The instructions that install into a home folder and put the program on PATH, run unchanged."""
     home = tmp_path / "home"
     install("install", "", home / ".local")
     line, = [line for line in (REPO / "README.md").read_text().splitlines() if line.startswith("    export PATH=$HOME/.local/bin")]
@@ -341,7 +343,7 @@ def test_installed_program_hands_on_to_itself(root, other, tmp_path, name, how):
 
 
 def test_other_samtools_is_called_by_our_name(root, tmp_path):
-    """It writes its own name into @PG lines, and may be a program of many names."""
+    """It writes its own name into @PG lines, and may be a program with several names."""
     cat = shutil.which("cat")
     if os.path.basename(os.path.realpath(cat)) != "cat" or not os.path.exists("/proc/self/cmdline"):
         pytest.skip("no cat or no /proc to show it")
@@ -376,7 +378,7 @@ ModulesHelp
 
 @pytest.mark.release
 def test_module_file_has_another_folder(tmp_path):
-    """In order: what is said last comes first on PATH. The system's manuals stay."""
+    """In order: the last folder named comes first on PATH. The system's manuals stay."""
     if not shutil.which("tclsh"):
         pytest.skip("no tclsh here")
     install("install", tmp_path, "/opt/a b")
@@ -413,7 +415,7 @@ def test_module_file_of_lmod_says_something_else(tmp_path):
 
 @pytest.mark.release
 def test_module_of_another_version_stays(tmp_path):
-    """One prefix has one program. What the site has put there is not ours."""
+    """One prefix has one program. Files that the site has put there are not ours."""
     folder = tmp_path / "usr/share/samtools-omp/modulefiles"
     folder.mkdir(parents=True)
     (folder / "samtools-omp").write_text("#%Module of 0.1.0, which was no folder")
@@ -427,7 +429,7 @@ def test_module_of_another_version_stays(tmp_path):
 
 
 def test_install_ends_without_the_line_to_type(tmp_path):
-    """Of a staged one (DESTDIR) it would be another."""
+    """For a staged one (DESTDIR) it would be another."""
     said = install("install", "", tmp_path / "own")
     assert said.endswith('\n    eval "$(%s/own/bin/samtools-omp --env)"\n' % tmp_path)
     line = said.splitlines()[-1].strip()
@@ -469,7 +471,7 @@ def test_manual_does_not_render(root, tmp_path, page):
 
 @pytest.mark.release
 def test_example_of_the_manual_is_refused(root, made, tmp_path):
-    """The commands of ours in EXAMPLES run as they stand."""
+    """Our commands in EXAMPLES run unchanged."""
     text = (REPO / "doc" / "samtools-omp-sort.1").read_text().split(".SH EXAMPLES")[1].replace("\\-", "-")
     lines = [line for block in re.findall(r"\.EX\n(.*?)\.EE", text, re.S) for line in block.splitlines()]
     assert len(lines) > 8
@@ -505,7 +507,8 @@ def test_example_of_bgzips_manual_is_refused(root, tmp_path):
 
 
 COMMANDS = ("sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip")
-# What each shell offers for a command line, one word a line. zsh's own functions are stood in for: they need a terminal.
+# The completions of each shell for a command line, one word per line. zsh's own functions are replaced, because they
+# need a terminal.
 COMPLETES = {
     "bash": """. %(share)s/bash-completion/completions/samtools-omp
 COMP_WORDS=(%(words)s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _samtools_omp; printf '%%s\\n' "${COMPREPLY[@]}"
@@ -616,7 +619,7 @@ def test_tarball_is_not_whole(tarball, tmp_path):
 
 @pytest.mark.release
 def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
-    """With folders of its own for the program and its link."""
+    """With separate folders for the program and its link."""
     if not os.environ.get("CC") and not shutil.which("cc"):
         pytest.skip("no compiler")
     with tarfile.open(tarball) as tar:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What comes from outside while a sort runs: signals, limits of the machine and of control groups, files that
-change, file systems that refuse. Nothing is lost then, and nothing is left behind."""
+"""External events while a sort runs: signals, limits of the machine and of control groups, files that change, file
+systems that refuse. Nothing is lost then, and no file is left."""
 
 import contextlib
 import errno
@@ -24,13 +24,14 @@ MIB = 1 << 20
 
 # ---------------------------------------------------------------- signals
 
-# All that end a process by default and do not tell of a fault of its own. XFSZ: see full disks in test_safety.py.
+# All signals that end a process by default and do not report a fault of its own. XFSZ: see full disks in
+# test_safety.py.
 ENDING = [getattr(signal, "SIG" + name) for name in (
     "HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "USR2", "XCPU", "VTALRM", "PROF", "POLL", "PWR", "STKFLT")
     if hasattr(signal, "SIG" + name)]
 
 
-# For launch(): signals as they are by default, whatever started the tests; and no core files.
+# For launch(): default signals, however the tests were started; and no core files.
 AS_FROM_A_SHELL = """
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -91,7 +92,7 @@ def test_limit_on_cpu_time_leaves_something(desk, long_write, named):
 
 
 def test_reader_that_goes_away_leaves_a_named_file(desk, long_write, named, threads):
-    """That of the checksum. The sort ends by PIPE, which is silent in a pipeline."""
+    """That of the checksum. PIPE ends the sort, without a message in a pipeline."""
     before = snapshot(desk)
     with start(["-u", "-@", threads, "--checksum", "sum", long_write], stdout=subprocess.PIPE, cwd=desk, env=named) as p:
         assert len(p.stdout.read(100)) == 100
@@ -157,8 +158,8 @@ def large(gen_bam):
 @pytest.mark.parametrize("n", [1, 2, 8])
 @pytest.mark.parametrize("share", ["50%", "100%"])
 def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, large, share, n):
-    """As batch systems limit jobs. Nothing but the group tells how much there is. The kernel kills in time of need: some
-    must be left for the pages of files that are being written."""
+    """As batch systems limit jobs. Only the group shows how much memory there is. The kernel kills under pressure,
+    so some must be left for the pages of files that are being written."""
     enter, most = group(100 * MIB), 50 if share == "50%" else 68
     out, report = tmp_path / "out.bam", tmp_path / "report.json"
     p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "--report=%s" % report, "-o", out, large], before=enter)
@@ -183,7 +184,7 @@ def test_little_data_are_warned_of_for_the_memory_allowed(made, pipe):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("way", ["file", "pipe", "hint"])
 def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
-    """Where the kernel kills for it, and before it does."""
+    """If the kernel kills for it, and before it does."""
     enter = group(120 * MIB)
     args = ["-u", "-@", 2, "-m", "500M", *(["--size-hint", "150M"] if way == "hint" else [])]
     with open(large, "rb") as data:
@@ -203,7 +204,7 @@ def test_memory_that_the_group_has_is_warned_of(group, large, memory, size):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("n", [1, 8])
 def test_sort_that_is_killed_for_its_memory_leaves_something(desk, group, large, n):
-    """More is asked for than the group has, in spite of the warning."""
+    """The request exceeds the group's memory, in spite of the warning."""
     has_unnamed_files(desk)
     before = snapshot(desk)
     p = run_sort(["-@", n, "-m", "1G", "--write-index", "-o", "out.bam", large], before=group(60 * MIB), cwd=desk)
@@ -219,7 +220,7 @@ EMPTY = bamgen.block(b"")
 @pytest.fixture
 def late(desk, made):
     """late(options...): a sort that has opened in.bam, begun to read it, and waits for the end of another input,
-    which has no records. What it tells is in its .told afterwards."""
+    which has no records. Its messages are in its .told afterwards."""
     head, recs = bamgen.incompressible(6000)
     (desk / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs), level=0))
     first = bamgen.bgzf(head)
@@ -242,7 +243,7 @@ def late(desk, made):
 
 
 def has_read(process, path):
-    """Whether the process has the file open, and read its first bytes: whichever way it reads, it went further."""
+    """Whether the process has opened the file and read its first bytes: in each way of reading, it has read further."""
     fds = "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
@@ -257,7 +258,7 @@ def rchar(process):
 
 
 def cuts(path):
-    """Where a block of the file's last third begins, and a place in it."""
+    """The start of a block in the file's last third, and a place in it."""
     data = path.read_bytes()
     b = [b for b in blocks(data) if b.offset > len(data) * 2 // 3][0]
     return b.offset, b.offset + b.size // 2
@@ -285,7 +286,7 @@ def test_input_that_is_removed_or_replaced_is_not_the_one_that_was_opened(desk, 
 
 
 def test_input_is_mapped(desk, late):
-    """What is mapped and then cut off ends a process by BUS."""
+    """Reading mapped bytes that were cut off ends a process by BUS."""
     with late("-@", 2) as p:
         maps = pathlib.Path("/proc/%d/maps" % p.pid).read_text()
         assert BINARY in maps or os.path.realpath(BINARY) in maps
@@ -301,7 +302,7 @@ def test_input_is_mapped(desk, late):
     (["--write-index", "-o", "out.bam"], "out.bam.csi"), (["--checksum", "sum", "-o", "out.bam"], "sum"),
     ([], "standard output")], ids=lambda v: v if isinstance(v, str) else "")
 def test_error_when_a_file_is_closed_is_not_told(desk, made, fault_shim, args, file):
-    """Network file systems tell only then that what was written is lost."""
+    """Network file systems may report only then that written data are lost."""
     before, told = snapshot(desk), 0
     env = fault_shim | {"ASAN_OPTIONS": fault_shim["ASAN_OPTIONS"] + ":detect_leaks=0"}
     for at in range(1, 100):
@@ -325,8 +326,8 @@ def test_error_when_a_file_is_closed_is_not_told(desk, made, fault_shim, args, f
 
 @pytest.fixture
 def mounted(desk):
-    """mounted(options, args): a sort that finds a file system with these mount options in the folder disk, and
-    no block free in it if there is but one."""
+    """mounted(options, args): a sort whose folder disk is a file system with these mount options; if its only block
+    is used, no block is free."""
     (desk / "disk").mkdir()
 
     def run(options, args, **env):
@@ -376,7 +377,7 @@ def test_more_is_enough_for_cram_than_is_said(made, tmp_path, args, total):
 
 @pytest.fixture(scope="module")
 def crams(gen_bam, tmp_path_factory):
-    """A BAM file and the same as CRAM, of some containers."""
+    """A BAM file and the same as CRAM, with some containers."""
     bam = gen_bam("--size", "12M", "--qual", "full")
     cram = tmp_path_factory.mktemp("crams") / "in.cram"
     cram.write_bytes(sorted_bytes(["--no-PG", "-O", "cram", "--output-fmt-option", "no_ref=1", bam]))
@@ -420,7 +421,7 @@ def test_threads_take_the_addresses_that_their_work_needs(crams, limit):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 @LIMITS_ON_ADDRESSES
 def test_several_cram_inputs_are_each_given_all_memory(crams, tmp_path, limit, n):
-    """ulimit -v: htslib's threads met its end in the middle of a container, "broken" files and all."""
+    """ulimit -v: htslib's threads reached the limit in the middle of a container, with messages like "broken" files."""
     args = ["-@", n, *["--add-input", crams[1]] * 4, crams[1]]
     p = sort_limited(args, limit, tmp_path)
     assert p.returncode == 0, p.stderr
@@ -430,7 +431,7 @@ def test_several_cram_inputs_are_each_given_all_memory(crams, tmp_path, limit, n
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 @LIMITS_ON_ADDRESSES
 def test_cram_output_is_given_memory_that_is_not_there(crams, tmp_path, limit, n):
-    """ulimit -v: htslib's threads wait for ever, or crash."""
+    """ulimit -v: htslib's threads wait forever, or crash."""
     p = sort_limited(["-@", n, "-O", "cram", "--output-fmt-option", "no_ref=1", crams[0]], limit, tmp_path)
     assert p.returncode == 0, p.stderr
     (tmp_path / "out.cram").write_bytes(p.stdout)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `make` says. The compiler here is a script that only makes its output file, so that every rule runs at once
-and in a folder of its own; nothing of the real build is touched."""
+"""The messages of `make`. The compiler here is a script that only makes its output file, so that every rule runs at
+once and in a separate folder; the real build is not touched."""
 
 import os
 import re
@@ -27,7 +27,7 @@ done
 
 @pytest.fixture
 def make(tmp_path):
-    """make(OPTION...): what it said, and its errors. Each call builds all, unless it keeps what is built."""
+    """make(OPTION...): its messages, and its errors. Each call builds everything, unless it keeps the built files."""
     program = next(filter(shutil.which, ("gmake", "make")), None)
     if not program:
         pytest.skip("no make here")
@@ -102,7 +102,7 @@ def test_rule_shows_its_command():
 
 
 def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
-    """The same mpicc, which is another one behind `module load`. Where there is none, what is built stays."""
+    """The same mpicc, which is another one after `module load`. If there is none, the built files stay."""
     shown = 'if [ "$1" = -show ]; then echo "$SHOWS"; exit "${SHOW_STATUS:-0}"; fi\n'
     mpicc = "MPICC=%s" % script(tmp_path / "mpicc", shown + COMPILER)
 
@@ -114,8 +114,8 @@ def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
 
 
 def test_script_under_make_is_told_more_than_it_asks(make, tmp_path):
-    """With -C make says which folder it enters, and so would each make that a script starts. Some versions of make
-    say so of the outermost one, others of none."""
+    """With -C make prints the folder it enters, and so would each make that a script starts. Some versions of make
+    print it for the outermost one, others for none."""
     (tmp_path / "more.mk").write_text("include Makefile\nscript:\n\t@sh -c 'make -s show-SMALL'\n")
     said = make("-C", str(REPO), "-f", str(tmp_path / "more.mk"), "script")[0].splitlines()
     assert [line for line in said if " directory '" not in line] == ["-Dalways_inline=unused"]
@@ -123,7 +123,7 @@ def test_script_under_make_is_told_more_than_it_asks(make, tmp_path):
 
 
 def test_installing_builds_with_another_mpi(make, tmp_path):
-    """Who installs has another mpicc, or none; and sources are newer than the program."""
+    """The user who installs has another mpicc, or none; and sources are newer than the program."""
     mpicc = "MPICC=%s" % script(tmp_path / "mpicc", ": >%s\n%s" % (tmp_path / "called", COMPILER))
     args = [mpicc, "install-mpi", "DESTDIR=%s" % (tmp_path / "root"), "prefix=/usr"]
     assert "run make mpi first" in make(*args, status=2)[1]
@@ -137,7 +137,7 @@ def test_installing_builds_with_another_mpi(make, tmp_path):
 
 @pytest.mark.parametrize("pattern,files", [
     (r"#pragma omp (master|masked)", "*.[ch]"),         # the one deprecated in OpenMP 5.1, the other unknown before gcc 12
-    (r"preexec_fn=|os\.fork", "test/test_*.py"),         # of a process with threads: Python 3.12 warns
+    (r"preexec_fn=|os\.fork", "test/test_*.py"),         # in a process with threads: Python 3.12 warns
     (r"\.tag = \"..\"[,}]", "test/*.c"),                # gcc 15: no room for the NUL
 ])
 def test_what_newer_systems_warn_of_is_back(pattern, files):

@@ -17,11 +17,11 @@ from conftest import (BINARY, DATA_BAMS, HANG, MORE_THREADS, PRECIOUS, REAL_BAMS
                       run, same_header,
                       same_lines, sees_fault, sorted_bytes)
 
-# So little that what waits goes to temporary files.
+# So little memory that waiting records go to temporary files.
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
 LITTLE = {"SAMTOOLS_OMP_ARENA": "100000"}
-# Where chains are followed, all of a reference is in one window: samtools may use memory that it gave back where sets
-# of one chain end at different places.
+# If chains are followed, all of a reference is in one window: samtools may use freed memory if sets of one chain end at
+# different places.
 WIDE = ["-l", "100000"]
 ALL = ["-t", "-d", "50", "--duplicate-count"]
 OPTIONS = {
@@ -97,7 +97,7 @@ def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
 
 
 def test_new_tags_stand_behind_the_cigar(tmp_path):
-    """Of more than 65,535 operations, which is the last tag."""
+    """With more than 65,535 operations; CG is the last tag."""
     line = "%s\t0\tc\t5\t60\t" + "1M1I" * 33000 + "\t*\t0\t0\t" + "AC" * 33000 + "\t*\tXX:i:1\n"
     (tmp_path / "in.sam").write_text("@SQ\tSN:c\tLN:90000\n" + line % "a" + line % "b")
     args = ["--no-PG", "-t", "--duplicate-count", tmp_path / "in.sam"]
@@ -109,7 +109,7 @@ def test_new_tags_stand_behind_the_cigar(tmp_path):
 
 
 def any_options(r):
-    """Such that samtools' own memory is not in question."""
+    """Chosen such that samtools' own memory errors cannot occur."""
     args = [*ALL[:r.choice([0, 1])], *r.choice([[], ["-d", "70"]])]
     args += ["--no-multi-dup"] if args and r.random() < .5 else WIDE if args else ["-l", str(r.choice([0, 7, 100, 300]))]
     for option in ("-r", "-S", "-c", "--include-fails", "--use-read-groups", "--duplicate-count", "--json"):
@@ -172,7 +172,7 @@ def test_records_that_wait_in_files_are_others(options, piles):
 
 @pytest.mark.parametrize("options", ["-t", "-t -d 60 --duplicate-count", "-d 60 -S"])
 def test_losses_that_leave_memory_become_others(options, tmp_path):
-    """So many at one place that clusters, too, leave, and clusters of tiles."""
+    """So many at one place that clusters are stored, too, including clusters of tiles."""
     r, lines = random.Random(options), []
     for i in range(12000):
         lines.append("a:1:%d:%d:%d_%d\t%d\tc\t5\t60\t9M\t=\t%d\t0\tACGTACGTA\t%s\tMC:Z:9M\tms:i:%d\n" % (
@@ -255,7 +255,7 @@ HEADER_OF_ONE = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:1000\n"
 @pytest.mark.parametrize("options", [["--barcode-rgx", "M:(.)", "--barcode-name"], ["--barcode-name", "--barcode-rgx", "M:(.)"],
                                      ["--barcode-name"], ["--barcode-rgx", "x", "--barcode-name", "--barcode-rgx", "M:(.)"]])
 def test_last_form_of_a_barcode_counts(options, tmp_path):
-    """The expression does, wherever it stands."""
+    """The expression has priority, in any position."""
     path = tmp_path / "in.sam"
     path.write_text(HEADER_OF_ONE + "".join("M:1:F:1:1:1:1:%s\t0\tc\t10\t60\t4M\t*\t0\t0\tACGT\t%s\n" % x
                                             for x in (("AC", "IIII"), ("GC", "HHHH"))))
@@ -281,7 +281,8 @@ TYPES = ["dt:A:x", "dt:H:1A", "dt:i:3", "dt:B:c,1", "dt:Z:old"]
 @pytest.mark.parametrize("options", [["-d", "100"], ["-d", "100", "--no-multi-dup"], ["-d", "100", "-S"], ["-d", "100", "-c"]])
 @pytest.mark.parametrize("far", [False, True])
 def test_mark_of_an_optical_duplicate_is_lost(options, far, tmp_path):
-    """Where dt has another type, samtools fails if the chain pass finds an optical duplicate, and leaves it else."""
+    """If dt has another type, samtools fails if the chain pass finds an optical duplicate; otherwise it leaves dt
+    unchanged."""
     text = "R:1:2:3:4:%d:5\t%d\tc\t6\t60\t4M\t*\t0\t0\tACGT\t%s\t%s\n"
     for tag in TYPES:
         path = tmp_path / "in.sam"
@@ -297,7 +298,7 @@ def test_mark_of_an_optical_duplicate_is_lost(options, far, tmp_path):
 
 
 def test_json_has_loose_quotes(tmp_path):
-    """Also in names of read groups. samtools writes what is no JSON."""
+    """Also in names of read groups. samtools writes invalid JSON."""
     path, stats, regex = tmp_path / "in.sam", tmp_path / "s.json", r'"(a)\.(b)(c)'
     path.write_text(HEADER_OF_ONE + '@RG\tID:a"b\\c\nn\t0\tc\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\tRG:Z:a"b\\c\n')
     p = ours(["-f", stats, "--json", "--use-read-groups", "-d", "9", "--read-coords", regex, path, tmp_path / "out.bam"])
@@ -323,7 +324,7 @@ ONE = "%s\t%d\tc\t%d\t60\t4M\t%s\t%d\t0\tACGT\tIIII%s\n"
 SINGLE = ONE % ("a", 0, 5, "*", 0, "%s")
 PAIR = ONE % ("%s", 99, 5, "=", 50, "%s")
 HEAD = "@HD\tVN:1.6\tSO:%s\n@SQ\tSN:c\tLN:1000\n"
-# Records, options, what the message says, and the number of the record in it (0: it has none).
+# Records, options, the text of the message, and the number of the record in it (0: it has none).
 ERRORS = {
     "by_name": (HEAD % "queryname" + SINGLE % "", [], "queryname", 0),
     "unsorted": (HEAD % "coordinate" + SINGLE % "" + ONE % ("b", 0, 4, "*", 0, ""), [], "sorted", 2),
@@ -360,11 +361,12 @@ FAULTS = ["marked:flip:16", "marked:flip:37", "marked:flip:60", "marked:drop", "
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_passes(fault, piles, desk):
-    """Of memory, or ours: in a record that is written anew, between tasks and sink, in temporary files."""
+    """Faults of memory or of our code: in a record that is written again, between tasks and sink, in temporary
+    files."""
     losses = fault.startswith("losses")
     spills = losses or fault.startswith(("run", "slice:flip", "unpacked"))
     path = piles("faults", n=500 if spills else 50)
-    if fault == "slice:drop":                    # of SAM, the parser's slices come first, and what reads them notices
+    if fault == "slice:drop":                    # for SAM, the parser's slices come first, and their reader notices
         sam, path = path, path.with_suffix(".bam")
         path.write_bytes(sorted_bytes(["--no-PG", sam]))
     args, env = ["-S"] if spills else ["-t"], SMALL if spills else {}
@@ -382,7 +384,7 @@ def test_umi_tag_of_another_type_is_overwritten(tmp_path):
 
 
 def test_groups_that_are_none_are_an_error(piles, tmp_path):
-    """As in samtools: a message, and it goes on without."""
+    """As in samtools: a message, and it continues without."""
     path = tmp_path / "in.sam"
     path.write_text(piles("no groups", n=20).read_text().replace("@RG\tID:g1\n@RG\tID:g2\n", ""))
     found = as_samtools(["--use-read-groups"], path, tmp_path)

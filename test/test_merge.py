@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`samtools merge` against samtools 1.24: the same records in the same order under the same header, whatever the
-inputs, the threads and the memory. No other samtools is in reach of the program here, so nothing is handed on to it."""
+"""`samtools merge` against samtools 1.24: the same records in the same order under the same header, for any inputs,
+threads and memory. The program cannot find another samtools here, so no command is passed on to it."""
 
 import heapq
 import random
@@ -18,7 +18,7 @@ from conftest import REAL_BAMS, MORE_THREADS, in_turn, oracle_call, read_bam, ru
 ALONE = {"SAMTOOLS_UPSTREAM": "/nonexistent/samtools"}
 SMALL = {"SAMTOOLS_OMP_ARENA": "262144"}
 ORDERS = mergegen.ORDERS
-LEAST = ["--total-memory", "least"]                # what the program says that it needs
+LEAST = ["--total-memory", "least"]                # the memory that the program reports as its minimum
 # Threads and environment or memory with which every merge has the same bytes.
 SETTINGS = [(["-@", n, *memory], env) for n in MORE_THREADS for memory, env in (([], {}), ([], SMALL), (LEAST, {}))]
 
@@ -39,7 +39,7 @@ def merged(args, **kw):
 
 
 def with_least_memory(args, **kw):
-    """With what the program says is enough, if it says so."""
+    """With the memory that the program reports as enough, if it does."""
     memory = 24
     while True:
         p = ours(["-o", "-", *("%dM" % memory if x == "least" else x for x in args)], **kw)
@@ -50,7 +50,7 @@ def with_least_memory(args, **kw):
 
 
 def theirs(args, scratch, stdin=None):
-    """What samtools makes of it."""
+    """samtools' result."""
     out = scratch / "theirs"
     try:
         status, err = oracle_call("merge", ["-f", "-l", "1", "-O", "bam", "-o", out, *args], stdin)
@@ -61,7 +61,7 @@ def theirs(args, scratch, stdin=None):
 
 
 def header_lines(bam):
-    """VN and CL hidden on what this merge has added: nobody else is called merge here."""
+    """VN and CL hidden on the lines that this merge has added: no other program is called merge here."""
     return [re.sub(r"\t(VN|CL):[^\t]*", r"\t\1:*", x) if re.search("^@PG.*\tCL:[^\t]* merge ", x) else x
             for x in bam.lines()]
 
@@ -73,7 +73,7 @@ def same_merge(mine, expected):
 
 
 def merges_the_same(args, scratch, settings=SETTINGS[3:4], **kw):
-    """Ours, with all of these settings, beside samtools'. args: with a seed. Returns ours."""
+    """Ours, with all of these settings, compared with samtools. args: with a seed. Returns ours."""
     args = ["-s", "1", *args]
     data = merged([*args, *settings[0][0]], env=settings[0][1])
     mine = read_bam(data)
@@ -99,7 +99,7 @@ def refused(args, folder, words):
     return p
 
 
-# -------------------------------------------------------------- whole merges
+# -------------------------------------------------------------- complete merges
 
 
 def some_settings(r):
@@ -152,7 +152,8 @@ def pools(tmp_path_factory):
 @pytest.mark.parametrize("order", ORDERS)
 def test_equal_keys_or_formats_are_mixed_up(pools, tmp_path, order, way):
     r = bamgen.rng("formats %s %s" % (order, way))
-    kinds = mergegen.KINDS if order != "template" else mergegen.KINDS[:2]    # the others do not take all that is odd
+    kinds = mergegen.KINDS if order != "template" else mergegen.KINDS[:2]    # the other orders do not accept all odd
+                                                                             # values
     parts = mergegen.split(pools(order), r.choice((2, 5, 9)), way, r)
     inputs = mergegen.write(parts, tmp_path, r.sample(kinds, len(kinds)))
     merges_the_same([*ORDERS[order], *inputs], tmp_path, SETTINGS)
@@ -162,8 +163,9 @@ def test_equal_keys_or_formats_are_mixed_up(pools, tmp_path, order, way):
 @pytest.mark.parametrize("options", [[], ["-c"], ["-p"], ["-c", "-p"], ["-r"], ["-r", "-c", "-p"]], ids="".join)
 @pytest.mark.parametrize("seed", range(6))
 def test_headers_are_joined_otherwise(pools, tmp_path, order, options, seed):
-    """One to all kinds of differences at a time. -h: the header of one of the files, too. With -r no reference goes in
-    template order: mates that lose theirs have -1, where samtools' order runs in a circle (order/template_key.c)."""
+    """One to all kinds of differences at a time. -h: the header of one of the files, too. With -r no reference is
+    removed in template order: mates that lose theirs have -1, where samtools' order is circular
+    (order/template_key.c)."""
     r = bamgen.rng("headers %s %s %d" % (order, options, seed))
     parts = mergegen.split(pools(order), r.choice((1, 2, 3, 7)), r.choice(mergegen.WAYS), r)
     left_out = ("fewer_refs", "first_has_all") if order == "template" and "-r" in options else ()
@@ -177,7 +179,7 @@ def test_headers_are_joined_otherwise(pools, tmp_path, order, options, seed):
 
 @pytest.mark.parametrize("order", ["RG", "template"])
 def test_group_that_a_record_did_not_bring_decides_where_it_goes(pools, tmp_path, order):
-    """-r: samtools gives records their file's group when it has compared them."""
+    """-r: samtools gives records their file's group after it has compared them."""
     r = bamgen.rng("groups brought " + order)
     parts = mergegen.split(pools(order), 4, "twice", r)
     for part, library in zip(parts, ("\tLB:b", "\tLB:a", "\tLB:b", "")):
@@ -194,7 +196,7 @@ def test_group_that_a_record_did_not_bring_decides_where_it_goes(pools, tmp_path
 
 
 def with_group_in_front(part, r):
-    """Records that have an RG tag get another before it. In half of the other ones is one that the header knows not."""
+    """Records that have an RG tag get another one before it. Half of the others get one that the header lacks."""
     for k, rec in enumerate(part.records):
         front, tags = mergegen.cut_tags(rec)
         at = next((i for i, tag in enumerate(tags) if tag[:2] == b"RG"), None)
@@ -206,7 +208,7 @@ def with_group_in_front(part, r):
 
 @pytest.mark.parametrize("order,kinds", [("RG", "bam,u.bam"), ("RG", "sam,bam,cram"), ("template", "bam,u.bam")])
 def test_first_of_two_groups_decides_where_a_record_goes(pools, tmp_path, order, kinds):
-    """-r: samtools moves the first RG tag to the end, and then it sees the one that was the second."""
+    """-r: samtools moves the first RG tag to the end, and then compares the one that was the second."""
     r = bamgen.rng("two groups %s %s" % (order, kinds))
     parts = mergegen.split(pools(order), 4, "twice", r)
     for part in parts:
@@ -228,7 +230,7 @@ OTHERS = [b"i\1\2\0\0", b"Aq", b"BC\2\0\0\0ab", b"f\0\0\0\x3f"]
 @pytest.mark.parametrize("options", [["-r"], ["-n", "-r", "-c"], ["-N", "-r", "-p"], ["-c", "-p"], []], ids="".join)
 @pytest.mark.parametrize("kinds", [("bam",), ("sam", "cram", "bam")], ids=" ".join)
 def test_first_of_several_tags_decides_where_a_record_goes(tmp_path, tag, options, kinds):
-    """Up to three RG and PG tags, of any type but the first; in CRAM, which has others first, all are strings."""
+    """Up to three RG and PG tags, of any type except the first; in CRAM, which puts others first, all are strings."""
     r = bamgen.rng("several %s %s %s" % (tag, options, kinds))
     inputs, values = [], SECOND + (OTHERS if kinds == ("bam",) else [])
     order = [*(x for x in options if x in ("-n", "-N")), "-t", tag]
@@ -281,7 +283,7 @@ def test_odd_or_long_records_change(made, tmp_path, name, options):
 
 
 def test_positions_below_none_end_the_input(made, tmp_path):
-    """As they end it for samtools 1.24, without a word."""
+    """As with samtools 1.24, they end it without a message."""
     (tmp_path / "whole").write_bytes(made("negative_positions").read_bytes())
     whole = mergegen.sorted_part(tmp_path / "whole", ())
     inputs = mergegen.write(mergegen.split(whole, 3, "random", bamgen.rng("below")), tmp_path)
@@ -290,7 +292,8 @@ def test_positions_below_none_end_the_input(made, tmp_path):
 
 @pytest.mark.slow
 def test_record_of_many_megabytes_is_lost(tmp_path):
-    """Three of 20 MB, in two inputs, of which one has nothing else; with a read group that moves and one that comes."""
+    """Three records of 20 MB, in two inputs, one of which has no others; with a read group that moves and one that
+    is added."""
     cigar, n = bamgen.cigar_bytes([(12 << 20, "M")]), 12 << 20
     recs = [bamgen.raw_record(0, pos, 3, 60, 4681, 1, 0, n, body=b"L%d\0" % pos + cigar + b"\x12" * (n // 2)
                               + bytes([30]) * n + b"RGZx\0NMC\1") for pos in (5, 6, 7)]
@@ -305,8 +308,8 @@ def test_record_of_many_megabytes_is_lost(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["-r"]], ids="".join)
 def test_what_looks_like_records_inside_a_record_is_merged(tmp_path, options):
-    """A block begins and ends inside a tag, in which small records seem to be followed by the beginning of a large one;
-    in the first 16 KiB of the next block there is nothing like a record."""
+    """A block begins and ends inside a tag, in which small records seem to be followed by the beginning of a large
+    one; the first 16 KiB of the next block contain nothing like a record."""
     head, one = bamgen.header(bamgen.sq_text()), bamgen.record("f", pos=9)
     fakes, junk = one * 40 + (1 << 20).to_bytes(4, "little") + one[4:], b"\xff" * 20000
     tag = b"XXBC" + len(fakes + junk).to_bytes(4, "little") + fakes + junk
@@ -332,14 +335,14 @@ def shuffled_parts(seed, n, size, order="coordinate"):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_shuffled_inputs_are_sorted_or_merged_otherwise(tmp_path, order, n):
-    """What samtools merges of what is in no order is no order, but always the same."""
+    """samtools' merge of unsorted inputs is not in order, but always the same."""
     parts = shuffled_parts("%s %d" % (order, n), n, 3000, order)
     merges_the_same([*ORDERS[order], *mergegen.write(parts, tmp_path)], tmp_path, SETTINGS)
 
 
 @pytest.mark.parametrize("fault", ["listed:drop", "slice:drop", "merged:drop", "merged:both"])
 def test_fault_passes(desk, fault):
-    """Of memory, or ours: in the task of a chunk, between its slice and the merge, behind it."""
+    """Faults of memory or of our code: in the task of a chunk, between its slice and the merge, after it."""
     names = [bam_of(tiny_at(range(100), name), desk / name.decode()).name for name in (b"a", b"b")]
     sees_fault(desk, fault, "merge", ["-f", "out.bam", *names])
 
@@ -356,7 +359,7 @@ def bam_of(recs, path):
 
 
 def greedy(inputs):
-    """The model: the least head, of the first input that has it."""
+    """The model: the smallest head, from the first input that has it."""
     heads = [(struct.unpack_from("<i", recs[0], 8)[0], i, 0) for i, recs in enumerate(inputs) if recs]
     heapq.heapify(heads)
     out = []
@@ -370,7 +373,8 @@ def greedy(inputs):
     return out
 
 
-# Where an input of 44-byte records turns back: at its ends, and where 256 KiB and what has been read of them end.
+# Places where an input of 44-byte records goes back: at its ends, and where 256 KiB, and the records read from them,
+# end.
 TURNS = [1, 2, 60000 - 1, *(k * (1 << 18) // 44 + d for k in (1, 2, 4, 8) for d in (-1, 0, 1))]
 
 
@@ -389,8 +393,8 @@ def test_one_inversion_is_overlooked(tmp_path, turn):
 
 
 def test_inversion_of_long_records_is_overlooked(tmp_path):
-    """A record is a slice, so what goes back is the first of its slice. A merge that overlooks it gives another order by
-    chance only, but it never warns. The warning is of the input whose record was read first."""
+    """A record is a slice, so the record that goes back is the first of its slice. A merge that overlooks it rarely
+    gives another order, but it never warns. The warning names the input whose record was read first."""
     sizes, recs, told = [280000, 300000, 400000], [], []
     for i, name in enumerate((b"a", b"b")):
         positions = sorted(k * 7 % 50 for k in range(30))
@@ -410,7 +414,7 @@ def with_tags_of(rec, size):
 
 @pytest.mark.parametrize("every", [1, 100, 5000])
 def test_many_inversions_among_many_records_differ(tmp_path, every):
-    """The model is right, too: samtools says the same."""
+    """The model is right, too: samtools gives the same."""
     r = random.Random(every)
     inputs = []
     for n in 100000, 30000, 5, 70000:
@@ -444,7 +448,7 @@ def with_tid(rec, tid):
 
 @pytest.mark.parametrize("options", [["-n"], ["-t", "CB"], []], ids="".join)
 def test_long_ties_are_waited_for_without_end(tmp_path, options):
-    """Keys say nothing over many slices: names that begin alike, records at one place. A block of the output may then
+    """Keys are equal over many slices: names that begin alike, records at one place. A block of the output may then
     hold slices of one range while the next one has as many."""
     r = bamgen.rng("long ties")
     recs = [bamgen.record("A00132:53:HFHJKDSXX:1:1101:%05d" % i, 0, 0, 7, seq="ACGT" * 200, qual=r.randbytes(800))
@@ -457,8 +461,9 @@ def test_long_ties_are_waited_for_without_end(tmp_path, options):
 
 @pytest.mark.parametrize("order", [["-n"], ["-N"], []], ids="".join)
 def test_borrowed_slices_leave_no_room_to_find_a_cut(tmp_path, order):
-    """Memory for few files is shared by many. The first one borrows while it gives all records. While the second one
-    does, the first fills all that it may have. A range may take it all, and what follows must still be found."""
+    """Many inputs share memory for few. The first one borrows while it gives all records. While the second one does,
+    the first fills all that it may have. A range may take all of it, and the following records must still be
+    found."""
     r = bamgen.rng("borrowed slices")
     recs = [bamgen.record("A00132:53:HFHJKDSXX:1:1101:%05d" % i, 0, 0, i, seq="ACGT" * 40, qual=r.randbytes(160))
             for i in range(21000)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The command line of merge: taken where samtools 1.24 takes it, refused where it refuses, and the same output. Behind
-the table is what we decide otherwise; doc/migration.md tells users."""
+"""The command line of merge: accepted if samtools 1.24 accepts it, refused if it refuses, and the same output. After
+the table come the cases that we decide differently; doc/migration.md tells users."""
 
 import gzip
 import json
@@ -53,7 +53,7 @@ def ours(args, **kw):
 
 
 def text_of(path):
-    """Lines; what VN and CL of our own @PG are does not count."""
+    """Lines; VN and CL of our own @PG are ignored."""
     with pysam.AlignmentFile(str(path), check_sq=False) as f:
         lines = str(f.header).splitlines() + [r.to_string() for r in f.fetch(until_eof=True)]
     return [re.sub(r"\t(VN|CL):[^\t]*", r"\t\1:*", x) if x.startswith("@PG\tID:samtools") else x for x in lines]
@@ -78,7 +78,7 @@ def refused(args, here, words, **kw):
     assert {p: p.read_bytes() for p in here.iterdir() if p.is_file()} == before
 
 
-# -------------------------------------------------------------- beside samtools
+# -------------------------------------------------------------- compared with samtools
 
 ORACLE = """
 import json, os, sys
@@ -162,7 +162,7 @@ def test_older_file_is_lost(here):
 
 
 def test_input_is_lost_that_is_the_output(here):
-    """samtools would read what it writes."""
+    """samtools would read its own output."""
     p = ours(["-f", "--no-PG", "-cp", "a.sam", "a.sam", "b.sam"], cwd=here)
     assert p.returncode == 0, p.stderr
     assert [x.split("\t")[0] for x in text_of(here / "a.sam")[4:]] == ["a9", "a8", "b9", "b8", "a7"]
@@ -254,7 +254,7 @@ def test_report_checksum_or_progress_are_ignored(here):
 
 
 def planned(args, here, **kw):
-    """What --plan says, by the name of the fact; it makes nothing."""
+    """The forecast of --plan, by the name of the fact; it makes no file."""
     before = files(here)
     text, told = (ours(["--plan" + form, *args], cwd=here, **kw) for form in ("", "=json"))
     assert (text.returncode, text.stderr, told.returncode) == (0, "", 0) and files(here) == before
@@ -276,7 +276,7 @@ def test_plan_makes_a_file_or_forgets_an_input(here):
 
 
 def test_plan_is_far_from_what_the_merge_takes(here):
-    """More files than are looked at, one of which is larger."""
+    """More files than are sampled, one of which is larger."""
     refs = [("c1", 1000), ("c2", 1000)]
     for name, n in ("s.bam", 3000), ("t.bam", 9000):
         (here / name).write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(refs), refs) + bamgen.tiny(n), level=1))
@@ -290,7 +290,7 @@ def test_plan_is_far_from_what_the_merge_takes(here):
 
 
 def test_input_is_not_in_the_report(here):
-    """By a pipe, too, and where the output takes the place of an input, which is larger then."""
+    """Also from a pipe, and if the output replaces an input, which is larger then."""
     sizes = [(here / x).stat().st_size for x in ("a.sam", "b.sam")]
     for args in ["--report=r.html", "-o", "out.sam"], ["--report=r.json", "-o", "b.sam"]:
         p = ours(["-f", *args, "a.sam", "b.sam", "-"], cwd=here, stdin=(here / "c.sam").read_bytes())
@@ -318,7 +318,7 @@ def test_help_names_an_option_that_the_manual_lacks():
         assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
 
 
-# ------------------------------------------------------------- nothing is handed on
+# ------------------------------------------------------------- nothing is passed on
 
 
 @pytest.mark.parametrize("args", lines("-r -t XX | -t RG | -r -t RG | -r --template-coordinate | -r"), ids=" ".join)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `samtools merge` reads and writes: pipes, lists, formats, thousands of inputs; what is damaged or missing leaves
-nothing behind."""
+"""The inputs and outputs of `samtools merge`: pipes, lists, formats, thousands of inputs; damaged or missing inputs
+leave no output."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ from conftest import (BINARY, HANG, PRECIOUS, SANITIZED, blocks, clean_env, limi
 from test_merge import (ALONE, SETTINGS, SMALL, bam_of, files_in, merged, merges_the_same, ours, pools, refused,
                         tiny_at)
 
-# --------------------------------------------------- where from and where to
+# --------------------------------------------------- inputs and outputs
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_existing_output_is_overwritten_unasked_or_not_at_all(five, desk):
 
 
 def test_output_that_is_an_input_is_lost(five, tmp_path):
-    """It is replaced by the merge, or all stays as it was."""
+    """It is replaced by the merge, or all files stay unchanged."""
     inputs, expected = five
     shutil.copyfile(inputs[1], tmp_path / "in.bam")
     p = ours(["-f", "-s", "1", "--no-PG", "-o", "in.bam", inputs[0], "in.bam", *inputs[2:]], cwd=tmp_path)
@@ -187,7 +187,7 @@ def damaged(data, how):
     if how == "cut":
         return data[:middle.offset + middle.size // 2]
     if how == "cut between blocks":
-        return data[:middle.offset]                  # in the middle of a record: they go over borders here
+        return data[:middle.offset]                  # in the middle of a record: they cross borders here
     if how == "zeros":
         return data[:middle.offset] + bytes(300) + data[middle.offset + 300:]
     if how == "record":
@@ -247,7 +247,7 @@ def test_missing_end_mark_is_an_error_or_not_told(large, tmp_path):
 
 @pytest.mark.parametrize("tag", [b"RGiabcd", b"PGAx", b"RGBC\1\0\0\0x", b"PGf\0\0\0\0"])
 def test_group_that_is_no_string_crashes(tmp_path, tag):
-    """As it does samtools 1.24."""
+    """As by samtools 1.24."""
     recs = [bamgen.record("r%d" % i, 0, 0, i, tags=b"NMC\1" + (tag if i == 50 else b"")) for i in range(99)]
     head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text() + "@RG\tID:x\n@PG\tID:p\n")
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))
@@ -267,7 +267,7 @@ def test_template_without_mate_cigar_leaves_an_output(tmp_path, first):
 
 
 def test_verify_takes_the_wrong_order_for_a_fault(five, tmp_path):
-    """Inputs in order are seen to be in order; a greedy merge is none."""
+    """Sorted inputs are recognised as sorted; a greedy merge is not sorted."""
     inputs, expected = five
     assert merged(["-s", "1", "--no-PG", "--verify", *inputs]) == expected
     for args in [], ["-u"], ["-O", "sam"]:
@@ -340,7 +340,7 @@ def test_memory_that_is_said_to_be_enough_is_not(five, threads, n):
 
 @pytest.mark.skipif(SANITIZED, reason="memory of sanitized programs")
 def test_equal_headers_are_kept_for_each_input(tmp_path):
-    """200,000 references of 20 inputs, 7 MB of text each. Upstream keeps a hash of all for each."""
+    """200,000 references of 20 inputs, 7 MB of text each. Upstream keeps a hash of all for each input."""
     refs = [("contig_%07d" % i, 1000) for i in range(200000)]
     recs = [bamgen.record("r", 0, tid, 9) for tid in (3, 70000, 199999)]
     path = tmp_path / "in.bam"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Header and tags of what `samtools merge` writes: the cases of its page, word by word, and beside samtools 1.24."""
+"""Header and tags of the output of `samtools merge`: the cases of its manual page, word by word, and compared with
+samtools 1.24."""
 
 import json
 import pathlib
@@ -38,7 +39,7 @@ def tagged(*reads):
     return [*BARE, *(sam(name, "c1:%d" % pos, 0, *tags) for name, pos, *tags in reads)]
 
 
-# name: inputs, arguments, and what must be there: header lines of these kinds, names of records, or "NAME: TAGS"
+# name: inputs, arguments, and the expected output: header lines of these kinds, names of records, or "NAME: TAGS"
 CASES = {
     "1": ({"a.sam": A, "b.sam": B}, ["a.sam", "b.sam"], {
         "RG": ["ID:x PG:p2 SM:a", "ID:y SM:a", "ID:x-055424A4 PG:p2-6ADB4A65 SM:b", "ID:z SM:b"],
@@ -98,7 +99,7 @@ def fields(lines, kind):
 
 
 def seen_in(bam_as_sam):
-    """What CASES may ask for."""
+    """The parts of the output that CASES may name."""
     lines = bam_as_sam.splitlines()
     reads = [x.split("\t") for x in lines if not x.startswith("@")]
     seen = {kind: fields(lines, kind) for kind in ("HD", "SQ", "RG", "PG", "CO")}
@@ -132,7 +133,7 @@ def test_case_of_the_page_differs(tmp_path, monkeypatch, case):
 @pytest.mark.parametrize("names, empty", [(".sam", 0), (".bam", 0), ("d/.sam", 1), ("d/.cram .sam", 1), ("..sam", 0),
                                           ("./.sam", 1), ("v.sam .sam d/v.bam", 0), (".sam.sam d/.sam", 1)])
 def test_group_of_a_name_that_is_its_end_is_empty(tmp_path, monkeypatch, names, empty):
-    """As by samtools, the name .sam stays; in a folder it leaves nothing, which ours tells."""
+    """As by samtools, the name .sam stays; in a folder nothing of it is left, which we report."""
     lay_out(tmp_path, {name: V for name in names.split()})
     monkeypatch.chdir(tmp_path)
     merges_the_same(["-r", *names.split()], tmp_path)
@@ -153,7 +154,8 @@ def test_group_of_standard_input_is_another(tmp_path, monkeypatch):
 
 
 def test_warnings_are_missing_or_repeated(tmp_path):
-    """One for each unknown value of a file, one for a file whose references stand in another order, one for no @HD."""
+    """One for each unknown value of a file, one for a file whose references are in another order, one for a missing
+    @HD."""
     reads = [sam("r%d" % i, "c1:%d" % (i + 1), 0, "RG:Z:no%d" % (i % 2), "PG:Z:nix") for i in range(9)]
     lay_out(tmp_path, {"a.sam": [*C, "@RG\tID:x\tPG:gone", *reads], "q.sam": [*C[::-1]]})
     p = ours(["-o", "out.sam", "a.sam", "q.sam"], cwd=tmp_path)
@@ -181,7 +183,7 @@ def test_suffixes_are_the_same_for_every_seed(tmp_path):
 
 
 def test_dictionary_behind_a_known_text_is_overlooked(tmp_path):
-    """A header of the same text as one before it is that one only if all its bytes are the same."""
+    """A header whose text equals an earlier one is only shared if all its bytes are the same."""
     refs, paths = [("c1", 1000), ("c2", 1000)], []
     for i, dictionary in enumerate((refs, refs[::-1], refs)):
         recs = [bamgen.record("r%d.%d" % (i, tid), tid=tid, pos=5) for tid in (0, 1)]
@@ -191,7 +193,7 @@ def test_dictionary_behind_a_known_text_is_overlooked(tmp_path):
 
 
 def test_header_that_takes_turns_is_there_for_each_input(tmp_path):
-    """As merge says beforehand what memory it takes."""
+    """The memory that merge states in advance."""
     for name in "ab":
         text = bamgen.sq_text([("c%d" % i, 1000) for i in range(20000)]) + "@CO\t%s\n" % name
         refs = [("c%d" % i, 1000) for i in range(20000)]
@@ -260,7 +262,7 @@ SAME = ["@SQ\tSN:c1\tLN:1000\tM5:ab", "@SQ\tSN:c2\tLN:500"]
     (["@SQ\tSN:c9\tLN:7", *SAME[::-1]], None), ([SAME[1], "@SQ\tSN:c1\tLN:1"], "reference c1 has LN:1, and LN:1000"),
     (["@SQ\tSN:c1\tLN:1\tAN:d1", "@SQ\tSN:c2\tLN:2"], "reference c1 has LN:1, and LN:1000")])
 def test_other_genome_is_merged_without_a_word(tmp_path, lines, told):
-    """One warning in all, also of BAM whose list alone has another length; and the merge is that of samtools."""
+    """Only one warning, also for BAM if only the list has another length; and the merge is that of samtools."""
     lay_out(tmp_path, {"a.sam": [HD, *SAME, sam("a")], "b.sam": [HD, *lines, sam("b")], "c.sam": [HD, *lines, sam("c")]})
     refs = [(re.search("SN:([^\t]*)", x).group(1), int(re.search(r"LN:(\d+)", x).group(1))) for x in lines]
     text = "\n".join([HD, *lines]) + "\n"
@@ -279,7 +281,7 @@ def test_other_genome_is_merged_without_a_word(tmp_path, lines, told):
 
 
 def test_order_of_references_is_told_of_each_file(tmp_path):
-    """Also where the header is that of the file before."""
+    """Also if the header is that of the file before."""
     refs = [("c1", 1000), ("c2", 1000)]
     for name, order in ("a", refs), ("b", refs[::-1]):
         head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(order), order)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Headers of BAM whose text and whose list of references are not the same, and SAM of the same text: in every command
-that joins or shares headers. The name of a record says on which reference it lies."""
+"""BAM headers whose text and list of references differ, and SAM with the same text: in every command that joins or
+shares headers. The name of a record states its reference."""
 
 import itertools
 import struct
@@ -32,7 +32,7 @@ def write_bam(path, text, refs, name, first="@HD\tVN:1.6\n"):
 
 
 def write_sam(path, text, name):
-    """A record on each reference of the text. The end of the path says whether it is in BGZF."""
+    """A record on each reference of the text. The extension of the path decides whether it is BGZF."""
     refs = [ref for ref, _ in TEXTS[text]]
     sam = lines_of(text) + "".join("%s.%s\t0\t%s\t%d\t60\t4M\t%s\t4\t0\tACGT\t*\n" % (
         name, ref, ref, 11 + len(name), refs[(i + 1) % len(refs)]) for i, ref in enumerate(refs))
@@ -41,13 +41,13 @@ def write_sam(path, text, name):
 
 
 def write(folder, header, form, name):
-    """A file of this header; of SAM the text alone is there."""
+    """A file with this header; SAM has only the text."""
     path = folder / ("%s.%s" % (name, form))
     return write_sam(path, header[0], name) if form.startswith("sam") else write_bam(path, *header, name)
 
 
 def references(header, form):
-    """As htslib has them: those of the list, then those of the text that are not there."""
+    """As in htslib: the references of the list, then those of the text that are missing in it."""
     text, listed = TEXTS[header[0]], LISTS[header[1]]
     return text if form.startswith("sam") else listed + [r for r in text if r[0] not in dict(listed)]
 
@@ -69,7 +69,7 @@ def pairs_from(text):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_merge_puts_records_on_another_reference(tmp_path, text):
-    """Four inputs by turns, so that one header follows another one and is met again."""
+    """Four inputs in turn, so that one header follows another one and occurs again."""
     for i, (a, b) in enumerate(pairs_from(text)):
         form, order = FORMS[i % 4], [[], ["-n"]][i // 4 % 2]
         if form.startswith("sam") and not TEXTS[b[0]]:
@@ -144,7 +144,8 @@ def test_list_of_references_is_left_for_the_text(tmp_path, command):
 
 
 def test_references_that_only_the_text_has_are_merged(tmp_path):
-    """samtools takes the list of BAM, from the header behind the first @HD on; before that the text, too."""
+    """samtools uses the list of BAM, beginning with the header after the first @HD; before that it also uses the
+    text."""
     for name, first, text, listed in (("bare", "", "1", "1"), ("bare12", "", "12", "1"), ("hd", "@HD\tVN:1.6\n", "1", "1"),
                                       ("hd123", "@HD\tVN:1.6\n", "123", "1"), ("other", "", "other", "1"),
                                       ("other2", "@HD\tVN:1.6\n", "other", "21")):
@@ -159,7 +160,7 @@ def test_references_that_only_the_text_has_are_merged(tmp_path):
 
 
 def test_record_on_a_reference_that_the_list_lacks_is_merged(tmp_path):
-    """Its header is not the output's, so there is no such reference."""
+    """Its header is not the output's, so it has no such reference."""
     for name, tid in ("a", 0), ("b", 2):
         (tmp_path / name).write_bytes(bamgen.bgzf(bamgen.header(lines_of("123"), LISTS["12"])
                                                   + bamgen.record(name, tid=tid, pos=3)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""merge -R, -L and -X against samtools 1.24: the same records of the same regions, of which no more is read than the
-index names."""
+"""merge -R, -L and -X against samtools 1.24: the same records of the same regions; no more is read than the parts
+that the index names."""
 
 import os
 import struct
@@ -27,7 +27,7 @@ BEDS = ["c1\t1000\t2000\nc1\t1500\t9000\nc4\t0\t700\nc2 5 5\n",
 
 
 def spread(seed, n):
-    """Records over all references, in order, some over long gaps, some unmapped beside their mates, some nowhere."""
+    """Records over all references, in order, some over long gaps, some unmapped beside their mates, some unplaced."""
     r = bamgen.rng("regions %s" % seed)
     places = sorted((r.choice((0, 0, 0, 0, 1, 1, 2, 3)), r.random()) for _ in range(n))
     out = []
@@ -62,7 +62,7 @@ def here(tmp_path_factory):
 
 
 def same_or_refused(args, scratch, settings=SETTINGS[3:4]):
-    """What samtools makes of it, or an error where samtools has one. Number of records; None: an error."""
+    """The same as samtools' result, or an error if samtools fails. Number of records; None: an error."""
     try:
         return len(merges_the_same(args, scratch, settings).records())
     except AssertionError:
@@ -115,7 +115,7 @@ def test_slices_of_cram_lie_within_others(tmp_path):
 
 
 def test_references_have_other_numbers(here, tmp_path):
-    """Of an input whose own list is another, and where two references are one of the output."""
+    """For an input with another list of its own, and for two references that are one in the output."""
     head = bamgen.header("@SQ\tSN:c2\tLN:9\tAN:c1\n", [("c2", 9)])
     (tmp_path / "h.bam").write_bytes(bamgen.bgzf(head))
     for region in "c2", "c1", "c4", "c:3":
@@ -159,7 +159,7 @@ STARS = ["*\t0\t10\n", "* 7\n", "c4\t0\t50\n*\t5\t6\n", "*\t0\t0\nc4\t0\t50\nc1\
 
 @pytest.mark.parametrize("inputs", ["a.bam", "b.bam e.bam", "c.cram", "d.sam.gz", "c.cram d.sam.gz a.bam"])
 def test_unplaced_reads_that_bed_names_are_left_out(here, tmp_path, inputs):
-    """In the place of a reference, * names those that have none, and . all of the file."""
+    """In place of a reference, * means the records without one, and . all of the file."""
     bed = tmp_path / "x.bed"
     for text in STARS:
         bed.write_text(text)
@@ -171,7 +171,8 @@ def test_unplaced_reads_that_bed_names_are_left_out(here, tmp_path, inputs):
 @pytest.mark.parametrize("index", ["bai", "csi"])
 @pytest.mark.parametrize("size", [0, 5000], ids=["in_one_block", "over_blocks"])
 def test_unplaced_reads_are_sought_in_the_header(tmp_path, index, size):
-    """There are no others, so the index does not say where the records begin (samtools fails then); or there are none."""
+    """There are no others, so the index does not state where the records begin (samtools fails then); or there are
+    none."""
     bed = tmp_path / "x.bed"
     bed.write_text("*\t0\t1\n")
     head = bamgen.header("\n".join(LINES) + "\n" + "@CO\tx%d\n" * size % tuple(range(size)), REFS)
@@ -187,7 +188,7 @@ def test_unplaced_reads_are_sought_in_the_header(tmp_path, index, size):
 
 
 def test_index_that_is_older_than_its_file_is_believed_in_silence(here, tmp_path):
-    """One warning, whatever htslib says; none below --verbosity 3, and none where the file is older or as old."""
+    """One warning, even if htslib also warns; none below --verbosity 3, and none if the file is older or as old."""
     for name in "a.bam", "a.bam.bai", "b.bam", "b.bam.csi", "c.cram", "c.cram.crai", "d.sam.gz", "d.sam.gz.csi":
         (tmp_path / name).write_bytes((here / name).read_bytes())
     for name, index in (("a.bam", "a.bam.bai"), ("a.bam", "a.bai"), ("b.bam", "b.bam.csi"), ("b.bam", "b.csi"),
@@ -219,7 +220,7 @@ def test_what_cannot_be_read_by_region_is_half_read(here, tmp_path):
 
 
 def test_other_parts_of_the_file_are_read(here, tmp_path):
-    """What the index does not name may be damaged; and what it names may not."""
+    """Parts that the index does not name may be damaged; parts that it names may not."""
     bad, data = tmp_path / "bad.bam", bytearray((here / "a.bam").read_bytes())
     data[2 * len(data) // 5:2 * len(data) // 5 + 200] = bytes(200)
     bad.write_bytes(data)
@@ -230,7 +231,7 @@ def test_other_parts_of_the_file_are_read(here, tmp_path):
 
 
 def test_wrong_index_is_called_a_truncated_or_broken_file(here, tmp_path):
-    """Where the index is that of another file, each error says so, and none says no more than that the file is cut."""
+    """If the index belongs to another file, each error says so, and none only says that the file is cut."""
     folder, failed = tmp_path, 0
     whole = mergegen.Part(LINES, REFS, [])
     for name, kind, n in (("f", "bam", 9000), ("g", "bam", 3000), ("h", "cram", 9000), ("i", "cram", 300),
@@ -274,7 +275,7 @@ def test_index_of_another_file_is_believed(here, tmp_path):
 
 @pytest.mark.parametrize("args", [["-R", "c1:1000-300000"], ["-L", "2.bed"]], ids=" ".join)
 def test_many_inputs_have_too_few_files(here, tmp_path, args):
-    """BAM needs no descriptor for each; CRAM does, and says so."""
+    """BAM needs no descriptor for each; CRAM does, and reports it."""
     args = [here / x if x.endswith("bed") else x for x in args] + ["-s", "1", "--no-PG"]
     few = limit_on("NOFILE", 40)
     inputs = paths(here, "a.bam b.bam e.bam") * 25
@@ -284,7 +285,7 @@ def test_many_inputs_have_too_few_files(here, tmp_path, args):
 
 
 def test_scattered_regions_gather_to_another_file(here, tmp_path):
-    """As pipelines do it: one job for each region, and the results behind each other."""
+    """As in pipelines: one job for each region, and the results concatenated."""
     lines = """
 set -e
 for r in c1:1-200000 c1:200001-400000 c2 {c:3} c4; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the program says on standard error: who speaks, and the error last."""
+"""Messages on standard error: they name the program, and the error comes last."""
 
 import re
 
@@ -7,14 +7,14 @@ import pytest
 
 from conftest import HTSLIB_LEAKS, SOURCES, run_sort
 
-# Text that is no message of the sort: another command's, samtools' own words, a line that is painted over.
+# Text that is not a message of the sort: of another command, samtools' own words, a line that is painted over.
 EXEMPT = [
     ("upstream.c", "samtools: "), ("samtools.c", "samtools: "),     # of all commands but sort
-    ("sorted.c", "[bam_sort_core] merging from "),   # samtools' one normal line, to the letter
+    ("sorted.c", "[bam_sort_core] merging from "),   # samtools' only normal line, verbatim
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
-    ("progress.c", ""),                              # unit_progress.c has its lines
+    ("progress.c", ""),                              # tested in unit_progress.c
     ("samtools_mpi.c", "usage: "),
-    ("report_command.c", ""),                        # its usage; test_report.py has its messages
+    ("report_command.c", ""),                        # its usage; its messages are tested in test_report.py
 ]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """samtools-omp-mpi: the ranks together must write the bytes that one process writes.
 
-Skipped without mpicc and mpirun. Builds `make mpi` for OpenMPI and MPICH, where they are, in a folder each.
+Skipped without mpicc and mpirun. Builds `make mpi` for OpenMPI and MPICH, if they are installed, in one folder each.
 MPI_LONG=1: every layout, order and file, with many ranks and little memory, 200 random settings, and each rank killed
 at ten moments: minutes.
 """
@@ -38,7 +38,7 @@ ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 
 @pytest.fixture(scope="module")
 def programs():
-    """The program, by kind of MPI. Tests run in several processes, of which one builds."""
+    """The program, by kind of MPI. Tests run in several processes, one of which builds."""
     build, made = pathlib.Path(BINARY).resolve().parent, {}
     with open(build / "mpi.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,8 +74,8 @@ def sort_mpi(program, kind, n, args, env={}):
 
 
 def same(programs, desk, source, ns, args=(), kind=KINDS[0] if KINDS else None, index=None, refused=False, env={}):
-    """Whether n ranks write what one process writes; refused: or refuse what it refuses. index: "csi" or "bai". env: of the
-    ranks. Returns what the last ranks said."""
+    """Checks that n ranks write the same as one process; refused: or refuse what it refuses. index: "csi" or "bai".
+    env: of the ranks. Returns the messages of the last ranks."""
     one, many = desk / "one.bam", desk / "many.bam"
 
     def output(path):
@@ -108,7 +108,7 @@ def write(path, head, records, layout=bamgen.l_htslib):
     return path
 
 
-# Ties of one position, one key, no references, the header alone, records of several blocks, small blocks.
+# Ties of one position, one key, no references, only a header, records of several blocks, small blocks.
 SHAPES = ["ties", "one_key", "all_unmapped", "header_only", "one_record", "long_records", "block_edges", "cg_long"]
 
 
@@ -139,13 +139,13 @@ def test_setting_or_the_other_mpi_changes_the_bytes(programs, desk, kind, args, 
 
 
 def more_than_memory(n=52000):
-    """Each of two ranks gets so much that -m 3M and the 64 MiB beside it do not hold it."""
+    """Each of two ranks gets so much that it does not fit into -m 3M and the 64 MiB beside it."""
     head, records = bamgen.incompressible(n)
     return bamgen.bgzf(head + b"".join(records), level=0)
 
 
 def test_ranks_that_spill_lose_the_order(programs, desk):
-    """Both sorts of a rank go to temporary files, and come back: rank 0 says so once."""
+    """Both sorts of a rank go to temporary files, and back: rank 0 reports it once."""
     source = desk / "in.bam"
     source.write_bytes(more_than_memory())
     told = same(programs, desk, source, (2,), ["-m", "3M", "-l", "0"])
@@ -154,7 +154,7 @@ def test_ranks_that_spill_lose_the_order(programs, desk):
 
 # ---------------------------------------------------------------- minimisers
 
-# Keys that decide, and keys of too long k-mers, beside which records are compared; the index has keys of its own.
+# Keys that decide, and keys of too long k-mers, where records are compared, too; the index has its own kind of keys.
 MINHASH = [["-M"], ["-M", "-K", "25"], ["-I", "genome.fa", "-w", "30"], ["-M", "-R", "-H", "-K", "9"]]
 
 
@@ -168,7 +168,7 @@ def half_placed(n=8000):
 
 @pytest.fixture
 def ranked(programs, desk, monkeypatch):
-    """As same(), beside the genome of the reads."""
+    """As same(), with the genome of the reads."""
     (desk.parent / "genome.fa").write_text(">g\n%s\n" % ordergen.genome())
     monkeypatch.chdir(desk.parent)
     return lambda *args, **kw: same(programs, desk, *args, **kw)
@@ -182,7 +182,7 @@ def test_ranks_rank_reads_otherwise_than_one_process(desk, ranked, shape, args):
 
 
 def test_header_says_sorted_or_not_by_one_ranks_reads(desk, ranked):
-    """Only the last of the ranks has a read with a reference, and only the first one in the other input."""
+    """Only the last rank has a read with a reference; in the other input, only the first one."""
     head, reads = ordergen.m_overlapping()
     placed = bamgen.record("placed", 0, 1, 7)
     for records in (reads, [*reads, placed], [placed, *reads]):
@@ -191,7 +191,7 @@ def test_header_says_sorted_or_not_by_one_ranks_reads(desk, ranked):
 
 @pytest.mark.parametrize("args", MINHASH, ids=" ".join)
 def test_ranks_are_lost_in_temporary_files_or_the_index_sees_them(desk, ranked, kind, args):
-    """Both sorts of each of the last ranks spill. One rank tells of the index of minimisers."""
+    """Both sorts of each of the last ranks spill. One rank reports the index of minimisers."""
     source = write(desk / "in.bam", *half_placed())
     told = ranked(source, (5, 2) if LONG else (3,), args, kind, "csi", env={"SAMTOOLS_OMP_ARENA": "270000"})
     assert told.count("merging from") == 1, told
@@ -263,7 +263,7 @@ Setting = collections.namedtuple("Setting", "source layout args n kind index")
 
 
 def setting(seed):
-    """Without a source: more than memory."""
+    """Without a source: more than fits into memory."""
     r = random.Random("ranks %d" % seed)
     order = r.choice([[], [], [], ["-n"], ["-N"], ["-t", "RG"], ["-t", "NM"], ["-t", "XT", "-n"], ["-t", "XT"], ["-M"],
                       ["-M", "-K", "25"], ["-M", "-R"], ["-M", "-H", "-K", "7"]])
@@ -307,7 +307,7 @@ def ranks_of(mark):
 
 
 def have_begun(ranks, source):
-    """Whether all have the input open. (While MPI begins, a kill may be mpirun's own matter.)"""
+    """Whether all have the input open. (While MPI starts, mpirun handles a kill itself.)"""
     try:
         return len(ranks) == KILLED and all(any(os.path.realpath(fd) == str(source) for fd in
                                                 pathlib.Path("/proc/%d/fd" % pid).iterdir()) for pid in ranks.values())
@@ -316,7 +316,7 @@ def have_begun(ranks, source):
 
 
 def kill_all(job, mark):
-    """A rank may be gone by then: mpirun kills the others when it sees one die."""
+    """A rank may be gone by then: mpirun kills the others when one dies."""
     for pid in ranks_of(mark).values():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -326,7 +326,7 @@ def kill_all(job, mark):
 
 
 def begin(programs, kind, source, out):
-    """A sort whose ranks have all begun, and these."""
+    """A sort whose ranks have all begun, and the ranks."""
     job = launch(programs[kind], kind, KILLED, ["--no-PG", "-l", "6", "-m", "24M", "-T", out.parent / "tmp", "-o", out, source],
                  env={"MPI_TEST": str(out)}, start_new_session=True)
     until = time.monotonic() + 30
@@ -340,7 +340,7 @@ def begin(programs, kind, source, out):
 
 @pytest.fixture(scope="module")
 def long_sort(programs, tmp_path_factory):
-    """Its input, what it writes, and by kind of MPI its seconds from when the ranks have begun."""
+    """Its input, its output, and by kind of MPI its seconds since the ranks have begun."""
     folder, spans = tmp_path_factory.mktemp("killed"), {}
     source, out = write(folder / "in.bam", *bamgen.incompressible(14000)), folder / "out.bam"
     for kind in KINDS:
@@ -382,7 +382,7 @@ KILLS = [(rank, moment) for rank in range(KILLED) for moment in range(MOMENTS) i
 def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, long_sort, kind, rank, moment):
     source, whole, spans = long_sort
     seconds, ended = spans[kind] * (moment + 0.3) / MOMENTS, None
-    for _ in range(9):                           # a sort that was faster this time is killed earlier
+    for _ in range(9):                           # if a sort was faster this time, the next one is killed earlier
         ended = kill_at(programs, kind, source, desk, rank, seconds)
         if ended and ended[0] != 0:
             break
@@ -393,7 +393,7 @@ def test_killed_rank_leaves_a_file_or_the_others_wait(programs, desk, long_sort,
     assert status != 0
     assert waited < 10
     left = sorted(p.name for p in desk.iterdir())
-    # Once the file has its name, ranks have only to leave MPI.
+    # Once the file has its name, ranks only have to leave MPI.
     assert left == [] or (left == ["out.bam"] and (desk / "out.bam").read_bytes() == whole), left
 
 

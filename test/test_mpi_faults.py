@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: a rank that fails, or that a signal ends, while the others work or wait.
+"""samtools-omp-mpi: a rank fails, or a signal ends it, while the others work or wait.
 
 Skipped without mpicc and mpirun.
 """
@@ -19,7 +19,7 @@ from test_mpi import ENV, desk, kill_all, kind, launch, programs, pytestmark, ra
 
 @pytest.fixture
 def silent_pipe(desk):
-    """A named pipe that somebody has open, and into which nothing is written yet: (its name, for writing)."""
+    """A named pipe that is open for writing, with nothing written yet: (its name, the writing end)."""
     os.mkfifo(desk / "fifo")
     fd = os.open(desk / "fifo", os.O_RDWR)
     with open(fd, "wb", buffering=0) as to:
@@ -27,7 +27,7 @@ def silent_pipe(desk):
 
 
 def broken(n=3000):
-    """The block that is broken is not rank 0's."""
+    """The broken block is not rank 0's."""
     data = bytearray(bamgen.l_htslib(*bamgen.realistic(n)))
     data[len(data) * 9 // 10] ^= 0x55
     return bytes(data)
@@ -60,7 +60,7 @@ def test_rank_that_fails_waits_until_another_has_read_for_an_hour(programs, desk
 @pytest.mark.parametrize("rank", [0, 1, 2])
 @pytest.mark.parametrize("call", ["pwritev", "writev", "linkat"])
 def test_signal_leaves_named_files_or_is_not_named(programs, desk, kind, fault_shim, rank, call):
-    """Where there are no unnamed files, or when one gets its name, signals are caught. Rank 0 alone gives a name."""
+    """If there are no unnamed files, or when one gets its name, signals are caught. Only rank 0 gives a name."""
     source = write(desk / "in.bam", *bamgen.realistic(3000))
     line = ["mpirun." + kind, *["--oversubscribe"] * (kind == "openmpi")]
     for i in range(3):
@@ -80,7 +80,7 @@ def test_signal_leaves_named_files_or_is_not_named(programs, desk, kind, fault_s
 
 
 def test_idle_threads_of_ranks_spin(programs, desk, kind, silent_pipe):
-    """Each rank starts itself once more, as the ordinary program does, unless it is told how threads wait."""
+    """Each rank starts itself again, as the ordinary program does, unless the user sets how threads wait."""
     env = {k: v for k, v in ENV.items() if k != "OMP_WAIT_POLICY"}
     for policy in (None, "active"):
         job = subprocess.Popen(["mpirun." + kind, *["--oversubscribe"] * (kind == "openmpi"), "-n", "2", programs[kind], "sort",
@@ -101,7 +101,7 @@ def test_idle_threads_of_ranks_spin(programs, desk, kind, silent_pipe):
 
 
 def test_ranks_spin_while_they_wait(programs, desk, kind):
-    """For six seconds nothing comes by the pipe."""
+    """Nothing comes through the pipe for six seconds."""
     seconds = {}
     for late in (0, 6):
         os.mkfifo(desk / "fifo")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: whatever form the input has, the ranks must write what one process writes.
+"""samtools-omp-mpi: for any form of the input, the ranks must write the same as one process.
 
 Skipped without mpicc and mpirun.
 """
@@ -61,7 +61,7 @@ def test_long_header_of_sam_is_not_whole(programs, desk):
 
 
 def test_bam_whose_first_block_is_empty_is_refused(programs, desk, kind):
-    """htslib tells no format of it, but one process sorts it."""
+    """htslib does not detect its format, but one process sorts it."""
     source = desk / "in.bam"
     source.write_bytes(bamgen.EOF_BLOCK + bamgen.l_htslib(*bamgen.realistic(300)))
     same(programs, desk, source, (2,), [], kind)
@@ -135,7 +135,8 @@ def tied(first, n, group=b"a"):
 
 @pytest.mark.parametrize("args", [[], ["-n"], ["-t", "RG"]], ids=" ".join)
 def test_ties_of_several_inputs_change_places(programs, desk, kind, args):
-    """BAM among SAM, one input without records, and one much larger than the others: ranks get parts of one or of many."""
+    """BAM among SAM, one input without records, and one much larger than the others: ranks get parts of one or of
+    many."""
     (desk / "a.sam").write_bytes(tied(0, 40, b"a"))
     (desk / "e.sam").write_bytes(tied(0, 0, b"e"))
     (desk / "c.sam").write_bytes(tied(40, 3000, b"c"))
@@ -157,7 +158,7 @@ def test_inputs_that_do_not_fit_together_are_sorted(programs, desk):
 
 
 def of_fakes(complete, n=240):
-    """Records with tags that hold what looks like records: `complete` small ones, then the beginning of a large one."""
+    """Records with tags whose bytes look like records: `complete` small ones, then the beginning of a large one."""
     small = bamgen.record("f", tid=0, pos=3)
     large = (1 << 20).to_bytes(4, "little") + small[4:]
     fakes = (small * complete + large) * 200
@@ -172,7 +173,7 @@ def test_part_begins_at_what_looks_like_a_record(programs, desk, kind):
 
 
 def test_part_that_begins_within_a_record_is_written(programs, desk):
-    """Three in a row are taken for records. Then a part ends within one."""
+    """Three in a row are accepted as records. Then a part ends within one."""
     source = desk / "in.bam"
     source.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(of_fakes(3)), level=1))
     status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["-o", desk / "out.bam", source])
@@ -181,8 +182,8 @@ def test_part_that_begins_within_a_record_is_written(programs, desk):
 
 
 def test_false_records_cost_a_rank_minutes(programs, desk):
-    """The second rank begins in a tag that is made of blocks with a chain of records each. All chains break, and
-    whatever the rank looks at ends between two of them, so that it looks at more and more."""
+    """The second rank begins in a tag that is made of blocks with a chain of records each. All chains break, and the
+    bytes that the rank reads always end between two of them, so that it reads more and more."""
     block, blocks, gap = 65280, 300, 17408
     chain = bamgen.record(name="", flag=4, tid=-1, pos=-1, seq="") * ((block - gap) // 37 - 1)
     false = (bytes(gap) + chain).ljust(block, b"\xff") * blocks

@@ -15,7 +15,7 @@ from test_mpi import ENV, KINDS, desk, kind, programs, pytestmark, write  # noqa
 
 @pytest.fixture
 def apart(programs, kind, desk):
-    """Starts a rank for each list of words, with an environment each if there is one."""
+    """Starts a rank for each list of words, with one environment each if given."""
     write(desk / "in.bam", *bamgen.realistic(2000))
 
     def go(*ranks, words=("sort",)):
@@ -34,7 +34,7 @@ def apart(programs, kind, desk):
 
 
 SORT = ["-@", "1", "--no-PG", "-o", "out.bam", "in.bam"]
-# What the second of three ranks was given in place of SORT, and what is said of it.
+# The words of the second of three ranks in place of SORT, and the message about them.
 OTHERS = [
     ([*SORT, "-n"], "its order is '-n', and rank 0's is 'by coordinate'"),
     ([*SORT, "-M", "-K", "9"], "its order is '-M'"),
@@ -87,7 +87,7 @@ def test_answer_comes_from_each_rank_or_fails(apart, rank):
 
 
 def test_what_may_differ_is_refused(apart, desk):
-    """Threads, memory, places for temporary files and reports: of nodes that are not alike. The bytes are the same."""
+    """Threads, memory, places for temporary files and reports: nodes may differ in these. The bytes are the same."""
     (desk / "b").mkdir()
     data = bamgen.bgzf(b"".join([(lambda h, r: h + b"".join(r))(*bamgen.incompressible(9000))]), level=0)
     (desk / "in.bam").write_bytes(data)
@@ -104,7 +104,7 @@ def test_what_may_differ_is_refused(apart, desk):
 
 
 def test_memory_that_is_named_as_enough_is_refused(apart):
-    """For a rank it is more than for a program of its own."""
+    """A rank needs more than a single program."""
     for too_little in "1M", "30M":
         status, said, _ = apart(*[[*SORT, "--total-memory", too_little]] * 2)
         assert status != 0 and len(said) == 1 and "66M" in said[0], said

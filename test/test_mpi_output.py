@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: who writes the blocks of the ranks into the one file, and the memory of a rank. Skipped as
-test_mpi.py is."""
+"""samtools-omp-mpi: which ranks write the blocks into the one file, and the memory of a rank. Skipped like
+test_mpi.py."""
 
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ def test_own_writes_of_ranks_change_the_bytes(programs, desk, source):  # noqa: 
 
 
 def traced(programs, desk, source, kind, env=()):
-    """What each of three ranks opens for writing only, by rank; the desk has their output afterwards."""
+    """The files that each of three ranks opens for writing only, by rank; the desk has their output afterwards."""
     if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode:
         pytest.skip("no strace that may trace here")
     script, logs = desk / "traced", desk / "logs"
@@ -48,14 +48,14 @@ def shared_by_process(names):
 
 
 def test_one_rank_writes_the_blocks_of_all(programs, desk, source):  # noqa: F811
-    """Each rank but the first must open the first one's file."""
+    """Each rank except the first must open the first one's file."""
     opened = traced(programs, desk, source, KIND)
     assert [shared_by_process(names) for names in opened] == [False, True, True]
 
 
 @pytest.fixture
 def apart(programs, desk, kind):  # noqa: F811
-    """What lets ranks believe that each has a host of its own."""
+    """A library that makes each rank believe that it has its own host."""
     shim = desk / "apart_shim.so"
     subprocess.run(["mpicc." + kind, "-shared", "-fPIC", "-o", shim, REPO / "test/apart_shim.c"], check=True)
     return shim
@@ -67,14 +67,14 @@ def whole(desk, source):
 
 
 def test_ranks_on_other_hosts_send_other_bytes(programs, desk, source, kind, apart):  # noqa: F811
-    """Where the output has no name, they cannot open it."""
+    """If the output has no name, they cannot open it."""
     opened = traced(programs, desk, source, kind, [f"LD_PRELOAD={apart}"])
     assert not any(shared_by_process(names) or any("out.bam" in name for name in names) for names in opened)
     assert (desk / "out.bam").read_bytes() == whole(desk, source)
 
 
 def test_ranks_on_other_hosts_send_what_they_could_write(programs, desk, source, kind, apart, fault_shim):  # noqa: F811
-    """Where it has one from the beginning, as on NFS."""
+    """If it has one from the start, as on NFS."""
     env = [f"LD_PRELOAD={apart}:{fault_shim['LD_PRELOAD']}", "FAULT_NAMED=1"]
     opened = traced(programs, desk, source, kind, env)
     assert [any(".out.bam.tmp-" in name for name in names) for names in opened[1:]] == [True, True]
@@ -100,7 +100,7 @@ sys.exit(status)
 
 
 def test_two_sorts_of_a_rank_take_the_memory_twice(programs, desk, tmp_path):  # noqa: F811
-    """The promise of one process, -m and 64 MiB. What MPI takes is in it."""
+    """The limit of one process, -m and 64 MiB, includes the memory of MPI."""
     large = tmp_path / "large.bam"
     large.write_bytes(test_mpi.more_than_memory(150000))
     took = peak(programs, desk, 2, large, KIND)
@@ -109,7 +109,7 @@ def test_two_sorts_of_a_rank_take_the_memory_twice(programs, desk, tmp_path):  #
 
 
 def test_index_of_minimisers_stays_beside_the_second_sort(programs, desk, tmp_path):  # noqa: F811
-    """That of 30 Mb takes 36 MB, and each rank has one."""
+    """The one for 30 Mb needs 36 MB, and each rank has one."""
     source, fasta = tmp_path / "large.bam", tmp_path / "genome.fa"
     source.write_bytes(test_mpi.more_than_memory())
     r = bamgen.rng("genome")

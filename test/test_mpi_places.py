@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: where ranks keep temporary files, and what another user than root may do.
+"""samtools-omp-mpi: the places of the ranks' temporary files, and the rights of a user other than root.
 
 Skipped without mpicc and mpirun.
 """
@@ -18,7 +18,7 @@ from test_safety import NOBODY
 
 @pytest.fixture
 def others(programs, kind, public_dir):
-    """A folder of another user's, with the program; how to start two ranks there as that user."""
+    """A folder of another user, with the program; the command that starts two ranks there as that user."""
     shutil.copy(programs[kind], public_dir + "/samtools-omp-mpi")
     for name in ("home", "out"):
         os.mkdir(public_dir + "/" + name)

@@ -81,7 +81,7 @@ def test_temporary_data_are_not_counted(programs, desk):
 
 @pytest.mark.parametrize("args", [[], ["-n"], ["-t", "ZZ"], ["-t", "ZZ", "-N"]], ids=" ".join)
 def test_ranks_have_unequal_parts(programs, desk, args):
-    """Also where no key decides: no record has the tag ZZ."""
+    """Also if no key decides: no record has the tag ZZ."""
     data = bamgen.l_htslib(*bamgen.realistic(12000))
     status, err = sort_with(programs, desk, 4, ["-l", "0", *args, "--report=%s" % (desk / "r.json")], data)
     assert status == 0, err
@@ -90,7 +90,8 @@ def test_ranks_have_unequal_parts(programs, desk, args):
 
 
 def test_rank_sends_what_is_its_own(programs, desk):
-    """Of an input that is sorted, each rank reads what it writes; of names in no order, it writes a third."""
+    """If the input is sorted, each rank reads the part that it writes; if names are unordered, it writes a third of
+    it."""
     subprocess.run([BINARY, "sort", "--no-PG", "-o", desk / "sorted.bam", "-"], check=True, env=clean_env(),
                    input=bamgen.l_htslib(*bamgen.realistic(12000)), capture_output=True)
     data = (desk / "sorted.bam").read_bytes()

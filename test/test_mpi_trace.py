@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands between the program and MPI (bench/cluster/mpi_trace.c) must see each message, and change nothing."""
+"""The library between the program and MPI (bench/cluster/mpi_trace.c) must see each message, and change nothing."""
 
 import pathlib
 import shutil

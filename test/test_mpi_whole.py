@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""samtools-omp-mpi: inputs that cannot be cut, as a pipe and CRAM. One rank reads them, and all ranks write what one
-process writes.
+"""samtools-omp-mpi: inputs that cannot be cut, such as a pipe and CRAM. One rank reads them, and all ranks write the
+same as one process.
 
 Skipped without mpicc and mpirun.
 """
@@ -50,14 +50,14 @@ def form_of(desk, form, data):
 
 @functools.cache
 def spoils_stdin(kind):
-    """Whether its mpirun spoils what it hands on: MPICH's if the program does not read at once; that of OpenMPI 5 hands
-    on pieces twice (5.0.7; openpmix/prrte #2220)."""
+    """Whether its mpirun damages the standard input that it passes on: MPICH's if the program does not read at once;
+    OpenMPI 5's passes pieces on twice (5.0.7; openpmix/prrte #2220)."""
     version = subprocess.run(["mpirun." + kind, "--version"], capture_output=True, text=True, env=clean_env(**ENV)).stdout
     return kind == "mpich" or not re.search(r"\) [1-4]\.", version)
 
 
 def from_pipe(program, desk, source, args, kind, n):
-    """mpirun's status and what was said, of n ranks that read `source` from standard input, or from a fifo."""
+    """mpirun's status and messages, for n ranks that read `source` from standard input, or from a fifo."""
     fifo = spoils_stdin(kind)
     if fifo:
         subprocess.run(["mkfifo", desk / "fifo"], check=True)
@@ -71,12 +71,12 @@ def from_pipe(program, desk, source, args, kind, n):
 
 
 def mpirun_crashed(status, err):
-    """Not a rank: that of OpenMPI 4.1.4 did so once, while it handed standard input on."""
+    """Not a rank: mpirun of OpenMPI 4.1.4 did so once, while it passed standard input on."""
     return status == -signal.SIGSEGV and b"mpirun.openmpi(" in err
 
 
 def through_pipe(programs, desk, source, args=(), kind=KINDS[0] if KINDS else None, n=3):
-    """Whether n ranks write the same from a pipe as one process writes from the file."""
+    """Checks that n ranks write the same from a pipe as one process from the file."""
     one, many = desk / "one.bam", desk / "many.bam"
     subprocess.run([BINARY, "sort", "--no-PG", *args, "-o", one, source], check=True, capture_output=True,
                    env=clean_env())
@@ -184,7 +184,7 @@ def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
 
 
 def test_decoding_cram_takes_memory_of_the_second_sort(programs, desk, gen_bam):
-    """-m 16M and 64 MiB, with what MPI takes."""
+    """-m 16M and 64 MiB, including the memory of MPI."""
     import pysam
     source = desk / "in.cram"
     pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(source), str(gen_bam("--size", "300M", "--level", "1")),

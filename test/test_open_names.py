@@ -19,7 +19,7 @@ def opened(record):
 
 
 def pairs(coordinate):
-    """Templates of two mates, in which none, one or both names are open; some names begin like the one before."""
+    """Templates of two mates, in which no, one or both names are open; some names begin like the one before."""
     out = []
     for i in range(400):
         name = ("%03d" % i + "x" * 254)[:LENGTHS[i % len(LENGTHS)]] if i % 3 else "n" * (1 + i % 250)
@@ -55,7 +55,7 @@ def test_name_without_nul_gets_it(tmp_path, command, layout):
 
 
 def test_template_goes_on_with_a_name_that_only_begins_like_its_own(tmp_path):
-    """Over many chunks: each name is that of the template before and one letter more, without a NUL."""
+    """Over many chunks: each name is that of the previous template plus one letter, without a NUL."""
     recs = []
     for i in range(9000):
         for half, place in ((99, 100), (147, 300)):
@@ -89,7 +89,7 @@ SORTS = {"sort": "sort --no-PG {x} -o {o} {a}", "by name": "sort -n --no-PG {x} 
 @pytest.mark.parametrize("layout", ["whole", "small", "tiny"])
 @pytest.mark.parametrize("order", SORTS)
 def test_sort_of_a_name_without_nul(tmp_path, order, layout):
-    """Also where the file comes through a pipe, is not compressed, or is the second one."""
+    """Also if the file comes through a pipe, is not compressed, or is the second one."""
     stream = bamgen.header() + b"".join(pairs(True))
     path, raw = tmp_path / "in.bam", tmp_path / "raw.bam"
     path.write_bytes(bamgen.bgzf(stream, size={"whole": bamgen.BLOCK, "small": 997, "tiny": 61}[layout]))
@@ -107,7 +107,7 @@ def test_sort_of_a_name_without_nul(tmp_path, order, layout):
 
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_last_record_needs_a_nul(tmp_path, n):
-    """In a file of one block, and in blocks of their own."""
+    """In a file of one block, and in separate blocks."""
     recs = pairs(True)[:n]
     recs[-1] = opened(bamgen.record("last", 4, -1, -1, 0, [], -1, -1, 0, "ACGT", bytes([30] * 4)))
     for size in bamgen.BLOCK, 97:
@@ -120,7 +120,7 @@ def test_last_record_needs_a_nul(tmp_path, n):
 
 
 def far_behind(n, opens):
-    """Records and the same ones with NUL, of which those that `opens` names lack it."""
+    """Records, and the same ones with NUL; those for which `opens` is true lack it."""
     r = bamgen.rng("open names")
     closed = [bamgen.record("%x" % r.getrandbits(64), 0, 0, r.randrange(1000), 60, [(600, "M")], -1, -1, 0, "ACGT" * 150,
                             bytes([30]) * 600) for _ in range(n)]
@@ -145,7 +145,7 @@ def far(request, tmp_path_factory):
 @pytest.mark.parametrize("words", ["sort", "sort -n", "sort --total-memory 28M", "collate", "sormadup",
                                    "sort -@ 3 -m 2M -M"], ids=["sort", "n", "little", "collate", "sormadup", "M"])
 def test_name_without_nul_far_behind(far, tmp_path, words):
-    """In memory and with temporary files, and behind another input: bytes are as if the NUL had been there."""
+    """In memory and with temporary files, and after another input: the bytes are as if the NUL had been there."""
     got = []
     for path in far:
         first = [*words.split(), *(["-O"] if words == "collate" else []), "-l", 1, "--no-PG"]
@@ -159,10 +159,10 @@ def test_name_without_nul_far_behind(far, tmp_path, words):
 
 @pytest.mark.parametrize("command", ["sort -o {o} {a}", "sort --input-fmt-option filter=1 -o {o} {a}", "fixmate {a} {o}"])
 def test_fault_behind_a_name_without_nul_is_told_with_its_place(tmp_path, command):
-    """The record's number and byte count what came before, and no other file is written."""
+    """The record's number and byte count the records before it, and no other file is written."""
     recs, closed = far_behind(3000, lambda i: i % 2000 in (1000, 1001, 1999))
     bad = bytearray(closed[2000])
-    bad[4:8] = struct.pack("<i", 77)             # there is no such reference
+    bad[4:8] = struct.pack("<i", 77)             # this reference does not exist
     head = bamgen.header()
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bgzf(head + b"".join(recs[:2000]) + bad + b"".join(recs[2001:])))
@@ -180,7 +180,7 @@ def test_missing_end_is_told_behind_a_name_without_nul(tmp_path):
 
 @pytest.mark.parametrize("memory", ["28M", "1G"])
 def test_gzip_behind_a_name_without_nul(tmp_path, memory):
-    """The file goes on as plain gzip: bytes that were decompressed when the name was found come after it."""
+    """The file continues as plain gzip: bytes that were decompressed when the name was found come after it."""
     recs, closed = far_behind(9000, lambda i: i > 6000)
     got = []
     for each in recs, closed:
@@ -193,7 +193,7 @@ def test_gzip_behind_a_name_without_nul(tmp_path, memory):
 
 
 def test_check_refuses_the_name_of_a_record_that_lacks_its_nul(tmp_path):
-    """Every command reads such records; --check looks at their order alone."""
+    """Every command reads such records; --check only checks their order."""
     path, ordered = tmp_path / "in.bam", tmp_path / "sorted.bam"
     path.write_bytes(bamgen.bam(bamgen.header(), pairs(True)))
     p = run(["sort", "--check", path])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every option of samtools sort with odd values: taken where samtools 1.24 takes it, refused where it refuses. What is
-decided otherwise is listed here, with the reason; doc/migration.md tells users."""
+"""Every option of samtools sort with odd values: accepted if samtools 1.24 accepts it, refused if it refuses. Cases
+that we decide differently are listed here, with the reason; doc/migration.md tells users."""
 
 import gzip
 import os
@@ -20,7 +20,7 @@ TAGS = ["", "N", "NM", "NMX", "1A", "N:", "*", "nm", "  ", "X ", "\u00e9", "--",
 KNOWN = ["sam", "SAM", "sam.gz", "SAM.GZ", "bam", "BAM", "Bam", "fasta", "fastq", "fa", "fq", "fa.gz", "fq.gz", "fasta.gz", "FASTQ.gz",
          "bam,", "bam,level=", "bam,level=1", "bam,level=x", "bam,level=-1", "bam,level", "bam,no_ref", "sam,no_ref",
          "bam,nthreads=2", "bam,level=1,level=2", "sam,level=1", "sam.gz,level=0", "fq.gz,level=1"]
-# Whatever htslib can parse, or could one day, that is no format of alignments.
+# Formats that htslib parses, or may parse in future, that do not hold alignments.
 NO_FORMATS = ["", "vcf", "vcf.gz", "bcf", "bcf.gz", "VCF", "BCF", "tbi", "bed", "bed.gz", "crai", "csi", "bai", "fai", "gzi", "gz", "txt",
               "unknown", "json", "d4", "crypt4gh", "hts", "htsget", "binary", "text", "binary_format", "text_format", "empty",
               "region", "bam.gz", "u", "b", " bam", "bam ", "bam,,", "bam,foo=1", ",level=1", "level=1", "z", "gzip", "bgzf", "sam.bz2",
@@ -35,7 +35,7 @@ VALUES = {"threads": "2", "output-fmt": "bam", "output-fmt-option": "level=1", "
 
 
 def abbreviations():
-    """Each option by each of its beginnings, with a value apart, a value attached, and none."""
+    """Each option by each of its beginnings, with a separate value, an attached value, and none."""
     for name in LONG:
         for n in range(1, len(name) + 1):
             word = "--" + name[:n]
@@ -72,16 +72,16 @@ TABLE = {
     "abbreviations": list(abbreviations()),
 }
 
-# What we decide otherwise; doc/migration.md has the reasons.
+# The cases that we decide differently; doc/migration.md has the reasons.
 OTHERWISE = {("-m", "1.5G"), ("-m", "0.5G"), ("-m", "1T"),       # decimals, and the suffix T
              ("-O", "fa.gz"), ("-O", "fq.gz"), ("-O", "fasta.gz"), ("-O", "FASTQ.gz"), ("-O", "fq.gz,level=1")}   # are compressed
-# samtools has an --input-fmt, too, and refuses it.
+# samtools also has an --input-fmt, and refuses it.
 for word in ("--input-fmt"[:n] for n in range(3, 12)):
     OTHERWISE |= {(word, "decode_md=0"), (word + "=decode_md=0",)}
 
 
 def compare(args, tmp_path):
-    """Nothing if both refuse, or take it and make files of the same names and formats with the same records."""
+    """Nothing if both refuse, or both accept it and make files of the same names and formats with the same records."""
     for name in os.listdir(tmp_path):
         if name != IN:
             os.unlink(tmp_path / name)
@@ -134,7 +134,7 @@ def check(cases, tmp_path, monkeypatch, made):
 @pytest.mark.parametrize("what", sorted(TABLE))
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_option_is_taken_or_refused_otherwise_than_by_samtools(tmp_path, monkeypatch, made, what, place):
-    """Options may stand before the input and after it."""
+    """Options may come before the input and after it."""
     check([[*OUT, *args, IN] if place == "before" else [IN, *OUT, *args] for args in TABLE[what]] if place == "after"
           else [[*args, *OUT, IN] for args in TABLE[what]], tmp_path, monkeypatch, made)
 
@@ -150,19 +150,20 @@ def test_output_name_is_taken_or_refused_otherwise_than_by_samtools(tmp_path, mo
 
 def test_ending_of_the_output_means_another_format_than_in_samtools(tmp_path, monkeypatch, made):
     newer = ["fastq.gz", "fq.gz", "fa.gz", "fasta.gz"] if htslib_version() >= (1, 17) else []
-    known = [e for e in ENDINGS if len(e) > 2 or htslib_version() >= (1, 15)]   # no older one sees two letters
+    known = [e for e in ENDINGS if len(e) > 2 or htslib_version() >= (1, 15)]   # older ones do not see two letters
     check([["-o", "out." + e, IN] for e in known + newer], tmp_path, monkeypatch, made)
 
 
 def test_named_index_of_an_input_is_opened(tmp_path, made):
-    """What follows ##idx## need not be there, and is not written."""
+    """The name after ##idx## need not exist, and is not written."""
     (tmp_path / IN).write_bytes(made("ties").read_bytes())
     p = run_sort(["-o", "out.bam", IN + "##idx##not/there.bai"], cwd=tmp_path)
     assert p.returncode == 0 and sorted(os.listdir(tmp_path)) == [IN, "out.bam"], p.stderr
 
 
 def test_sort_in_place_by_a_url_is_not_seen_for_one(tmp_path, made):
-    """By either name it is the same file: it stays until the new one is whole, and is not written over as a report."""
+    """Under either name it is the same file: it stays until the new one is complete, and is not overwritten by a
+    report."""
     path = tmp_path / IN
     path.write_bytes(made("ties").read_bytes())
     p = run_sort(["--checksum=%s" % path, "file://%s" % path], cwd=tmp_path)
@@ -184,7 +185,7 @@ def test_reference_that_nothing_needs_is_not_warned_of(tmp_path, made, reference
     (["--in", "nthreads=1"], 1, 0), (["-t", ""], 0, 0), (["--reference", "missing.fa"], 0, 0), (["-@", ""], 1, 1),
     (["-o", "data:x"], 1, 1)], ids=str)
 def test_page_on_migration_is_outdated(tmp_path, monkeypatch, made, args, theirs, ours):
-    """The table of doc/migration.md: what is taken (0) or refused (1) by samtools 1.24 and by us."""
+    """The table of doc/migration.md: accepted (0) or refused (1) by samtools 1.24 and by us."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / IN).write_bytes(made("ties").read_bytes())
     assert (oracle_sort([*OUT, *args, IN])[0], run_sort([*OUT, *args, IN], cwd=tmp_path).returncode) == (theirs, ours)

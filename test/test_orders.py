@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Orders by name, tag, template and minimiser: record by record as samtools 1.24 has them,
-the same bytes whatever the number of threads."""
+"""Orders by name, tag, template and minimiser: record by record as by samtools 1.24, with the same bytes for any
+number of threads."""
 
 import os
 
@@ -57,7 +57,7 @@ def test_any_content_sorts_by_name_unlike_samtools(made, name, order):
 
 
 def test_natural_order_takes_numbers_for_text():
-    """The rule itself, without the oracle: by value, zeros skipped, ties by what follows."""
+    """The rule itself, without the oracle: by value, zeros skipped, ties by the text after them."""
     names = ["a10", "a9b", "a09", "a9", "b1", "a1", "a010", "a9a"]
     data = bamgen.bgzf(bamgen.header() + b"".join(bamgen.record(x) for x in names))
     out = read_bam(sorted_bytes([*FAST, "-n"], stdin=data)).records()
@@ -67,7 +67,7 @@ def test_natural_order_takes_numbers_for_text():
 
 @pytest.mark.parametrize("layout", ["prime_blocks", "random_blocks", "one_byte"])
 def test_small_blocks_at_the_start_mislead_the_order(order_input, layout):
-    """What a program learns from the file's beginning is little there."""
+    """The beginning of the file shows little of the rest there."""
     for kind, name, order in (("NAMES", "late", "-n"), ("NAMES", "mixed", "-N"), ("TAGS", "late_strings", "-tXT")):
         if layout == "one_byte":
             head, recs = getattr(ordergen, kind)[name]()
@@ -92,7 +92,7 @@ def picard_key(rec):
 
 
 def tag_integer(rec, tag):
-    """From records without sequence whose HI is the only tag: the last bytes."""
+    """For records without sequence whose only tag is HI: the last bytes."""
     at = rec.find(tag, 36 + rec[12])
     if at < 0:
         return None
@@ -272,7 +272,7 @@ def test_minimiser_index_sorts_unlike_samtools(order_input, fastas, name, fasta,
 
 
 def test_minimiser_index_is_built_in_silence_or_chatters(order_input, fastas):
-    """The one line that samtools prints too."""
+    """The only line that samtools prints, too."""
     p = run_sort(["-I", fastas("one"), order_input("MINHASH", "short")])
     assert p.returncode == 0 and len(p.stderr.splitlines()) <= 2, p.stderr
 
@@ -284,7 +284,7 @@ def test_minimiser_option_alone_changes_the_order(order_input, options):
     assert sorted_bytes([*FAST, *options, path]) == sorted_bytes([*FAST, path])
 
 
-# ---------------------------------------------------------------- which order it is
+# ---------------------------------------------------------------- the stated order
 
 HD_IN = {"none": "", "old": "@HD\tVN:1.3\tSO:queryname\tGO:query\tSS:queryname:natural\tXX:kept\n"}
 CHOICES = [
@@ -309,7 +309,7 @@ def choice_input(hd, placed):
 @pytest.mark.parametrize("hd", HD_IN)
 @pytest.mark.parametrize("order", CHOICES, ids=lambda v: " ".join(v) or "default")
 def test_several_order_options_mean_another_order_or_header(made, order, hd):
-    """@HD, @PG and records; also where no read is placed, which -M writes down."""
+    """@HD, @PG and records; also if no read is placed, which -M records."""
     for placed in (1, 0):
         def content():
             return choice_input(hd, placed)
@@ -382,7 +382,7 @@ def test_real_input_sorts_unlike_samtools(tmp_path, path, order):
 
 
 def with_mates_known(path, folder):
-    """Name sort and fixmate; then without the lines that fixmate gave no MC."""
+    """Name sort and fixmate; then without the lines to which fixmate gave no MC."""
     named, fixed, kept = (str(folder / x) for x in ("named.bam", "fixed.bam", "kept.bam"))
     assert oracle_sort(["-n", "-l", "1", "-o", named, path])[0] == 0
     pysam.samtools.fixmate("-m", named, fixed, catch_stdout=False)

@@ -10,7 +10,7 @@ import bamgen
 from conftest import (DATA_BAMS, REAL_BAMS, Bam, blocks, oracle, read_bam, run_sort, same_records,
                       sorted_bytes)
 
-FILL = 0xFF00  # most bytes of data in a block: even stored it fits into 64 KiB
+FILL = 0xFF00  # the most bytes of data in a block: even stored it fits into 64 KiB
 SHAPES = ["mixed", "ties", "long_records", "block_edges", "cg_long", "header_only",
           "header_only_no_refs", "one_record", "many_refs"]
 
@@ -151,7 +151,7 @@ def test_level_option_means_another_level(realistic_bam, by_level, args, same_as
 @pytest.mark.parametrize("args", [[], ["-l", 1]], ids=lambda v: "".join(map(str, v)) or "default")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_file_is_written_in_small_pieces(realistic_bam, tmp_path, fault_shim, args, threads):
-    """Parallel file systems and network disks want 512 KiB and more."""
+    """Parallel file systems and network disks need 512 KiB and more."""
     out, report = tmp_path / "out.bam", tmp_path / "report"
     assert run_sort([*args, "-@", threads, "-o", out, realistic_bam], env={**fault_shim, "FAULT_REPORT": str(report)}).returncode == 0
     calls = dict(line.split() for line in report.read_text().splitlines())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What we write beside the output (checksum, trace, report, statistics, index of bgzip) costs nobody their data, and no
-mistyped word is taken for the name of such a file. TEST_LINES=n: so many random command lines instead of 60."""
+"""Files that we write beside the output (checksum, trace, report, statistics, index of bgzip) never destroy data,
+and no mistyped word is used as the name of such a file. TEST_LINES=n: n random command lines instead of 60."""
 
 import gzip
 import os
@@ -21,7 +21,7 @@ COMMANDS = {"sort": BEYOND + ["add-input", "picard", "check", "copy-blocks", "si
             "merge": BEYOND + ["copy-blocks", "plan"], "collate": BEYOND, "fixmate": BEYOND + ["sanitize"], "markdup": BEYOND + ["plan"],
             "sormadup": BEYOND + ["fixmate-args", "markdup-args", "collate", "plan", "size-hint", "add-input"]}
 EVERYWHERE = ["threads", "output-fmt", "output-fmt-option", "input-fmt-option", "reference", "write-index", "verbosity", "no-PG"]
-# The long options of samtools 1.24, but --input-fmt, which it refuses.
+# The long options of samtools 1.24, except --input-fmt, which it refuses.
 SAMTOOLS = {"sort": EVERYWHERE + ["template-coordinate"], "merge": EVERYWHERE + ["template-coordinate"], "collate": EVERYWHERE,
             "fixmate": EVERYWHERE, "sormadup": EVERYWHERE,
             "markdup": EVERYWHERE + ["include-fails", "no-multi-dup", "read-coords", "coords-order", "barcode-tag", "barcode-name",
@@ -43,7 +43,7 @@ def here(tmp_path):
 
 
 def seen(folder):
-    """Each file and what would change if it were written."""
+    """Each file, and the attributes that would change if it were written."""
     return {p.name: (p.stat().st_ino, p.stat().st_mtime_ns, p.stat().st_size, p.is_symlink()) for p in folder.iterdir()}
 
 
@@ -60,7 +60,7 @@ def refused(here, words, *argv, **kw):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_abbreviation_is_completed_to_an_option_that_samtools_has_not(here, command):
-    """--check in.bam has made a text of in.bam."""
+    """--check in.bam once wrote a text to in.bam."""
     known = SAMTOOLS[command]
     for name in COMMANDS[command]:
         for n in sorted({2, 3, len(name) // 2, len(name) - 1}):
@@ -81,7 +81,7 @@ def test_check_is_refused_without_its_name(here, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["collate", "fixmate", "markdup"])
 def test_abbreviation_of_samtools_means_something_else(here, command, monkeypatch):
-    """Those of sort and merge: test_options.py, test_merge_args.py."""
+    """For sort and merge see test_options.py and test_merge_args.py."""
     values = {"threads": "2", "verbosity": "3", "output-fmt": "sam", "output-fmt-option": "level=1", "mode": "t",
               "input-fmt-option": "decode_md=0", "reference": "ref.fa", "read-coords": "(x)(y)(z)", "coords-order": "txy",
               "barcode-tag": "BX", "barcode-rgx": "(q)", "umi-separator": ":"}
@@ -90,7 +90,7 @@ def test_abbreviation_of_samtools_means_something_else(here, command, monkeypatc
         for n in range(1, len(name) + 1):
             words = ["--" + name[:n], *([values[name]] if name in values else []), *LINE[command]]
             if "input-fmt".startswith(name[:n]):
-                continue                         # samtools has an --input-fmt, too, and refuses it
+                continue                         # samtools also has an --input-fmt, and refuses it
             status, told = the_oracle().call(command, words, None)
             p = run([command, *words], cwd=here)
             assert p.returncode == status, (words, p.stderr, told)
@@ -106,7 +106,7 @@ def test_long_option_with_one_dash_is_taken_for_letters(here):
 
 
 def files_of_data(here):
-    """Name -> what a message calls it."""
+    """Name -> its description in a message."""
     some = {"a.bam": (here / "in.bam").read_bytes(), "a.gz": gzip.compress(b"x"), "a.cram": b"CRAM\3\0", "a.hd": b"@HD\tVN:1.6\n",
             "a.co": b"@CO\thello\n", "a.fq": b"@read/1\nAC\n+\nII\n", "a.fa": b">c1\nACGT\n", "a.vcf": b"##fileformat=VCFv4.2\n",
             "a.bai": b"BAI\1\0\0\0\0", "no_header": SAM.split("\n")[3].encode() + b"\n", "a.xz": b"\xfd7zXZ\0\0"}
@@ -158,7 +158,7 @@ def test_checksum_of_samtools_without_a_file_makes_one_of_that_name(here):
     "markdup -f x.bed --input-fmt-option reference=x.bed in.bam o.bam", "sormadup --reference plain.fa --markdup-args=-fplain.fa in.sam -o o.bam",
     "sort -o o.bam in.bam --checksum=in.bai"])
 def test_file_that_the_command_line_reads_is_replaced(here, line):
-    """These files have no mark that tells what they are."""
+    """These files have no mark that shows their format."""
     os.symlink("x.bed", here / "link.bed")
     os.link(here / "x.bed", here / "hard.bed")
     for name in "plain.fa", "index", "in.bai":
@@ -167,7 +167,7 @@ def test_file_that_the_command_line_reads_is_replaced(here, line):
 
 
 def test_file_of_ours_is_not_replaced_any_more(here):
-    """Also one that is there: it is ours, or another text."""
+    """Also if it exists: it is ours, or another text."""
     for _ in range(2):
         p = run(["sort", "--checksum", "sum", "--trace", "t.json", "--report=r.html", *LINE["sort"]], cwd=here)
         assert p.returncode == 0, p.stderr
@@ -212,7 +212,7 @@ def test_statistics_to_a_file_named_dash_are_refused(here):
         assert (here / "-").read_text().startswith("COMMAND: ")
 
 
-# ---------------------------------------------- what is said of a mistake
+# ---------------------------------------------- messages about mistakes
 
 
 def test_count_that_is_too_large_is_made_smaller_silently(here):
@@ -265,14 +265,14 @@ def test_help_does_not_mark_which_commands_run_here(tmp_path):
 
 
 def test_index_of_an_output_without_order_is_refused(here):
-    """samtools takes --write-index and makes none."""
+    """samtools accepts --write-index and makes none."""
     for command in "collate", "fixmate":
         p = run([command, "--write-index", *LINE[command]], cwd=here)
         assert p.returncode == 0 and "--write-index makes no index" in p.stderr
         assert not list(here.glob("out.bam.*"))
 
 
-# ------------------------------------------------- random lines beside samtools
+# ------------------------------------------------- random lines compared with samtools
 
 
 FILES = ["in.bam", "two.bam", "in.sam", "x.bed", "list", "ref.fa", "new.txt", "new.bam", "in.bam.csi"]
@@ -296,7 +296,7 @@ def random_option(command, pick):
 
 
 def random_line(command, pick):
-    """The words that both get, and those that only we know, which name a file to write."""
+    """The words that both get, and those that only we support, which name a file to write."""
     words = sum((random_option(command, pick) for _ in range(pick.randint(0, 3))), [])
     operands = [pick.choice(FILES) for _ in range(pick.randint(0, 3))]
     own = ["--%s=%s" % (pick.choice(WRITE), pick.choice(FILES))] if pick.random() < .4 else []
@@ -309,7 +309,7 @@ def changed(folder, before):
 
 
 def look_at(here, command, words, own):
-    """What is wrong with this line; None: nothing."""
+    """The error with this line; None: none."""
     places = [here.parent / name for name in ("theirs", "ours")]
     for place in places:
         shutil.rmtree(place, ignore_errors=True)
@@ -317,7 +317,7 @@ def look_at(here, command, words, own):
     before = [seen(place) for place in places]
     os.chdir(places[0])
     status, told = the_oracle().call(command, words, None)
-    if status not in (0, 1):                     # it has crashed: a merge of an index, say
+    if status not in (0, 1):                     # it has crashed: in a merge of an index, for example
         return None
     theirs = changed(places[0], before[0])
     p = run([command, *words[:1], *own, *words[1:]] if words[:1] and words[0] in FILES else [command, *own, *words], cwd=places[1])
@@ -336,7 +336,7 @@ def look_at(here, command, words, own):
 
 
 def test_random_line_writes_what_nobody_asked_for(here, tmp_path, monkeypatch):
-    """Nothing is written but what samtools writes, too, and a file that an option of ours names in full."""
+    """The only files written are those that samtools writes, too, and files that an option of ours names in full."""
     monkeypatch.chdir(here)
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recipes of packages say what the program says."""
+"""The recipes of packages agree with the program."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from conftest import REPO
 pytestmark = pytest.mark.release
 
 VERSION = re.search(r'SAMTOOLS_OMP_VERSION "(.*)"', (REPO / "base/version.h").read_text()).group(1)
-RELEASE = VERSION.replace("-dev", "")            # that these recipes are for: they take its published tarball
+RELEASE = VERSION.replace("-dev", "")            # the release of these recipes, which use its published tarball
 
 
 @pytest.mark.parametrize("name,pattern", [
@@ -20,7 +20,7 @@ RELEASE = VERSION.replace("-dev", "")            # that these recipes are for: t
     ("CITATION.cff", r"\nversion: (.*)"), ("packaging/Containerfile", r"-t samtools-omp:(\S*)"),
     *((str(page.relative_to(REPO)), r'\.TH .*"samtools-omp (.*)" "') for page in (REPO / "doc").glob("*.[15]"))])
 def test_package_has_another_version_than_the_program(name, pattern):
-    """Debian's mark of what comes before a release is ~, which sorts before it."""
+    """Debian's mark of a version before a release is ~, which sorts before the release."""
     version = {"packaging/debian/changelog": VERSION.replace("-dev", "~dev"), "packaging/conda/meta.yaml": RELEASE, "packaging/spack/package.py": RELEASE}
     assert re.search(pattern, (REPO / name).read_text()).group(1) == version.get(name, VERSION)
 
@@ -43,7 +43,7 @@ def test_manual_that_is_installed_is_not_in_a_debian_package():
 
 
 def test_page_that_the_readme_links_is_not_in_the_debian_package():
-    """NEWS.md is there as changelog.gz; pages for contributors are left out."""
+    """NEWS.md is installed as changelog.gz; pages for contributors are left out."""
     patterns = [line.split()[0] for line in (REPO / "packaging/debian/samtools-omp.install").read_text().splitlines()]
     there = {path for pattern in patterns for path in REPO.glob(pattern)} | {REPO / "NEWS.md"}
     assert all((REPO / name).exists() for package in ("", "-mpi") for name in (REPO / ("packaging/debian/samtools-omp%s.docs" % package)).read_text().split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README's table of numbers is made by one program, and pages keep to 120 columns and to what is there."""
+"""README's table of numbers is made by one program; pages keep to 120 columns and name only things that exist."""
 
 import os
 import re
@@ -18,7 +18,7 @@ PAGES = sorted(path for folder in (".", ".github", "doc", "doc/dev", "bench", "p
 
 
 def test_number_of_the_readme_stands_beside_its_table():
-    """Seconds are of one run of bench/readme_table.py, between its markers."""
+    """The seconds are from one run of bench/readme_table.py, between its markers."""
     text = README.read_text()
     before, rest = text.split("<!-- numbers: bench/readme_table.py -->\n")
     table, after = rest.split("<!-- end of numbers -->\n")
@@ -62,6 +62,6 @@ def test_link_of_a_page_leads_nowhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
 def test_line_of_a_page_is_longer_than_120_columns(page):
-    """But for rows of tables, which cannot be broken."""
+    """Except for rows of tables, which cannot be broken."""
     lines = page.read_text().splitlines()
     assert [n for n, line in enumerate(lines, 1) if len(line) > 120 and not line.lstrip().startswith("|")] == []

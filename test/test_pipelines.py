@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The command lines of pipelines, as they are: ours is `samtools` on PATH, samtools 1.24 (of pysam) is behind it. Each
-line runs once with and once without ours; what it leaves, says and returns has to be the same."""
+"""The command lines of pipelines, unchanged: ours is `samtools` on PATH, samtools 1.24 (of pysam) comes after it.
+Each line runs once with and once without ours; its files, messages and status must be the same."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from conftest import BINARY, HANG, HTSLIB_LEAKS, REPO, clean_env, needs_htslib, 
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 
-# samtools 1.24 as a program. Its sort gets one thread: with more it waits for its own for ever now and then.
+# samtools 1.24 as a program. Its sort gets one thread: with more it sometimes waits forever for its own threads.
 BEHIND = """#!%s
 import os, sys
 from pysam.libcutils import _pysam_dispatch
@@ -30,7 +30,7 @@ sys.stderr.flush()
 os._exit(rc & 0xFF)
 """ % sys.executable
 
-# As a job of Slurm has them, with the settings for OpenMP of its other programs.
+# The environment of a Slurm job, with the OpenMP settings of its other programs.
 JOB = {"OMP_NUM_THREADS": "2", "OMP_PLACES": "cores", "OMP_PROC_BIND": "close", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "true",
        "SLURM_JOB_ID": "4711", "SLURM_CPUS_PER_TASK": "2", "SLURM_MEM_PER_NODE": "8192", "GALAXY_SLOTS": "2", "LC_ALL": "C"}
 
@@ -100,7 +100,7 @@ FAILING = {"an aligner that fails", "an aligner that is cut", "no header, nothin
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """The folders with our samtools, with the other, and what both sort."""
+    """The folders with our samtools, with the other, and with the inputs."""
     base = tmp_path_factory.mktemp("pipelines")
     for folder in ("ours", "behind", "data"):
         (base / folder).mkdir()
@@ -120,7 +120,7 @@ def programs(tmp_path_factory):
 
 
 def job(programs, desk, line, *folders, **env):
-    """Runs a line as Nextflow does; (status, stderr, what it left: name -> path)."""
+    """Runs a line as Nextflow does; (status, stderr, its files: name -> path)."""
     (desk / "tmp").mkdir(parents=True)
     for file in (programs / "data").iterdir():
         (desk / file.name).symlink_to(file)
@@ -140,7 +140,7 @@ def plain_text(path):
 @pytest.mark.parametrize("name", LINES)
 def test_line_of_a_pipeline_ends_otherwise_than_with_samtools(programs, tmp_path, name):
     if "CRAM" in name:
-        needs_htslib(1, 16)  # an older one loses read groups that the header lacks
+        needs_htslib(1, 16)  # older ones lose read groups that the header lacks
     status, told, left = job(programs, tmp_path / "theirs", LINES[name], "behind")
     ours_status, ours_told, ours_left = job(programs, tmp_path / "ours", LINES[name], "ours", "behind")
     assert ours_status == status and (status != 0) == (name in FAILING), ours_told
@@ -171,7 +171,7 @@ PAGE = (REPO / "doc" / "workflows.md").read_text()
 
 @pytest.fixture(scope="module")
 def installed(programs):
-    """As make install lays it out; in the page's folder there is none."""
+    """As installed by make install; the page's folder has none."""
     (programs / "opt" / "bin").mkdir(parents=True)
     (programs / "opt" / "libexec" / "samtools-omp").mkdir(parents=True)
     shutil.copy(os.path.realpath(BINARY), programs / "opt" / "bin" / "samtools-omp")
@@ -190,7 +190,8 @@ def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installe
 
 
 def test_setting_of_the_page_for_nextflow_loses_to_conda(programs, installed, tmp_path):
-    """Nextflow writes env.NAME = 'VALUE' as export NAME="VALUE", behind what module and conda do to PATH."""
+    """Nextflow writes env.NAME = 'VALUE' as export NAME="VALUE", after the changes that module and conda make to
+    PATH."""
     settings = re.findall(r"^    env\.(\w+) = '(.*)'$", PAGE, re.M)
     assert [name for name, _ in settings] == ["PATH", "SAMTOOLS_OMP_TOTAL_MEMORY"]
     exports = "".join('export %s="%s"\n' % pair for pair in settings).replace("/opt/samtools-omp", str(installed))
@@ -200,7 +201,7 @@ def test_setting_of_the_page_for_nextflow_loses_to_conda(programs, installed, tm
 
 
 def test_variables_of_the_page_for_workflows_are_ignored(programs, tmp_path):
-    """A report and threads are seen in the report; memory that cannot be is refused."""
+    """A report and threads are visible in the report; an impossible memory size is refused."""
     names = set(re.findall(r"^\| `(\w+)=", PAGE, re.M))
     assert {"SAMTOOLS_OMP_TOTAL_MEMORY", "SAMTOOLS_OMP_REPORT", "OMP_NUM_THREADS"} <= names
     line, reports = "samtools sort -o x.bam in.bam", tmp_path / "reports"
@@ -219,7 +220,7 @@ def test_variables_of_the_page_for_workflows_are_ignored(programs, tmp_path):
 
 
 def commands_of(page, heading):
-    """The lines of code of a section; those that end with a pipe or a backslash go on in the next line."""
+    """The lines of code of a section; lines that end with a pipe or a backslash continue in the next line."""
     section = (REPO / page).read_text().split("# %s\n" % heading)[1].split("\n## ")[0]
     code = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
     lines = re.sub(r"(\||\\)\n *", lambda found: found.group(1).strip("\\") + " ", code).splitlines()
@@ -233,7 +234,7 @@ SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflow
 
 @pytest.fixture(scope="module")
 def inputs_of_pages(programs):
-    """Files of the names that pages use: in order, with mates fixed; aligners give what is grouped by name."""
+    """Files with the names that pages use: in order, with mates fixed; aligners give records grouped by name."""
     data = programs / "data"
     (programs / "ours" / "bgzip-omp").symlink_to(BINARY)
     script(programs / "ours" / "minimap2", "cat > /dev/null; cat aligned.sam\n")

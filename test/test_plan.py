@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--plan: forecasts near what the sort then takes, nothing made and nothing read of a pipe."""
+"""--plan: forecasts near the real use of the sort; it makes no file and reads nothing from a pipe."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def planned(args, **kw):
 
 
 def text_of(args, **kw):
-    """Its lines, by what stands before the colon; and the warnings."""
+    """Its lines, by the text before the colon; and the warnings."""
     p = run_sort(["--plan", *args], **kw)
     assert (p.returncode, p.stderr) == (0, "")
     lines = p.stdout.decode().splitlines()
@@ -69,7 +69,8 @@ def test_forecast_is_far_from_what_the_sort_takes(gen_bam, tmp_path, kind):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("first", ["large", "small"])
 def test_large_record_takes_more_than_the_plan_says(tmp_path, first):
-    """It is not whole in the sample, and told by its size at the file's beginning, or where a place has begun before."""
+    """It is not complete in the sample, and found by its size at the file's beginning, or from where a piece has
+    begun before it."""
     header, large = bamgen.long_reads(6, 24000000)
     small = [bamgen.record("s%d" % i, pos=i) for i in range(100)] if first == "small" else []
     path = tmp_path / "in.bam"
@@ -95,7 +96,7 @@ def test_memory_with_which_all_should_fit_does_not_do(gen_bam, tmp_path):
 @pytest.mark.parametrize("args", [[], ["-n"], ["-t", "NM"], ["--template-coordinate"], ["-M"], ["--picard", "-l", "9"], ["-u"],
                                   ["--verify", "--write-index", "-o", "o.bam"]], ids=" ".join)
 def test_small_file_is_counted_wrongly(made, tmp_path, layout, args):
-    """All of it is in the sample, whatever its blocks and the order."""
+    """All of it is in the sample, for any blocks and any order."""
     path = made("realistic-2000", layout, content=lambda: bamgen.realistic(2000))
     real = done(tmp_path, [path])
     (tmp_path / "o.bam").unlink()
@@ -122,7 +123,7 @@ def test_one_of_several_files_is_not_counted(made):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_plan_of_markdup_is_far_from_what_it_takes(gen_bam, desk):
-    """With -S all records wait; else nobody knows how many, and no text says that it does."""
+    """With -S all records wait; otherwise the number is unknown, and the text does not state one."""
     path, few = gen_bam("--size", "20M", "--long", "--sorted", "--level", 1), {"SAMTOOLS_OMP_ARENA": "4000000"}
     before = snapshot(desk)
 
@@ -154,7 +155,7 @@ def test_plan_of_markdup_is_far_from_what_it_takes(gen_bam, desk):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_plan_of_sormadup_is_far_from_what_it_takes(gen_bam, desk):
-    """Of input in coordinate order, both sorts count."""
+    """If the input is in coordinate order, both sorts are included."""
     few, options = {"SAMTOOLS_OMP_ARENA": "4000000"}, ["--size", "20M", "--long", "--level", 1]
     in_order, shuffled = gen_bam(*options, "--sorted"), gen_bam(*options)
     before = snapshot(desk)
@@ -181,17 +182,17 @@ def test_plan_of_sormadup_is_far_from_what_it_takes(gen_bam, desk):
 
 @pytest.mark.skipif(SANITIZED, reason="what sanitizers take differs from run to run")
 def test_least_memory_of_sormadup_is_not_enough_or_another_for_plan(gen_bam, tmp_path):
-    """Of both sorts, where it collates; with less than is told, a run says the same."""
+    """The memory of both sorts, if it collates; with less than stated, a run reports the same minimum."""
     for path in gen_bam("--size", "4M", "--sorted", "--level", 1), gen_bam("--size", "4M", "--level", 1):
         told = [re.search(r"(\d+)M is enough", run(["sormadup", *args, path]).stderr)[1]
                 for args in (["--total-memory=24M", "-@2"], ["--total-memory=24M", "-@2", "--plan"])]
-        assert abs(int(told[0]) - int(told[1])) <= 4     # MiB: the program itself takes more or less
+        assert abs(int(told[0]) - int(told[1])) <= 4     # MiB: the program's own memory varies
         for more, status in (4, 0), (-12, 1):
             p = run(["sormadup", "-@2", "--total-memory=%dM" % (int(told[0]) + more), "-o", tmp_path / "out.bam", path])
             assert p.returncode == status, (told, p.stderr)
 
 
-# ---------------------------------------------------------------- what it leaves alone
+# ---------------------------------------------------------------- no side effects
 
 
 def test_plan_makes_or_changes_a_file(made, desk, tmp_path):
@@ -254,7 +255,7 @@ def test_plan_takes_a_wrong_command_line(made, desk, args, words):
 
 
 def test_damage_crashes_the_plan(sound, tmp_path):
-    """It tells of the rest; the sort will tell of the damage."""
+    """It reports the rest; the sort will report the damage."""
     data, found = sound
     for n in (0, 1, 57, len(found) - 2):
         for at in (found[n].offset, found[n].offset + 16, found[n].offset + 40, found[n].offset + found[n].size - 4):
@@ -311,5 +312,5 @@ def test_full_disk_gets_no_warning(gen_bam, tmp_path, args, words):
                        capture_output=True, timeout=HANG, env=clean_env(SAMTOOLS_OMP_ARENA="1000000"))
     assert (p.returncode, p.stderr) == (0, b"")
     warnings = json.loads(p.stdout)["warnings"]
-    assert len(warnings) == 1 + (args == ["-o", "disk/o.bam"])     # which both go to
+    assert len(warnings) == 1 + (args == ["-o", "disk/o.bam"])     # both are on that disk
     assert any(re.match(words, w) for w in warnings)

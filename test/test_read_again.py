@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is written with exit status 0 can be read by `samtools view`: records whose tags are broken, through every command
-and into every format. Where samtools 1.24 refuses them, or writes a file that it then cannot read, ours refuses them."""
+"""Output written with exit status 0 can be read by `samtools view`: records with broken tags, through every command
+and into every format. If samtools 1.24 refuses them, or writes a file that it cannot read, ours refuses them."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ import pytest
 import bamgen
 from conftest import PRECIOUS, oracle_call, run
 
-# Tags behind which the record ends.
+# Tags at the end of a record.
 BROKEN = {
     "cut": b"XXi\1\2", "cut in front of the value": b"NMC", "cut double": b"XXd\1\2\3\4\5",
     "unknown type": b"XX?abcdef", "unknown type, then a tag": b"XX?abcNMC\1", "type NUL": b"XX\0abcdef",
@@ -30,7 +30,7 @@ FORMATS = ["bam", "sam", "cram"]
 
 
 def cases(command):
-    """Name, name of the record, its tags: all for sort, some for others."""
+    """Kind, name of the record, its tags: all for sort, some for others."""
     every = [*((what, b"b", tags) for what, tags in BROKEN.items()), *((what, name, b"XXC\1") for what, name in NAMES.items())]
     return every if command == "sort" else every[COMMANDS.index(command) % 3::3]
 
@@ -47,14 +47,14 @@ def file_of(name, tags, mapped):
 
 
 def words(command, form, source, out):
-    """Without a reference, 1.24 puts MD and NM of its own into CRAM."""
+    """Without a reference, 1.24 adds its own MD and NM to CRAM."""
     args = [*command.split()[1:], "--no-PG", "--output-fmt", form, *(["--output-fmt-option", "no_ref=1"] if form == "cram" else [])]
     files = [source, out] if command.split()[0] in ("fixmate", "markdup") else ["-o", out, source]
     return [command.split()[0], *args, *files]
 
 
 def theirs(command, form, source, out):
-    """Exit status, or 1 where it crashes; sormadup is three commands."""
+    """Exit status, or 1 if it crashes; sormadup is three commands."""
     if command != "sormadup":
         name, *args = words(command, form, source, out)
         try:
@@ -108,7 +108,7 @@ STRAY = ["one stray byte", "three stray bytes", "one NUL", "three NULs", "text w
 
 @pytest.mark.parametrize("option", ["-t", "--duplicate-count"])
 def test_mark_behind_stray_bytes_is_lost(option, tmp_path, monkeypatch):
-    """samtools puts it there, and a reader takes it for another tag or none. In CRAM a NUL is the end of the tags, and the
+    """samtools writes it there, and a reader takes it as another tag or none. In CRAM a NUL ends the tags, and the
     mark is lost in both."""
     monkeypatch.chdir(tmp_path)
     for what in STRAY:
@@ -126,7 +126,7 @@ def test_mark_behind_stray_bytes_is_lost(option, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("n", [3, 70000])
 def test_broken_tag_hides_where_blocks_meet(n, tmp_path):
-    """In a record that two blocks share (of copied blocks), and in one longer than a block."""
+    """In a record that two blocks share (with copied blocks), and in one longer than a block."""
     long_tag = b"ZZZ" + b"x" * n + b"\0"
     recs = [bamgen.record("r%05d" % i, 0, 0, i, seq="ACGT", tags=long_tag) for i in range(60)]
     (tmp_path / "good.bam").write_bytes(bamgen.bam(bamgen.header(), recs, "straddle"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--report, --trace and --progress: numbers that add up, pages that need nothing, and silence
-where nobody asked."""
+"""--report, --trace and --progress: numbers that add up, pages that need no other file, and no output unless
+requested."""
 
 import gzip
 import html.parser
@@ -49,7 +49,7 @@ def check_sums(r):
         assert 0 <= stage["blocked_s"] <= stage["s"]
         assert 0 <= stage["critical_s"] <= stage["s"] + 1e-6
         most = max(s["stages"].get(name, 0) for s in r["slots"])
-        if name in IO and stage["s"] > 0:            # some thread is there, and it is the only one at least that long
+        if name in IO and stage["s"] > 0:            # some thread is in it, and a single one at least that long
             assert most - 1e-6 <= stage["any_thread_s"] <= stage["s"] + 1e-6
             assert stage["any_thread_s"] <= r["wall_s"]
             rate = stage["mb_per_s_all_threads"]
@@ -73,7 +73,7 @@ def test_threads_that_are_not_allowed_are_counted_as_idle(realistic_bam, tmp_pat
 @pytest.mark.skipif(SANITIZED, reason="sanitizers have a thread of their own")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user without any process")
 def test_threads_that_cannot_be_started_are_counted_as_idle(realistic_bam, public_dir):
-    """ulimit -u; beside the thread that reads a pipe, which is counted before the team is there."""
+    """ulimit -u; there is also the thread that reads a pipe, which is counted before the team starts."""
     os.mkdir(public_dir + "/o")
     os.chmod(public_dir + "/o", 0o777)
     limit = limit_on("NPROC", 4) + "\nos.setuid(%d)" % (1100000 + os.getpid())
@@ -125,7 +125,8 @@ def test_serial_part_is_not_what_its_stages_are(realistic_bam, tmp_path, team):
 
 
 def test_last_sublist_keeps_one_thread_busy_alone(tmp_path):
-    """2^20 records a sublist and eight for the rest are nine; each thread's part of what is to come gives more."""
+    """2^20 records in a sublist, and eight for the rest, are nine; each thread's share of the expected records gives
+    more."""
     some = b"".join(bamgen.record("r", 0, 0, i * 7919 % 65536) for i in range(16384))
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(bamgen.header() + some * 76, level=1))
     sort = reported(tmp_path, ["-@", 8, "in.bam"])["stages"]["sort"]
@@ -138,11 +139,12 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     r = reported(tmp_path, ["-@", team, realistic_bam], env=SMALL_ARENA)
     check_sums(r)
     stages = r["stages"]
-    # Where several tasks merge runs, each a part of the order, a slice with a cut in it is read twice.
+    # If several tasks merge runs, each a part of the order, a slice with a cut in it is read twice.
     written, read = stages["spill_write"]["bytes"], stages["spill_read"]["bytes"]
     packed, unpacked = stages["pack"]["bytes"], stages["unpack"]["bytes"]
     assert 0 < written <= read < 1.2 * written
-    assert stages["free"]["events"] == r["threads"] + 6      # a share of memory each, what tasks close, and the files
+    assert stages["free"]["events"] == r["threads"] + 6      # a share of memory each, the resources that tasks close,
+                                                             # and the files
     assert written < packed <= unpacked < 1.2 * packed
 
 
@@ -160,7 +162,7 @@ def test_sam_is_counted_like_bam(made, tmp_path, team, fmt):
 
 
 def test_other_formats_are_not_counted(realistic_bam, tmp_path):
-    needs_htslib(1, 14)  # an older one would drop RG tags of groups that the header lacks
+    needs_htslib(1, 14)  # older ones would drop RG tags of groups that the header lacks
     path = tmp_path / "in.cram"
     path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", realistic_bam]))
     for options, stage in ([], "parse"), (["--input-fmt-option", "decode_md=0"], "convert"):
@@ -171,7 +173,7 @@ def test_other_formats_are_not_counted(realistic_bam, tmp_path):
 
 @pytest.mark.parametrize("fmt", ["bam", "sam", "cram,no_ref=1"])
 def test_records_that_are_found_count_twice_or_never(realistic_bam, tmp_path, fmt):
-    """A merge, fixmate in front of a sort, and a sort that collates each find the records that they read."""
+    """A merge, fixmate before a sort, and a sort that collates each find the records that they read."""
     needs_htslib(1, 14)
     path = tmp_path / "in"
     path.write_bytes(run(["collate", "--no-PG", "-O", realistic_bam]).stdout if fmt == "bam"
@@ -211,9 +213,9 @@ def test_memory_is_not_told(realistic_bam, tmp_path):
 
 @pytest.mark.parametrize("where", ["file", "pipe"])
 def test_head_tells_of_another_machine_or_file(realistic_bam, tmp_path, where):
-    """What is not known is null, and nothing else is."""
+    """Unknown values are null, and all others are not."""
     data = realistic_bam.read_bytes()
-    (tmp_path / "in.bam").write_bytes(data)      # sorted in place: its size is that of before
+    (tmp_path / "in.bam").write_bytes(data)      # sorted in place: the report has its old size
     if where == "file":
         p = run_sort([*FAST, "--report=r.json", "-o", "in.bam", "in.bam"], cwd=tmp_path)
         out = (tmp_path / "in.bam").read_bytes()
@@ -260,8 +262,8 @@ def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
 
 
 def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
-    """Reading from a pipe that is fed slowly: whoever feeds it is to blame, in all three forms, unless
-    the machine is overrun."""
+    """Reading from a slow pipe: the program at its other end is blamed, in all three forms, unless the machine is
+    overloaded."""
     data = realistic_bam.read_bytes()
     for name in "r.json", "r.txt", "r.html":
         with start([*FAST, "--report=" + name, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
@@ -348,7 +350,7 @@ def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
     assert [k for k in sorted(keys) if not re.search(r"\b%s\b" % k, manual)] == []
 
 
-# ---------------------------------------------------------------- where it goes
+# ---------------------------------------------------------------- destination
 
 
 def test_report_on_standard_error_spoils_the_output(realistic_bam):
@@ -373,7 +375,7 @@ def test_report_without_being_asked(realistic_bam, tmp_path):
 
 @pytest.mark.parametrize("option", ["--report=nowhere/r.json", "--report=nowhere/r.html", "--trace=nowhere/t.json", "--report="])
 def test_report_that_cannot_be_written_is_told_only_after_reading(tmp_path, option):
-    with start([option, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:   # nobody feeds it
+    with start([option, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:   # its input stays silent
         assert p.wait(HANG) == 1
         assert re.search(rb"cannot write (nowhere/|:).*Nothing was read", p.stderr.read())
     assert os.listdir(tmp_path) == []
@@ -443,7 +445,7 @@ def test_report_changes_the_output(realistic_bam, tmp_path):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags that are open, and what would be loaded from elsewhere."""
+    """Tags that are open, and URLs that would be loaded."""
 
     void = {"meta", "path", "rect", "br"}
 
@@ -482,7 +484,7 @@ def test_page_needs_a_network_or_is_broken(realistic_bam, tmp_path, n):
 
 
 def test_page_is_cut_at_400_pixels(realistic_bam, tmp_path):
-    """Pictures are stretched to the width that there is, and cells of the table become lines that name their column."""
+    """Pictures are stretched to the available width, and cells of the table become lines that name their column."""
     text = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
     assert not re.search(r"min-width:(?!7[26]0px)[1-9][0-9]{2,}px|overflow-x|white-space:nowrap;?}?(?=td|th)", text)
     for svg in re.findall("<svg [^>]*>", text):
@@ -540,7 +542,7 @@ def test_stages_are_in_no_order_or_short_ones_not_folded(realistic_bam, tmp_path
 
 
 def test_rates_of_all_threads_are_those_of_one(realistic_bam, tmp_path):
-    """With a trace, the time in which any thread was in a stage is known of all stages."""
+    """With a trace, the time in which any thread was in a stage is known for all stages."""
     r = reported(tmp_path, ["-@", 3, "--trace=t.json", realistic_bam])
     for name, stage in r["stages"].items():
         if stage["kind"] == "rest":
@@ -648,7 +650,7 @@ def test_mistake_in_what_is_compared_is_not_told(realistic_bam, tmp_path, args, 
 
 
 def on_terminal(argv, feed=None, pause=0.3, command="sort", **env):
-    """What a command says on a terminal, while its input comes in pieces."""
+    """The output of a command on a terminal, while its input arrives in pieces."""
     try:
         main, terminal = pty.openpty()
     except OSError as e:
@@ -720,14 +722,14 @@ def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
         for piece in pieces(realistic_bam, 5):
             p.stdin.write(piece)
             p.stdin.flush()
-            time.sleep(1.4)                      # 5 s is when the first line comes
+            time.sleep(1.4)                      # the first line comes after 5 s
         p.stdin.close()
         said = p.stderr.read().decode()
     assert re.fullmatch(r"(samtools sort: (reading|writing).*MB/s.*\n)+samtools sort: done: 100 %, 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
 
 
 def slow_sort(realistic_bam, *args):
-    """What a terminal shows of a sort whose input and output both take some two seconds."""
+    """The text on a terminal for a sort whose input and output both take some two seconds."""
     try:
         main, terminal = pty.openpty()
     except OSError as e:
@@ -774,7 +776,7 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["bam", "sam"])
 def test_percentage_of_a_file_is_unknown(gen_bam, form):
-    """Large enough for a line or two of reading. Writing takes longer, at any level."""
+    """Large enough for a line or two during reading. Writing takes longer, at any level."""
     path = gen_bam("--size", "60M" if SANITIZED else "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
     said = on_terminal(["-@", 1, "-l", 1, path])
     assert re.search(r"samtools sort: reading [0-9]+ %,.* left", said), said

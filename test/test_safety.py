@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What must hold when things go wrong: no wrong output, no half output, no leftovers,
-an exit status that tells, and a message that helps."""
+"""Behaviour at failures: no wrong output, no partial output, no files left, an exit status that shows the failure,
+and a helpful message."""
 
 import array
 import contextlib
@@ -26,14 +26,15 @@ from conftest import (BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, SHORT, bl
 
 
 def snapshot(folder):
-    """Everything in a folder: name -> what it is and holds (a checksum)."""
+    """Everything in a folder: name -> kind and content (a checksum)."""
     return {str(p.relative_to(folder)): (p.lstat().st_ino, oct(p.lstat().st_mode), p.lstat().st_size,
                                          zlib.crc32(p.read_bytes()) if p.is_file() else None)
             for p in sorted(folder.rglob("*"))}
 
 
 def refused(folder, args, words=".", lines=6, **kw):
-    """The sort fails in words, writes nothing and changes nothing at all in the folder, its cwd. lines: it tells in no more."""
+    """The sort fails with a message, writes nothing and changes nothing in the folder, its cwd. lines: the most
+    lines of the message."""
     before = snapshot(folder)
     p = run_sort(args, cwd=folder, **kw)
     assert p.returncode == 1, (p.returncode, p.stderr)
@@ -47,7 +48,7 @@ def refused(folder, args, words=".", lines=6, **kw):
 
 
 def damage(data, found, kind, n):
-    """The file with its block n damaged in a way that BGZF, gzip or CRC can tell."""
+    """The file with its block n damaged in a way that BGZF, gzip or CRC can detect."""
     b = found[n]
     start, end = b.offset, b.offset + b.size
     new = bytearray(data)
@@ -55,7 +56,7 @@ def damage(data, found, kind, n):
         new[end - 8] ^= 1
     elif kind == "isize_low":
         new[end - 4] ^= 4
-    elif kind == "isize_0":  # no data, it says: then nobody would miss its records
+    elif kind == "isize_0":  # it states that it has no data: then its missing records would go unnoticed
         new[end - 4:end] = bytes(4)
     elif kind == "isize_huge":
         new[end - 1] = 0x7F
@@ -102,12 +103,12 @@ def test_damaged_block_passes_or_costs_the_old_output(desk, sound, kind, threads
     n = len(found) - 9
     path = desk / "in.bam"
     path.write_bytes(damage(data, found, kind, n))
-    if kind == "no_bc":  # plain gzip then, which is read
+    if kind == "no_bc":  # then it is plain gzip, which is read
         assert sorted_bytes(["-u", "--no-PG", "-@", threads, path]) == sorted_bytes(["-u", "--no-PG"], stdin=data)
         return
     err = refused(desk, ["-@", threads, "-o", "out.bam", path])
     assert str(path) in err
-    if kind != "gzip_between":  # that is read, and then the records do not go on
+    if kind != "gzip_between":  # that is read, and then the records do not continue
         assert re.search(r"offset %d\b" % found[n].offset, err), (found[n].offset, err)
 
 
@@ -117,7 +118,7 @@ def test_damage_at_either_end_passes(desk, sound, kind, n):
     data, found = sound
     path = desk / "in.bam"
     path.write_bytes(damage(data, found, kind, len(found) - 2 if n == -2 else n))
-    if kind == "no_bc":  # plain gzip then, which is read
+    if kind == "no_bc":  # then it is plain gzip, which is read
         assert sorted_bytes(["-u", "--no-PG", path]) == sorted_bytes(["-u", "--no-PG"], stdin=data)
         return
     assert "in.bam" in refused(desk, ["-@", 2, "-o", "out.bam", "in.bam"])
@@ -145,7 +146,7 @@ def test_junk_after_the_end_passes(desk, sound, tail):
 
 
 def test_flipped_bit_passes():
-    """Anywhere in the file: an error, or no matter (time stamp and such in a gzip header)."""
+    """Anywhere in the file: an error, or no difference (time stamp and the like in a gzip header)."""
     head, recs = bamgen.CORPUS["seq_shapes"]()
     data = bamgen.bgzf(head + b"".join(recs), size=150)
     plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
@@ -162,7 +163,7 @@ def test_flipped_bit_passes():
 
 
 def test_cut_file_passes():
-    """Cut at any byte: an error, or all records and a warning where only the EOF block went."""
+    """Cut at any byte: an error, or all records and a warning if only the EOF block is missing."""
     head, recs = bamgen.CORPUS["seq_shapes"]()
     data = bamgen.bgzf(head + b"".join(recs), size=150)
     plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
@@ -174,7 +175,7 @@ def test_cut_file_passes():
 
 
 def test_several_damages_give_several_messages(desk, sound):
-    """First error wins and is told once, however many tasks see one."""
+    """The first error wins and is reported once, even if many tasks find one."""
     data, found = sound
     new = bytearray(data)
     for b in found[20:-5]:
@@ -233,7 +234,7 @@ BAD_RECORDS = {
 
 
 def bad_file(bad, good_before=5, layout="own_block"):
-    """Five sound records, the bad one, five sound ones; and the bad one's block."""
+    """Five valid records, the bad one, five valid ones; and the bad one's block."""
     head = bamgen.header()
     good = [bamgen.record("good%d" % i, 0, 0, 100 - i) for i in range(10)]
     before, after = b"".join(good[:good_before]), b"".join(good[good_before:])
@@ -262,7 +263,7 @@ def test_bad_record_passes_or_is_not_named(desk, name):
 
 @pytest.mark.skipif(SANITIZED, reason="time")
 def test_record_full_of_what_looks_like_records_costs_minutes(tmp_path):
-    """Each block is a chain of small records that breaks at its end; its twin holds nothing of the kind."""
+    """Each block is a chain of small records that breaks at its end; its twin has no such chain."""
     false = bamgen.raw_record(-1, l_name=1, flag=4, body=b"\0") * (bamgen.BLOCK // 37 - 1)
     false += b"\xff" * (bamgen.BLOCK - len(false))
     seconds = []
@@ -296,7 +297,7 @@ def test_bad_record_passes_at_either_end(desk, name, where):
 
 
 def test_bad_record_among_many_gets_the_wrong_number(desk, threads):
-    """Its number counts records of the whole file, over many blocks and tasks."""
+    """Its number counts records of the complete file, over many blocks and tasks."""
     head, recs = bamgen.CORPUS["mixed"]()
     for n in (1234, 2999):
         data = bamgen.bgzf(head + b"".join(recs[:n]) + BAD_RECORDS["ref_id_too_large"]
@@ -318,8 +319,8 @@ def test_name_without_nul_comes_out_otherwise_than_from_samtools(desk):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_damage_to_records_is_judged_otherwise_than_by_samtools(tmp_path, seed):
-    """CRCs are right, bytes of records are not: accepted and written as samtools does, or
-    refused as samtools does. What samtools itself cannot view may be refused."""
+    """CRCs are right, bytes of records are not: accepted and written as by samtools, or refused as by samtools.
+    Records that samtools itself cannot view may be refused."""
     r = bamgen.rng("mutate %d" % seed)
     paths = [tmp_path / ("%d.bam" % i) for i in range(100)]
     for path in paths:
@@ -339,7 +340,7 @@ def test_random_damage_to_records_is_judged_otherwise_than_by_samtools(tmp_path,
 @pytest.mark.parametrize("cut", ["1 byte", "size word", "fixed fields", "name", "last byte"])
 @pytest.mark.parametrize("eof", [True, False], ids=["eof", "no-eof"])
 def test_record_cut_at_a_block_edge_is_dropped_silently(desk, cut, eof, threads):
-    """Every block is sound and so is the end marker, but the last record is cut."""
+    """Every block is valid and so is the end marker, but the last record is cut."""
     head, recs = bamgen.CORPUS["sorted"]()
     keep = {"1 byte": 1, "size word": 3, "fixed fields": 20, "name": 37,
             "last byte": len(recs[-1]) - 1}[cut]
@@ -382,14 +383,14 @@ def test_something_else_is_sorted_as_bam(desk, what, way):
 
 
 def test_failure_writes_a_valid_end_to_standard_output(sound):
-    """A reader of the pipe must be able to tell: no EOF block after an error."""
+    """A reader of the pipe must notice the failure: no EOF block after an error."""
     data, found = sound
     p = run_sort(["-@", "2"], stdin=damage(data, found, "crc", len(found) - 9))
     assert p.returncode == 1
     assert not p.stdout.endswith(bamgen.EOF_BLOCK)
 
 
-# ---------------------------------------------------------------- only warned of
+# ---------------------------------------------------------------- only a warning
 
 
 @pytest.mark.parametrize("way", ["file", "pipe"])
@@ -446,7 +447,7 @@ def test_failed_sort_in_place_damages_the_input(tmp_path, sound):
 
 
 def test_old_output_is_rewritten_instead_of_replaced(desk, made):
-    """Whoever has the old file open keeps reading the old file."""
+    """Programs that have the old file open keep reading the old file."""
     with open(desk / "out.bam", "rb") as old:
         p = run_sort(["-o", "out.bam", made("ties")], cwd=desk)
         assert p.returncode == 0, p.stderr
@@ -482,7 +483,7 @@ def test_chain_of_links_to_input_loses_the_file(tmp_path, made):
 
 
 def in_name_space(command, **kw):
-    """The start of a command line that has a mount name space of its own and runs `command` in it first."""
+    """The start of a command line that has its own mount name space and runs `command` in it first."""
     argv = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     argv += ["sh", "-c", command + ' && exec "$0" "$@"']
     try:
@@ -525,7 +526,7 @@ def test_owner_of_the_old_file_is_lost(desk, made):
 
 
 def old_output(folder, folder_mode, mode):
-    """An older output file in a folder made for it."""
+    """An older output file in a separate folder."""
     os.mkdir(folder)
     os.chmod(folder, folder_mode)
     old = folder + "/out.bam"
@@ -537,7 +538,7 @@ def old_output(folder, folder_mode, mode):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_group_of_another_users_file_is_lost(public_dir, made):
-    """One who shares it by its group can replace it, and goes on sharing it."""
+    """A user who shares it by its group can replace it, and still shares it after that."""
     old = old_output(public_dir + "/team", 0o770, 0o660)
     for x in (old, public_dir + "/team"):
         os.chown(x, 12345, 54321)
@@ -550,7 +551,7 @@ def test_group_of_another_users_file_is_lost(public_dir, made):
 
 @pytest.mark.parametrize("mode", [0o666, 0o4676])
 def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made, mode):
-    """Its group is another then, which gets what everybody has."""
+    """Its group is then another one, which gets the rights of others."""
     if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-r", "true"], check=False).returncode:
         pytest.skip("needs two users and a name space")
     os.chown(desk / "out.bam", 12345, 54321)
@@ -563,7 +564,7 @@ def test_owner_that_a_container_does_not_know_costs_the_mode(desk, made, mode):
 
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
 def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
-    """Output and temporary files while they are written, whatever the umask."""
+    """Output and temporary files while they are written, with any umask."""
     env = fault_shim | {"SAMTOOLS_OMP_ARENA": "262144"} | ({"FAULT_NAMED": "1"} if named else {})
     data = made("mixed").read_bytes()
     with start(["-@", 2, "-T", "x", "-o", "out.bam"], env=env, stdin=subprocess.PIPE, cwd=desk,
@@ -580,7 +581,7 @@ def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling", "pipe"])
 def test_planted_temporary_name_is_followed_or_overwritten(desk, made, kind):
-    """The name that the output has for a moment may be foreseen: it holds the process's number."""
+    """The name that the output has for a moment is predictable: it contains the process's number."""
     (desk / "victim").write_bytes(PRECIOUS)
 
     plant = {"file": "os.link('victim', name)", "folder": "os.mkdir(name)", "pipe": "os.mkfifo(name)",
@@ -620,7 +621,7 @@ def test_two_sorts_to_one_output_mix(tmp_path, made):
 
 @contextlib.contextmanager
 def device(tmp_path, name, minor):
-    """A node of our own: a test must not endanger the machine's /dev/null."""
+    """A separate node: a test must not endanger the machine's /dev/null."""
     node = tmp_path / name
     try:
         os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, minor))
@@ -679,7 +680,7 @@ def test_named_pipe_as_output_is_replaced_by_a_file(tmp_path, made, threads):
 
 
 def test_sort_stands_still_while_its_reader_is_busy(long_write):
-    """A pipe takes more than the 64 KiB it has by default."""
+    """A pipe holds more than its default of 64 KiB."""
     if not hasattr(fcntl, "F_GETPIPE_SZ"):
         pytest.skip("no telling how large a pipe is")
     with start(["-u", "-@", 2, long_write], stdout=subprocess.PIPE) as p:
@@ -694,7 +695,7 @@ def test_dev_stdout_is_replaced_by_a_file(tmp_path, made):
 
 
 def test_standard_output_is_written_from_the_start_of_the_file(tmp_path, made):
-    """After `echo x > f; samtools sort ... >> f` both are there."""
+    """After `echo x > f; samtools sort ... >> f` both outputs are in f."""
     path = tmp_path / "f"
     path.write_bytes(b"lead")
     with open(path, "ab") as out:
@@ -738,7 +739,7 @@ def test_full_disk_costs_the_old_output_or_leaves_a_file(desk, made, part, threa
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Runs a program in a folder that is a file system of its own, of 256 KiB."""
+    """Runs a program in a folder that is a separate file system of 256 KiB."""
     (tmp_path / "disk").mkdir()
     argv = [*in_name_space("mount -t tmpfs -o size=256k none disk && cd disk", cwd=tmp_path), "sh", "-c",
             'printf %s "$OLD" >out.bam && { "$0" "$@"; status=$?; ls -A; cat out.bam; exit $status; }']
@@ -752,7 +753,7 @@ def test_full_disk_is_not_told_or_costs_the_old_output(small_disk, long_write, a
     p = small_disk(["-@", threads, *args, "-o", "out.bam", long_write])
     assert p.returncode == 1, p.stderr
     assert len(re.findall(rb"^samtools sort: .*out.bam", p.stderr, re.M)) == 1, p.stderr
-    if args[-1] != "cram,no_ref=1" or threads > 1:   # without threads of htslib's, it keeps the reason to itself
+    if args[-1] != "cram,no_ref=1" or threads > 1:   # without threads, htslib does not report the cause
         assert b"No space left" in p.stderr
     assert p.stdout == b"out.bam\n" + PRECIOUS
 
@@ -794,7 +795,7 @@ NOBODY = "if os.geteuid() == 0:\n    os.setuid(65534)"
 
 
 def sort_in_public(public_dir, args, before=NOBODY, env=None, **kw):
-    """What comes of a sort by another user."""
+    """The result of a sort by another user."""
     return subprocess.run(**launch([public_dir + "/program", "sort", *args], clean_env(**(env or {})), before),
                           capture_output=True, timeout=HANG, **kw)
 
@@ -810,7 +811,7 @@ def test_unwritable_folder_is_told_only_after_reading(public_dir):
 
 
 def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
-    """A file the user may not write stays, though the folder would let him rename over it."""
+    """A file that the user may not write is kept, although he could rename a file over it in its folder."""
     old = old_output(public_dir + "/open", 0o777, 0o444)
     p = sort_in_public(public_dir, ["-o", old], input=made("ties").read_bytes())
     assert p.returncode == 1 and b"out.bam" in p.stderr, p.stderr
@@ -818,7 +819,7 @@ def test_unwritable_old_output_is_replaced_all_the_same(public_dir, made):
 
 
 def test_umask_keeps_the_index_from_being_written(public_dir, made):
-    """It is opened once more, by a name, while it has not its mode yet."""
+    """It is opened again by a name, before it has its mode."""
     os.mkdir(public_dir + "/open")
     os.chmod(public_dir + "/open", 0o777)
 
@@ -831,7 +832,7 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
-    """Like /tmp: writing to the file would do, but it cannot be replaced."""
+    """Like /tmp: writing to the file would work, but it cannot be replaced."""
     old = old_output(public_dir + "/shared", 0o1777, 0o666)
     with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE, before=NOBODY) as p:   # not fed
         assert p.wait(HANG) == 1
@@ -855,7 +856,7 @@ def test_unreadable_input_truncates_output(public_dir):
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-# For launch(): as from an interactive shell, whatever started the tests.
+# For launch(): as from an interactive shell, however the tests were started.
 DEFAULT_SIGNALS = "for s in %r:\n    signal.signal(s, signal.SIG_DFL)" % [int(s) for s in SIGNALS]
 
 
@@ -931,7 +932,7 @@ def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig
 @pytest.mark.parametrize("sig", SIGNALS, ids=lambda s: s.name)
 @pytest.mark.parametrize("n", [1, 3])
 def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
-    """A pipe that is full and that nobody reads."""
+    """A pipe that is full and not read."""
     with start(["-u", "-@", n, long_write], stdout=subprocess.PIPE) as p:
         assert until(stuck(p), p), p.stderr.read()
         p.send_signal(sig)
@@ -939,7 +940,7 @@ def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
 
 
 def stuck(process):
-    """A condition: nothing more comes into the process's standard output, of which there is something."""
+    """A condition: no more bytes arrive in the process's standard output, which has some."""
     full = []
     def is_stuck():
         full.append(unread(process.stdout))
@@ -948,7 +949,7 @@ def stuck(process):
 
 
 def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, fault_shim):
-    """While a file beside the output has a name, and whichever thread it is."""
+    """While a file beside the output has a name, for a signal to any thread."""
     before = snapshot(desk)
     for _ in range(10):
         with start(["-u", "-@", "8", "--checksum=sum", long_write], stdout=subprocess.PIPE, cwd=desk,
@@ -960,7 +961,7 @@ def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, 
 
 
 def test_kill_leaves_a_visible_file(desk, long_write):
-    """Even kill -9, where the file system can make unnamed files."""
+    """Even kill -9, if the file system can make unnamed files."""
     try:
         os.close(os.open(desk, os.O_TMPFILE | os.O_WRONLY, 0o600))
     except OSError:
@@ -1007,7 +1008,7 @@ def test_stop_and_continue_breaks_a_sort(desk, made):
 
 @contextlib.contextmanager
 def reading(made, args, env=None):
-    """A sort that waits for more of its standard input, and how to read its /proc/PID/status."""
+    """A sort that waits for more of its standard input, and a function that reads its /proc/PID/status."""
     with start([*args], env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         def status(field):
             with open("/proc/%d/status" % p.pid) as f:
@@ -1028,7 +1029,7 @@ def reading(made, args, env=None):
     ids=lambda v: " ".join(map(str, v.items() if isinstance(v, dict) else v if isinstance(v, list)
                                else [v])))
 def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
-    """And one that only reads the pipe. Before the work begins, threads are tried for a moment."""
+    """And one that only reads the pipe. Before the work begins, threads are started as a trial for a moment."""
     def steady():
         time.sleep(0.002)
         return int(status("Threads")) == expected + 1
@@ -1044,7 +1045,7 @@ def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take addresses without end")
 def test_fewer_threads_are_told_twice_of_bgzip(made, tmp_path):
-    """Once for all files; also where buffers take addresses that threads would need."""
+    """Once for all files; also if buffers use addresses that threads would need."""
     (tmp_path / "a").write_bytes(made("ties").read_bytes())
     argv = ["bgzip", "-c", "-@", "16", tmp_path / "a", tmp_path / "a"]
     for env, limit in ({"OMP_THREAD_LIMIT": "2"}, None), ({}, limit_on("AS", 120 << 20)):
@@ -1053,7 +1054,7 @@ def test_fewer_threads_are_told_twice_of_bgzip(made, tmp_path):
 
 
 def test_process_goes_by_another_name_in_ps_and_top(made):
-    """killall samtools and the eyes of whoever runs top."""
+    """The name for killall samtools and for top."""
     with reading(made, ["-@", 2]) as (_, status):
         assert status("Name") == os.path.basename(BINARY)[:15]
 
@@ -1079,7 +1080,7 @@ def test_threads_that_cannot_be_started_end_the_sort(public_dir, made, form, mos
 
 @pytest.fixture
 def no_proc():
-    """Runs a program where /proc is empty, as in a bare chroot: an unnamed file could not
+    """Runs a program with an empty /proc, as in a bare chroot: an unnamed file could not
     get its name there, so that the output needs a temporary name."""
     if SANITIZED:
         pytest.skip("sanitizers need /proc")
@@ -1129,7 +1130,7 @@ def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig,
 
 @pytest.mark.slow
 def test_data_beyond_the_memory_setting_are_refused(desk):
-    """They go by way of the disk; test_spill.py has the rest."""
+    """They go through the disk; test_spill.py has the rest."""
     path = desk / "in.bam"
     path.write_bytes(bamgen.bgzf(bamgen.header() + bamgen.tiny(1200000), level=0))
     before = snapshot(desk)
@@ -1142,7 +1143,7 @@ def test_data_beyond_the_memory_setting_are_refused(desk):
 
 
 def test_small_data_do_not_fit_the_smallest_memory_setting(made):
-    """1M is allowed by samtools and has to do for what is smaller than that."""
+    """samtools allows 1M, and it must suffice for smaller inputs."""
     path = made("ties")
     assert sorted_bytes(["--no-PG", "-m", "1M", path]) == sorted_bytes(["--no-PG", path])
 
@@ -1161,7 +1162,7 @@ def test_limit_on_address_space_fails_tiny_input(made):
 @pytest.mark.parametrize("fmt", ["bam", "cram"])
 def test_few_file_descriptors_fail_the_sort(made, tmp_path, fmt, n):
     path = made("ties")
-    if fmt == "cram":                            # its containers are decoded by as many files as may be open
+    if fmt == "cram":                            # as many files as may be open decode its containers
         path = tmp_path / "in.cram"
         path.write_bytes(sorted_bytes(["-O", "cram,no_ref=1", made("ties")]))
     p = run_sort(["--no-PG", "-@", "8", path], before=limit_on("NOFILE", n))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Lines of SAM, whole and broken: samtools 1.24 says which are taken and what becomes of them, whatever htslib the
-program is linked with. What a refusal and a warning say."""
+"""Valid and broken lines of SAM: samtools 1.24 decides which are accepted and what they become, for any htslib that
+the program is linked with. Also the texts of errors and warnings."""
 
 import gzip
 import random
@@ -31,7 +31,7 @@ TAGS = ("", "X", "XX", "XX:", "XX:i", "XX:i:", "XX:Z:", "XX:H:", "XX:H:1", "XX:H
 
 
 class Lines:
-    """A generator of lines: each field has an odd value now and then."""
+    """A generator of lines: each field sometimes has an odd value."""
 
     def __init__(self, seed, one_in):
         self.r, self.one_in = random.Random(seed), one_in
@@ -105,7 +105,7 @@ def taken(line, header):
 
 @pytest.fixture(scope="module")
 def lines():
-    """Those that samtools takes, and those that it refuses."""
+    """The lines that samtools accepts, and those that it refuses."""
     before = pysam.set_verbosity(0)
     header = pysam.AlignmentHeader.from_text(HEADER)
     made = [
@@ -118,13 +118,13 @@ def lines():
 
 
 def members(data, n=3):
-    """Plain gzip, of n members that end where they like, and of empty ones."""
+    """Plain gzip, in n members that end anywhere, and in empty ones."""
     step = len(data) // n + 1
     return gzip.compress(b"") + b"".join(gzip.compress(data[i:i + step], 1) for i in range(0, len(data), step)) + gzip.compress(b"")
 
 
 def ways(path, data):
-    """The ways of our parser: arguments and standard input. The text is plain, in gzip, or filtered."""
+    """The ways to our parser: arguments and standard input. The text is plain, in gzip, or filtered."""
     packed = path.with_suffix(".gz")
     path.write_bytes(data)
     packed.write_bytes(members(data))
@@ -159,7 +159,7 @@ def test_far_lines_become_other_lines(lines, tmp_path):
 
 @pytest.mark.slow
 def test_broken_lines_are_taken(lines, tmp_path):
-    """Each fault a few times: the rest of a file makes no difference to a line."""
+    """Each fault a few times: the rest of a file has no effect on a line."""
     told, path = {}, tmp_path / "in.sam"
     tried = 0
     for line in lines[1]:
@@ -191,7 +191,7 @@ def test_filter_lets_other_lines_pass(lines, tmp_path, expression):
 
 
 def test_line_that_the_filter_drops_counts_no_more(tmp_path):
-    """Numbers are those of the input; a far line may be dropped on its way to BAM."""
+    """Numbers are those of the input; a far line may be removed before BAM is written."""
     far_line, bad = LINE.replace("\t5\t", "\t3000000000\t"), LINE.replace("\t60\t", "\t600\t")
     args = ["--input-fmt-option", "filter=pos < 1000", "-O", "bam", "-"]
     data = HEADER + LINE + far_line + LINE
@@ -213,7 +213,7 @@ def test_header_in_gzip_or_filtered_is_htslibs(tmp_path, line, why):
             assert b"@CO\t\n" in sorted_bytes([*args, "-O", "sam"], stdin=stdin)
 
 
-# ---------------------------------------------------------------- what is told
+# ---------------------------------------------------------------- messages
 
 LINE = "r\t0\ta\t5\t60\t2M\t*\t0\t0\tAC\tII\n"
 

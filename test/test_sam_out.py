@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""SAM output is made by tasks: the same text for any number of threads, in memory and spilled, and by more than one thread."""
+"""SAM output is made by tasks: the same text for any number of threads, in memory and spilled, and by more than one
+thread."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""SAMTOOLS_OMP_*: what the environment sets where the command line leaves it open. Where temporary files go by them is
-in test_spill.py."""
+"""SAMTOOLS_OMP_*: settings in the environment for everything that the command line leaves open. test_spill.py tests
+the places of temporary files."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_memory_setting_takes_no_share(made, tmp_path):
     (MEMORY, "x"), (MEMORY, "0"), (MEMORY, "1000"), (MEMORY, "101%"), (MEMORY, "-5%"), (MEMORY, " "),
     (TMPDIR, "nowhere"), (TMPDIR, ".:nowhere"), (TMPDIR, "out.bam"), (TMPDIR, ":"), (TMPDIR, ".:"), (TMPDIR, "./x")])
 def test_bad_setting_is_taken_or_not_named(desk, name, value):
-    """The input is not there either: nobody has looked."""
+    """The input does not exist either: it was not opened."""
     refused(desk, ["-o", "out.bam", "none.bam"], name, env={name: value})
 
 
@@ -86,7 +86,7 @@ def test_sort_leaves_no_report_in_the_folder(made, tmp_path):
 
 
 def test_report_of_the_folder_has_no_picture_of_threads(made, tmp_path):
-    """The page draws times of threads, which are kept only if asked for."""
+    """The page shows times of threads, which are only kept on request."""
     (tmp_path / "r").mkdir()
     assert run_sort(["-o", "o.bam", made("mixed")], cwd=tmp_path, env={REPORT: "r"}).returncode == 0
     page, = (tmp_path / "r").glob("*.html")
@@ -94,7 +94,7 @@ def test_report_of_the_folder_has_no_picture_of_threads(made, tmp_path):
 
 
 AHEAD = 300
-# For launch(): reports of all seconds to come under the number that the process keeps when it becomes the program.
+# For launch(): reports of all coming seconds under the number that the process keeps when it becomes the program.
 REPORTS_AHEAD = """
 import time
 now = time.time()
@@ -133,7 +133,7 @@ def test_failed_sort_leaves_a_report(made, tmp_path):
 
 @pytest.mark.parametrize("folder", ["nowhere", "file", "/dev/null", "/proc"])
 def test_sort_is_lost_for_a_report(made, tmp_path, folder):
-    """A folder that cannot be written is one line, and no more below --verbosity 3."""
+    """For a folder that cannot be written there is one line, and none below --verbosity 3."""
     (tmp_path / "file").write_text("old")
     before = snapshot(tmp_path)
     for quiet in ([], ["--verbosity", "2"]):
@@ -147,7 +147,7 @@ def test_sort_is_lost_for_a_report(made, tmp_path, folder):
 
 
 def test_manual_lacks_a_variable():
-    """All that our sources ask the environment for."""
+    """All variables that our sources read."""
     asked = set()
     for path in [*REPO.glob("*.c"), *(p for d in ("cli", "plan", "base", "read", "write", "spill", "report") for p in (REPO / d).glob("*.c"))]:
         asked |= set(re.findall(r'"(SAMTOOLS_(?:OMP_[A-Z_]+|UPSTREAM))"', path.read_text()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The size of the output, against samtools with libdeflate."""
+"""The size of the output, compared with samtools with libdeflate."""
 
 import ctypes
 import ctypes.util
@@ -16,13 +16,13 @@ import kinds  # noqa: E402
 
 MOST = 1.01     # times samtools' size, at -l 1
 MOST_DEFAULT = 1.03
-SIZE = "20M"    # of what is made of each file
+SIZE = "20M"    # of the inputs made from each file
 FRAME = 26      # bytes of a BGZF block that are not DEFLATE
 
 
 @pytest.fixture(scope="session")
 def deflated():
-    """deflated(level, data) -> bytes that libdeflate, which samtools deflates with, needs."""
+    """deflated(level, data) -> the size from libdeflate, which samtools uses."""
     name = ctypes.util.find_library("deflate")
     if not name:
         pytest.skip("no libdeflate to load")
@@ -38,7 +38,7 @@ def deflated():
 @pytest.mark.parametrize("order", [[], ["-n"], ["--template-coordinate"]], ids=["coordinate", "name", "template"])
 @pytest.mark.parametrize("path", REAL_BAMS + SIZE_BAMS)
 def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam, deflated):
-    """Also of copies of the records."""
+    """Also with copies of the records."""
     for file in (path, gen_bam("--grow", path, "--size", SIZE, "--level", 1)):
         sort = run_sort(["--no-PG", "-l", "1", *order, file])
         if "no MC tag" in sort.stderr:
@@ -51,7 +51,8 @@ def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam,
 
 
 def test_output_of_short_reads_in_template_order_at_level_1_is_larger_than_that_of_samtools(gen_bam, deflated):
-    """Of two places in turn, at one of which they are in no order: few of the last ones overlap. It had been 1.033."""
+    """From two places in turn, at one of which they are in no order: few of the last ones overlap. The ratio was
+    1.033 before."""
     file = gen_bam("--size", "4M", "--read-len", 50, "--genome", "25K", "--seed", 508, "--level", 1)
     data = sorted_bytes(["--no-PG", "-l", "1", "--template-coordinate", file])
     theirs = sum(FRAME + deflated(1, b.data) for b in blocks(data))
@@ -60,7 +61,7 @@ def test_output_of_short_reads_in_template_order_at_level_1_is_larger_than_that_
 
 @pytest.mark.parametrize("path", SIZE_BAMS[:1])
 def test_output_of_bisulfite_reads_at_level_1_is_larger_than_that_of_samtools(path, gen_bam, deflated):
-    """Other reads explain half of their SEQ. Few copies of the file had been 1.033 of samtools' size."""
+    """Other reads explain half of their SEQ. With few copies of the file the ratio to samtools was 1.033 before."""
     data = sorted_bytes(["--no-PG", "-l", "1", gen_bam("--grow", path, "--size", "8M", "--level", 1)])
     theirs = sum(FRAME + deflated(1, b.data) for b in blocks(data))
     assert len(data) <= MOST * theirs, "%.4f of samtools' size" % (len(data) / theirs)
@@ -69,8 +70,8 @@ def test_output_of_bisulfite_reads_at_level_1_is_larger_than_that_of_samtools(pa
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in REAL_BAMS if p.id in ("none", "NA12878_S1.chr20.10_10p1mb")])
 def test_output_of_deep_hiseq_at_level_1_is_larger_than_that_of_samtools(path, gen_bam, deflated):
-    """Copies of reads that lie elsewhere: SEQ has little in common with the last records, but some with earlier ones.
-    It had been 1.016."""
+    """Copies of reads from elsewhere: SEQ has little in common with the last records, but some with earlier ones.
+    The ratio was 1.016 before."""
     data = sorted_bytes(["--no-PG", "-l", "1", gen_bam("--grow", path, "--size", "100M", "--seed", 3, "--level", 1)])
     first = blocks(data)[:100]
     ours, theirs = sum(b.size for b in first), sum(FRAME + deflated(1, b.data) for b in first)
@@ -78,8 +79,8 @@ def test_output_of_deep_hiseq_at_level_1_is_larger_than_that_of_samtools(path, g
 
 
 def test_output_of_generated_reads_at_the_default_level_is_larger_than_that_of_samtools(gen_bam, deflated):
-    """Of short reads most is heads and names; at few places these are alike. They had been 1.03 to 1.04; those of 40
-    levels 1.027."""
+    """Short reads consist mostly of heads and names; at few places these are similar. The ratio was 1.03 to 1.04
+    before; with 40 levels 1.027."""
     for order, options in (([], ["--read-len", 50, "--genome", "25K"]), (["-n"], ["--read-len", 50, "--ties"]),
                            (["--template-coordinate"], ["--read-len", 50, "--genome", "25K"]),
                            ([], ["--read-len", 100, "--genome", "50K", "--qual", "full"])):
@@ -93,7 +94,7 @@ def test_output_of_generated_reads_at_the_default_level_is_larger_than_that_of_s
 @pytest.mark.parametrize("order", [[], ["-n"]], ids=["coordinate", "name"])
 @pytest.mark.parametrize("path", REAL_BAMS + SIZE_BAMS)
 def test_output_at_the_default_level_is_larger_than_that_of_samtools(path, order, deflated):
-    """Whose default is libdeflate's level 7. The search of some files finds too little unless it is deep."""
+    """samtools' default is libdeflate's level 7. In some files a shallow search finds too little."""
     data = sorted_bytes(["--no-PG", *order, path])
     theirs = sum(FRAME + deflated(7, b.data) for b in blocks(data))
     assert len(data) <= MOST_DEFAULT * theirs, "%s: %.4f of samtools' size" % (path.name, len(data) / theirs)
@@ -102,7 +103,7 @@ def test_output_at_the_default_level_is_larger_than_that_of_samtools(path, order
 @pytest.mark.parametrize("kind, order", [("amplicons, 4 levels", "-n"), ("amplicons, 8 levels", "-n"),
                                          ("single cell, 8 levels", "-n"), ("bisulfite, 40 levels", "-n")])
 def test_output_of_a_kind_at_the_default_level_is_larger_than_that_of_samtools(kind, order, tmp_path, deflated):
-    """They had been 1.02 to 1.05: the first few records of a block do not show what it is."""
+    """The ratio was 1.02 to 1.05 before: the first few records of a block do not show its kind."""
     file = tmp_path / "kind.sam"
     with open(file, "w") as out:
         kinds.write(kind, 1, 1.5, out)
@@ -131,7 +132,7 @@ def test_kind_of_data_of_the_table_of_sizes_cannot_be_sorted(tmp_path):
 
 @pytest.mark.parametrize("option", ["--speed", "--misses"])
 def test_option_of_the_table_of_sizes_is_ignored(option, tmp_path):
-    """The speeds of two builds come without sizes."""
+    """The speeds of two builds are printed without sizes."""
     args = ["--against", tmp_path, option, tmp_path / "none.bam"]
     p = subprocess.run([sys.executable, REPO / "bench/sizes.py", *args], text=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`samtools sormadup` against fixmate -m, sort and markdup of samtools 1.24, one after the other: records, tags and
-their order, header lines but the command lines, statistics, exit status."""
+"""`samtools sormadup` against fixmate -m, sort and markdup of samtools 1.24, one after another: records, tags and
+their order, header lines except the command lines, statistics, exit status."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def ours(args, **kw):
 
 
 def chain(path, fixmate=(), markdup=(), out_options=("-O", "sam", "--no-PG")):
-    """The bytes that the three make of it, or None if one fails."""
+    """The bytes that the three commands make, or None if one fails."""
     steps = [(["fixmate", "-m", "-u", "--no-PG", *fixmate], ["F"]), (["sort", "-u", "--no-PG", "-o"], None),
              (["markdup", *out_options, *markdup], ["F"])]
     names = ["%s.%s" % (path, step) for step in ("fixed", "sorted", "marked")]
@@ -120,7 +120,7 @@ def test_options_of_steps_mark_others(grouped, fixmate, markdup):
 
 @pytest.mark.parametrize("part", range(3))
 def test_templates_of_all_kinds_become_others(part, tmp_path):
-    """Where markdup of samtools fails, so do we."""
+    """If markdup of samtools fails, so do we."""
     for seed in range(part, part + 3 * int(os.environ.get("SORMADUP_INPUTS", 1)), 3):
         path = tmp_path / "kinds.sam"
         path.write_text(fixmategen.sam(300, seed, again=0))
@@ -183,7 +183,7 @@ def test_records_apart_pass(text, tmp_path):
 
 
 def test_records_behind_2_31_are_out_of_order(tmp_path):
-    """samtools has no BAM of them to go on with. A record from elsewhere must get the keys of their order, too."""
+    """samtools cannot make BAM of them for the next step. A foreign record must get the keys of their order, too."""
     r, lines = random.Random(31), ["@HD\tVN:1.6\n@SQ\tSN:c1\tLN:4000000000\n"]
     for i in range(1500):                        # more than the order learns from
         at = r.randrange(1, 3999999000)
@@ -197,7 +197,7 @@ def test_records_behind_2_31_are_out_of_order(tmp_path):
 
 
 def piped(path, collate=(), fixmate=(), markdup=()):
-    """What our own four make of it, as SAM."""
+    """The result of our own four commands, as SAM."""
     data = run(["collate", "-O", "-u", "--no-PG", *collate, path]).stdout
     for words in (["fixmate", "-m", "-u", "--no-PG", *fixmate, "-", "-"], ["sort", "-u", "--no-PG", "-"],
                   ["markdup", "-O", "sam", "--no-PG", *markdup, "-", "-"]):
@@ -208,7 +208,7 @@ def piped(path, collate=(), fixmate=(), markdup=()):
 
 
 def marks(text):
-    """Which reads of which names are duplicates."""
+    """The duplicate reads, by name."""
     fields = [line.split("\t") for line in text.splitlines() if not line.startswith("@")]
     return sorted((f[0], int(f[1]) & 0xdc0, f[2], f[3], f[1]) for f in fields)
 
@@ -241,7 +241,7 @@ def test_sorted_input_becomes_another_than_collated_input(in_order, tmp_path, fi
 
 
 def test_shuffled_input_is_not_collated(grouped, tmp_path):
-    """No header says so: the option does."""
+    """No header states it: the option does."""
     lines = grouped(6).read_text().splitlines(True)
     header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
     random.Random(6).shuffle(records)
@@ -279,7 +279,7 @@ def joined(paths):
 
 
 def test_parts_become_another_than_the_whole(grouped, tmp_path):
-    """Templates lie in two files, and one, larger than a chunk, in four. The third file has no record."""
+    """Templates are in two files, and one, larger than a chunk, in four. The third file has no record."""
     lines = grouped(8).read_text().splitlines(True)
     header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
     middle, first = len(records) // 2, records.index(next(x for x in records if "\t65\t" in x))
@@ -301,7 +301,8 @@ def test_parts_become_another_than_the_whole(grouped, tmp_path):
 
 
 def test_parts_in_any_order_are_not_collated(grouped, tmp_path):
-    """Where one header says that its file is in order, and where the option says it. Else mates in two files are seen."""
+    """If one header states that its file is in order, and if the option is given. Otherwise mates in two files are
+    noticed."""
     lines = grouped(9).read_text().splitlines(True)
     header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
     random.Random(9).shuffle(records)
@@ -345,7 +346,7 @@ def test_tags_of_renamed_programs_are_those_of_others(grouped, tmp_path):
 
 
 def test_cut_part_is_a_seam(grouped, desk):
-    """Its last record ends in no other file; one behind a seam has its number in its own."""
+    """Its last record ends in no other file; a record after a seam has its number in its own file."""
     path = grouped(11, 50)
     assert oracle_call("view", ["-b", "-o", desk / "a.bam", path])[0] == 0
     (desk / "cut.bam").write_bytes(bamgen.bgzf(gzip.decompress((desk / "a.bam").read_bytes())[:-5]))
@@ -369,7 +370,7 @@ def test_cut_sorted_input_leaves_an_output(in_order, desk, env):
 
 
 def test_collated_record_has_its_number_in_the_file(tmp_path):
-    """It is another one then, so the name must tell which it is."""
+    """It is another file then, so the message must name it."""
     (tmp_path / "in.sam").write_text(PAIRS[0].replace("unsorted", "coordinate") + PAIRS[1] + "".join(
         "t%d\t0\tc1\t%d\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:%s\n" % (i, 9 + i, "\tMN:Z:1" * (i == 7)) for i in range(9)))
     p = ours(["--fixmate-args", "-M", "-o", "out.bam", "in.sam"], cwd=tmp_path)
@@ -379,7 +380,7 @@ def test_collated_record_has_its_number_in_the_file(tmp_path):
 @pytest.mark.parametrize("fault", ["fixed:drop", "lent:flip", "arena:flip", "arena:drop", "arena:both", "merged:flip",
                                    "collate:arena:flip", "collate:arena:drop", "collate:collated:drop"])
 def test_fault_passes(fault, desk, grouped):
-    """Of memory, or ours: in a template, before the sort, behind it."""
+    """Faults of memory or of our code: in a template, before the sort, after it."""
     collate = ["--collate"] if fault.startswith("collate:") else []
     sees_fault(desk, fault.replace("collate:", ""), "sormadup", [*collate, "-o", "out.bam", grouped(1, 300)])
 
@@ -395,7 +396,8 @@ def test_mistake_is_taken(grouped, args):
     p = ours([path if a == "IN" else a for a in args])
     assert p.returncode == 1 and p.stdout == b""
     assert re.match(r"samtools (sormadup|fixmate|markdup): ", p.stderr), p.stderr
-    word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # of sormadup: the message names it, and not what follows it
+    word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # of sormadup: the message names it, not the options
+                                                                    # after it
     assert not word or re.match(r"samtools \w+: -+%s is not an option" % word[1], p.stderr), p.stderr
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Data that do not fit into memory: the same bytes as if they did, within the memory that was
-promised, and on the disk nothing that anybody could see or would have to remove."""
+"""Data that do not fit into memory: the same bytes as if they did, within the promised memory, and with no files on
+the disk that are visible or must be removed."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, c
 from test_formats import view
 from test_safety import DEFAULT_SIGNALS, SIGNALS, in_name_space, limited, snapshot, sort_in_public, start, unread, until
 
-SMALLEST = 262144  # bytes of an arena; smaller ones cannot be had
+SMALLEST = 262144  # bytes of an arena; smaller ones are impossible
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
 FAST = ("--no-PG", "-l", "1")
 
@@ -34,7 +34,7 @@ def arena(size):
 
 
 def spilled(args, env=MANY, **kw):
-    """A sort that has to succeed: its standard output and how many runs came from disk."""
+    """A sort that has to succeed: its standard output and the number of runs read from disk."""
     p = run_sort(args, env=env, **kw)
     assert p.returncode == 0, p.stderr
     return p.stdout, runs_in(p.stderr)
@@ -51,13 +51,13 @@ def runs_in(stderr):
 
 @pytest.fixture(scope="session")
 def reads(gen_bam):
-    """9 MB of pairs: at the smallest arena more runs than the last merge takes."""
+    """9 MB of pairs: with the smallest arena more runs than the last merge takes."""
     return gen_bam("--size", "9M", "--level", 1)
 
 
 def jumble_input():
-    """11,000 records with ties in every order: names that differ in zeros, equal tags of
-    other types, equal templates, equal minimisers."""
+    """11,000 records with ties in every order: names that differ in zeros, equal tags of other types, equal
+    templates, equal minimisers."""
     r = bamgen.rng("jumble")
     names = [*ordergen.TRAPS, *(ordergen.illumina(r) for _ in range(60))]
     seqs = [ordergen.genome_read(r, 80) for _ in range(50)]
@@ -128,7 +128,7 @@ def options(order, fasta):
 
 @pytest.fixture(scope="session")
 def in_memory(jumble, fasta):
-    """in_memory(order) -> the bytes, once; as samtools has them, where it knows the order."""
+    """in_memory(order) -> the bytes, made once; as by samtools, if it has the order."""
     known = {}
 
     def get(order):
@@ -147,7 +147,7 @@ def in_memory(jumble, fasta):
 @pytest.mark.parametrize("size", ARENAS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_spilled_data_come_out_in_another_order(jumble, fasta, in_memory, order, size):
-    """By file, where the size is known; by pipe, where it is not; and where it is told."""
+    """From a file, where the size is known; from a pipe, where it is not; and with --size-hint."""
     args, data, seen = options(order, fasta), jumble.read_bytes(), []
     for n, way in ((1, [jumble]), (1, []), (2, []), (3, [jumble]), (8, [jumble]), (8, ["--size-hint", "2M"])):
         out, runs = spilled([*args, "-@", n, *way], arena(ARENAS[size]), **({} if jumble in way else {"stdin": data}))
@@ -187,7 +187,7 @@ def test_any_content_comes_out_otherwise_with_small_arenas(made, name, order):
 
 
 def test_older_of_two_arenas_is_merged_while_it_is_sorted(made):
-    """Nothing leaves memory: the second arena gets so little that the first one's sorting may last longer."""
+    """Nothing leaves memory: the second arena gets so little that sorting the first may take longer."""
     args = [*FAST, "-M", "-@", 3, made("no_refs")]
     expected = sorted_bytes(args)
     for _ in range(20):
@@ -269,7 +269,7 @@ def test_added_inputs_lose_records_or_turn_ties_when_spilled(tmp_path, jumble, o
 
 @pytest.mark.parametrize("placed", ["none", "first", "last", "one_early"])
 def test_header_of_minimiser_order_forgets_placed_reads_that_left_memory(tmp_path, placed):
-    """Whether any read has a reference decides what @HD says."""
+    """@HD depends on whether any read has a reference."""
     r = bamgen.rng("SS")
     seqs = [ordergen.genome_read(r, 150) for _ in range(40)]
     loose = [ordergen.unplaced(r, i, r.choice(seqs)[r.randrange(40):]) for i in range(4000)]
@@ -320,7 +320,7 @@ def test_records_of_60_bytes_overrun_an_arena(tmp_path, order):
 
 
 def test_long_record_after_small_ones_is_called_broken(tmp_path):
-    """By pipe, where the sort waits until the second arena is nearly full: the record has no place in either."""
+    """From a pipe, where the sort waits until the second arena is nearly full: the record fits into neither."""
     head, recs = bamgen.long_reads(1, 300000)
     for k in range(2000, 9500, 1000):
         data = bamgen.bgzf(head + bamgen.tiny(k) + recs[0] + bamgen.tiny(500), level=0)
@@ -350,14 +350,14 @@ def test_sorted_input_makes_many_runs(order, n):
 
 
 def test_equal_records_make_many_runs():
-    """Ties go on where the run before ends; and stay in input order."""
+    """Ties continue where the run before ends; and stay in input order."""
     recs = [bamgen.record("r%d" % (i * 7919 % 10007), 0, 0, 5, seq="ACGT" * 30) for i in range(ROWS)]
     out, runs = spilled([*FAST, "-@", 2], stdin=like(recs))
     assert runs == 1 and read_bam(out).body == b"".join(recs)
 
 
 def test_nearly_sorted_input_makes_many_runs():
-    """Three stretches that go on from one arena to the next."""
+    """Three stretches that continue from one arena to the next."""
     recs = in_a_row(ROWS)
     third = ROWS // 3
     recs = recs[2 * third:] + recs[:third] + recs[third:2 * third]
@@ -384,7 +384,7 @@ def test_line_about_runs_is_missing_or_cannot_be_silenced(jumble):
 
 
 def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
-    """Where a quarter of an arena, at which it is time to hurry, is less than a block needs."""
+    """If a quarter of an arena, at which it must hurry, is less than a block needs."""
     p = run_sort(["-u", "-@", 1], env=MANY, stdin=hard.read_bytes(),
                  before=limit_on("CPU", 1))
     assert p.returncode == 0, p.stderr
@@ -394,7 +394,7 @@ def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
 
 
 def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
-    """Far too small, far too large, none; more than any disk has is only warned of."""
+    """Far too small, far too large, none; for more than any disk has there is only a warning."""
     for hint in ("0", "1", "1K", "1.5M", "2M", "30G", "900000T"):
         for env in ({}, MANY):
             p = run_sort([*FAST, "--size-hint", hint, "-@", 2], env=env, stdin=jumble.read_bytes())
@@ -405,11 +405,11 @@ def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
             assert not warned or "-T" in p.stderr
 
 
-# ---------------------------------------------------------------- nothing to be seen
+# ---------------------------------------------------------------- nothing visible
 
 
 def temp_files(process):
-    """Descriptors of files without a name that hold something: [(fd, directory)]. The program parses a header in a memfd."""
+    """Descriptors of unnamed files with content: [(fd, directory)]. The program parses a header in a memfd."""
     out, fds = [], "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
@@ -440,7 +440,7 @@ def reading(data, args, env=MANY, **kw):
 
 @contextlib.contextmanager
 def merging(path, args, env=MANY, **kw):
-    """A sort that merges runs from disk into a pipe that nobody reads."""
+    """A sort that merges runs from disk into a pipe that is not read."""
     with start(["-u", *args, path], env=env, stdout=subprocess.PIPE, **kw) as p:
         full = []
         def stuck():
@@ -454,7 +454,7 @@ def merging(path, args, env=MANY, **kw):
 
 @contextlib.contextmanager
 def writing(path, args, folder, env=MANY, **kw):
-    """A sort that merges runs from disk into a file in the folder, at length."""
+    """A sort that slowly merges runs from disk into a file in the folder."""
     with start(["-l", "9", *args, "-o", folder / "out.bam", path], env=env, **kw) as p:
         assert until(lambda: any(d == str(folder) for _, d in temp_files(p)), p), p.stderr.read()
         yield p
@@ -476,7 +476,7 @@ def has_unnamed_files(folder):
 
 @contextlib.contextmanager
 def watched(folder):
-    """Names of all that is made in or moved to the folder, even for a moment."""
+    """Names of all files that are made in or moved to the folder, even for a moment."""
     libc, made = ctypes.CDLL(None, use_errno=True), []
     fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(folder), 0x100 | 0x80) < 0:  # IN_CREATE, IN_MOVED_TO
@@ -494,7 +494,7 @@ def watched(folder):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_temporary_data_are_visible_for_a_moment(desk, in_memory, jumble, n):
-    """In the temporary folder never anything; beside the output nothing until it is whole."""
+    """In the temporary folder there is never anything; beside the output nothing until it is complete."""
     has_unnamed_files(desk)
     data = jumble.read_bytes()
     before = snapshot(desk)
@@ -545,7 +545,7 @@ def test_reader_that_goes_away_leaves_temporary_data_or_hangs(desk, hard, thread
 
 
 def test_broken_input_leaves_temporary_data(desk, jumble, threads):
-    """Found when runs are on disk already."""
+    """Found when runs are already on disk."""
     data = jumble.read_bytes()
     (desk / "in.bam").write_bytes(data[:-300])
     before = snapshot(desk)
@@ -559,7 +559,7 @@ def test_broken_input_leaves_temporary_data(desk, jumble, threads):
 
 @pytest.fixture
 def named_files(fault_shim):
-    """The environment of a program that finds no unnamed files, as on NFS or FAT."""
+    """The environment of a program that cannot make unnamed files, as on NFS or FAT."""
     return fault_shim | {"FAULT_NAMED": "1"}
 
 
@@ -575,7 +575,7 @@ def test_file_system_without_unnamed_files_is_refused_or_littered(desk, jumble, 
 @pytest.mark.parametrize("sig", [signal.SIGKILL, *SIGNALS], ids=lambda s: s.name)
 @pytest.mark.parametrize("phase", ["reading", "merging"])
 def test_signal_leaves_a_named_temporary_file(desk, jumble, named_files, phase, sig):
-    """Its name is gone long before; that of the output is removed, but for SIGKILL."""
+    """Its name was removed long before; that of the output is removed, except at SIGKILL."""
     before = snapshot(desk)
     with contextlib.ExitStack() as stack:
         if phase == "reading":
@@ -598,7 +598,7 @@ def test_signal_leaves_a_named_output_beside_spilled_data(desk, jumble, named_fi
         assert snapshot(desk) == before
 
 
-# ---------------------------------------------------------------- where it goes
+# ---------------------------------------------------------------- places
 
 PLACES = {  # options, environment: folder
     "folder": (["-T", "temp"], {}, "temp"),
@@ -666,11 +666,12 @@ def test_tmpdir_that_is_not_set_is_taken_for_some_place(desk, jumble, value):
     assert snapshot(desk) == before
 
 
-# ---------------------------------------------------------------- where it cannot go
+# ---------------------------------------------------------------- places that fail
 
 
 def told(args, folder, words, warned=None, **kw):
-    """The sort fails in one line with these words, writes nothing and changes nothing. warned: what another line before may say."""
+    """The sort fails with these words in one line, writes nothing and changes nothing. warned: the text of a
+    possible line before it."""
     before = snapshot(folder)
     p = run_sort(args, cwd=folder, **kw)
     assert p.returncode == 1, p.stderr
@@ -692,13 +693,13 @@ def test_missing_temporary_folder_is_told_late_or_unclearly(desk, jumble, place,
 
 
 def test_missing_temporary_folder_stops_data_that_fit(desk, jumble, in_memory):
-    """As in samtools, which does not look before it needs to."""
+    """As in samtools, which does not check it before it needs it."""
     assert sorted_bytes([*FAST, "-T", "missing/x", jumble], cwd=desk) == in_memory("coordinate")
     assert sorted_bytes([*FAST, "-m", "2M", "-@", 3, "-T", "out.bam/x", jumble], cwd=desk) == in_memory("coordinate")
 
 
 def test_folder_that_may_not_be_written_is_told_unclearly(public_dir, jumble):
-    """As another user, where the tests are run by root."""
+    """As another user, if root runs the tests."""
     for name, mode in (("closed", 0o555), ("open", 0o777)):
         os.mkdir("%s/%s" % (public_dir, name))
         os.chmod("%s/%s" % (public_dir, name), mode)
@@ -740,7 +741,7 @@ def test_second_place_is_not_used_when_the_first_is_full(desk, hard, threads):
 
 @pytest.fixture
 def small_disks(desk):
-    """small_disks({folder: size}, args) runs a sort that finds small file systems in these folders."""
+    """small_disks({folder: size}, args) runs a sort with small file systems in these folders."""
     def run(disks, args, **kw):
         argv = in_name_space(" && ".join("mount -t tmpfs -o size=%s none %s" % (size, folder) for folder, size in disks.items()), cwd=desk)
         return subprocess.run([*argv, BINARY, "sort", *map(str, args)], cwd=desk, capture_output=True,
@@ -765,7 +766,7 @@ def test_full_small_disk_stops_the_sort_though_another_has_room(desk, hard, smal
     assert runs_in(p.stderr.decode()) > 1
 
 
-# ---------------------------------------------------------------- others in the same place
+# ---------------------------------------------------------------- other sorts in the same place
 
 
 def test_sorts_with_one_prefix_mix_their_data(desk, jumble, reads, in_memory):
@@ -783,7 +784,7 @@ def test_sorts_with_one_prefix_mix_their_data(desk, jumble, reads, in_memory):
 @pytest.mark.parametrize("shim", [False, True], ids=["unnamed", "named"])
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling", "link_to_folder", "pipe"])
 def test_what_a_crashed_samtools_left_is_used_or_overwritten(desk, jumble, in_memory, request, kind, shim):
-    """Names that samtools would give its files, taken by something else."""
+    """The names that samtools would give its files are in use."""
     env = MANY | (request.getfixturevalue("named_files") if shim else {})
     (desk / "elsewhere").mkdir()
     for name in ("x", "x.0000.bam", "x.0001.bam", "x.tmp", "x.XXXXXX", "samtools-sort.XXXXXX"):
@@ -819,7 +820,7 @@ def test_few_file_descriptors_fail_many_runs(reads, order):
 @pytest.mark.parametrize("limit", [64, 128, 256, 512, 1024])
 @pytest.mark.parametrize("n", [1, 2, 8])
 def test_limit_on_address_space_crashes_or_spoils_the_output(desk, reads, limit, n):
-    """ulimit -v in MiB: it works or says in a line why not."""
+    """ulimit -v in MiB: it works, or reports the reason in one line."""
     before = snapshot(desk)
     p = run_sort([*FAST, "-@", n, "-m", "1G", "-o", "new.bam", reads], cwd=desk, env=arena(1 << 20),
                  before=limit_on("AS", limit << 20))
@@ -843,7 +844,7 @@ def flip(f, size, at):
 
 
 def data_at(f, at):
-    """The last byte up to there that is not zero. What is between the slices, which begin at 4 KiB blocks, is zero."""
+    """The last byte up to there that is not zero. The gaps between slices, which begin at 4 KiB blocks, are zero."""
     f.seek(0)
     return len(f.read(at + 1).rstrip(b"\0")) - 1
 
@@ -861,11 +862,11 @@ DAMAGE = {
 
 
 def damaged(desk, data, damage, n, size):
-    """The message of a sort whose temporary data get damaged while it waits for its pipe."""
+    """The message of a sort whose temporary data are damaged while it waits for its pipe."""
     has_unnamed_files(desk)
     before = snapshot(desk)
     with reading(data[:-28], ["-u", "-@", n, "-T", "temp", "-o", "out.bam"], arena(size), cwd=desk) as p:
-        p.send_signal(signal.SIGSTOP)  # lest data come behind what is cut off
+        p.send_signal(signal.SIGSTOP)  # so that no data are written after the cut
         found = temp_files(p)
         assert [d for _, d in found] == [os.path.realpath(desk / "temp")]
         with open("/proc/%d/fd/%d" % (p.pid, found[0][0]), "r+b", buffering=0) as f:
@@ -877,7 +878,7 @@ def damaged(desk, data, damage, n, size):
     return err
 
 
-# Two threads merge in the background when there are many runs, and what they are through with may be damaged.
+# Two threads merge in the background when there are many runs, and data that they have finished with may be damaged.
 @pytest.mark.parametrize("n,size", [(1, 300000), (1, 1 << 21), (2, 1 << 21)], ids=["many", "few", "few_t2"])
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damaged_temporary_data_come_out(desk, hard, kind, n, size):
@@ -918,7 +919,7 @@ def long_lines(n):
 
 @pytest.fixture(scope="session")
 def heavy(gen_bam, tmp_path_factory):
-    """heavy(kind, size) -> path of about size MB, made once, all but uncompressed."""
+    """heavy(kind, size) -> path of about size MB, made once, hardly compressed."""
     folder, made = tmp_path_factory.mktemp("heavy"), {}
 
     def make(kind, size):
@@ -938,8 +939,8 @@ def heavy(gen_bam, tmp_path_factory):
 
 
 def peak(args, folder, **env):
-    """Peak resident set by the kernel's account, in bytes; whether data left memory. Not through a child of
-    this process: the kernel counts what that had before it became the program."""
+    """Peak resident set by the kernel's account, in bytes; whether data left memory. Not through a child of this
+    process: the kernel includes the memory that it had before it became the program."""
     timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
     if not timed.exists():
         pytest.skip("no timed: make tools")
@@ -954,7 +955,7 @@ def peak(args, folder, **env):
 
 
 COORDINATE, NAME, TEMPLATE = (), ("-n",), ("--template-coordinate",)
-# Input, its MB, -m in MiB, threads, order: together more than there may be in memory, but at 64 threads.
+# Input, its MB, -m in MiB, threads, order: larger than the memory allowed, except with 64 threads.
 WEIGHTS = [("tiny", 72, m, n, COORDINATE) for m, n in ((1, 1), (1, 2), (1, 8), (1, 64), (8, 1), (8, 2))]
 WEIGHTS += [("reads", 72, m, n, COORDINATE) for m, n in ((1, 2), (8, 1), (8, 2))]
 WEIGHTS += [("long", 72, m, n, COORDINATE) for m, n in ((1, 1), (1, 8), (1, 64), (8, 2))]
@@ -987,7 +988,7 @@ def test_sort_takes_more_memory_than_promised(heavy, tmp_path, kind, size, m, n,
     ("reads", 72, 0, 1, "bam"), ("reads", 72, 0, 8, "bam"), ("tiny", 72, 0, 2, "bam"), ("tiny", 72, 50, 8, "bam"), ("sam", 72, 0, 8, "bam"),
     ("reads", 120, 160, 64, "bam"), ("reads", 72, 0, 8, "cram")])
 def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, total, n, form):
-    """total: MiB; 0: what it says itself to be enough."""
+    """total: MiB; 0: the minimum that the program reports."""
     args = ["-l", 1, "-@", n, "-O", form, *(["--output-fmt-option", "no_ref=1"] if form == "cram" else []), heavy(kind, size)]
     if not total:
         p = run_sort(["--total-memory", "24M", "-o", tmp_path / "o", *args])
@@ -1002,7 +1003,7 @@ def test_all_together_takes_more_than_total_memory(heavy, tmp_path, kind, size, 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_what_is_enough_is_far_too_much(tmp_path):
-    """Indexes and --verify take the same however much there is."""
+    """Indexes and --verify use a fixed amount, with any memory."""
     path, enough = tmp_path / "in.bam", []
     path.write_bytes(bamgen.bam(bamgen.header(refs=[("c", 1 << 26)]), [bamgen.record()]))
     for more in ([], ["--verify", "--write-index"]):
@@ -1027,7 +1028,7 @@ def giants(count=3):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("form,most", [("bam", 3), ("sam", 4.5)])
 def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, most):
-    """most: times the size of a record. samtools 1.24 takes 4.5 times for BAM and 11 for SAM."""
+    """most: times the size of a record. samtools 1.24 uses 4.5 times for BAM and 11 for SAM."""
     recs, path, out = list(giants()), tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs), level=1))
     if form == "sam":
@@ -1041,7 +1042,7 @@ def test_record_larger_than_an_arena_is_in_memory_many_times(tmp_path, form, mos
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_large_records_are_in_memory_to_be_compared(tmp_path):
-    """They have one name, so each is compared with all others. One of them is in the arena, two are on their way out."""
+    """They have one name, so each is compared with all others. One of them is in the arena, two are being written."""
     recs, path, out = list(giants(6)), tmp_path / "in.bam", tmp_path / "out.bam"
     path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs), level=1))
     used, went = peak(["-n", "-l", 1, "-m", "8M", "-@", 2, "-o", out, path], tmp_path)
@@ -1069,10 +1070,10 @@ def test_inputs_that_are_not_read_have_buffers(tmp_path, form):
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
-    """libhts with URLs brings 30 libraries more than without. Here one takes 10 MiB, as the program starts: the sort must
-    do with less. (A third of all is counted at most: -m must leave room for what any libhts brings and these 10.) One run
-    takes some MiB more or less than the next, on busy cores most of all: any three with the library fit beside any
-    three without."""
+    """libhts with URLs loads 30 more libraries than without. Here one uses 10 MiB when the program starts: the sort
+    must use less. (At most a third of all memory is counted: -m must leave room for any libhts's libraries and
+    these 10.) Runs differ by some MiB, mostly on busy cores: any three with the library fit beside any three
+    without."""
     (tmp_path / "large.c").write_text("""
         #include <string.h>
         static char large[10 << 20];
@@ -1090,7 +1091,7 @@ def test_libraries_take_more_memory_than_promised(heavy, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 def test_minimisers_take_more_memory_than_promised(heavy, tmp_path):
-    """The index of -I of 30 Mb takes 36 MB."""
+    """The index of -I for 30 Mb uses 36 MB."""
     r = bamgen.rng("genome")
     (tmp_path / "genome.fa").write_bytes(b"".join(
         b">c%d\n%s\n" % (i, r.randbytes(300000).translate(b"ACGT" * 64)) for i in range(100)))
@@ -1114,7 +1115,7 @@ def test_index_takes_more_memory_than_promised(tmp_path):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("form,most", [("sam", 110), ("bam", 95)])
 def test_half_a_million_references_are_parsed_by_htslib(tmp_path, form, most):
-    """samtools takes 145 MiB for them, and htslib's parsed form alone 100."""
+    """samtools uses 145 MiB for them, and htslib's parsed form alone 100."""
     refs = [("contig_%d" % i, 1000 + i % 5000) for i in range(500000)]
     text, path = bamgen.sq_text(refs), tmp_path / "in"
     if form == "sam":
@@ -1132,7 +1133,7 @@ def test_header_that_is_refused_for_its_size_does_not_tell_what_would_do(tmp_pat
     refs = [("contig_%d" % i, 1000 + i % 5000) for i in range(300000)]
     text, path = bamgen.sq_text(refs), tmp_path / "in"
     path.write_bytes(text.encode() if form == "sam" else bamgen.bgzf(bamgen.header(text, refs=refs) + bamgen.record(), level=1))
-    for total in (24, 45):                       # while it is read, and when it is divided
+    for total in (24, 45):                       # while it is read, and when memory is divided
         p = run_sort(["--total-memory", "%dM" % total, "-o", tmp_path / "o", path])
         found = re.search(r"use --total-memory (\d+)M|these inputs, (\d+)M is enough", p.stderr)
         assert p.returncode == 1 and found and not (tmp_path / "o").exists(), p.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `stats` prints, beside samtools 1.24: real files, seeded ones of all kinds, and odd ones; in one range and cut into
-ranges at random places (build/stats_ranges), and by the program with several threads."""
+"""The output of `stats`, compared with samtools 1.24: real files, seeded ones of all kinds, and odd ones; in one
+range and cut into ranges at random places (build/stats_ranges), and by the program with several threads."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ os._exit(status & 255)
 
 
 def oracle(args):
-    """Exit status and lines of samtools 1.24, but for the first line, which names versions."""
+    """Exit status and lines of samtools 1.24, except the first line, which names versions."""
     p = subprocess.run([sys.executable, "-c", ORACLE, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.DEVNULL, timeout=HANG)
     return p.returncode, p.stdout.split(b"\n")[1:]
@@ -71,7 +71,7 @@ def by_program(args, theirs, threads):
 
 @pytest.fixture(params=range(24))
 def seeded(request, tmp_path):
-    """A path, and options of a case of this seed."""
+    """A path and the options of a case with this seed."""
     bam, options, regions, fasta = statsgen.case(request.param, with_fasta=request.param % 3 == 0)
     (tmp_path / "in.bam").write_bytes(bam)
     r = random.Random(request.param)
@@ -113,7 +113,7 @@ def write(path, records, refs=statsgen.REFS, text=None):
 
 
 def test_reads_that_grow_make_the_ring_lose_depths(tmp_path):
-    """Each read that is longer than all before makes samtools' ring grow, and garble what it holds."""
+    """Each read that is longer than all before makes samtools' ring grow, and damages its content."""
     r = random.Random(11)
     lengths = [100] * 300 + [299, 300, 301, 310, 320, 600, 100, 700, 1500] * 20 + [100] * 50
     records = [bamgen.record("g%d" % i, 0, 3, 100 + i * 7, seq=bamgen.bases(r, n), qual=bytes([30]) * n)
@@ -122,7 +122,7 @@ def test_reads_that_grow_make_the_ring_lose_depths(tmp_path):
 
 
 def test_far_blocks_come_round_in_the_ring(tmp_path):
-    """A block behind an intron that is longer than the ring is counted at another place."""
+    """A block after an intron that is longer than the ring is counted at another place."""
     r = random.Random(12)
     records = [bamgen.record("n%d" % i, 0, 3, i * 11, cigar=[(20, "M"), (r.choice((1400, 1480, 1500, 3000, 7777)), "N"), (30, "M")],
                              seq=bamgen.bases(r, 50)) for i in range(1500)]
@@ -130,7 +130,7 @@ def test_far_blocks_come_round_in_the_ring(tmp_path):
 
 
 def test_far_blocks_are_kept_over_gaps(tmp_path):
-    """Behind a gap of the ring's length samtools keeps one cell, and a block that came round may be in it."""
+    """After a gap of the ring's length samtools keeps one cell, and an old block may be in it."""
     for seed in range(4):
         r = random.Random(400 + seed)
         records, pos, tid = [], 0, 0
@@ -157,7 +157,7 @@ def test_gaps_of_all_sizes(tmp_path):
 
 
 def test_overlaps_are_forgotten_when_many_names_wait(tmp_path):
-    """samtools sweeps its table of names after 10,000 records: what comes later counts twice."""
+    """samtools clears its table of names after 10,000 records: later mates are counted twice."""
     r = random.Random(14)
     refs, records = [("big", 2000000)], []
     for i in range(24000):
@@ -203,7 +203,7 @@ def test_regions_and_records_out_of_order(tmp_path, places):
 
 @pytest.fixture(params=range(12))
 def split(request, tmp_path, monkeypatch):
-    """A file of which each record has a tag XV, in a folder; options; the files that samtools makes."""
+    """A file with a tag XV in each record, in a folder; options; the files that samtools makes."""
     seed, r = request.param, random.Random("split %d" % request.param)
     n, few = r.choice((40, 600)), r.choice((1, 2, 7, 40))
     kind = {"length": r.choice(statsgen.LENGTHS), "dense": r.choice((0, 50)), "pairs": True, "fasta": False, "barcodes": 0, "qualities": (2, 30)}
@@ -235,7 +235,8 @@ def test_values_of_a_tag_have_files(split, threads):
 
 
 def test_values_share_the_table_of_overlaps(tmp_path, monkeypatch):
-    """What one value takes out of the table is not counted by those that put it in, and shows in when they sweep it."""
+    """When one value removes names from the table, those that added them are not counted, and shows in when they
+    clear it."""
     r, records = random.Random(15), []
     for tid, n, share in (0, 12500, 0.9), (1, 12500, 0.5):
         for i in range(n):
@@ -268,7 +269,7 @@ def test_what_cannot_be_split_leaves_nothing(tmp_path, words, records, told):
 
 
 def test_errors_of_the_reference_end_with_the_order(tmp_path):
-    """A name that the FASTA file lacks is an error only while the records are in order."""
+    """A name that is missing in the FASTA file is an error only while the records are in order."""
     (tmp_path / "one.fa").write_text(">chr1\n" + "ACGT" * 5000 + "\n")
     subprocess.run([sys.executable, "-c", "import pysam, sys; pysam.faidx(sys.argv[1])", tmp_path / "one.fa"], check=True)
     for name, places in (("sorted", ((0, 5), (0, 9), (1, 3))), ("unsorted", ((0, 9), (0, 5), (1, 3)))):

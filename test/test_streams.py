@@ -13,7 +13,7 @@ from test_safety import snapshot
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"])
 def test_messages_for_a_closed_stream_go_into_the_output(made, tmp_path, closed):
-    """Whatever is opened next gets its number."""
+    """The next file opened gets its number."""
     (tmp_path / "in.bam").write_bytes(made("mixed").read_bytes()[:-28])   # a warning is due
     args = ["--no-PG", "--progress", "--report", "--verify", "-@", "2"]
     for out in ("out.bam", "out.sam"):
@@ -32,7 +32,7 @@ def test_output_that_is_open_for_reading_is_told_only_after_reading(made, tmp_pa
 
 @pytest.mark.parametrize("name, named", [("/dev/stdout", False), ("/dev/stdout", True), ("/dev/fd/%d", False)])
 def test_output_is_not_in_the_open_file_that_was_meant(made, tmp_path, name, named):
-    """Whoever opened it reads on there; what has lost its name cannot be replaced at all."""
+    """The program that opened it continues reading there; a file without a name cannot be replaced at all."""
     with (open(tmp_path / "x", "w+b") if named else tempfile.TemporaryFile(dir=tmp_path)) as f:
         out = name.replace("%d", str(f.fileno()))
         p = subprocess.run([BINARY, "sort", "--no-PG", "-O", "bam", "-o", out, made("ties")], pass_fds=[f.fileno()],

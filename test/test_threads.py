@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How many threads there are: -@ as samtools counts it, `-@ auto`, SAMTOOLS_OMP_THREADS. Threads are counted in /proc,
-while a pipe that stays open keeps the program at work, or told by its report."""
+"""The number of threads: -@ as in samtools, `-@ auto`, SAMTOOLS_OMP_THREADS. Threads are counted in /proc while a
+pipe that stays open keeps the program running, or taken from its report."""
 
 import contextlib
 import json
@@ -16,12 +16,12 @@ from conftest import BINARY, HANG, SANITIZED, clean_env, limit_on, only_cpus, re
 from test_safety import snapshot
 
 SETTING = "SAMTOOLS_OMP_THREADS"
-# In order of coordinates, and grouped by name, since no two have the same name. More than is read to find out a format.
+# In coordinate order, and grouped by name, because no two have the same name. More than is read to detect a format.
 RECORDS = [bamgen.record("r%04d" % i, pos=i) for i in range(2000)]
-COUNTED_BESIDE = ("merge", "fixmate", "markdup", "collate")     # the first thread
+COUNTED_BESIDE = ("merge", "fixmate", "markdup", "collate")     # commands whose -@ does not count the first thread
 COUNTED_IN_ALL = ("sort", "sormadup")
 
-# Public command lines for a job of 3 CPUs, word for word but for the names of files; and the threads that they start.
+# Public command lines for a job of 3 CPUs, verbatim except the names of files; and the threads that they start.
 LINES = {
     "nf-core merge": ("samtools merge --threads {cpus_1} -c -p out.bam IN", 3),
     "nf-core fixmate": ("samtools fixmate -m --threads {cpus_1} IN out.bam", 3),
@@ -53,7 +53,7 @@ def at_work(folder, line, **kw):
     env = clean_env(PATH="%s:%s" % (folder, os.environ["PATH"]), GALAXY_SLOTS="3", OMP_DYNAMIC="false")
     p = subprocess.Popen(["bash", "-c", "; ".join([*before, "exec " + command])], cwd=folder, env=env, stderr=subprocess.PIPE, **kw)
     try:
-        with open(folder / "IN", "r+b", buffering=0) as pipe:     # both ways: it does not wait for a reader
+        with open(folder / "IN", "r+b", buffering=0) as pipe:     # both directions: it does not wait for a reader
             pipe.write(bamgen.bgzf(bamgen.header() + b"".join(RECORDS), level=0))
             yield p
         assert p.wait(HANG) == 0, p.stderr.read()
@@ -66,7 +66,7 @@ def at_work(folder, line, **kw):
 @pytest.mark.skipif(SANITIZED or not os.path.isdir("/proc/self/task"), reason="sanitizers have threads of their own; or no /proc")
 @pytest.mark.parametrize("name", LINES)
 def test_line_of_a_pipeline_leaves_a_cpu_idle_or_takes_more(tmp_path, name):
-    """A thread that reads the pipe comes on top."""
+    """There is also a thread that reads the pipe."""
     line, threads = LINES[name]
     if "auto" in name and not shutil.which("taskset"):
         pytest.skip("no taskset here")

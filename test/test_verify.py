@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--verify and --checksum. What --verify finds is tested in unit_sink_verify.c too."""
+"""--verify and --checksum. unit_sink_verify.c also tests the faults that --verify finds."""
 
 import re
 import struct
@@ -41,7 +41,7 @@ def test_verify_refuses_odd_records(made, name):
 
 
 def test_verify_passes_a_bit_that_was_flipped_after_compression(tmp_path, made, fault_shim):
-    """The encoder (or the memory it wrote to) fails: a file that nobody could read."""
+    """The encoder (or the memory it wrote to) fails: the file could not be read."""
     (tmp_path / "out.bam").write_bytes(PRECIOUS)
     before = snapshot(tmp_path)
     args = ["-@", 2, "-l", "9", "-o", "out.bam", made("mixed")]
@@ -59,7 +59,7 @@ def test_verify_passes_a_bit_that_was_flipped_after_compression(tmp_path, made, 
 
 @pytest.mark.parametrize("name", ["mixed", "wrong_bins", "cg_short", "long_records", "header_only", "seq_shapes"])
 def test_checksum_depends_on_more_than_the_records(made, tmp_path, name):
-    """Order, threads, level, memory; and of the output it is the same again."""
+    """Order, threads, level, memory; and for the output it is the same again."""
     out, seen = tmp_path / "out.bam", set()
     for args, env in (([], {}), (["-@", 3, "-n", "-u"], {}), (["-@", 2, "--picard"], MANY)):
         seen.add(checksum(["-o", out, *args, made(name)], env=env))

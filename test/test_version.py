@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Versions as pipelines cut them out, and help: with another samtools behind us, and alone on a machine."""
+"""Versions as pipelines extract them, and help: with another samtools on PATH, and without one."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from conftest import BINARY, HANG, REPO, clean_env, htslib_version, run_sort, sc
 
 VERSION = "1.24"
 
-# What another samtools prints: an older version, which must not be taken for ours.
+# The output of another samtools: an older version, which must not be mistaken for ours.
 OTHER = """[ "$*" = --version ] && { echo 'samtools 1.9'; echo 'Using htslib 1.9'; exit; }
 [ "$1" = help ] && [ $# = 1 ] || { echo "handed on: $*"; exit 7; }
 cat <<'END'
@@ -36,14 +36,14 @@ END
 
 
 def place(tmp_path, other):
-    """An environment with our program as `samtools`, and OTHER behind it if asked for: in a folder of that name."""
+    """An environment with our program as `samtools`, and OTHER after it on request, in a folder of that name."""
     first, behind = tmp_path / "first", tmp_path / (other if isinstance(other, str) else "behind")
     for d in (first, behind):
         d.mkdir()
     (first / "samtools").symlink_to(os.path.realpath(BINARY))
     if other:
         script(behind / "samtools", OTHER)
-    tools = tmp_path / "tools"                   # of the system, all but its own samtools
+    tools = tmp_path / "tools"                   # all system programs except its samtools
     tools.mkdir()
     for name in ("sh", "bash", "sed", "grep", "head", "awk", "cut", "tr", "echo", "cat", "perl", "expr"):
         if shutil.which(name):
@@ -107,7 +107,7 @@ def test_pipelines_cut_out_something_else_than_the_version(env, line):
 
 
 def test_pipelines_cannot_compare_the_version(env):
-    """Digits and dots only: bash takes 24+omp0 for a sum, R's numeric_version() stops at it."""
+    """Digits and dots only: bash reads 24+omp0 as a sum, R's numeric_version() stops at it."""
     line = 'v=$(samtools --version | head -1 | cut -d" " -f2); [ ${v%%.*} -ge 1 ] && [ $(echo $v | cut -d. -f2) -ge 10 ] && echo yes'
     assert shell(line, env) == "yes\n"
 
@@ -131,7 +131,7 @@ def test_sorted_files_do_not_say_which_program_sorted_them(env, made):
 
 
 def others(env):
-    """What --version says of other commands. The word in small letters is on the first line only."""
+    """The text of --version about other commands. The word in lower case is in the first line only."""
     lines = shell("samtools --version", env).splitlines()
     assert "samtools" not in "\n".join(lines[1:])
     line, = (line for line in lines if line.startswith("Other commands: "))
@@ -174,7 +174,7 @@ def test_other_version_is_on_path_without_a_warning(tmp_path):
 
 
 def test_program_of_a_build_cannot_be_put_on_path(tmp_path):
-    """Its own folder has it as `samtools`; the link in the tree's root is none."""
+    """Its own folder has it as `samtools`; the link in the tree's root does not count."""
     build = tmp_path / "tree" / "build"
     build.mkdir(parents=True)
     shutil.copy(os.path.realpath(BINARY), build / "samtools")
@@ -186,7 +186,7 @@ def test_program_of_a_build_cannot_be_put_on_path(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("git") or not (REPO / ".git").exists(), reason="no checkout of git")
 def test_commit_is_not_told(tmp_path):
-    """make notes it in a file of the build; only a version that is released has none."""
+    """make writes it to a file of the build; only a released version has none."""
     make = next(filter(shutil.which, ("gmake", "make")), None)
     if not make:
         pytest.skip("no make here")

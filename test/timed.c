@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
+/* 
  * timed FILE COMMAND [ARG]...: runs COMMAND, writes one line to FILE and exits with
  * COMMAND's status (128 + signal number if a signal ended it).
  *
  *     wall=SECONDS cpu=SECONDS rss_kb=PEAK
  *
- * rss_kb is the peak resident set of COMMAND or of its largest child, in KiB. Here because
+ * rss_kb is the peak resident set of COMMAND or of its largest child, in KiB. It exists because
  * a fresh machine has neither python nor /usr/bin/time.
  */
 #include <errno.h>

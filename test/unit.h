@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the unit tests share: cmocka, a seeded generator of numbers, growing
- * bytes, BAM records made to measure, temporary files. */
+/* The parts that unit tests share: cmocka, a seeded generator of numbers, growing
+ * bytes, BAM records with given properties, temporary files. */
 #ifndef UNIT_TESTS_H
 #define UNIT_TESTS_H
 
@@ -13,7 +13,7 @@
 #include "bam/bam_record.h"
 #include "test/must.h"
 
-#undef stop    /* cmocka 2: a macro, where it is a name of ours */
+#undef stop    /* cmocka 2: a macro; one of our names */
 /* cmocka 2 has a name for each sign. */
 #ifdef assert_uint_in_range
 #undef assert_in_range
@@ -23,8 +23,8 @@
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
 /* ---- numbers: splitmix64; the same seed gives the same numbers everywhere ----
- * C does not say which operand or argument comes first. Where a bound depends on the data, draw one number in each
- * declarator or statement, or the test has other data by another compiler. */
+ * C does not define which operand or argument is evaluated first. If a bound depends on the data, draw one number in
+ * each declarator or statement; otherwise the test has other data with another compiler. */
 
 static inline uint64_t unit_random(uint64_t *seed)
 {
@@ -127,8 +127,8 @@ static inline size_t unit_append_record(struct unit_bytes *b, const struct unit_
     return size;
 }
 
-/* A sound record with nothing special in it, of up to max_seq bases. Its bin is
- * right, as unmapped reads' and one-base spans' bin is: flag 4 is always set. */
+/* A valid record with nothing special in it, of up to max_seq bases. Its bin is
+ * right, because unmapped reads and one-base spans have the same bin: flag 4 is always set. */
 static inline size_t unit_append_plain(struct unit_bytes *b, uint64_t *seed, uint32_t max_seq)
 {
     static const uint8_t aux[] = "NMC\3RGZgroup1";
@@ -147,7 +147,7 @@ static inline size_t unit_append_plain(struct unit_bytes *b, uint64_t *seed, uin
     return unit_append_record(b, &r);
 }
 
-/* The smallest record there is: 37 bytes. */
+/* The smallest possible record: 37 bytes. */
 static inline size_t unit_append_smallest(struct unit_bytes *b, int32_t pos)
 {
     struct unit_record r = {.ref_id = -1, .pos = pos, .flag = 4, .name = ""};
@@ -156,7 +156,7 @@ static inline size_t unit_append_smallest(struct unit_bytes *b, int32_t pos)
 
 /* ---- files ---- */
 
-/* An open temporary file that has no name any more. */
+/* An open temporary file without a name. */
 static inline int unit_temp_file(void)
 {
     char name[] = "/tmp/unit-XXXXXX";
@@ -176,7 +176,7 @@ static inline void unit_write(int fd, const void *data, size_t n)
     }
 }
 
-/* All of an open file, whatever its position is. */
+/* All of an open file, from any position. */
 static inline struct unit_bytes unit_read_file(int fd)
 {
     struct unit_bytes b = {NULL, 0, 0};
@@ -191,7 +191,7 @@ static inline struct unit_bytes unit_read_file(int fd)
     return b;
 }
 
-/* The path by which the process can open fd once more. */
+/* The path by which the process can open fd again. */
 static inline const char *unit_fd_path(char path[64], int fd)
 {
     snprintf(path, 64, "/proc/self/fd/%d", fd);

@@ -16,8 +16,8 @@ static inline void unit_reset_getopt(void)
     getopt(1, none, "");
 }
 
-/* Puts "samtools" and the words of text, which single blanks part, into argv, with NULL behind them. Returns their
- * number. They stay in text. */
+/* Puts "samtools" and the words of text, separated by single blanks, into argv, followed by NULL. Returns their number.
+ * They stay in text. */
 static inline int unit_words(char *text, char *argv[MAX_WORDS + 1])
 {
     static char samtools[] = "samtools";

@@ -29,7 +29,7 @@ static int tear_down(void **state)
     return arena.base != NULL;
 }
 
-/* ---- streams of records, and what a plain walk over one must find ---- */
+/* ---- streams of records, and the records that a plain walk must find ---- */
 
 struct stream {
     struct unit_bytes bytes;
@@ -66,7 +66,7 @@ static void add_smallest(struct stream *s)
     unit_append_smallest(&s->bytes, (int32_t)s->n);
 }
 
-/* A record with the bin of nowhere: has to be mended. */
+/* A record with the bin of nowhere: it must be mended. */
 static void add_wrong_bin(struct stream *s)
 {
     static const uint32_t cigar[] = {UNIT_OP(4, UNIT_M)};
@@ -76,7 +76,7 @@ static void add_wrong_bin(struct stream *s)
     unit_append_record(&s->bytes, &r);
 }
 
-/* A record with its CIGAR in the CG tag: shrinks when it is mended. */
+/* A record with its CIGAR in the CG tag: it shrinks when it is mended. */
 static void add_cg(struct stream *s)
 {
     static const uint32_t fake[] = {UNIT_OP(3, UNIT_S), UNIT_OP(9, UNIT_N)};
@@ -89,7 +89,7 @@ static void add_cg(struct stream *s)
     unit_append_record(&s->bytes, &r);
 }
 
-/* A record with n records in its tags, which look every bit as good as the real ones. */
+/* A record with n records in its tags, which look exactly like real ones. */
 static void add_record_of_records(struct stream *s, int n)
 {
     struct unit_bytes aux = {NULL, 0, 0};
@@ -123,7 +123,7 @@ static void start_anew(void)
     memset(&latch, 0, sizeof latch);
 }
 
-/* Puts the stream in and has it found block by block: the tasks' guesses first, last
+/* Puts the stream in and finds its records block by block: the tasks' guesses first, last
  * block first, then acceptance by the main thread in order. cuts[n - 1] is the end. */
 static int deliver(const struct stream *s, const size_t *cuts, size_t n)
 {
@@ -254,7 +254,7 @@ static void test_blocks_of_any_one_size_lose_no_record(void **state)
     stream_free(&s);
 }
 
-/* The same, where a list of the records is at hand that was made while they lay elsewhere. */
+/* The same, with a list of the records that was made while they were elsewhere. */
 static void check_known(const struct stream *s, uint64_t *seed)
 {
     enum { ELSEWHERE = 4711 };
@@ -347,7 +347,7 @@ static void test_more_records_in_a_block_than_the_master_lists_at_once(void **st
     for (size_t cut = 40; cut < 90; cut++) {
         size_t cuts[2] = {cut, s.bytes.n};
         check_delivered(&s, cuts, 2);
-        /* And what the main thread does when the guess is of no use at all. */
+        /* And the main thread's work when the guess is useless. */
         start_anew();
         memcpy(arena.base, s.bytes.data, s.bytes.n);
         arena.bottom = s.bytes.n;
@@ -358,7 +358,7 @@ static void test_more_records_in_a_block_than_the_master_lists_at_once(void **st
     stream_free(&s);
 }
 
-/* The block begins with a record that is whole, checks out, and is none: part of a tag. */
+/* The block begins with bytes that look like a complete, valid record, but are part of a tag. */
 static void test_plausible_guess_that_is_wrong_is_not_believed(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void test_plausible_guess_that_is_wrong_is_not_believed(void **state)
     start_anew();
     memcpy(arena.base, s.bytes.data, s.bytes.n);
     struct bam_walk w = bam_arena_guess(&arena, false_start, s.bytes.n, keys);
-    assert_int_equal(w.start, false_start);                  /* the bait is taken ... */
+    assert_int_equal(w.start, false_start);                  /* the false start is accepted ... */
     assert_int_equal(w.n, 21);
     size_t cuts[2] = {false_start, s.bytes.n};
     check_delivered(&s, cuts, 2);                            /* ... and does no harm */
@@ -498,7 +498,7 @@ static void test_first_whole_record_of_a_block_is_found(void **state)
     stream_free(&s);
 }
 
-/* In an allocation of the block's size: what lies behind a block is not inflated yet. */
+/* In an allocation of the block's size, because the bytes after a block are not inflated yet. */
 static void test_guess_reads_nothing_but_its_block(void **state)
 {
     (void)state;
@@ -516,7 +516,7 @@ static void test_guess_reads_nothing_but_its_block(void **state)
     stream_free(&s);
 }
 
-/* keys[] has the promised room and not a key more. */
+/* keys[] has the promised room and no more. */
 static void test_walk_fills_no_more_keys_than_promised(void **state)
 {
     (void)state;
@@ -559,7 +559,7 @@ static void test_block_of_garbage_gives_no_records_or_sound_ones(void **state)
     }
 }
 
-/* Every block is full of what looks like records, and each chain of them breaks at the block's end. */
+/* Every block is full of bytes that look like records, and each chain of them breaks at the block's end. */
 static void test_block_that_looks_like_records_everywhere_is_not_walked_from_everywhere(void **state)
 {
     (void)state;
@@ -568,7 +568,7 @@ static void test_block_that_looks_like_records_everywhere_is_not_walked_from_eve
     struct unit_bytes b = {NULL, 0, 0};
     for (int i = 0; i < N; i++)
         unit_append_smallest(&b, i);
-    memset(b.data + b.n - BAM_MIN_RECORD, 0, BAM_MIN_RECORD);        /* the last one is none */
+    memset(b.data + b.n - BAM_MIN_RECORD, 0, BAM_MIN_RECORD);        /* the last one is not a record */
     struct record_search search = record_search_begin(b.data, b.n, N_REF);
     uint64_t walked = 0, most = 5 * (uint64_t)b.n;
     size_t at = SHIFT, last = b.n / 4;
@@ -588,7 +588,7 @@ static void test_block_that_looks_like_records_everywhere_is_not_walked_from_eve
     unit_free(&b);
 }
 
-/* Where the search is given up, the main thread still lists each record. */
+/* If the search is given up, the main thread still lists each record. */
 static void test_record_full_of_false_chains_loses_no_record(void **state)
 {
     (void)state;
@@ -633,8 +633,8 @@ static void test_size_of_records_too_large_for_a_key(void **state)
 
 /* ---- tests: room ---- */
 
-/* Gives out all the room there is, in pieces of up to max bytes, to records of the smallest size;
- * one piece in `accept_each` is followed by listing all records. */
+/* Uses up all room, in pieces of up to max bytes, for records of the smallest size; one piece in `accept_each` is
+ * followed by listing all records. */
 static void fill_to_the_end(struct bam_arena *a, const struct stream *s, uint32_t max,
                             uint32_t accept_each, uint64_t *seed)
 {
@@ -655,7 +655,7 @@ static void fill_to_the_end(struct bam_arena *a, const struct stream *s, uint32_
     }
 }
 
-/* Some keys wait for their slot's next task: until then their place is only kept for them. */
+/* Some keys wait for their slot's next task: until then only their place is reserved. */
 static void test_keys_to_be_copied_later_have_a_place_that_nothing_else_gets(void **state)
 {
     (void)state;
@@ -739,7 +739,7 @@ static void test_arena_beyond_the_address_space_is_made_smaller(void **state)
     bam_arena_free(&a);
 }
 
-/* Pages are tried out ahead of the stream: never where stream or keys already lie. */
+/* Pages are touched ahead of the stream: never where stream or keys already are. */
 static void test_taking_room_disturbs_neither_stream_nor_keys(void **state)
 {
     (void)state;
@@ -767,7 +767,7 @@ static void test_taking_room_disturbs_neither_stream_nor_keys(void **state)
 
 /* ---- tests: an arena that is emptied, and filled again ---- */
 
-/* Adds bytes of the stream from `from` on, and lists the whole records. */
+/* Adds bytes of the stream from `from` on, and lists the complete records. */
 static void feed(struct bam_arena *a, const struct stream *s, size_t from, size_t n)
 {
     if (n)
@@ -794,7 +794,7 @@ static void test_emptied_arena_is_empty_and_knows_what_the_stream_is_about(void 
     assert_false(bam_arena_empty(&a));
     assert_int_equal(bam_arena_close_sublist(&a, 1, 1, &sublist), 1);
     uint64_t checksum = a.checksum;
-    bam_arena_reset(&a, SIZE_MAX);               /* not more than there was */
+    bam_arena_reset(&a, SIZE_MAX);               /* no more than there was */
     assert_int_equal(a.size, 1 << 20);
     assert_true(bam_arena_empty(&a));
     assert_int_equal(a.bottom, 0);
@@ -804,7 +804,7 @@ static void test_emptied_arena_is_empty_and_knows_what_the_stream_is_about(void 
     assert_int_equal(a.checksum, checksum);
     assert_int_equal(a.n_ref, N_REF);
     assert_int_equal(bam_arena_close_sublist(&a, 0, 0, &sublist), 0);
-    feed(&a, &s, 0, s.bytes.n);                  /* again, the sums go on */
+    feed(&a, &s, 0, s.bytes.n);                  /* again, the sums continue */
     assert_int_equal(a.n_records, 1000);
     assert_int_equal(a.checksum, 2 * checksum);
     assert_int_equal(bam_arena_close_sublist(&a, 1, 1, &sublist), 1);
@@ -835,18 +835,18 @@ static void test_arena_made_smaller_keeps_within_its_new_size(void **state)
         bam_arena_reset(&a, SMALLER);
         assert_in_range(a.size, SMALLER - page, SMALLER);
         assert_int_equal(a.top, a.size);
-        for (size_t i = a.size; i < SIZE; i++)   /* zeros: given back. mincore() would see what khugepaged fills up */
+        for (size_t i = a.size; i < SIZE; i++)   /* zeros: freed. mincore() would report pages that khugepaged fills */
             if (a.base[i] != 0)
                 fail_msg("byte %zu beyond the new size is still there", i - a.size);
     }
     fill_to_the_end(&a, &s, 5000, 3, &seed);
     assert_true(a.bottom <= a.top && a.top <= a.size);
     assert_true(a.top - a.bottom < SLACK);
-    bam_arena_free(&a);                          /* all of it: a sanitizer would not tell */
+    bam_arena_free(&a);                          /* all of it: a sanitizer would not notice */
     stream_free(&s);
 }
 
-/* The stream goes on in the other arena wherever it was cut; several times over. */
+/* The stream continues in the other arena for a cut at any place; several times over. */
 static void test_record_that_is_cut_goes_on_in_the_next_arena(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 
 enum {
     MAX = BAM_DEFLATE_MAX,
-    STORED = 5,                  /* what a stored block adds */
+    STORED = 5,                  /* bytes that a stored block adds */
     GUARD = 64,
     MIN_MATCH = 3, MAX_MATCH = 258, MAX_DIST = 32768,
 };
@@ -101,7 +101,7 @@ static size_t round_trip(size_t n)
 
 /* ---- data ---- */
 
-/* Something like sorted BAM records with reads of `len` bases; returns the bytes made. */
+/* Data like sorted BAM records with reads of `len` bases; returns the bytes made. */
 static size_t make_records(size_t n, uint32_t len, uint32_t quals)
 {
     static uint8_t genome[1 << 14];
@@ -131,7 +131,7 @@ static size_t make_records(size_t n, uint32_t len, uint32_t quals)
     return at;
 }
 
-/* Whole records whose fields differ in length and kind, with what the encoder looks for in
+/* Complete records whose fields differ in length and kind, with the patterns that the encoder searches in
  * some: reads that overlap, mates by name, clips, runs of qualities, no tags at the end. */
 static size_t make_odd_records(size_t n)
 {
@@ -171,7 +171,7 @@ static size_t make_odd_records(size_t n)
     }
 }
 
-/* Pieces of all kinds, one after the other. */
+/* Pieces of all kinds, one after another. */
 static size_t make_mixture(size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -284,7 +284,7 @@ static void test_records_shrink(void **state)
         }
 }
 
-/* Literals whose counts are Fibonacci's numbers want codes of 20 bits and more. */
+/* Literals whose counts are Fibonacci numbers need codes of 20 bits and more. */
 static void test_code_lengths_beyond_the_limit_are_cut(void **state)
 {
     (void)state;
@@ -337,7 +337,7 @@ static void test_every_edge_of_the_window_comes_back(void **state)
         for (size_t k = 0; k < REPEAT; k++)
             in[start + dist + k] = in[start + k];
         round_trip(n);
-        for (size_t k = 0; k < n; k++)         /* nothing but one far repetition: within the window it is found */
+        for (size_t k = 0; k < n; k++)         /* only one far repetition: it is found within the window */
             in[k] = (uint8_t)rnd(128);
         size_t without = round_trip(n);
         if (dist < REPEAT || dist > MAX_DIST)
@@ -370,7 +370,7 @@ static void test_nothing_is_written_beyond_the_room(void **state)
     assert_int_equal(compress_within(0, 100, 100 + STORED - 1), 0);
 }
 
-/* What was compressed before must not show. */
+/* Data compressed before must have no effect. */
 static void test_output_depends_on_the_input_only(void **state)
 {
     (void)state;
@@ -462,7 +462,7 @@ static void test_random_mixtures_come_back(void **state)
     }
 }
 
-/* A search that goes on and on must stop before the end of the input, which
+/* A search that never ends must stop before the end of the input, which
  * is the end of its memory here. */
 static void test_nothing_is_read_beyond_the_input(void **state)
 {
@@ -520,7 +520,7 @@ static void test_runs_of_any_length_come_back(void **state)
         }
 }
 
-/* No kind of records becomes larger than by libdeflate's level, but for so many per mille. */
+/* No kind of records becomes larger than by libdeflate's level by more than this many per mille. */
 static void check_kinds(int effort, int level, uint32_t per_mille)
 {
     enum { BLOCKS = 4, BLOCK = 65280 };
@@ -549,15 +549,15 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
     free(genome);
 }
 
-/* What -l 1 promises against samtools, which deflates by libdeflate's level 1. */
+/* The promise of -l 1 compared with samtools, which uses libdeflate's level 1. */
 static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
 {
     (void)state;
     check_kinds(BAM_DEFLATE_FAST, 1, 10);
 }
 
-/* What the default level promises against samtools, whose default is htslib's level 6: libdeflate's level 7. 30 are
- * promised for files; these are four blocks of a kind, and copies at one place are the largest. */
+/* The promise of the default level compared with samtools, whose default is htslib's level 6: libdeflate's level 7. 30
+ * are promised for files; these are four blocks of a kind, and copies at one place are the largest. */
 static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 {
     (void)state;
@@ -566,7 +566,8 @@ static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 
 /* ---- long reads ---- */
 
-/* Ours, in thousandths of libdeflate's level: of blocks that begin with records, but where one is longer than that. */
+/* Our size in thousandths of libdeflate's level, for blocks that begin with records, unless one is longer than a
+ * block. */
 static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t times, bool runs)
 {
     enum { BYTES = 1500000, BLOCK = 65280 };
@@ -595,7 +596,8 @@ static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t ti
     return ours * 1000 / other_size;
 }
 
-/* Smaller than libdeflate's level 1, and 7 by default, by what codes for each field, copies and long runs save. */
+/* Smaller than libdeflate's level 1, and 7 by default, because of separate codes for each field, copies and long
+ * runs. */
 static void test_fields_of_long_reads_have_codes_of_their_own(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static int make_file(const uint8_t *data, size_t n, uint32_t block_size)
 struct reading {
     struct latch latch;
     struct bam_header header;
-    struct unit_bytes after;     /* all that follows the header: rest, then the blocks after it */
+    struct unit_bytes after;     /* all bytes after the header: rest, then the blocks after it */
     int result;
 };
 
@@ -111,7 +111,7 @@ static void check_refused(const struct unit_bytes *data, const char *why)
     reading_free(&r);
 }
 
-/* ---- the judge: what htslib writes ---- */
+/* ---- the oracle: htslib's output ---- */
 
 static BGZF *open_bgzf(int fd, const char *mode)
 {
@@ -286,7 +286,7 @@ static void test_text_padded_with_nuls(void **state)
     unit_free(&text);
 }
 
-/* ---- tests: what is no header ---- */
+/* ---- tests: not a header ---- */
 
 static void test_file_that_ends_inside_the_header_at_any_byte(void **state)
 {
@@ -399,7 +399,7 @@ static void test_header_lines_that_are_broken(void **state)
     if (r.result < 0)
         assert_non_null(strstr(r.latch.message, "header lines are broken"));
     else
-        check_bytes(r.header.sam);               /* as much as htslib makes of it */
+        check_bytes(r.header.sam);               /* the same bytes as htslib makes */
     reading_free(&r);
     unit_free(&data);
 }
@@ -422,7 +422,7 @@ static void test_damaged_block_in_the_header(void **state)
     assert_int_equal(header_read(&header, opened.blocks, UINT64_MAX, NULL, false, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
-    bam_header_free(&header);                    /* of a header that was not read */
+    bam_header_free(&header);                    /* a header that was not read */
     unit_source_close(&opened);
     unit_free(&file);
     unit_free(&data);
@@ -455,7 +455,7 @@ static void test_header_is_marked_as_sorted(void **state)
                  "@HD\tVN:1.6\tXX:kept\tSO:coordinate\n");
 }
 
-/* @HD of an empty header after it was marked as sorted so. */
+/* @HD of an empty header after it was marked as sorted in this order. */
 static void check_order(struct sort_order order, bool unplaced, const char *want)
 {
     sam_hdr_t *sam = sam_hdr_parse(24, "@HD\tVN:1.6\tSO:x\tGO:y\n");
@@ -560,7 +560,7 @@ static void test_header_written_and_read_again_is_the_same(void **state)
     unit_free(&data);
 }
 
-/* The list has 32 bits for a length: what is more becomes the most, as in htslib. */
+/* The list has 32 bits for a length: a larger one becomes the largest, as in htslib. */
 static void test_reference_too_long_for_bam_gets_the_largest_length(void **state)
 {
     (void)state;
@@ -592,7 +592,7 @@ static void check_same(sam_hdr_t *plain, sam_hdr_t *parsed)
     assert_string_equal(sam_hdr_str(plain), sam_hdr_str(parsed));
 }
 
-/* What becomes of it if it need not be parsed is what htslib makes of it. */
+/* If it need not be parsed, the result is the same as htslib's. */
 static void check_plain(const char *text, sam_hdr_t *plain, const struct sort_order *order, const char *command_line)
 {
     sam_hdr_t *parsed = *text ? sam_hdr_parse(strlen(text), text) : sam_hdr_init();
@@ -642,7 +642,7 @@ static void test_header_that_is_not_parsed_becomes_another_one_than_if_it_were(v
     }
 }
 
-/* htslib would write it otherwise, or refuse it; or it is none. */
+/* htslib would write it differently, or refuse it; or it is not a header. */
 static void test_header_that_is_not_plain_is_taken_for_one(void **state)
 {
     (void)state;
@@ -665,7 +665,7 @@ static void test_header_that_is_not_plain_is_taken_for_one(void **state)
     assert_null(plain_header_of_text((const uint8_t *)"@CO\ta\n\0", 7));
 }
 
-/* The list behind the text must have the same references. */
+/* The list after the text must have the same references. */
 static void test_header_of_bam_is_plain_although_its_lists_differ(void **state)
 {
     (void)state;

@@ -61,7 +61,7 @@ static int zlib_inflate(const uint8_t *data, size_t n, size_t size)
     return end == Z_STREAM_END && made == size ? 0 : -1;
 }
 
-/* Inflates between places that must not be touched, and compares with zlib; zlib's verdict. */
+/* Inflates between places that must not be written, and compares with zlib; returns zlib's verdict. */
 static int inflate_both(const uint8_t *data, size_t n, size_t size)
 {
     static const uint8_t untouched[BEFORE] = {0xa5, 0x5a};
@@ -80,7 +80,7 @@ static int inflate_both(const uint8_t *data, size_t n, size_t size)
     return verdict;
 }
 
-/* A stream that is right for its size only. */
+/* A stream that is only valid for its size. */
 static void check_stream(const uint8_t *data, size_t n, size_t size)
 {
     assert_int_equal(inflate_both(data, n, size), 0);
@@ -91,7 +91,7 @@ static void check_stream(const uint8_t *data, size_t n, size_t size)
     }
 }
 
-/* ---- data, and what compresses them ---- */
+/* ---- data and compressors ---- */
 
 static void fill_shape(uint32_t shape, size_t n)
 {
@@ -267,7 +267,7 @@ static void put_code(struct writer *w, const uint8_t *lens, uint32_t sym)
     put_word(w, word, lens[sym]);
 }
 
-/* Codes for a stream made by hand, and what can be wrong with their header. */
+/* Codes for a stream made by hand, and the possible errors in their header. */
 struct codes {
     uint8_t litlen[HUFFMAN_MAX_SYMBOLS], dist[HUFFMAN_MAX_SYMBOLS];
     uint32_t n_litlen, n_dist;
@@ -336,11 +336,11 @@ static void test_incomplete_and_oversubscribed_codes(void **state)
     assert_int_equal(changed_codes(&c, 0, 1), 0);
     c.dist[1] = 0;
     assert_int_equal(changed_codes(&c, 0, 1), 0);            /* one distance, of one bit */
-    assert_int_equal(changed_codes(&c, 1, 1), -1);           /* the word that is none */
+    assert_int_equal(changed_codes(&c, 1, 1), -1);           /* the word without a symbol */
     c.dist[0] = 2;
     assert_int_equal(changed_codes(&c, 0, 2), -1);           /* one of two bits */
     c.dist[0] = 0;
-    assert_int_equal(changed_codes(&c, 0, 1), -1);           /* none, and one is used */
+    assert_int_equal(changed_codes(&c, 0, 1), -1);           /* none, but one is used */
     c = two_codes();
     c.dist[1] = 2;
     assert_int_equal(changed_codes(&c, 0, 1), -1);
@@ -374,7 +374,7 @@ static void test_block_of_nothing_but_its_end(void **state)
     }
 }
 
-/* The end mark of a BGZF file is such a block. */
+/* The end marker of a BGZF file is such a block. */
 static void test_fixed_blocks_of_nothing_but_their_end(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void test_symbols_that_must_not_occur(void **state)
             put(&w, 1 | 1 << 1, 3);
             put_word(&w, 0x30 + 'a', 8);
             put_word(&w, 0xc0 + sym - 280, 8);
-            put(&w, 31, sym == 284 ? 5 : 0);     /* 258 the other way */
+            put(&w, 31, sym == 284 ? 5 : 0);     /* otherwise too far back, or no symbol */
             put_word(&w, dist, 5);
             put_word(&w, 0, 7);
             int wanted = sym < 286 && dist == 0 ? 0 : -1;        /* else too far back, or no symbol */
@@ -528,7 +528,7 @@ static uint32_t random_symbol(const uint8_t *lens, uint32_t from, uint32_t below
     return below;
 }
 
-/* A match if its distance reaches no further than what is there; its length. */
+/* A match, unless its distance is larger than the data so far; its length. */
 static size_t put_match(struct writer *w, const struct codes *c, size_t size)
 {
     uint32_t sym = random_symbol(c->litlen, 257, HUFFMAN_N_LITLEN), dist = random_symbol(c->dist, 0, HUFFMAN_N_DIST);
@@ -568,7 +568,7 @@ static void test_random_codes_up_to_fifteen_bits(void **state)
     }
 }
 
-/* Lengths and distances with codes of so many bits, and the most extra bits there are. */
+/* Lengths and distances with codes of this many bits, and the most extra bits. */
 static struct codes codes_with_long_matches(uint8_t len_bits, uint8_t dist_bits)
 {
     struct codes c = {.n_litlen = HUFFMAN_N_LITLEN, .n_dist = HUFFMAN_N_DIST};
@@ -583,7 +583,7 @@ static struct codes codes_with_long_matches(uint8_t len_bits, uint8_t dist_bits)
     return c;
 }
 
-/* Literals, and matches that all look-ups have to go far for; the size. */
+/* Literals, and matches that need the longest look-ups; the size. */
 static size_t put_long_matches(struct writer *w, const struct codes *c, uint32_t n)
 {
     size_t size = 32768;

@@ -5,7 +5,7 @@
 
 /* ---- records for the tests ---- */
 
-/* 10 bases against 10M, one tag; sound and with the right bin. */
+/* 10 bases against 10M, one tag; valid and with the right bin. */
 static struct unit_bytes good_record(void)
 {
     static const uint32_t cigar[] = {UNIT_OP(10, UNIT_M)};
@@ -212,7 +212,7 @@ static void test_cigar_that_does_not_fit_the_sequence(void **state)
         assert_int_equal(fault_of_op(UNIT_OP(10, op), 10, 0), query ? BAM_OK : BAM_BAD_CIGAR);
         assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 0), BAM_BAD_CIGAR);
         assert_int_equal(fault_of_op(UNIT_OP(11, op), 10, 0), BAM_BAD_CIGAR);
-        assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 4), BAM_OK); /* unmapped: not looked at */
+        assert_int_equal(fault_of_op(UNIT_OP(9, op), 10, 4), BAM_OK); /* unmapped: not checked */
         assert_int_equal(fault_of_op(UNIT_OP(9, op), 0, 0), BAM_OK);  /* no SEQ: no comparison */
     }
 }
@@ -303,7 +303,7 @@ static void test_broken_tag_is_told(void **state)
         assert_null(find(broken[i].aux, broken[i].n, "CG", &bad));
         assert_int_not_equal(bad, 0);
         bad = 0;
-        assert_null(find(broken[i].aux, broken[i].n, "X0", &bad));    /* nor the broken one */
+        assert_null(find(broken[i].aux, broken[i].n, "X0", &bad));    /* not the broken one either */
         assert_int_not_equal(bad, 0);
     }
 }
@@ -332,7 +332,7 @@ static void test_tags_begin_after_the_qualities(void **state)
         }
 }
 
-/* Of each length, with qualities on both sides of 15 and of 127, and other bytes beside them. */
+/* Of each length, with qualities on both sides of 15 and of 127, and with other bytes beside them. */
 static void test_score_counts_a_quality_wrongly(void **state)
 {
     (void)state;

@@ -146,7 +146,8 @@ static void test_record_that_would_grow_is_refused(void **state)
     unit_free(&b);
 }
 
-/* Whether this htslib leaves a real CIGAR of signed integers where it is, as 1.13 does and 1.16 does not. We move it. */
+/* Whether this htslib leaves a real CIGAR of signed integers where it is, as 1.13 does and 1.16 does not. We move
+ * it. */
 static int judge_knows_unsigned_only(void)
 {
     static int is = -1;
@@ -256,7 +257,7 @@ static void test_first_of_two_cg_tags_counts(void **state)
     unit_free(&b);
 }
 
-/* BAM has no operation longer than 2^28-1, so no placeholder can tell this span. */
+/* BAM has no operation longer than 2^28-1, so no placeholder can state this span. */
 static void test_span_too_long_for_the_placeholder_is_refused(void **state)
 {
     (void)state;
@@ -271,8 +272,8 @@ static void test_span_too_long_for_the_placeholder_is_refused(void **state)
     unit_free(&b);
 }
 
-/* A record with the n operations of real in a CG tag and `after` behind it; htslib cannot read it as it writes it, so
- * we do not take it. */
+/* A record with the n operations of real in a CG tag, followed by `after`; htslib cannot read its own form of it, so we
+ * refuse it. */
 static void check_refused_for_what_follows(const uint32_t *real, uint32_t n, const char *after, size_t n_after)
 {
     struct unit_bytes tags = cg_tags(n, 'I', NULL, 0, after, n_after);
@@ -292,7 +293,7 @@ static void check_refused_for_what_follows(const uint32_t *real, uint32_t n, con
     unit_free(&twice);
 }
 
-/* Where the mended record has no CG to be looked for, anything may follow, as in htslib. */
+/* If the mended record needs no CG, any bytes may follow, as in htslib. */
 static void test_tags_behind_the_real_cigar_that_hide_it_once_it_moved(void **state)
 {
     (void)state;
@@ -300,7 +301,7 @@ static void test_tags_behind_the_real_cigar_that_hide_it_once_it_moved(void **st
         = {{"CGBI\2\0\0\0\244\0\0\0\22\0\0\0", 16}, {"CGZa", 5}, {"XXZopen", 7}, {"X0?", 3}};
     static const uint32_t again[] = {UNIT_OP(10, UNIT_S), UNIT_OP(7, UNIT_D)};
     for (size_t i = 0; i < N_OF(after); i++) {
-        int harmless = i == 1 || i == 2;         /* no CIGAR in it, and nothing behind it in a record as short */
+        int harmless = i == 1 || i == 2;         /* no CIGAR in it, and nothing after it in such a short record */
         if (!harmless)
             check_refused_for_what_follows(again, 2, after[i].aux, after[i].n);
         check_refused_for_what_follows(NULL, 65536, after[i].aux, after[i].n);
@@ -328,7 +329,7 @@ static void test_broken_tags_before_the_real_cigar(void **state)
     }
 }
 
-/* htslib stops at a rest of one or two bytes and takes the record as it is. */
+/* htslib stops at one or two bytes at the end and leaves the record unchanged. */
 static void test_stray_bytes_after_the_tags_are_kept_as_by_htslib(void **state)
 {
     (void)state;
@@ -343,7 +344,7 @@ static void test_stray_bytes_after_the_tags_are_kept_as_by_htslib(void **state)
     }
 }
 
-/* htslib lets the record end the value, unless it is the tag that is looked for. */
+/* In htslib the record may end the value, unless the tag is the one searched for. */
 static void test_last_text_tag_without_nul_is_kept_as_by_htslib(void **state)
 {
     (void)state;
@@ -404,7 +405,7 @@ static void test_random_records_are_mended_as_by_htslib(void **state)
     }
 }
 
-/* What htslib has written is copied as it is: mending each record would cost more than sorting. */
+/* Records written by htslib are copied unchanged: mending each would cost more than sorting. */
 static void test_records_written_by_htslib_need_no_mending(void **state)
 {
     (void)state;
@@ -453,7 +454,7 @@ static int has_array_past_end(const uint8_t *p, const uint8_t *end)
     return 0;
 }
 
-/* A damaged record: taken if and only if htslib takes it, and then the same. But
+/* A damaged record: accepted if and only if htslib accepts it, and then the same. But
  * a name without NUL is refused, not mended. */
 static void check_damaged(const struct unit_bytes *b, int step)
 {

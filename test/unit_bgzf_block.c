@@ -8,7 +8,7 @@
 
 /* ---- blocks and data to measure ---- */
 
-/* A block with the given extra field and deflate data; its BSIZE is what stands in extra. */
+/* A block with the given extra field and deflate data; its BSIZE is the one in extra. */
 static struct unit_bytes make_block(const void *extra, size_t n_extra, const void *deflated,
                                     size_t n, uint32_t crc, uint32_t isize)
 {
@@ -76,7 +76,7 @@ static void test_frame_of_a_whole_block(void **state)
     unit_free(&b);
 }
 
-/* Every prefix, in an allocation of its exact size: a read past it is seen by a sanitizer. */
+/* Every prefix, in an allocation of its exact size, so that a sanitizer reports a read past it. */
 static void test_prefix_of_any_length_asks_for_more_and_reads_no_further(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void test_gzip_without_block_sizes_is_told_apart(void **state)
     assert_int_equal(frame_with(14, 1), BGZF_NOT_BGZF);      /* BC of one byte */
 }
 
-/* A name, a comment and a checksum of the header may lie between the extra field and the data. */
+/* A name, a comment and a checksum of the header may come between the extra field and the data. */
 static void test_other_flags_shift_the_data_or_hide_the_block(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void test_subfields_before_and_after_bc(void **state)
     static const uint8_t extras[][20] = {
         {'X', 'Y', 0, 0, 'B', 'C', 2, 0, 0, 0}, {'X', 'Y', 3, 0, 1, 2, 3, 'B', 'C', 2, 0, 0, 0},
         {'B', 'C', 2, 0, 0, 0, 'X', 'Y', 2, 0, 9, 9}, {'B', 'C', 1, 0, 7, 'B', 'C', 2, 0, 0, 0},
-        {'B', 'C', 2, 0, 0, 0, 'X'},                         /* padding that is no subfield */
+        {'B', 'C', 2, 0, 0, 0, 'X'},                         /* padding that is not a subfield */
     };
     static const size_t sizes[] = {10, 13, 12, 11, 7}, bsize_at[] = {8, 11, 4, 9, 4};
     for (size_t i = 0; i < N_OF(sizes); i++) {
@@ -232,7 +232,7 @@ static void test_block_smaller_than_its_own_frame(void **state)
     for (uint8_t size = 1; size < BGZF_HEADER + BGZF_FOOTER; size++)
         assert_int_equal(frame_with(16, (uint8_t)(size - 1)), BGZF_BAD_SIZE);
     assert_int_not_equal(frame_with(16, BGZF_HEADER + BGZF_FOOTER - 1), BGZF_BAD_SIZE);
-    assert_int_equal(frame_with(16, BGZF_EOF_SIZE), BGZF_MORE); /* one byte larger than it is */
+    assert_int_equal(frame_with(16, BGZF_EOF_SIZE), BGZF_MORE); /* one byte larger than the block */
 }
 
 static void test_inflated_size_beyond_a_block(void **state)
@@ -325,7 +325,7 @@ static void test_wrong_inflated_size_is_found(void **state)
         store_le32(block + size - 4, sizes[i]);
         assert_int_equal(inflate_fault(block, size), BGZF_BAD_ISIZE);
     }
-    block[size - 8] ^= 1;                        /* its CRC-32: now it may as well be the data */
+    block[size - 8] ^= 1;                        /* its CRC-32: the data may as well be right */
     assert_int_equal(inflate_fault(block, size), BGZF_BAD_DEFLATE);
     free(block);
 }
@@ -346,7 +346,7 @@ static void test_cut_deflate_data_are_found(void **state)
     free(block);
 }
 
-/* Every bit of the deflate data turned over: never wrong data without a word. */
+/* Every bit of the deflate data flipped: never wrong data without an error. */
 static void test_no_damage_of_one_bit_goes_unseen(void **state)
 {
     (void)state;
@@ -403,7 +403,7 @@ static void test_random_deflate_data_do_no_harm(void **state)
     }
 }
 
-/* We fill blocks up to BGZF_FILL bytes; other writers may up to 65536. */
+/* We fill blocks up to BGZF_FILL bytes; other writers up to 65536. */
 static void test_largest_block_of_another_writer(void **state)
 {
     (void)state;
@@ -449,7 +449,7 @@ static void test_codec_goes_on_after_a_damaged_block(void **state)
 
 static const uint32_t data_sizes[] = {0, 1, 2, 37, 1000, 65279, BGZF_FILL};
 
-/* Deflates with a guard behind the block, inflates, compares; appends block and data. */
+/* Deflates with guard bytes after the block, inflates, compares; appends block and data. */
 static void round_trip(struct bgzf_codec *codec, const uint8_t *data, uint32_t n,
                        struct unit_bytes *blocks, struct unit_bytes *all)
 {
@@ -473,7 +473,7 @@ static void round_trip(struct bgzf_codec *codec, const uint8_t *data, uint32_t n
     free(block);
 }
 
-/* Blocks of every level, size and kind of data, one after the other, and their data. */
+/* Blocks of every level, size and kind of data, one after another, and their data. */
 static void make_all(struct unit_bytes *blocks, struct unit_bytes *all)
 {
     for (int level = BGZF_LEVEL_DEFAULT; level <= BGZF_LEVEL_TEXT_1; level++) {
@@ -635,7 +635,7 @@ static void test_level_above_nine_means_nine(void **state)
     free(b);
 }
 
-/* Output may not depend on what the thread's codec did before. */
+/* Output must not depend on the codec's earlier blocks. */
 static void test_block_does_not_depend_on_the_blocks_before(void **state)
 {
     (void)state;

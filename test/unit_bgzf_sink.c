@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sink promises to the owner of the bytes. What is written, and how, is in unit_output_block.c. */
+/* The sink's promises to the owner of the bytes. unit_output_block.c tests the written bytes. */
 #include "unit.h"
 #include <omp.h>
 #include <stdatomic.h>
@@ -15,11 +15,11 @@ struct owner {
     struct bgzf_sink *sink;
     struct latch latch;
     int fail_at;                             /* the block that cannot be filled; -1: none */
-    atomic_int made_late;                    /* blocks after an error that it sees */
+    atomic_int made_late;                    /* blocks that it makes after an error */
     uint32_t number[N_SLOTS];                /* of the slot's block; main thread, before it is handed out */
     uint32_t length[N_SLOTS];                /* deflate task */
     atomic_int filled[N_BLOCKS], deflated[N_BLOCKS];
-    int n_placed, out_of_order;              /* under the ticket */
+    int n_placed, out_of_order;              /* by the thread that holds the ticket */
     uint64_t next;
 };
 
@@ -82,7 +82,7 @@ static int put_all(struct owner *o)
     return bgzf_sink_finish(o->sink);
 }
 
-/* Returns what bgzf_sink_finish() has, or the call that failed before it. */
+/* Returns the result of bgzf_sink_finish(), or of the call that failed before it. */
 static int write_all(struct owner *o, int fd, enum sink_form form, int level, int n_threads, int fail_at)
 {
     int result = -1;
@@ -115,7 +115,7 @@ static int write_all(struct owner *o, int fd, enum sink_form form, int level, in
 static void test_block_is_filled_twice_or_gets_its_place_out_of_order(void **state)
 {
     (void)state;
-    static const int levels[] = {0, 1};      /* stored data are filled in where they stay */
+    static const int levels[] = {0, 1};      /* stored data are written to their final place */
     static struct owner o;
     for (size_t l = 0; l < N_OF(levels); l++)
         for (size_t i = 0; i < N_OF(team_sizes); i++) {
@@ -149,7 +149,7 @@ static void test_block_that_failed_gets_a_place(void **state)
         }
 }
 
-/* Some threads may be at work when the error comes. What is handed out after it is not made. */
+/* Some threads may be working when the error comes. Blocks handed out after it are not made. */
 static void test_text_is_made_after_an_error(void **state)
 {
     (void)state;

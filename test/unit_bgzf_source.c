@@ -17,7 +17,7 @@
 enum { PIECE = 128 << 10, MAX_BLOCKS = 6000 };
 static const int team_sizes[] = {1, 2, 3, 8};
 
-/* ---- a BGZF file to measure, which begins like BAM, and what is in it ---- */
+/* ---- a BGZF file with given properties, which begins like BAM, and its data ---- */
 
 struct input {
     struct unit_bytes file, data;
@@ -91,11 +91,11 @@ struct reading {
     struct unit_source opened;
     struct bgzf_source *source;          /* of opened */
     uint32_t n_slots;                    /* of it */
-    uint8_t *out;                        /* room for in->data and not a byte more */
+    uint8_t *out;                        /* room for in->data and no more */
     size_t placed;                       /* bytes of out that were given to blocks */
     size_t n;                            /* blocks taken back */
     int result;                          /* of the last peek or take */
-    int wrong;                           /* a block came back other than it is in the file */
+    int wrong;                           /* a block came back different from the file */
     int saw_eof;
     atomic_size_t inflated;              /* calls of note_inflated() */
     atomic_int wrong_inflated;
@@ -127,7 +127,7 @@ static int take_one(struct reading *r, int wait)
     return 1;
 }
 
-/* The consumer's loop, as the driver has it; in the main thread. */
+/* The consumer's loop, like the driver's; in the main thread. */
 static int read_blocks(struct reading *r)
 {
     uint32_t size;
@@ -204,7 +204,7 @@ static void check_whole(const struct reading *r)
     assert_int_equal(atomic_load(&r->wrong_inflated), 0);
 }
 
-/* A failure: the message says all of `parts`, what was taken before is right. */
+/* A failure: the message has all of `parts`, and the data taken before are right. */
 static void check_failed(const struct reading *r, const char *part, uint64_t offset)
 {
     char text[64];
@@ -235,7 +235,7 @@ static void test_blocks_come_back_in_file_order_at_any_team_size(void **state)
     input_free(in);
 }
 
-/* Blocks that do not compress and pieces hardly larger: every block straddles an edge. */
+/* Blocks that do not compress and pieces hardly larger: every block crosses an edge. */
 static void test_no_block_is_lost_at_the_edges_of_pieces(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void test_many_more_threads_than_cores(void **state)
     input_free(in);
 }
 
-/* Where memory is short there are hardly more slots than threads, or fewer. */
+/* If memory is short there are hardly more slots than threads, or fewer. */
 static void test_ring_of_any_size_loses_no_block(void **state)
 {
     (void)state;
@@ -403,7 +403,7 @@ static void test_missing_eof_block_is_noticed(void **state)
     check_whole(&r);
     assert_int_equal(r.saw_eof, 0);
     add_eof(in);
-    add_block(in, 100);                          /* it counts at the end only */
+    add_block(in, 100);                          /* it is only counted at the end */
     read_input(&r, in, 2, PIECE);
     check_whole(&r);
     assert_int_equal(r.saw_eof, 0);
@@ -473,7 +473,7 @@ static void test_pipe_with_blocks_over_many_pieces(void **state)
     input_free(in);
 }
 
-/* No block is asked for, and yet the writer gets rid of more than a pipe holds. */
+/* No block is requested, but the writer can still write more than a pipe holds. */
 static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
 {
     (void)state;
@@ -545,8 +545,8 @@ static void *trip_later(void *arg)
     return NULL;
 }
 
-/* A pipe that stays open and silent, in the middle of a block: what waits for it ends when
- * something else fails, and when all is closed. */
+/* A pipe that stays open and silent, in the middle of a block: waiting threads end when another failure occurs, and
+ * when all is closed. */
 static void test_silent_pipe_keeps_the_program_from_ending(void **state)
 {
     (void)state;
@@ -570,8 +570,8 @@ static void test_silent_pipe_keeps_the_program_from_ending(void **state)
     input_free(in);
 }
 
-/* Ours before the C library's: there are no more threads to be had. But ThreadSanitizer has
- * one of its own, which must not be left out. */
+/* It replaces the C library's: no more threads can be created. But ThreadSanitizer has
+ * its own, which must not be left out. */
 static bool no_threads;
 
 #if defined(__has_feature)
@@ -627,7 +627,7 @@ static void test_redirected_file_is_read_from_its_beginning(void **state)
     input_free(in);
 }
 
-/* Takes back the oldest block of plain bytes, wherever it was cut, if it begins at `done`. */
+/* Takes back the oldest block of plain bytes, cut anywhere, if it begins at `done`. */
 static int take_plain(struct reading *r, size_t *done, int wait)
 {
     struct bgzf_source_block block;
@@ -655,7 +655,7 @@ static int read_plain(struct reading *r, size_t *done)
     return found < 0 ? found : taken;
 }
 
-/* BAM without compression has no blocks; the source cuts it where it likes. */
+/* BAM without compression has no blocks; the source cuts it anywhere. */
 static void test_plain_bytes_come_back_whole(void **state)
 {
     (void)state;
@@ -675,7 +675,7 @@ static void test_plain_bytes_come_back_whole(void **state)
         assert_int_equal(r.result, 0);
         assert_int_equal(done, in->data.n);
         assert_memory_equal(r.out, in->data.data, done);
-        assert_int_equal(bgzf_source_saw_eof_block(r.source), 1);    /* nothing to be missed */
+        assert_int_equal(bgzf_source_saw_eof_block(r.source), 1);    /* nothing is missing */
         reading_close(&r);
     }
     close(fd);
@@ -692,7 +692,7 @@ static void pass_block(struct reading *r, uint32_t size)
     assert_int_equal(block.size, size);
 }
 
-/* Also where another block was peeked, and behind the last one. */
+/* Also if another block was peeked, and after the last one. */
 static void check_put_back(struct input *in)
 {
     char path[64];
@@ -740,7 +740,7 @@ static void add_member(struct input *in)
     in->file.n -= less;
 }
 
-/* What was decompressed and peeked by then is not lost. */
+/* Data decompressed and peeked by then are not lost. */
 static void test_bytes_are_put_back_in_plain_gzip(void **state)
 {
     (void)state;
@@ -814,7 +814,7 @@ static void test_peek_repeats_itself_until_the_block_is_handed_out(void **state)
     reading_open(&r, in, unit_fd_path(path, fd), 1, PIECE);
     #pragma omp parallel num_threads(1)
     if (omp_get_thread_num() == 0) {
-        early = take_one(&r, 1);                 /* nothing is out: must not wait */
+        early = take_one(&r, 1);                 /* none is handed out: it must not wait */
         found[0] = bgzf_source_peek(r.source, &size[0]);
         found[1] = bgzf_source_peek(r.source, &size[1]);
         bgzf_source_hand_out(r.source, r.out, NULL);
@@ -952,8 +952,8 @@ static void test_garbage_between_blocks_is_reported_with_its_offset(void **state
     in->file.n = at;
     unit_append(&in->file, "\x1f\x8b\x08\0\0\0\0\0\0\3abcdefgh", 18);
     read_input(&r, in, 2, PIECE);
-    check_failed(&r, "damaged", at);             /* as the plain gzip that it seems to be */
-    in->file.n = at;                             /* larger than what is kept from piece to piece */
+    check_failed(&r, "damaged", at);             /* as the plain gzip that it looks like */
+    in->file.n = at;                             /* larger than the bytes kept from piece to piece */
     unit_append(&in->file, "\x1f\x8b\x08\4\0\0\0\0\0\3\xff\xff", 12);
     memset(unit_more(&in->file, 2 * BGZF_MAX_BLOCK), 0, 2 * BGZF_MAX_BLOCK);
     read_input(&r, in, 2, 70000);
@@ -961,8 +961,8 @@ static void test_garbage_between_blocks_is_reported_with_its_offset(void **state
     input_free(in);
 }
 
-/* Ours instead of the C library's. While these are set it reads only a part, or is
- * interrupted, or fails behind a place in the file. */
+/* It replaces the C library's. While these are set it reads only a part, or is
+ * interrupted, or fails after a place in the file. */
 static uint64_t short_reads;
 static off_t fails_at;
 
@@ -981,7 +981,7 @@ ssize_t pread(int fd, void *buffer, size_t n, off_t at)
     return syscall(SYS_pread64, fd, buffer, n, at);
 }
 
-/* One thread: the seed is not for sharing. */
+/* One thread: the seed must not be shared. */
 static void test_system_that_reads_less_than_asked(void **state)
 {
     (void)state;

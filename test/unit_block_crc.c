@@ -9,7 +9,7 @@ static void test_crc_is_not_that_of_gzip(void **state)
     assert_true(block_crc((const uint8_t *)"", 0) == 0);
 }
 
-/* Vectors take 256 bytes at once; what is left has every size. */
+/* Vectors take 256 bytes at once; the rest has every size. */
 static void test_versions_disagree(void **state)
 {
     (void)state;

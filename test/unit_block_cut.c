@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where blocks of bgzip end: no byte is passed over, and lines, records and places of an index are kept. */
+/* The ends of blocks in bgzip: no byte is skipped, and lines, records and places of an index are kept. */
 #include "unit.h"
 #include <stdlib.h>
 #include "base/endian_io.h"
@@ -11,13 +11,13 @@ enum { SIZE = 700000 };
 
 static uint8_t data[SIZE];
 
-/* Cuts n bytes; the sizes go to sizes[]. Returns how many there are. */
+/* Cuts n bytes; the sizes go to sizes[]. Returns their number. */
 static size_t cut_all(struct block_cut cut, size_t n, uint32_t *sizes)
 {
     size_t at = 0, k = 0;
     while (at < n) {
         size_t left = n - at, seen = left < BGZF_FILL ? left : BGZF_FILL;
-        uint8_t *exact = malloc(seen);           /* so that the sanitizer sees what is read behind it */
+        uint8_t *exact = malloc(seen);           /* so that the sanitizer reports a read after it */
         MUST(exact);
         memcpy(exact, data + at, seen);
         sizes[k] = block_cut_next(&cut, exact, (uint32_t)seen);
@@ -49,7 +49,7 @@ static void test_line_is_cut(void **state)
     assert_int_equal(n, (SIZE + BGZF_FILL - 1) / BGZF_FILL);
 }
 
-/* Lays out BAM with names and records of these sizes; returns where its records begin. */
+/* Lays out BAM with names and records of these sizes; returns the start of its records. */
 static size_t make_bam(uint32_t text, uint32_t n_ref, uint32_t l_name, uint32_t record, uint32_t spread)
 {
     uint64_t seed = record;
@@ -67,7 +67,7 @@ static size_t make_bam(uint32_t text, uint32_t n_ref, uint32_t l_name, uint32_t 
     return begin;
 }
 
-/* Blocks end with records, but for those in the header and in long records. */
+/* Blocks end with records, except those in the header and in long records. */
 static void test_record_is_cut(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks across ranks: which records of a rank are in an earlier rank's block, and which come to it from behind. */
+/* Blocks across ranks: the records of a rank that are in an earlier rank's block, and those of later ranks in its own
+ * last block. */
 #include "unit.h"
 #include "base/endian_io.h"
 #include "mpi/block_seam.h"
@@ -8,13 +9,13 @@
 enum { RANKS_MOST = 9, RECORDS_MOST = 3000 };
 
 struct world {
-    struct unit_bytes bytes;                     /* the records, in the whole order */
+    struct unit_bytes bytes;                     /* the records, in the order of all ranks */
     struct record_ref records[RECORDS_MOST];
     size_t n, first[RANKS_MOST + 1];             /* the first record of each rank */
     bool keeps;
     int owner[RECORDS_MOST];                     /* the rank in which its block began; by brute force */
     int size;
-    size_t n_lead[RANKS_MOST], n_tail[RANKS_MOST];   /* what was found */
+    size_t n_lead[RANKS_MOST], n_tail[RANKS_MOST];   /* the results */
     struct unit_bytes tail[RANKS_MOST];
 };
 
@@ -124,7 +125,7 @@ static void test_block_of_two_ranks_is_cut_otherwise(void **state)
     }
 }
 
-/* A record that fills its block to the last byte, or ends one byte before or behind. */
+/* A record that fills its block to the last byte, or ends one byte before or after that. */
 static void test_full_block_takes_one_more(void **state)
 {
     (void)state;

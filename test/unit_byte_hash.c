@@ -16,7 +16,7 @@ static void test_values_change_with_the_version_of_the_library(void **state)
     assert_true(byte_hash(abc, 3, 0) == 0x78af5f94892f3950);
 }
 
-/* Sizes take one of five ways, the longest in blocks of 1024 bytes; ends lie everywhere in a stripe of 64. */
+/* Sizes take one of five ways, the longest in blocks of 1024 bytes; data end anywhere in a stripe of 64. */
 static void test_versions_disagree(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ __attribute__((target("xsave"))) static bool are_upper_halves_in_use(void)
     return _xgetbv(XINUSE) & AVX_STATE;
 }
 
-/* Whether the processor tells. */
+/* Whether the processor reports it. */
 static bool tells_what_is_in_use(void)
 {
     enum { LEAF = 0xd, XGETBV_1 = 1 << 2 };
@@ -63,7 +63,7 @@ static void test_upper_halves_stay_in_use(void **state)
     if (!tells_what_is_in_use())
         skip();
     leave_upper_halves();
-    if (are_upper_halves_in_use())               /* said of all processes, or after AVX at any time */
+    if (are_upper_halves_in_use())               /* reported for all processes, or always after AVX */
         skip();
     byte_hash(data, sizeof data, 0);
     assert_false(are_upper_halves_in_use());

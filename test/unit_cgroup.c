@@ -26,7 +26,7 @@ static void test_machine_without_groups_has_limits(void **state)
     check_memory(UINT64_MAX);
 }
 
-/* As SLURM sets them: the job's own limit, and those above it. */
+/* As set by SLURM: the job's own limit, and those above it. */
 static void test_limit_of_a_job_in_version_1_is_not_seen(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void test_limit_in_version_2_is_not_seen(void **state)
     check_cpus(1);
 }
 
-/* Its path is the host's, what is mounted its own group. */
+/* Its path is the host's, but its own group is mounted. */
 static void test_limit_of_a_container_is_not_seen(void **state)
 {
     (void)state;

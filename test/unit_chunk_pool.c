@@ -13,7 +13,7 @@ static void open_pool(struct chunk_pool *pool, struct chunk_loan loans[INPUTS])
         loans[i] = (struct chunk_loan){.pool = pool};
 }
 
-/* Fills as many chunks as it may, and keeps as many slices. Returns how many chunks. */
+/* Fills as many chunks as it may, and keeps as many slices. Returns the number of chunks. */
 static size_t fill(struct chunk_loan *loan, size_t *chunks, size_t *slices)
 {
     while (chunk_pool_may_fill(loan, *chunks))
@@ -68,7 +68,7 @@ static void test_inputs_merged_together_share_unevenly(void **state)
     chunk_pool_close(&pool);
 }
 
-/* It went on with what comes much later, and keeps what it has: the others go on all the same. */
+/* It continued with later records, and keeps its chunks: the others still continue. */
 static void test_input_that_waits_keeps_all(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ struct slice {
     struct record_ref refs[BLOCKS * RECORDS];
 };
 
-/* In block number `other` one record is not what the block holds. */
+/* In block number `other` one record differs from the block. */
 static void make_slice(struct slice *s, size_t other)
 {
     struct bgzf_codec *codec = bgzf_codec_new(1);
@@ -68,7 +68,7 @@ static int write_slice(struct slice *slice, struct latch *latch)
     return w.result;
 }
 
-/* The blocks behind the first three are copied, so only there it is noticed here: the checksums are others' work. */
+/* The blocks after the first three are copied, so only there it is noticed here: others compute the checksums. */
 static void test_block_with_other_records_is_copied(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void test_block_with_other_records_is_copied(void **state)
     }
 }
 
-/* Steps of the stream alone. */
+/* Steps of the stream only. */
 static void test_stream_that_changes_its_source(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void test_stream_that_changes_its_source(void **state)
         assert_true(!step.breaks || i == 5 * RECORDS + 7);
         assert_true(!step.begins || i == 3 * RECORDS);
     }
-    assert_int_equal(whole, 2);                  /* 3 and 4; and 6 and 7 have none in front */
+    assert_int_equal(whole, 2);                  /* 3 and 4; and 6 and 7 have none before them */
     assert_int_equal(breaks, 1);
     assert_int_equal(begins, 1);
     free(slice.bytes.p);

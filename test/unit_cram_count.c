@@ -77,7 +77,7 @@ static void put_block(struct unit_bytes *b, int major, uint8_t type, uint32_t si
     memset(unit_more(b, size), 0xfe, size);
 }
 
-/* The header's container says that it is `more` bytes longer than its blocks are. */
+/* The header's container states a length that is `more` bytes longer than its blocks. */
 static void put_header(struct unit_bytes *b, int major, int more)
 {
     struct unit_bytes blocks = {NULL, 0, 0};
@@ -92,7 +92,7 @@ static void put_header(struct unit_bytes *b, int major, int more)
     unit_free(&blocks);
 }
 
-/* A block of which the CRC-32 counts, of up to 127 bytes. */
+/* A block of up to 127 bytes whose CRC-32 is checked. */
 static void put_checked_block(struct unit_bytes *b, uint8_t type, uint8_t size)
 {
     size_t start = b->n;
@@ -131,7 +131,7 @@ static struct unit_bytes file_of(int major, const struct container *c, size_t n)
     return b;
 }
 
-/* Numbers of every length, of landmarks also. */
+/* Numbers of every length, also for landmarks. */
 static const struct container usual[] = {
     {.n = 1, .landmarks = 1, .length = 70000},
     {.n = 10000, .landmarks = 1, .length = 3, .counter = 127, .bases = 128},
@@ -200,7 +200,7 @@ static void test_count_depends_on_how_the_file_is_cut(void **state)
     }
 }
 
-/* htslib makes it too short in version 2, and leaves room behind blocks in others. */
+/* htslib makes it too short in version 2, and leaves room after blocks in others. */
 static void test_length_of_the_header_is_believed(void **state)
 {
     (void)state;
@@ -293,7 +293,8 @@ static void test_count_of_slices_depends_on_how_the_file_is_cut(void **state)
     }
 }
 
-/* Is `at` in a header block of the file, and not in the sizes by which it is found? Then `start` is where it begins. */
+/* Whether `at` is in a header block of the file, and not in the sizes by which it is found. Then `start` is the block's
+ * start. */
 static bool is_checked(const struct unit_bytes *b, size_t at, uint8_t size, size_t *start)
 {
     for (*start = 0; *start + 9 + size <= b->n; ++*start) {
@@ -424,7 +425,7 @@ static void test_count_of_what_htslib_writes_is_wrong(void **state)
             }
 }
 
-/* A step for each container of records: where it lies, and as many records as it has in its slices. */
+/* One step for each container of records: its place, and the number of records in its slices. */
 static void test_step_is_not_one_container(void **state)
 {
     (void)state;
@@ -448,7 +449,7 @@ static void test_step_is_not_one_container(void **state)
     }
 }
 
-/* The slices of this container tell nothing: what is said of it is what it says. */
+/* The slices of this container do not state their numbers, so the container's number is used. */
 static void test_slices_that_tell_nothing_are_believed(void **state)
 {
     (void)state;
@@ -489,6 +490,6 @@ int main(void)
         cmocka_unit_test(test_step_is_not_one_container),
         cmocka_unit_test(test_slices_that_tell_nothing_are_believed),
     };
-    hts_set_log_level(HTS_LOG_ERROR);            /* it warns of version 3.1 */
+    hts_set_log_level(HTS_LOG_ERROR);            /* htslib warns of version 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "unit.h"
 #include "write/cram_maps.h"
 
-/* Of up to 2 bytes. */
+/* A number of up to 2 bytes. */
 static void put_itf8(struct unit_bytes *b, uint32_t v)
 {
     if (v >= 128)
@@ -26,7 +26,7 @@ static void put_series(struct unit_bytes *map, const char *name, uint32_t n_name
     memset(unit_more(map, length), 7, length);
 }
 
-/* What htslib may leave out. */
+/* The number that htslib may leave out. */
 enum number {NO_NUMBER, TD_LENGTH, TAG_NAME};
 
 static struct unit_bytes maps(enum number missing)
@@ -48,7 +48,7 @@ static struct unit_bytes maps(enum number missing)
     return all;
 }
 
-/* As a block at the begin of a container, with something behind it. */
+/* As a block at the start of a container, with other bytes after it. */
 static struct unit_bytes block_of(uint8_t method, uint8_t type, const struct unit_bytes *maps)
 {
     struct unit_bytes b = {NULL, 0, 0};

@@ -19,7 +19,7 @@ static void versions_are_compared_as_text(void **state)
     assert_int_equal(htslib_version(), htslib_version_of(hts_version()));
 }
 
-/* A header of two references, the second one with this tag behind LN. */
+/* A header of two references, the second one with this tag after LN. */
 static sam_hdr_t *header_with(const char *tag)
 {
     char text[8192];
@@ -29,7 +29,7 @@ static sam_hdr_t *header_with(const char *tag)
     return header;
 }
 
-/* With one option, or none (NULL), and a header whose references are not to be had. */
+/* With one option, or none (NULL), and a header whose references are not available. */
 static enum cram_reference chosen(int htslib, const char *option, bool beyond, const char *fasta)
 {
     hts_opt *options = NULL;
@@ -96,7 +96,7 @@ static enum cram_reference chosen_with(sam_hdr_t *header, const char *fasta)
     return cram_settings_choose(&which).reference;
 }
 
-/* The FASTA holds the first, and the second is in a cache, at the place that the header names, or nowhere. */
+/* The FASTA holds the first, and the second is in a cache, in the place that the header names, or nowhere. */
 static void reference_at_hand_is_not_seen(void **state)
 {
     (void)state;
@@ -133,7 +133,8 @@ static void reference_at_hand_is_not_seen(void **state)
     rmdir(folder);
 }
 
-/* What reads must have for version 2.1: 1 SEQ, 2 qualities. The header's references are in the FASTA, if there is one. */
+/* The fields that reads must have for version 2.1: 1 SEQ, 2 qualities. The header's references are in the FASTA, if
+ * there is one. */
 static int needs(int htslib, const char *more, bool beyond, const char *fasta)
 {
     char text[64];

@@ -25,7 +25,7 @@ static void test_points_outgrow_their_memory(void **state)
     assert_in_range(c->n, CURVE_POINTS / 2, CURVE_POINTS);
     assert_true(taken < 2 * CURVE_POINTS + 2000);
     assert_int_equal(c->points[0].ns, 0);
-    assert_true(c->points[c->n - 1].ns > ns - 2 * c->every);     /* the whole time is there ... */
+    assert_true(c->points[c->n - 1].ns > ns - 2 * c->every);     /* all of the time is there ... */
     for (size_t i = 2; i < c->n; i++)                            /* ... evenly */
         assert_true(c->points[i].ns - c->points[i - 1].ns <= c->every);
     check_order(c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The default level, of any bytes: vector and scalar code write the same, it comes back, and it is small. */
+/* The default level, for any bytes: vector and scalar code write the same, it inflates to the input, and it is
+ * small. */
 #include "unit.h"
 #include <libdeflate.h>
 #include "codec/bam_deflate.h"
@@ -33,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* in[n] by both, of memory that ends behind it; returns the size. */
+/* in[n] by both, from memory that ends after it; returns the size. */
 static size_t deflate_both(size_t n)
 {
     uint8_t *exact = exact_copy(in, n);
@@ -61,7 +62,7 @@ static void test_vector_and_scalar_write_other_bytes_of_records(void **state)
     free(genome);
 }
 
-/* Random pieces, runs, and copies of what was before. */
+/* Random pieces, runs, and copies of earlier bytes. */
 static void fill_with_pieces(uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
@@ -96,7 +97,7 @@ static void test_some_size_does_not_come_back(void **state)
     deflate_both(MAX);
 }
 
-/* Literals of eight bits in all of the block have the largest costs there are. */
+/* Literals of eight bits in all of the block have the largest possible costs. */
 static void test_costs_of_random_bytes_overflow(void **state)
 {
     (void)state;

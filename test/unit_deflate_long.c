@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves of Nanopore reads, zeros and ones: they come back, and take no more than libdeflate makes of them. Blocks of
- * QUAL alone, and what must not be taken for such, nor for long reads. */
+/* Moves of Nanopore reads, zeros and ones: they inflate to the input, and need no more than with libdeflate. Blocks of
+ * only QUAL, and blocks that must not be mistaken for them, or for long reads. */
 #include "unit.h"
 #include <libdeflate.h>
 #include "base/endian_io.h"
@@ -20,7 +20,7 @@ static void make_moves(uint8_t *to, size_t n)
         to[i] = rnd(20) < 9;
 }
 
-/* By the default level, of memory that ends behind in[n - 1]; with and without what the CPU has. */
+/* With the default level, from memory that ends after in[n - 1]; with and without the instructions of the CPU. */
 static size_t round_trip(size_t n)
 {
     uint8_t *exact = must_alloc(n);
@@ -66,7 +66,7 @@ static void test_any_number_of_moves_comes_back(void **state)
     }
 }
 
-/* Other bytes anywhere in between, so that moves are few or many in a row. */
+/* Other bytes anywhere in between, so that few or many moves are in a row. */
 static void test_moves_between_others_come_back(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void test_moves_between_others_come_back(void **state)
     }
 }
 
-/* As many segments as there can be. */
+/* The most segments that are possible. */
 static void test_shortest_rows_of_moves_come_back(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void make_bytes(uint8_t *to, size_t n, uint8_t first, uint32_t values)
         to[i] = (uint8_t)(first + rnd(values));
 }
 
-/* 64 values at random take six bits each; a copy that is rare saves little. */
+/* 64 random values need six bits each; a rare copy saves little. */
 static void test_qualities_alone_take_more_than_their_bits(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_text_and_repeats_are_no_qualities(void **state)
     assert_in_range(round_trip(MAX), 1, PERIOD + 1000);
 }
 
-/* Its tags make the first record long, as those of NovaSeq reads may be: there are more fields than find room. */
+/* Its tags make the first record long, as for some NovaSeq reads: there are more fields than there is room for. */
 static void test_short_reads_behind_a_long_record_are_no_long_reads(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files, and what samtools markdup makes of them: records to keys to sets to verdicts. */
+/* Small files, and the results of samtools markdup: records to keys to sets to verdicts. */
 #include "unit.h"
 #include <htslib/sam.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { RECORDS = 8 };
 
-/* One record: 10 bases of quality 40, or of what is given. A pair end has its mate at 200, as 10M. */
+/* One record: 10 bases of quality 40, or of the given ones. A pair end has its mate at 200, as 10M. */
 struct line {
     const char *name;
     unsigned flag;
@@ -28,7 +28,7 @@ struct given {
     size_t shards;
 };
 
-/* What each record becomes. */
+/* The result for each record. */
 struct found {
     unsigned flag[RECORDS];
     enum dup_type type[RECORDS];
@@ -101,7 +101,7 @@ static struct found find(const struct given *given)
     return found;
 }
 
-#define AT(of, flags, ...) {.name = of, .flag = flags, .pos = __VA_ARGS__}      /* pos, then what is special */
+#define AT(of, flags, ...) {.name = of, .flag = flags, .pos = __VA_ARGS__}      /* pos, then the special fields */
 #define FIND(...) find(&(struct given){__VA_ARGS__})
 #define LINES(...) .lines = {__VA_ARGS__}
 
@@ -133,7 +133,7 @@ static void singles(void **state)
 {
     (void)state;
     struct found f = FIND(LINES(AT("s", 0, 100, .quality = 41), AT("a", 99, 100)));
-    assert_int_equal(f.flag[0], 1024);           /* against a pair its quality does not count */
+    assert_int_equal(f.flag[0], 1024);           /* compared with a pair its quality is ignored */
     f = FIND(LINES(AT("a", 99, 100), AT("s", 0, 100, .quality = 41)));
     assert_int_equal(f.flag[1], 1024);
     f = FIND(LINES(AT("t", 0, 100), AT("s", 0, 100)));
@@ -142,7 +142,7 @@ static void singles(void **state)
     assert_int_equal(f.flag[0], 1024);
     assert_int_equal(f.count[1], 2);
     f = FIND(LINES(AT("s", 512, 100), AT("t", 0, 100, .quality = 20)), .rule = {.include_fails = true});
-    assert_int_equal(f.flag[1], 1024);           /* failed quality control does not count */
+    assert_int_equal(f.flag[1], 1024);           /* failed quality control is ignored */
     f = FIND(LINES(AT("a", 73, 100, .quality = 20), AT("b", 73, 100)));
     assert_int_equal(f.flag[0], 1097);           /* with an unmapped mate: single */
 }
@@ -156,10 +156,10 @@ static void counts(void **state)
             struct found f = FIND(LINES(AT("x", 0, 100), AT("y", 0, 100), AT("p", 99, 100), AT("w", 0, 100)),
                                   .opt = opt);
             assert_int_equal(f.flag[0] & f.flag[1] & f.flag[3], 1024);
-            assert_int_equal(f.count[2], 3);     /* x counted one for all that it stood for */
+            assert_int_equal(f.count[2], 3);     /* x stood for the others and is counted as one */
             f = FIND(LINES(AT("s", 0, 100), AT("b", 99, 100, .quality = 30), AT("c", 99, 100), AT("w", 0, 100)),
                      .opt = opt);
-            assert_int_equal(f.count[2], 3);     /* c takes over b's two; w is counted by b, who is lost already */
+            assert_int_equal(f.count[2], 3);     /* c takes over b's two; w is counted by b, which has lost already */
         }
 }
 
@@ -176,7 +176,7 @@ static void windows(void **state)
     assert_int_equal(f.flag[0], 1024);           /* its own position does not close its window */
     f = FIND(LINES(AT("h", 16, 99, .cigar = "10M900N10M"), AT("a", 0, 100), AT("f", 0, 401),
                    AT("z", 0, 401, .cigar = "301S10M")));
-    assert_int_equal(f.flag[1], 1024);           /* h holds all behind it */
+    assert_int_equal(f.flag[1], 1024);           /* h holds all records after it */
     f = FIND(LINES(AT("a", 0, 100, .quality = 20), AT("b", 0, 350, .cigar = "250S10M"), AT("f", 0, 401),
                    AT("z", 0, 401, .cigar = "301S10M", .quality = 20)), .opt = names);
     assert_string_equal(f.original[0], "b");

@@ -14,7 +14,7 @@ struct flow_cell {
     struct dup_cluster clusters[DOTS];
     char names[DOTS][NAME];
     bool marked[DOTS];
-    struct byte_buffer stored;   /* what was put, one after the other */
+    struct byte_buffer stored;   /* the stored bytes, one after another */
     size_t n_puts, n_gets, n_drops, n_marks;
     size_t marks_before;         /* the last get */
 };
@@ -120,7 +120,7 @@ static void tile_unlike_the_plain_way(void **state)
     free(f.stored.p);
 }
 
-/* Puts the clusters on these tiles, of which there are n. */
+/* Moves the clusters to these n tiles. */
 static void move(struct flow_cell *f, uint64_t *seed, const char *const *tiles, unsigned n)
 {
     for (unsigned i = 0; i < DOTS; i++) {
@@ -145,7 +145,7 @@ static bool same_tile(const struct dup_cluster *a, const struct dup_cluster *b)
     return a->coords.n_tile == b->coords.n_tile && memcmp(a->name, b->name, a->coords.n_tile) == 0;
 }
 
-/* Marks as upstream does, which scans a group from each of its clusters on. An x that is smaller is close. */
+/* Marks as upstream does, which scans a group from each of its clusters on. A smaller x is always close. */
 static void scan(const struct flow_cell *f, long distance, bool *marked)
 {
     static unsigned order[DOTS];
@@ -170,7 +170,7 @@ static void scan(const struct flow_cell *f, long distance, bool *marked)
     }
 }
 
-/* Tiles of several lengths are one group, of which a few are in memory. */
+/* Tiles of several lengths are one group; only a few are in memory. */
 static void tiles_of_several_lengths_unlike_the_scan(void **state)
 {
     static const char *const tiles[] = {"a", "b", "cc", "dd", "ee", "fff", "ggg", "hhhh"};
