@@ -18,7 +18,7 @@ void *xrealloc(void *p, size_t n)
     return p;
 }
 
-/* ---- a whole file ---- */
+/* ---- a complete file ---- */
 
 static sam_hdr_t *make_header(const struct gen *g)
 {

@@ -326,8 +326,8 @@ def test_error_when_a_file_is_closed_is_not_told(desk, made, fault_shim, args, f
 
 @pytest.fixture
 def mounted(desk):
-    """mounted(options, args): a sort whose folder disk is a file system with these mount options; if its only block
-    is used, no block is free."""
+    """mounted(options, args): a sort with a file system with these mount options in the folder disk. A file that is
+    put there first uses up a file system of one block."""
     (desk / "disk").mkdir()
 
     def run(options, args, **env):

@@ -190,7 +190,7 @@ static void tiles_of_several_lengths_unlike_the_scan(void **state)
     free(f.stored.p);
 }
 
-/* Some tiles of a group are marked before others are read, if memory is short. */
+/* If memory is short, some tiles of a group are marked before others are read. */
 static void large_group_takes_much_memory(void **state)
 {
     static const char *const tiles[] = {"a", "bb", "ccc"};
@@ -205,7 +205,7 @@ static void large_group_takes_much_memory(void **state)
     free(f.stored.p);
 }
 
-/* A tile is read twice, and again where it has more cells than memory allows. */
+/* A tile is read twice, and again if it has more cells than memory allows. */
 static void large_tile_takes_much_memory(void **state)
 {
     static struct flow_cell f;

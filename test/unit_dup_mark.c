@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What markdup writes: records, names of other records, warnings. */
+/* The output of markdup: records, names of other records, warnings. */
 #include "unit.h"
 #include "base/message.h"
 #include "markdup/dup_kept.h"
@@ -13,7 +13,7 @@ enum { DUP = 1024, UNMAPPED = 4, SUPPLEMENTARY = 2048 };
 
 #define AUX(text) text, sizeof(text) - 1
 
-/* A record "name" of that flag and these tags, rewritten, must have the flag, the name and the tags. */
+/* A record "name" with this flag and these tags, when rewritten, must have the expected flag, name and tags. */
 struct expected { unsigned flag; const char *name, *tags; size_t n_tags; };
 
 static void check(const struct dup_mark_rule *rule, const struct dup_verdict *verdict, unsigned flag, const char *name,
@@ -60,7 +60,8 @@ static void flag_alone_changes(void **state)
     CHECK(99, "broken", 99 | DUP, "broken");
 }
 
-/* Whether a record with these tags is kept in one with `made` instead. A byte of that is another one: `at`; 0: none. */
+/* Whether a record with these tags is accepted as unchanged in one with `made` instead. The byte at `at` of that
+ * differs; 0: none. */
 static bool is_kept(const char *tags, size_t n_tags, const char *made, size_t n_made, size_t at)
 {
     struct unit_bytes from = {NULL, 0, 0}, to = {NULL, 0, 0};
@@ -88,7 +89,7 @@ static void another_record_is_none_of_ours(void **state)
     assert_false(is_kept(AUX("XAAxRGZg\0"), AUX("XAAx"), 0));
     assert_false(is_kept(AUX("XAAx"), AUX("XAAxXAAx"), 0));
     assert_false(is_kept(AUX("XAAx"), AUX("XAAxdo"), 0));
-    for (size_t at = 0; at < TAGS + 4; at++)     /* but for DUP, which is another bit of FLAG */
+    for (size_t at = 0; at < TAGS + 4; at++)     /* except DUP, which is another bit of FLAG */
         assert_true(at == 0 || !is_kept(AUX("XAAx"), AUX("XAAx"), at));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random piles through the core, in one shard and in several, against the plain way: a queue, tables without hashing,
+/* Random piles through the core, in one shard and in several, against a simple model: a queue, tables without hashing,
  * and scans that compare all with all. */
 #include "unit.h"
 #include <limits.h>
@@ -21,7 +21,7 @@ struct pile {
     struct dup_counts counts;
 };
 
-/* ---- the plain way ---- */
+/* ---- the model ---- */
 
 struct model {
     const struct pile *pile;
@@ -54,7 +54,7 @@ static int64_t full_score(const struct pile *p, size_t i)
     return r->kind == DUP_PAIR_END ? r->pair_score : r->score;
 }
 
-/* Whether a is better than b where both have lost, and in the table of pairs. */
+/* Whether a is better than b if both have lost, and in the table of pairs. */
 static bool is_better(const struct pile *p, size_t a, size_t b)
 {
     const struct dup_read *x = &p->records[a].read, *y = &p->records[b].read;
@@ -117,7 +117,7 @@ static size_t place_of(const struct pile *p, const struct dup_cluster *cluster)
     return (size_t)(cluster->name - p->names[0]) / NAME;
 }
 
-/* Scans as upstream's. */
+/* Scans like upstream. */
 static void scan(struct dup_cluster *clusters, size_t n, const struct pile *p)
 {
     for (size_t from = 0, to; from < n; from = to) {
@@ -143,7 +143,7 @@ static int by_tile(const void *x, const void *y)
     return order ? order : (a->coords.x > b->coords.x) - (a->coords.x < b->coords.x);
 }
 
-/* The chain pass, when the first member of a tree leaves: over those that are in the queue. */
+/* The chain pass, when the first member of a tree leaves: over the members in the queue. */
 static void check_chain(struct model *m)
 {
     struct dup_cluster clusters[MOST];
@@ -167,7 +167,7 @@ static void check_chain(struct model *m)
         m->optical[place_of(p, &clusters[i])] = clusters[i].optical;
 }
 
-/* Heads leave the queue, as upstream lets them. */
+/* Heads leave the queue, as in upstream. */
 static void leave(struct model *m, size_t z)
 {
     const struct dup_record *r = m->pile->records;
@@ -287,7 +287,7 @@ static void piles_unlike_the_plain_way(void **state)
     assert_true(n_lost > 10000 && n_optical > 1000 && n_stored > 1000);
 }
 
-/* A set costs memory while it is open only. */
+/* A set uses memory only while it is open. */
 static void sets_stay_open(void **state)
 {
     (void)state;
@@ -323,7 +323,7 @@ static void mate_score_that_is_needed(void **state)
     dup_sets_free(sets);
 }
 
-/* A set of many takes little for each, and nothing when it has closed. */
+/* A large set uses little memory for each record, and none when it has closed. */
 static int count_told(void *n, const struct dup_verdict *verdict)
 {
     *(uint64_t *)n += verdict->duplicate;
@@ -356,7 +356,7 @@ static void losses_take_much_memory(void **state)
     assert_int_equal(n_told, 2 * LOSSES);
 }
 
-/* But where most are in files, whatever is wanted of them: of many at one place, and of many sets of few. */
+/* But if most are in files, with any options: many at one place, and many small sets. */
 static void losses_in_files_take_memory(void **state)
 {
     enum { LOSSES = 100000, MOST_BYTES = 1 << 20 };
@@ -398,7 +398,7 @@ static int keep_type(void *type, const struct dup_verdict *verdict)
     return 0;
 }
 
-/* Of a run in a file, one has left: it is close to record 2, and better. */
+/* One record of a run in a file has left: it is close to record 2, and better. */
 static void who_has_left_is_compared(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void dropped_link_stays(void **state)
     dup_links_free(&links);
 }
 
-/* Trees behind one that stays open: they would wait for it, and it may stay open for ever. */
+/* Trees after one that stays open: they would wait for it, and it may stay open forever. */
 static void closed_trees_stay(void **state)
 {
     (void)state;
@@ -488,7 +488,7 @@ static void losses_leave_room_to_read(void **state)
 
 struct clusters {
     struct dup_cluster *all;
-    size_t most;                 /* clusters that were read at once */
+    size_t most;                 /* the most clusters that were read at once */
 };
 
 static void read_clusters(void *clusters, const uint32_t *members, size_t n, struct dup_cluster *read)
@@ -505,7 +505,7 @@ static void mark_cluster(void *clusters, uint64_t member, const struct dup_clust
     ((struct clusters *)clusters)->all[member].optical = true;
 }
 
-/* Returns how many were read at once. */
+/* Returns the most that were read at once. */
 static size_t mark_clusters(struct dup_cluster *all, uint32_t n)
 {
     struct clusters clusters = {all, 0};
@@ -517,8 +517,8 @@ static size_t mark_clusters(struct dup_cluster *all, uint32_t n)
     return clusters.most;
 }
 
-/* Clusters of a tile are close to each other, the later ones better. Only tile 8 has two digits: it is one group
- * with 9. */
+/* Clusters of a tile are close to each other, the later ones better. Only tile 8 has two digits: it is one group with
+ * 9. */
 static void tiles_are_read_together(void **state)
 {
     enum { TILES = 10, EACH = 20 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cases are those of samtools 1.24, seen with that. */
+/* The expected results are those of samtools 1.24. */
 #include <htslib/kstring.h>
 #include "unit.h"
 #include "bam/bam1_bytes.h"
@@ -12,7 +12,7 @@ static const char HEADER[] = "@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:500\n";
 
 struct template {
     const char *what;
-    const char *options;         /* letters of the command line, and what follows a blank is the list of -z */
+    const char *options;         /* letters of the command line; the text after a blank is the list of -z */
     const char *in[5], *out[5];  /* FLAG RNAME POS MAPQ CIGAR RNEXT PNEXT TLEN TAGS */
 };
 
@@ -115,7 +115,7 @@ static void add_line(struct byte_buffer *to, const char *text)
     free(line.s);
 }
 
-/* As in the table. */
+/* In the form of the table. */
 static void print_record(const struct bam_record *r, char text[256])
 {
     bam1_t *b = bam_init1();
@@ -178,7 +178,7 @@ static void test_template_is_fixed_otherwise(void **state)
     fixmate_free(&f);
 }
 
-/* In linear time and with the same memory for the next one. */
+/* In linear time, and with the same memory for the next one. */
 static void test_many_records_have_one_name(void **state)
 {
     (void)state;

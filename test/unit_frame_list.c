@@ -4,7 +4,7 @@
 
 enum { N_BLOCKS = 40 };
 
-/* Blocks of all sizes, stored (so that the bytes in them are those given) and deflated, one of them empty. begins: room
+/* Blocks of all sizes, stored (so that their bytes are the given ones) and deflated, one of them empty. begins: room
  * for N_BLOCKS + 1 places. */
 static struct unit_bytes make_file(uint64_t seed, size_t *begins)
 {
@@ -29,7 +29,7 @@ static struct unit_bytes make_file(uint64_t seed, size_t *begins)
     return file;
 }
 
-/* The list of file[begin..end), from an allocation of that size: a read past it is seen by a sanitizer. */
+/* The list of file[begin..end), from an allocation of that size, so that a sanitizer reports a read past it. */
 static void list_piece(struct frame_list *list, const struct unit_bytes *file, size_t begin, size_t end)
 {
     uint8_t *piece = malloc(end - begin + !(end - begin));
@@ -40,7 +40,7 @@ static void list_piece(struct frame_list *list, const struct unit_bytes *file, s
     free(piece);
 }
 
-/* Each frame of the list is what bgzf_block_frame() says there. */
+/* Each frame of the list is the one that bgzf_block_frame() finds there. */
 static void check_frames(const struct frame_list *list, const struct unit_bytes *file)
 {
     for (uint32_t i = 0; i < list->n; i++) {
@@ -52,7 +52,7 @@ static void check_frames(const struct frame_list *list, const struct unit_bytes 
     }
 }
 
-/* The list finds all blocks that lie whole in the piece up to `last`, and none else. Asked as a reader asks. */
+/* The list finds all blocks that are complete in the piece up to `last`, and no others. Searched as by a reader. */
 static void check_finds(struct frame_list *list, const size_t *begins, size_t begin, size_t end, int last)
 {
     for (int i = 0; i < N_BLOCKS; i++) {
@@ -100,14 +100,14 @@ static void test_damaged_block_and_those_behind_it_are_listed(void **state)
         check_finds(&list, begins, 0, file.n, hurt);
         *byte ^= flip;
     }
-    file.data[begins[8] - 1] = 0xff;             /* an inflated size that is beyond a block */
+    file.data[begins[8] - 1] = 0xff;             /* an inflated size larger than a block */
     list_piece(&list, &file, 0, file.n);
     check_finds(&list, begins, 0, file.n, 7);
     unit_free(&file);
 }
 
-/* A stored block has blocks in it. A piece that begins there lists those: then no block of the file may be found that is
- * not one. */
+/* A stored block contains blocks. A piece that begins there lists those: then only real blocks of the file may be
+ * found. */
 static void test_blocks_inside_a_block_are_taken_for_blocks(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The .gzi index: what is written is read again, what is damaged is not, and a place is found in it. */
+/* The .gzi index: a written index can be read again, a damaged one is refused, and a place is found in it. */
 #include "unit.h"
 #include <fcntl.h>
 #include <stdlib.h>

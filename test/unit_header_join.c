@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The results are those of samtools merge 1.24, as pysam 0.24.1 carries it. */
+/* The results are those of samtools merge 1.24, as in pysam 0.24.1. */
 #include "unit.h"
 #include "unit_printed.h"
 #include "bam/header_join.h"
@@ -8,7 +8,7 @@
 
 enum { INPUTS_MOST = 4 };
 
-/* The headers that are joined: that of -h, and those of the inputs. A file without a name is called by its place. */
+/* The headers that are joined: that of -h, and those of the inputs. A file without a name is named by its index. */
 struct inputs {
     struct header_join_options opt;
     const char *first, *texts[INPUTS_MOST], *paths[INPUTS_MOST];
@@ -21,7 +21,7 @@ struct joined {
     char warnings[MAX_PRINTED];
 };
 
-/* Plain if it can be and shall be. */
+/* Plain if possible and requested. */
 static sam_hdr_t *header_of(const char *text, bool plain)
 {
     sam_hdr_t *sam = plain ? plain_header_of_text((const uint8_t *)text, strlen(text)) : NULL;
@@ -73,7 +73,7 @@ static void check_text(const struct joined *j, const char *text)
     assert_int_equal(n, strlen(text));
 }
 
-/* The result, of plain headers and of parsed ones; its warnings hold these words, "": there are none. */
+/* The result, from plain headers and from parsed ones; its warnings contain these words, "": there are none. */
 static void check(const struct inputs *in, const char *text, const char *words)
 {
     for (int plain = 0; plain < 2; plain++) {
@@ -135,7 +135,7 @@ static void test_lines_of_one_id_are_not_joined(void **state)
     forget(&j);
 }
 
-/* lrand48() is that generator, where `long` has 64 bits or not. */
+/* lrand48() is the same generator, with `long` of 64 bits or less. */
 static void test_other_seed_gives_the_same_ids(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void test_other_seed_gives_the_same_ids(void **state)
     }
 }
 
-/* The first number is passed over. */
+/* The first number is skipped. */
 static void test_new_id_is_taken_already(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void test_new_id_is_taken_already(void **state)
     check(&in, HD "@RG\tID:x-055424A4\n@RG\tID:x\n@RG\tID:x-3A2CCEF5\n", "");
 }
 
-/* The line of the ID that htslib finds counts, and the last number. */
+/* The line of the ID that htslib finds is used, and the last number. */
 static void test_id_twice_in_one_header_clashes_not(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void test_field_that_names_no_program_is_changed_or_not_told(void **state
     check(&in, text, "a.sam: an @PG line has PP:gone,");
 }
 
-/* ID and PP stand where they stood; the second field of a name stays. */
+/* ID and PP keep their places; the second field of a name is kept. */
 static void test_fields_in_another_order_are_changed_wrongly(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void test_group_by_file_keeps_another_id(void **state)
     forget(&j);
 }
 
-/* A file that brings no line of its group gets one, which no record uses if the ID was taken. */
+/* A file without a line of its group gets one, which no record uses if the ID was in use. */
 static void test_files_of_one_name_are_several_groups(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void test_file_whose_name_no_line_holds_is_a_group(void **state)
     }
 }
 
-/* ---- @HD, @CO, and what is there at all ---- */
+/* ---- @HD, @CO, and missing lines ---- */
 
 static void test_line_hd_is_not_the_first_one_found(void **state)
 {
@@ -323,7 +323,7 @@ static void test_other_order_of_references_passes_for_sorted(void **state)
     check(&in, "@HD\tVN:1.6\tSO:unsorted\n" C2 C1, "a.sam: its references");
 }
 
-/* The first line of a name stays, whatever the others say. */
+/* The first line of a name is kept, with any others. */
 static void test_line_of_a_reference_is_not_the_first_one(void **state)
 {
     (void)state;
@@ -359,7 +359,7 @@ static void test_other_name_of_a_reference_is_another_reference(void **state)
     forget(&j);
 }
 
-/* The list behind a BAM header's text may have what that lacks. */
+/* The list after a BAM header's text may have references that the text lacks. */
 static void test_references_without_lines_are_lost(void **state)
 {
     (void)state;
@@ -382,7 +382,7 @@ static void test_references_without_lines_are_lost(void **state)
     forget(&j);
 }
 
-/* Lines at random against maps made by name. */
+/* Random lines against maps made by name. */
 static void test_numbers_of_many_references_are_mixed_up(void **state)
 {
     (void)state;

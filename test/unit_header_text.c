@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The expected results are those of samtools 1.24; test_header.py asks it. */
+/* The expected results are those of samtools 1.24; test_header.py checks them. */
 #include "unit.h"
 #include <stdio.h>
 #include "bam/header_text.h"
@@ -47,7 +47,7 @@ static void test_short_lines_are_dropped(void **state)
         assert_non_null(fault_of(text, true));
         assert_non_null(fault_of(text, false));
     }
-    assert_null(fault_of("@CO\tx\n@X\n", false));   /* what is left is too short for a line */
+    assert_null(fault_of("@CO\tx\n@X\n", false));   /* the rest is too short for a line */
     assert_null(fault_of("@CO\tx\n@X", false));
     assert_non_null(fault_of("@CO\tx\n@XX", false));
     assert_non_null(fault_of("@X\n@X\n", false));

@@ -11,7 +11,7 @@
 
 enum { N = 3000, NONE = -1 };
 
-/* Threads of this process; 0: nobody knows. */
+/* Threads of this process; 0: unknown. */
 static int count_threads(void)
 {
     int n = 0;
@@ -23,7 +23,7 @@ static int count_threads(void)
     return n;
 }
 
-/* Stands in for htslib's: loses one record and says that all is well. */
+/* Replaces htslib's: loses one record and reports success. */
 static int lost = NONE, written, n_threads_at_end;
 
 int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
@@ -38,7 +38,7 @@ int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
 
 static struct latch latch;
 
-/* Writes N records, one of them lost if it is not NONE, and ends as hts_writer_finish() did. */
+/* Writes N records, losing one unless it is NONE, and returns the result of hts_writer_finish(). */
 static int write_all(const char *format, int n_threads, bool indexed, int lose, const char *tag)
 {
     struct output_request request = {.level = -1};
@@ -117,7 +117,7 @@ static void test_end_of_line_in_a_tag_is_written(void **state)
     }
 }
 
-/* Threads that make an index of lines may write outside of their memory. */
+/* Threads that make an index of lines may write outside their memory. */
 static void test_option_starts_threads_for_sam(void **state)
 {
     (void)state;
@@ -133,6 +133,6 @@ int main(void)
         cmocka_unit_test(test_end_of_line_in_a_tag_is_written),
         cmocka_unit_test(test_option_starts_threads_for_sam),
     };
-    hts_set_log_level(HTS_LOG_ERROR);            /* it warns of CRAM 3.1 */
+    hts_set_log_level(HTS_LOG_ERROR);            /* htslib warns of CRAM 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

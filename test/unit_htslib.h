@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The judge of what becomes of a record: htslib, reading it and writing it again. */
+/* The oracle for records: htslib reads them and writes them again. */
 #ifndef UNIT_HTSLIB_H
 #define UNIT_HTSLIB_H
 
@@ -12,7 +12,7 @@
 
 enum { N_REF = 3 };              /* @SQ lines that the records may refer to */
 
-/* Reads one record from bytes; NULL when htslib refuses it. As sam_read1() does,
+/* Reads one record from bytes; NULL if htslib refuses it. Like sam_read1(), it
  * refuses ids that the header does not have. */
 static inline bam1_t *htslib_read(const uint8_t *record, size_t size)
 {
@@ -32,7 +32,7 @@ static inline bam1_t *htslib_read(const uint8_t *record, size_t size)
     return NULL;
 }
 
-/* The bytes that htslib writes for b; none when it refuses. */
+/* The bytes that htslib writes for b; none if it refuses. */
 static inline struct unit_bytes htslib_write(const bam1_t *b)
 {
     struct unit_bytes bytes = {NULL, 0, 0};
@@ -61,7 +61,7 @@ static inline struct unit_bytes htslib_rewrite(const uint8_t *record, size_t siz
     return bytes;
 }
 
-/* A record that both must take: once mended it is, byte for byte, what htslib writes. */
+/* A record that both must accept: once mended it equals, byte for byte, htslib's output. */
 static inline void check_like_htslib(const uint8_t *record, size_t size)
 {
     struct unit_bytes want = htslib_rewrite(record, size);

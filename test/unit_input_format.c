@@ -110,7 +110,7 @@ static bool no_help(void *arg)
     return false;
 }
 
-/* Reads all that is left. */
+/* Reads the rest. */
 static struct unit_bytes read_rest(struct input_format *input)
 {
     struct unit_bytes b = {NULL, 0, 0};
@@ -126,7 +126,7 @@ static struct unit_bytes read_rest(struct input_format *input)
     return b;
 }
 
-/* The file is given as it is, in reads of any size. */
+/* The file's bytes are returned unchanged, in reads of any size. */
 static void check_bytes(const struct unit_bytes *file, enum input_framing framing)
 {
     static const size_t sizes[] = {1, 2, 3, 100, 1 << 20};
@@ -189,7 +189,7 @@ static void test_bam_larger_than_what_was_read_ahead(void **state)
     unit_free(&file);
 }
 
-/* Writers may end a block anywhere, so also inside "BAM\1". samtools 1.24 reads such a file. */
+/* Writers may end a block anywhere, also inside "BAM\1". samtools 1.24 reads such a file. */
 static void test_magic_that_is_split_over_blocks(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void test_magic_that_is_split_over_blocks(void **state)
     }
 }
 
-/* As `cat` of BAM files without header, or of an empty part, makes it. samtools 1.24 reads it. */
+/* As made by `cat` of BAM files without header, or of an empty part. samtools 1.24 reads it. */
 static void test_empty_blocks_before_the_header(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void test_empty_blocks_before_the_header(void **state)
     }
 }
 
-/* A pipe, which has no size, in the place of standard input; it gives a byte at a time. */
+/* A pipe, which has no size, in place of standard input; it gives one byte at a time. */
 static void check_stdin(const struct unit_bytes *file, enum input_framing framing)
 {
     pid_t child;
@@ -242,9 +242,9 @@ static void test_pipe_that_gives_a_byte_at_a_time_and_has_no_size(void **state)
     unit_free(&raw);
 }
 
-/* ---- SAM, turned into records ---- */
+/* ---- SAM, converted to records ---- */
 
-/* What htslib writes for the lines. */
+/* htslib's output for the lines. */
 static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
 {
     struct unit_bytes all = {NULL, 0, 0};
@@ -315,7 +315,7 @@ static void test_broken_sam_line_is_an_error_and_no_end(void **state)
     unit_free(&file);
 }
 
-/* ---- sizes, from which is told how much will come ---- */
+/* ---- sizes, from which the rest is estimated ---- */
 
 static void test_size_of_a_file_and_of_what_has_none(void **state)
 {
@@ -325,14 +325,14 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     MUST(source);
     assert_int_equal(source->size, file.n);
     byte_window_more(source->window, no_help, NULL);
-    assert_int_equal(source->size, file.n);  /* not what is left */
+    assert_int_equal(source->size, file.n);  /* not the rest */
     input_format_close(source);
     source = open_bytes(raw.data, raw.n);
     MUST(source);
     assert_int_equal(source->size, raw.n);
     input_format_close(source);
 
-    struct unit_bytes sam = {NULL, 0, 0};        /* its size says nothing about records */
+    struct unit_bytes sam = {NULL, 0, 0};        /* its size is no estimate of the records */
     unit_append(&sam, text, sizeof text - 1);
     unit_append(&sam, sam_lines, sizeof sam_lines - 1);
     source = open_bytes(sam.data, sam.n);
@@ -345,7 +345,7 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     unit_free(&raw);
 }
 
-/* ---- how the bytes can be had ---- */
+/* ---- ways to read the bytes ---- */
 
 static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
 {
@@ -373,7 +373,7 @@ static void test_place_in_a_file_is_counted_from_where_it_stood(void **state)
     unit_free(&file);
 }
 
-/* SAM has no mark at its end that would be missed. */
+/* SAM has no end marker that would be missed. */
 static void test_file_that_becomes_shorter_ends_there(void **state)
 {
     (void)state;
@@ -409,7 +409,7 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     MUST(hts_detect_format(source.hfile, &format) == 0);
     unit_restore_stdin(old);
     assert_int_equal(input_file_access(&source), INPUT_FROM_PIPE);
-    assert_true(input_file_ready(&source, 0));   /* what htslib has read */
+    assert_true(input_file_ready(&source, 0));   /* the bytes that htslib has read */
     assert_int_equal(input_file_read(&source, got, sizeof got), file.n);
     assert_true(input_file_ready(&source, 0));   /* the end */
     assert_int_equal(input_file_read(&source, got, sizeof got), 0);
@@ -417,7 +417,7 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
     unit_free(&file);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- unreadable files ---- */
 
 static void test_empty_file_is_refused(void **state)
 {
@@ -463,12 +463,12 @@ static void test_tripped_latch_ends_the_reading(void **state)
     unit_free(&file);
 }
 
-/* ---- files that begin as the one before ---- */
+/* ---- files that begin like the one before ---- */
 
 struct alike {
-    size_t n, n_at_once;         /* files, and those whose header was read when they were opened */
+    size_t n, n_at_once;         /* number of files, and of those whose header was read when they were opened */
     sam_hdr_t *before;
-    size_t n_same;               /* that have the header of the file before */
+    size_t n_same;               /* number of files that have the header of the file before */
 };
 
 static int join_alike(void *arg, struct input *in)
@@ -481,7 +481,7 @@ static int join_alike(void *arg, struct input *in)
     return 0;
 }
 
-/* Opens files of these bytes, as merge does; the last is standard input if `piped`. Returns what was found. */
+/* Opens files of these bytes, like merge; the last is standard input if `piped`. Returns the counts. */
 static struct alike open_alike(const struct unit_bytes *const *files, size_t n, bool piped)
 {
     enum { MOST = 4 };
@@ -525,14 +525,14 @@ static void check_alike(const struct unit_bytes *const *files, size_t n, size_t 
     assert_int_equal(found.n_same, same);
 }
 
-/* The header lies in two blocks, of which the second one holds records, too. */
+/* The header is in two blocks, the second of which also holds records. */
 static void test_header_that_is_there_again_is_read_again(void **state)
 {
     (void)state;
     struct unit_bytes a = bgzf_bam(50, 0), longer = bgzf_bam(50, 0), cut = bgzf_bam(60, 0), late = bgzf_bam(50, 0);
     struct unit_bytes other = bgzf_bam_of("@HD\tVN:1.5\n", 50, 0);
     unit_append(&longer, bgzf_block_eof, BGZF_EOF_SIZE);
-    late.data[late.n - BGZF_EOF_SIZE - 1] ^= 1;  /* in what follows the header's blocks */
+    late.data[late.n - BGZF_EOF_SIZE - 1] ^= 1;  /* in the data after the header's blocks */
     check_alike((const struct unit_bytes *[]){&a, &longer, &late, &a}, 4, 4, 3);
     check_alike((const struct unit_bytes *[]){&a, &cut, &a, &other}, 4, 4, 2);
     check_alike((const struct unit_bytes *[]){&other, &a, &a, &other}, 4, 4, 1);
@@ -546,7 +546,7 @@ static void test_header_that_is_there_again_is_read_again(void **state)
     unit_free(&other);
 }
 
-/* They are BAM, but this is found out as for any input. */
+/* They are BAM, but this is detected as for any input. */
 static void test_file_that_is_not_plainly_bam_is_opened_in_another_way(void **state)
 {
     (void)state;
@@ -583,7 +583,7 @@ static void test_header_in_a_damaged_block_is_not_taken(void **state)
 
 enum { STORED = 50006, LONG = 84 };    /* bytes in a block of stored_header(), and its most blocks: over 4 MiB */
 
-/* A BAM header whose text is a comment, in so many blocks, which are stored. */
+/* A BAM header whose text is a comment, in n_blocks stored blocks. */
 static struct unit_bytes stored_header(struct bgzf_codec *stores, uint32_t n_blocks)
 {
     static uint8_t raw[LONG * STORED], block[BGZF_MAX_BLOCK];
@@ -600,7 +600,7 @@ static struct unit_bytes stored_header(struct bgzf_codec *stores, uint32_t n_blo
     return a;
 }
 
-/* The first file's is longer than all that is read. */
+/* The first file's is longer than the bytes that are read. */
 static void test_after_a_long_header_another_file_is_read_in_vain(void **state)
 {
     (void)state;
@@ -625,7 +625,7 @@ static void test_after_a_long_header_another_file_is_read_in_vain(void **state)
     bgzf_codec_free(stores);
 }
 
-/* More than what is read first. */
+/* More than is read first. */
 static void test_header_longer_than_what_is_read_first_is_taken(void **state)
 {
     (void)state;

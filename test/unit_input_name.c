@@ -49,7 +49,7 @@ static void test_what_is_read_only_once_is_no_file(void **state)
         assert_true(input_name_is_stream(streams[i]));
     assert_false(input_name_is_stream("/proc/self/exe"));
     assert_true(input_name_is_file("/proc/self/exe"));
-    assert_false(input_name_is_stream("/is/not/there"));     /* nor is it a file */
+    assert_false(input_name_is_stream("/is/not/there"));     /* and it is not a file */
     assert_false(input_name_is_file("/is/not/there"));
     assert_false(input_name_is_file("/dev/null"));
 }

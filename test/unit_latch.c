@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include "base/latch.h"
 
-/* PIPE is caught, too, but never hidden. */
+/* PIPE is caught, too, but never blocked. */
 static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};
 
 /* ---- failures ---- */
@@ -17,7 +17,7 @@ static void test_nothing_is_tripped_at_first(void **state)
     (void)state;
     struct latch latch = {0};
     assert_false(latch_tripped(&latch));
-    latch_reraise();                             /* without a signal: goes on */
+    latch_reraise();                             /* without a signal: it returns */
 }
 
 static void test_first_failure_is_not_overwritten(void **state)
@@ -42,7 +42,7 @@ static void test_message_too_long_is_cut_and_ended(void **state)
     assert_memory_equal(latch.message, longer, sizeof latch.message - 1);
 }
 
-/* All threads fail at once: the message is one thread's, and whole. */
+/* All threads fail at once: the message is that of one thread, and complete. */
 static void test_messages_of_threads_do_not_mix(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void test_messages_of_threads_do_not_mix(void **state)
     }
 }
 
-/* A thread that sees the latch tripped reads the message, as does the thread that fails second. */
+/* A thread that sees the tripped latch reads the message, and so does the thread that fails second. */
 static void test_message_is_read_before_it_is_written(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void test_message_is_read_before_it_is_written(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- signals: each in a process of its own, which returns a status ---- */
+/* ---- signals: each in a separate process, which returns a status ---- */
 
 static int status_of(int (*child)(int), int argument)
 {
@@ -141,7 +141,7 @@ static void test_process_ends_by_the_signal_it_caught(void **state)
         check_killed(note_and_reraise, signals[i]);
 }
 
-/* Stops as a signal does, but is none, and comes after one that was caught. */
+/* Stops like a signal, but is none, and comes after one that was caught. */
 static int stop(int sig)
 {
     struct latch latch = {0};
@@ -193,7 +193,7 @@ static void handled_by_another(int sig)
     (void)sig;
 }
 
-/* As a profiler, which must go on in all threads. */
+/* Like a profiler, which must continue in all threads. */
 static int handle_and_raise(int sig)
 {
     struct latch latch = {0};
@@ -212,7 +212,7 @@ static void test_handler_of_another_is_replaced(void **state)
         check_exit(handle_and_raise, signals[i]);
 }
 
-/* The threads write, and PIPE comes to them. */
+/* The threads write, and PIPE arrives in them. */
 static void *write_to_nobody(void *latch)
 {
     int ends[2];
@@ -259,7 +259,7 @@ static void test_signals_are_not_caught_before_they_are_asked_for(void **state)
 }
 
 /* A read that waits for a byte which never comes, and a process that signals again and again,
- * and at last ends the reader for good. */
+ * and at last kills the reader. */
 static int interrupted_read(int sig)
 {
     int ends[2], status;
@@ -339,7 +339,7 @@ int main(void)
         cmocka_unit_test(test_only_the_calling_thread_sees_signals),
         cmocka_unit_test(test_hiding_leaves_other_signals_alone),
     };
-    /* Whatever started us may have ignored or blocked them. */
+    /* The parent process may have ignored or blocked them. */
     for (size_t i = 0; i < N_OF(signals); i++)
         signal(signals[i], SIG_DFL);
     latch_hide_signals(false);

@@ -47,7 +47,7 @@ static struct bam_record *record_of(struct byte_buffer *bytes, bam1_t *b)
     return (struct bam_record *)bytes->p;
 }
 
-/* As an input of its own does: checked, and mended where it has to be. */
+/* Like an input: checked, and mended if necessary. */
 static void accept(struct bam_record *r)
 {
     size_t size = bam_record_size(r);
@@ -115,7 +115,7 @@ static void test_positions_far_below_zero_are_taken(void **state)
     free(bytes.p);
 }
 
-/* No SAM has them, so only a file that brings a tag of its own does. */
+/* No SAM has them, so only a file with its own tag does. */
 static void test_positions_far_below_zero_are_believed_of_a_tag(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_keys_decide_though_there_are_far_positions(void **state)
     sort_rule_free(coordinate);
 }
 
-/* A read without reference loses its positions in -M, however far they were. */
+/* A read without reference loses its positions in -M, however large they were. */
 static void test_rank_is_taken_for_a_position(void **state)
 {
     (void)state;

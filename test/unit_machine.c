@@ -12,7 +12,7 @@ static void test_threads_that_can_be_had_are_not_found(void **state)
         assert_int_equal(machine_threads(n), n);
 }
 
-/* In a limit on addresses, which every thread's stack takes some of. */
+/* Under a limit on addresses; every thread's stack uses some of them. */
 static void test_threads_that_cannot_be_had_are_promised(void **state)
 {
     (void)state;
@@ -34,7 +34,7 @@ static void test_threads_that_cannot_be_had_are_promised(void **state)
     int n = machine_threads(MANY), again = machine_threads(MANY);
     setrlimit(RLIMIT_AS, &old);
     assert_in_range(n, 1, MANY - 1);
-    assert_in_range(again, n / 2, MANY - 1);     /* those that were tried are gone */
+    assert_in_range(again, n / 2, MANY - 1);     /* the threads of the trial have ended */
     assert_int_equal(machine_threads(MANY), MANY);
 }
 

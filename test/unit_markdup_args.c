@@ -118,7 +118,7 @@ static void test_what_options_imply(void **state)
     assert_int_equal(p->opts.barcode_group, DUP_BARCODE_NAME_GROUP);
     forget(p);
     p = parse_good("--coords-order nonsense --barcode-tag BX in.bam out.bam");
-    assert_null(p->opts.coords_order);           /* samtools looks at it with --read-coords only */
+    assert_null(p->opts.coords_order);           /* samtools checks it with --read-coords only */
     assert_memory_equal(p->opts.barcode_tag, "BX", 2);
     forget(p);
 }

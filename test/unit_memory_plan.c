@@ -18,7 +18,7 @@
 
 static const uint64_t ALLOWANCE = 64 * MIB, ARENA_LEAST = 2 * MIB;
 
-/* A list of the records found in one block, as the driver has it. */
+/* A list of the records found in one block, as in the driver. */
 static const size_t FOUND = (BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1) * sizeof(struct bam_key) + 64;
 
 /* ---- the grid ---- */
@@ -79,7 +79,7 @@ static uint64_t use_of_output(const struct output_use *use, uint64_t all)
     return use->htslib + use->beside + (use->references < all / 3 ? use->references : all / 3);
 }
 
-/* Everything beside the arenas, by the same measures as its parts. */
+/* Everything besides the arenas, by the same measures as its parts. */
 static uint64_t beside_arenas(const struct memory_use *use, const struct memory_plan *p)
 {
     const struct memory_rings *r = &p->rings;
@@ -90,7 +90,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
-/* Below these the memory is exceeded on purpose: two arenas of the least size, and for
+/* Below these the memory is exceeded on purpose: two arenas of the smallest size, and for
  * every part the least that works. */
 static bool minimum_is_too_much(const struct memory_use *use, const struct memory_plan *p)
 {
@@ -112,8 +112,8 @@ static void test_everything_together_stays_within_budget_and_allowance(void **st
     for_all(check_sum);
 }
 
-/* Where the exception of the minimum sizes may not be taken: a plan that never fits would pass.
- * Parts that grow with the budget are some 40 % of it, and libdeflate's best takes 9 MiB a thread. */
+/* A plan that never fits would pass by the exception of the minimum sizes; these are plans that may not use it. Parts
+ * that grow with the budget are some 40 % of it, and libdeflate's best level needs 9 MiB a thread. */
 static void check_fits(const struct memory_use *use, const struct memory_plan *p)
 {
     enum { PER_THREAD = 8, PER_THREAD_BEST = 24, PER_INPUT = 2, HEADER_TIMES = 16 };
@@ -239,7 +239,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
         }
 }
 
-/* As --total-memory says it: below 64 MiB, too, where the least parts fit. */
+/* As stated by --total-memory: also below 64 MiB, if the smallest parts fit. */
 static void test_plan_takes_more_than_all_there_is(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void test_merge_takes_more_than_is_said_to_be_enough(void **state)
             }
 }
 
-/* Parallel file systems and network disks want writes of 512 KiB and more. */
+/* Parallel file systems and network disks need writes of 512 KiB and more. */
 static void check_writes(const struct memory_use *use, const struct memory_plan *p)
 {
     enum { LEAST = 64 << 10, LARGE = 512 << 10 };
@@ -315,7 +315,7 @@ static void test_output_is_written_in_small_parts(void **state)
     for_all(check_writes);
 }
 
-/* Tests of the program make small inputs leave memory by this. */
+/* Tests of the program use it to make small inputs leave memory. */
 static void test_arena_size_of_the_environment(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void test_arena_size_of_the_environment(void **state)
         }
 }
 
-/* A chunk takes a whole block, and so much of the budget that there is enough for all else. */
+/* A chunk holds a complete block, and leaves enough of the budget for everything else. */
 static void test_chunks_of_sam_are_useless_or_too_much(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
             }
 }
 
-/* All sizes in them: between fields there may be anything. */
+/* Compares all sizes in them: the padding between fields has any value. */
 static void assert_rings_equal(const struct memory_rings *one, const struct memory_rings *other)
 {
     const struct memory_rings *both[] = {one, other};
@@ -375,7 +375,7 @@ static void assert_rings_equal(const struct memory_rings *one, const struct memo
     assert_memory_equal(sizes[0], sizes[1], sizeof sizes[0]);
 }
 
-/* Sources and sinks are open by then: what comes with the headers may take memory of the arenas only. */
+/* Sources and sinks are open by then: the headers' memory may only be taken from the arenas. */
 static void test_huge_header_changes_rings_that_are_open(void **state)
 {
     (void)state;
@@ -393,7 +393,7 @@ static void test_huge_header_changes_rings_that_are_open(void **state)
             }
 }
 
-/* Arenas give them what they take, but not more than a third of all. */
+/* Arenas give up the memory that they use, but at most a third of all. */
 static void test_libraries_take_memory_that_is_not_there(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void test_libraries_take_memory_that_is_not_there(void **state)
     }
 }
 
-/* What htslib takes for all inputs and the output, with as many threads as it is let have. */
+/* Memory of htslib for all inputs and the output, with as many threads as it may have. */
 static uint64_t htslib_takes(const struct memory_rings *r)
 {
     struct htslib_use in = memory_shares_htslib(true, false, &r->reader, r->job.n_threads);
@@ -425,7 +425,7 @@ static uint64_t htslib_takes(const struct memory_rings *r)
     return r->job.n_inputs * in.bytes + out.bytes;
 }
 
-/* One thread each is the least, 10 MiB for each input and 20 for the output. */
+/* The least is one thread each, 10 MiB for each input and 20 for the output. */
 static void test_several_cram_files_take_more_than_there_is(void **state)
 {
     (void)state;
@@ -446,7 +446,7 @@ static void test_several_cram_files_take_more_than_there_is(void **state)
                 }
 }
 
-/* Where addresses have a limit, a thread costs its stack, too. */
+/* If addresses have a limit, a thread also costs its stack. */
 static void test_threads_of_htslib_take_addresses_that_are_not_there(void **state)
 {
     (void)state;

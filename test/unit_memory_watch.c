@@ -4,7 +4,7 @@
 
 enum { THERE = 8000, MOST = 32000 };
 
-/* Bytes that are taken when it warns of a sort of so many, each block a byte; 0: it does not. */
+/* Bytes in use when it warns of a sort of `bytes` bytes, each block one byte; 0: it does not. */
 static uint64_t warns_at(uint64_t bytes, uint64_t most, uint64_t surely, bool foreseen)
 {
     struct memory_watch w;
@@ -53,7 +53,7 @@ static void test_data_beyond_the_limit_are_warned_of(void **state)
     assert_int_equal(warns_at(MOST, THERE, 0, false), 0);
 }
 
-/* What was foreseen was too little: by then it is known. */
+/* The estimate was too small, which is known by then. */
 static void test_estimate_is_believed_for_ever(void **state)
 {
     (void)state;

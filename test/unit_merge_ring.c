@@ -20,9 +20,9 @@ struct reading {
     size_t buffers;              /* slices of memory for each run; at least 2 */
     int n_threads;
     uint32_t sink_slots;
-    size_t in_memory;            /* of the lists, the last ones stay in memory as sublists */
-    size_t trip_at;              /* trips the latch after so many records; 0: never */
-    size_t lacking;              /* bytes of memory, to two slices of each run */
+    size_t in_memory;            /* number of the last lists that stay in memory as sublists */
+    size_t trip_at;              /* trips the latch after this many records; 0: never */
+    size_t lacking;              /* bytes of memory short of two slices for each run */
 
     struct unit_list all;        /* of all runs, in input order */
     struct unit_list part[MAX_RUNS];
@@ -108,7 +108,7 @@ static struct {
     _Atomic size_t n, trip_at;
 } tripping;
 
-/* What goes out of a record changes nothing here, but may trip the latch meanwhile. */
+/* Does not change the record that is written, but may trip the latch. */
 static void trip(uint8_t *record)
 {
     (void)record;
@@ -116,7 +116,7 @@ static void trip(uint8_t *record)
         latch_fail(tripping.latch, "tripped elsewhere");
 }
 
-/* Makes a sublist of what run i would have been. */
+/* Makes a sublist of the records of run i. */
 static void add_sublist(struct reading *r, struct bam_arena *a, struct unit_bytes *bytes, size_t i)
 {
     struct bam_sublist *list = &a->sublists[a->n_sublists++];
@@ -135,7 +135,7 @@ static void fill_arenas(struct reading *r)
     size_t run = r->n_runs - r->in_memory, n[2] = {r->in_memory / 2, r->in_memory - r->in_memory / 2};
     for (int i = 0; i < 2; i++) {
         struct unit_bytes bytes = {NULL, 0, 0};
-        unit_more(&bytes, 1);                    /* places are not those in the list */
+        unit_more(&bytes, 1);                    /* places differ from those in the list */
         r->arenas[i].sublists = must_alloc((n[i] + 1) * sizeof *r->arenas[i].sublists);
         for (size_t j = 0; j < n[i]; j++)
             add_sublist(r, &r->arenas[i], &bytes, run++);
@@ -207,7 +207,7 @@ static struct unit_bytes records_written(const struct reading *r)
         uint8_t *to = unit_more(&data, frame.inflated_size);
         MUST(bgzf_block_inflate(codec, file.data + at, &frame, to) == BGZF_OK);
         at += frame.size;
-        if (header)                              /* it has a block of its own */
+        if (header)                              /* it has a separate block */
             data.n = 0;
         header = false;
     }
@@ -264,7 +264,7 @@ static void test_runs_come_back_merged_whatever_the_sizes(void **state)
     check_random(MAX_RUNS, 300, 2, 4096, 2, 20);
 }
 
-/* All buffers of a run are in the one block that is being filled: waiting would be for ever. */
+/* All buffers of a run are in the one block that is being filled: waiting would never end. */
 static void test_slices_so_small_that_a_block_holds_them_all(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void test_runs_without_records(void **state)
     check_random(3, 1, 1, 4096, 2, 71);
 }
 
-/* With short lists a range takes many goes, with long ones there is one range or few. */
+/* With short lists a range needs many passes, with long ones there is one range or few. */
 static void test_ranges_of_all_sizes(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void test_ranges_of_all_sizes(void **state)
             }
 }
 
-/* The sink has blocks of records in lists while tasks make other lists, or must copy because there is none. */
+/* The sink has blocks of records in lists while tasks make other lists, or must copy because no list is free. */
 static void test_lists_of_any_number_to_spare(void **state)
 {
     (void)state;
@@ -495,7 +495,7 @@ static bool example_help(void *example)
     return false;
 }
 
-/* A begins with 1000 and B with 3000. A's other keys are odd, so that B's first ones are no ties. */
+/* A begins with 1000 and B with 3000. A's other keys are odd, so that B's first ones are not ties. */
 static void example_fill(struct example *e)
 {
     e->n_slices[0] = 3;
@@ -537,7 +537,7 @@ static void check_example(const struct merge_ring_options *how, const uint32_t e
 static void test_ranges_end_where_the_example_says(void **state)
 {
     (void)state;
-    static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range takes two lists */
+    static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range needs two lists */
     struct example e;
     struct latch latch = {0};
     struct output_request request = {.format.format = bam};
@@ -557,7 +557,7 @@ static void count_copied(void *copied, uint32_t index, const struct record_list 
     *(uint32_t *)copied += list->n;
 }
 
-/* Lists take more than who copies them has room for. */
+/* Lists have more records than the copying stage has room for. */
 static void test_range_has_more_records_than_are_wanted_for_a_copy(void **state)
 {
     (void)state;

@@ -82,7 +82,7 @@ static struct minhash_rank rank_of(const struct minhash *m, const char *bases)
 
 /* ---- turning a read ---- */
 
-/* What samtools makes of each base, Y and = not being what one expects. */
+/* samtools' complement of each base; Y and = are unexpected. */
 static const char complements[] = "NTGKCYSBAWYDMHVN";
 
 static void check_turned(const char *bases)
@@ -239,7 +239,7 @@ static void test_squashing_ignores_the_length_of_runs(void **state)
     minhash_free(m);
 }
 
-/* Bases behind which a k-mer can be put that wins: it scrambles to 0. */
+/* Bases after which a k-mer can be added that wins: it scrambles to 0. */
 static void test_offsets_far_into_a_read_tie(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void test_offsets_far_into_a_read_tie(void **state)
 
 /* ---- the index ---- */
 
-/* The sequence and the reads whose order samtools 1.24 was asked for. */
+/* The sequence and the reads whose order was taken from samtools 1.24. */
 static const char reference[] =
     "CGTCGGAGGTACATGATTGGAAGAAAACCTGGCGCCTTTGCACATCTCTTAATCTCAGTCACTTAAAATAGCAGAGACACTTC"
     "TACTGATACTCCAAGAGCCTCGTAATTAAGTATTGCAATAGCTGCAGAAGTGCTAACCAACGACTTGGGAAATGTAG";
@@ -291,7 +291,7 @@ static void test_index_grows_past_its_first_size(void **state)
     for (size_t i = 0; i < N; i++)
         sequence[i] = "ACGT"[unit_below(&seed, 4)];
     sequence[N] = 0;
-    /* Some 13,000 minimisers, for 8,192 slots at first. */
+    /* Some 13,000 minimisers; 8,192 slots at first. */
     struct minhash *m = indexed(sequence, (struct sort_order){.kmer = 20, .window = 30});
     for (size_t at = 100; at + 100 <= N; at += 997) {
         memcpy(bases, sequence + at, 100);
@@ -337,7 +337,7 @@ static int sign(int v)
     return (v > 0) - (v < 0);
 }
 
-/* Applied and placed records by turns, many of them equal in all but little. */
+/* Applied and placed records in turn, many of them nearly equal. */
 static struct bam_record *random_record(uint64_t *seed, const struct minhash *m)
 {
     static const char *const cores[] = {"", "ACGTTGCATTACGGCATCAGGACTTACGTACCATG", "TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT"};

@@ -7,7 +7,7 @@
 enum { LONE = 100000, LEAST_MEMORY = 0, MUCH_MEMORY = 16 << 20 };
 
 static struct latch latch;
-static bool flips;               /* what is read back has another bit */
+static bool flips;               /* one bit of the data read back differs */
 
 ssize_t pread(int fd, void *data, size_t n, off_t at)
 {
@@ -27,7 +27,7 @@ static struct orphans *open_lone(size_t memory)
     return m;
 }
 
-/* Puts them, some at a time, and ends. */
+/* Adds them, some at a time, and ends. */
 static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *seed)
 {
     struct orphans *m = open_lone(memory);
@@ -42,7 +42,7 @@ static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *see
     return status;
 }
 
-/* Pairs that are apart: one of so many mates that are alone, wherever its halves are. */
+/* Pairs that are apart: one among many lone mates, with its halves anywhere. */
 static void test_pair_apart_is_missed(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void test_pair_apart_is_missed(void **state)
     }
 }
 
-/* A read that is there twice has no mate, wherever it is: it is the same half. */
+/* A read that occurs twice has no mate, in any place: it is the same half. */
 static void test_same_half_is_told(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void test_same_half_is_told(void **state)
     assert_int_equal(put_all(mates, 2 * half, LEAST_MEMORY, &seed), 0);
 }
 
-/* No hashes: all find the same places taken, the last ones. */
+/* Not real hashes: all have the same home, the last places. */
 static void test_numbers_that_collide_are_lost(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@ static const char text[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:999\n";
 static struct latch latch;
 static htsFormat format;
 
-/* What htslib writes of N records. */
+/* htslib's output for N records. */
 static struct unit_bytes written(sam_hdr_t *header)
 {
     int fd = unit_temp_file();
@@ -30,7 +30,7 @@ static struct unit_bytes written(sam_hdr_t *header)
     return all;
 }
 
-/* Where the blocks of the first container of records begin. */
+/* The start of the blocks of the first container of records. */
 static size_t first_blocks(const struct unit_bytes *all)
 {
     struct cram_count count;
@@ -58,7 +58,7 @@ static int check(const struct unit_bytes *all, size_t piece)
     return result;
 }
 
-/* As htslib 1.16 writes one when memory runs out: its number of entries is not that of the entries. */
+/* As htslib 1.16 writes one when memory runs out: its stated number of entries is wrong. */
 static void test_container_that_cannot_be_read_passes(void **state)
 {
     (void)state;
@@ -67,7 +67,7 @@ static void test_container_that_cannot_be_read_passes(void **state)
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
     MUST(header);
     struct unit_bytes all = written(header);
-    size_t at = first_blocks(&all) + 2;          /* behind method and type */
+    size_t at = first_blocks(&all) + 2;          /* after method and type */
     for (int number = 0; number < 4; number++)   /* id, two sizes, and the size of the first map */
         at += itf8_size(all.data[at]);
     for (size_t i = 0; i < N_OF(pieces); i++)

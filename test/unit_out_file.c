@@ -10,7 +10,7 @@
 
 enum { NOBODY = 65534 };
 
-static char dir[32];                     /* a fresh one for each test, removed after it */
+static char dir[32];                     /* a new one for each test, removed after it */
 static struct latch latch;
 static struct out_file out;
 
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 
 /* ---- helpers ---- */
 
-/* Paths in the directory; four of them live at a time. */
+/* Paths in the directory; four of them are valid at a time. */
 static const char *in_dir(const char *name)
 {
     static char paths[4][400];
@@ -110,7 +110,7 @@ static void write_and_commit(const char *path, const char *text)
     assert_int_equal(out.fd, -1);
 }
 
-/* open refuses the path, says why, and leaves nothing behind. */
+/* open refuses the path, reports the cause, and leaves no file. */
 static void check_refused(const char *path, const char *why)
 {
     int before = n_open();
@@ -316,7 +316,7 @@ static void test_link_that_names_itself_is_refused(void **state)
     assert_int_equal(n_files(dir), 1);
 }
 
-/* ---- paths that cannot be written: told before anything is read ---- */
+/* ---- paths that cannot be written: reported before anything is read ---- */
 
 static void test_missing_directory_is_refused(void **state)
 {
@@ -345,7 +345,7 @@ static void test_empty_name_is_refused(void **state)
     out_file_abandon(&out);
 }
 
-/* In a process without privileges: 0 when open refuses path for want of permission. */
+/* In a process without privileges: 0 if open refuses path for lack of permission. */
 static int refused_to_nobody(const char *path)
 {
     int status;
@@ -410,7 +410,7 @@ static void test_directory_that_went_away_is_told_at_the_end(void **state)
 
 /* ---- not a regular file: written directly ---- */
 
-/* A node of our own like /dev/null: if this goes wrong for root, the machine's must not suffer. */
+/* A node of our own like /dev/null: a failure as root must not damage the machine's. */
 static void test_device_is_written_and_stays_a_device(void **state)
 {
     (void)state;
@@ -446,7 +446,7 @@ static void test_fifo_is_written_and_stays_a_fifo(void **state)
     assert_int_equal(n_files(dir), 1);
 }
 
-/* From now on the file is standard output. Returns what was. */
+/* From now on the file is standard output. Returns the old one. */
 static int begin_standard_output(int file)
 {
     fflush(stdout);
@@ -520,7 +520,7 @@ static void test_file_that_is_never_committed_keeps_a_name(void **state)
     out_file_abandon(&out);
 }
 
-/* 0: all as it should be; otherwise the number of the step that was not. */
+/* 0: all is correct; otherwise the number of the failed step. */
 static int drop_all(void)
 {
     if (out_file_open(&out, in_dir("out"), &latch) < 0 || out_file_finish(&out, &latch) < 0 || n_files(dir) != 1) return 1;
@@ -548,7 +548,7 @@ static void test_name_given_after_all_were_dropped_stays(void **state)
 
 /* ---- without /proc there are no unnamed files: a temporary name beside the target ---- */
 
-/* 0: all as it should be; otherwise the number of the step that was not. */
+/* 0: all is correct; otherwise the number of the failed step. */
 static int work_without_proc(void)
 {
     struct stat st;

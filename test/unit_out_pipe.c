@@ -4,7 +4,7 @@
 #include "base/latch.h"
 #include "write/out_pipe.h"
 
-/* Sum of the bytes; by the thread, read after the pipe is closed. */
+/* Sum of the bytes; computed by the thread, read after the pipe is closed. */
 static void see(void *sum, const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ static void test_bytes_are_lost_or_turned(void **state)
     close(fd);
 }
 
-/* htslib would wait for ever after an error. */
+/* htslib would wait forever after an error. */
 static void test_full_disk_is_an_error_to_who_writes(void **state)
 {
     (void)state;

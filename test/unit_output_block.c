@@ -19,7 +19,7 @@ static const int team_sizes[] = {1, 2, 3, 8};
 static uint32_t ring_size = 32;
 static size_t piece_size = PIECE;
 
-/* ---- what is put into the sink ---- */
+/* ---- the input of the sink ---- */
 
 struct job {
     struct unit_bytes data;
@@ -30,7 +30,7 @@ struct job {
     uint64_t seed;
 };
 
-/* As the segment of a piece: it is no record. */
+/* As the segment of a piece: it is not a record. */
 static const uint32_t HEADER = 1;
 
 static struct job *job_new(uint64_t seed)
@@ -75,7 +75,7 @@ static void add_random_pieces(struct job *job, size_t n)
     }
 }
 
-/* The pieces point into the bytes once these do not move any more. */
+/* The pieces point into the bytes once these no longer move. */
 static void bind(struct job *job)
 {
     const uint8_t *at = job->data.data;
@@ -97,7 +97,7 @@ static struct write_note {
     uint64_t at, size;
 } notes[MAX_NOTES];
 static atomic_int n_notes;
-static int fail_at;                              /* this one, and those after it, find the disk full; 0: none */
+static int fail_at;                              /* from this one on the disk is full; 0: never */
 
 /* ---- the sink at work ---- */
 
@@ -177,8 +177,8 @@ static struct unit_bytes inflate_all(const struct unit_bytes *file, size_t *n)
     return data;
 }
 
-/* Sizes of the blocks that the pieces must give: as many whole pieces as fit, or a part of one that
- * is longer; the EOF block. */
+/* Sizes of the blocks that the pieces must give: as many complete pieces as fit, or a part of one that is longer; the
+ * EOF block. */
 static size_t expected_blocks(const struct job *job, uint32_t *sizes)
 {
     size_t n = 0;
@@ -203,7 +203,7 @@ static size_t expected_blocks(const struct job *job, uint32_t *sizes)
     return n;
 }
 
-/* The blocks of the file must hold the bytes of the job; returns how many blocks there are. */
+/* The blocks of the file must hold the bytes of the job; returns the number of blocks. */
 static size_t check_data(const struct unit_bytes *file, const struct job *job)
 {
     size_t n;
@@ -284,7 +284,7 @@ static void check_full_disk(const struct job *job, int n_threads)
     check_failure(job, fd, n_threads, "No space left");
 }
 
-/* ---- tests: what is written ---- */
+/* ---- tests: the output ---- */
 
 static void test_pieces_come_out_whole_and_in_order_at_any_team_size(void **state)
 {
@@ -313,7 +313,7 @@ static void test_output_is_the_same_at_any_team_size(void **state)
     job_free(job);
 }
 
-/* Counted anew for each record. */
+/* Counts again for each record. */
 static void check_fit(const struct record_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -324,7 +324,7 @@ static void check_fit(const struct record_list *list)
     }
 }
 
-/* As merge tasks make lists. The sink uses two of three until it has passed them; the others may change at once. */
+/* Makes lists like merge tasks. The sink uses two of three until it has passed them; the others may change at once. */
 static int put_lists(struct output_blocks *sink, const struct job *job, struct record_list *lists, size_t each)
 {
     if (output_blocks_put_header(sink, job->piece[0].data, job->piece[0].size) < 0 || output_blocks_flush(sink) < 0)
@@ -402,7 +402,7 @@ static void test_many_more_threads_than_cores(void **state)
     job_free(job);
 }
 
-/* Where memory is short there are hardly more slots than threads, or fewer than are written at once. */
+/* If memory is short there are hardly more slots than threads, or fewer than are written at once. */
 static void test_ring_of_any_size_writes_the_same(void **state)
 {
     (void)state;
@@ -500,7 +500,7 @@ static void test_writing_begins_where_the_file_stands(void **state)
     int fd = unit_temp_file();
     unit_write(fd, "before", 6);
     write_whole(job, fd, 1, 3);
-    assert_int_equal(fcntl(fd, F_GETFD) >= 0, 1);            /* fd stays the caller's */
+    assert_int_equal(fcntl(fd, F_GETFD) >= 0, 1);            /* fd belongs to the caller */
     struct unit_bytes file = unit_read_file(fd);
     assert_memory_equal(file.data, "before", 6);
     struct unit_bytes rest = {file.data + 6, file.n - 6, 0};
@@ -510,8 +510,7 @@ static void test_writing_begins_where_the_file_stands(void **state)
     job_free(job);
 }
 
-/* `samtools sort >> file` and a script that goes on writing: with O_APPEND a place in the file
- * means nothing. */
+/* `samtools sort >> file` and a script that continues to write: with O_APPEND a place in the file means nothing. */
 static void test_file_that_is_appended_to(void **state)
 {
     (void)state;
@@ -564,7 +563,7 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
     job_free(job);
 }
 
-/* ---- tests: where writing is hard ---- */
+/* ---- tests: writing under difficulties ---- */
 
 static void test_full_disk_is_an_error_and_not_a_hang(void **state)
 {
@@ -611,7 +610,7 @@ static void test_reader_that_went_away_is_an_error(void **state)
     job_free(job);
 }
 
-/* Ours instead of the C library's, for files that are written in order (at < 0) or anywhere. */
+/* They replace the C library's, for files that are written in order (at < 0) or anywhere. */
 static ssize_t write_now(int fd, const struct iovec *iov, int n, off_t at)
 {
     return at < 0 ? syscall(SYS_writev, fd, iov, n) : syscall(SYS_pwritev, fd, iov, n, (long)at, 0L);
@@ -630,14 +629,14 @@ static ssize_t write_less(int fd, const struct iovec *iov, int n, off_t at)
     struct iovec part[64];
     int n_part = 1 + (int)unit_below(&short_writes, (uint32_t)(n < 64 ? n : 64));
     memcpy(part, iov, (size_t)n_part * sizeof *part);
-    if (unit_below(&short_writes, 4) > 0)        /* else it ends with a piece */
+    if (unit_below(&short_writes, 4) > 0)        /* otherwise it ends with a piece */
         part[n_part - 1].iov_len
             = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
     return write_now(fd, part, n_part, at);
 }
 
-/* Threads that are writing now, and the most there ever were; and while this is set a writer
- * waits for another one, but not for ever. */
+/* Threads that are writing now, and the most so far; and while this is set a writer
+ * waits for another one, but not forever. */
 static atomic_int writing_now, writing_most;
 static bool writers_wait;
 
@@ -682,7 +681,7 @@ ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
     return -1;
 }
 
-/* One thread: the seed of short_writes is not for sharing. */
+/* One thread: the seed of short_writes must not be shared. */
 static void test_system_that_writes_less_than_asked(void **state)
 {
     (void)state;
@@ -699,7 +698,7 @@ static void test_system_that_writes_less_than_asked(void **state)
     job_free(job);
 }
 
-/* Anywhere in a file several threads write, else one at a time. */
+/* Several threads write at any place of a file, otherwise one at a time. */
 static void test_blocks_wait_for_the_block_before_them_to_be_written(void **state)
 {
     (void)state;
@@ -718,7 +717,8 @@ static void test_blocks_wait_for_the_block_before_them_to_be_written(void **stat
     job_free(job);
 }
 
-/* All writes but the last end at multiples of the part, and begin there, the first one but where the file stood. */
+/* All writes except the last end at multiples of the part size, and begin there, the first one except at the file's
+ * first position. */
 static void check_notes(uint64_t begin, uint64_t end)
 {
     uint64_t sum = 0;
@@ -755,7 +755,7 @@ static void test_regular_file_is_written_in_small_pieces(void **state)
     job_free(job);
 }
 
-/* As at -u, where blocks are large enough. */
+/* As with -u, if blocks are large enough. */
 static void test_blocks_are_written_in_parts_only(void **state)
 {
     (void)state;
@@ -766,7 +766,7 @@ static void test_blocks_are_written_in_parts_only(void **state)
     job_free(job);
 }
 
-/* Whichever part does not fit any more, other threads are copying into the parts after it. */
+/* Other threads are copying into later parts when a part no longer fits. */
 static void test_disk_that_is_full_in_the_midst_of_a_file_is_no_error(void **state)
 {
     (void)state;
@@ -871,7 +871,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     job_free(job);
 }
 
-/* ---- tests: marks, by which memory is used again ---- */
+/* ---- tests: marks, after which memory is used again ---- */
 
 static void test_marks_before_anything_is_put(void **state)
 {
@@ -882,14 +882,14 @@ static void test_marks_before_anything_is_put(void **state)
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     uint64_t mark = bgzf_sink_mark(blocks);
     assert_true(bgzf_sink_passed(blocks, mark));
-    assert_true(bgzf_sink_passed(blocks, 0));      /* of what was never used */
+    assert_true(bgzf_sink_passed(blocks, 0));      /* of a sink that was never used */
     assert_true(bgzf_sink_will_pass(blocks, mark));
     assert_int_equal(bgzf_sink_help(blocks), 0);
     output_blocks_close(sink);
     close(fd);
 }
 
-/* Without a flush nobody will ever write it: who only waits waits for ever. */
+/* Without a flush it will never be written: a caller that only waits would wait forever. */
 static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state)
 {
     (void)state;
@@ -911,7 +911,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
         assert_true(bgzf_sink_passed(blocks, first));
         assert_int_equal(put_records(sink, &small, 1), 0);
         uint64_t second = bgzf_sink_mark(blocks);
-        assert_true(bgzf_sink_passed(blocks, first));      /* what came later does not matter */
+        assert_true(bgzf_sink_passed(blocks, first));      /* later data do not matter */
         assert_true(bgzf_sink_will_pass(blocks, first));
         assert_false(bgzf_sink_passed(blocks, second));
         assert_int_equal(output_blocks_finish(sink), 0);
@@ -921,7 +921,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     close(fd);
 }
 
-/* A piece's memory, given away as soon as that is allowed. */
+/* A piece's memory, freed as soon as that is allowed. */
 struct lent {
     uint8_t data[3000];
     uint64_t mark;
@@ -941,7 +941,7 @@ static int wait_until_passed(struct output_blocks *sink, uint64_t mark, struct l
     return 0;
 }
 
-/* As the buffers of runs are used: a ring of pieces, overwritten once they have passed. */
+/* Like the buffers of runs: a ring of pieces, overwritten once they have passed. */
 static int put_lent(struct output_blocks *sink, struct job *job, struct lent *ring, size_t n_ring, struct latch *latch)
 {
     for (size_t i = 0; i < job->n; i++) {
@@ -1028,8 +1028,8 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
     close(fd);
 }
 
-/* A thread that asks for work while a block is being filled must find that block later. One thread: here
- * no other one can take it. */
+/* A thread that looks for work while a block is being filled must find that block later. One thread: here no other one
+ * can take it. */
 static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **state)
 {
     (void)state;
@@ -1062,7 +1062,7 @@ static void test_memory_that_is_counted_grows_with_all_that_takes_it(void **stat
     assert_true(one > 16 * BGZF_MAX_BLOCK);
     assert_true(output_blocks_memory(SINK_BAM, 64, 16, 1, PIECE) > one);
     assert_true(output_blocks_memory(SINK_BAM, 1, 160, 1, PIECE) > one);
-    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PIECE) > one);   /* libdeflate's best takes megabytes */
+    assert_true(output_blocks_memory(SINK_BAM, 1, 16, 9, PIECE) > one);   /* libdeflate's best level needs megabytes */
     assert_true(output_blocks_memory(SINK_BAM, 1, 16, 0, PIECE) <= one);
     assert_true(output_blocks_memory(SINK_BAM, 1, 16, 1, 2 * PIECE) >= one + 2 * PIECE);   /* two buffers at least */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The blocks of all ranks in rank 0's file: where each rank's go, and which file a rank may write to. */
+/* The blocks of all ranks in rank 0's file: the place of each rank's blocks, and the file that a rank may write to. */
 #include "unit.h"
 #include <fcntl.h>
 #include "base/latch.h"
@@ -31,10 +31,11 @@ void __wrap_task_team(int n_threads, void (*work)(void *), void *arg)
     unit_on_main_thread(run_team, &team);
 }
 
-enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: what is copied at once */
+enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: bytes that are copied at
+                                                                                * once */
 
 struct world {
-    char name[PATH_MAX];         /* of rank 0's file; "": none is told */
+    char name[PATH_MAX];         /* of rank 0's file; "": not known */
     int fd[RANKS];
     size_t size[RANKS];          /* without the EOF block */
 };
@@ -119,7 +120,7 @@ static void test_blocks_lie_elsewhere(void **state)
             gather_on(hosts[i], named);
 }
 
-/* Numbers of processes, and names, may be of other files on another host or in another container. */
+/* Numbers of processes, and names, may belong to other files on another host or in another container. */
 static void test_other_file_is_written_to(void **state)
 {
     (void)state;
@@ -137,7 +138,7 @@ static void test_other_file_is_written_to(void **state)
     assert_int_equal(shared_file_open(&wrong, false), -1);
     told.device++;
     assert_int_equal(shared_file_open(&told, true), -1);
-    opened = shared_file_open(&told, false);        /* another host numbers devices in its own way */
+    opened = shared_file_open(&told, false);        /* another host numbers devices differently */
     assert_true(opened >= 0);
     close(opened);
     close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a function prints. */
+/* Catches the output of a function. */
 #ifndef UNIT_PRINTED_H
 #define UNIT_PRINTED_H
 
@@ -8,7 +8,7 @@
 
 enum { MAX_PRINTED = 16384 };
 
-/* From now on the stream goes to a temporary file. Returns what it was, for unit_restore(). */
+/* From now on the stream goes to a temporary file. Returns the old one, for unit_restore(). */
 static inline int unit_redirect(FILE *stream, int *file)
 {
     fflush(stream);
@@ -18,7 +18,7 @@ static inline int unit_redirect(FILE *stream, int *file)
     return old;
 }
 
-/* text: what was printed meanwhile. */
+/* text: the output in between. */
 static inline void unit_restore(FILE *stream, int old, int file, char text[MAX_PRINTED])
 {
     fflush(stream);

@@ -21,7 +21,7 @@ static void test_line_tells_what_is_known(void **state)
     }
 }
 
-/* A sort of known length, on a clock of its own: it reads for so long, then writes for so long. */
+/* A sort of known length, on its own clock: it reads for some seconds, then writes for some seconds. */
 struct course {
     double reads, writes, guess;
 };
@@ -63,7 +63,7 @@ static void test_wrong_guess_is_kept(void **state)
     }
 }
 
-/* No jump where reading ends: the guess holds until something has been written. */
+/* No jump at the end of reading: the estimate is used until something has been written. */
 static void test_time_left_jumps_between_the_phases(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void test_unknown_length_is_guessed(void **state)
     struct progress_work pipe = {.read_seconds = 5, .read_share = -1, .write_guess = 3}, start = {.read_share = 0};
     assert_true(progress_left(&pipe) < 0);
     assert_true(progress_left(&start) < 0);
-    /* A hint that was too small: all that is known is that writing is still to come. */
+    /* The hint was too small: it is only known that writing is still to come. */
     struct progress_work more = {.read_seconds = 5, .read_share = 1.7, .write_guess = 3};
     assert_true(fabs(progress_left(&more) - 3) < 1e-9);
 }

@@ -21,7 +21,7 @@ static struct quals quals_from(uint8_t first, uint32_t n)
     return q;
 }
 
-/* Lengths of the parts of a record, but for the fixed one. */
+/* Lengths of the parts of a record, except the fixed one. */
 struct shape {
     uint32_t name, n_cigar, seq, n_tags;
 };
@@ -76,7 +76,7 @@ static size_t size_at(const struct unit *u, size_t at)
     return bam_record_size((const struct bam_record *)(u->bytes.data + at));
 }
 
-/* The unit packed, in just as many bytes as may be read; the packer wrote to just as many as it says. */
+/* The packed unit, in exactly the bytes that may be read; the packer has written exactly the size that it reports. */
 static uint8_t *pack(struct record_packer *packer, const struct unit *u, size_t *n)
 {
     assert_int_equal(record_packer_bytes(packer), 0);
@@ -100,7 +100,7 @@ static uint8_t *pack(struct record_packer *packer, const struct unit *u, size_t 
     return packed;
 }
 
-/* The records come back, into memory that ends where they do or later, and nothing else is touched. */
+/* The records come back, into memory that ends with them or later, and nothing else is written. */
 static void check_unpacked(struct record_unpacker *unpacker, const struct unit *u, const uint8_t *packed, size_t n,
                            size_t before, size_t behind)
 {
@@ -137,7 +137,7 @@ static void check_round_trip(struct record_packer *packer, struct record_unpacke
     free(packed);
 }
 
-/* ---- tests: what is packed comes back ---- */
+/* ---- tests: packed records come back ---- */
 
 static struct record_packer *packer;
 static struct record_unpacker *unpacker;
@@ -170,7 +170,7 @@ static void test_records_of_any_size_come_back(void **state)
             struct shape shape = {1 + (uint32_t)odd, 1, sizes[i], odd % 2 ? 20 : 0};
             add(&u, &seed, shape, &quals);
             check_round_trip(packer, unpacker, &u);
-            add(&u, &seed, any_shape(&seed, 200), &quals);   /* and with others behind it */
+            add(&u, &seed, any_shape(&seed, 200), &quals);   /* and with others after it */
             add(&u, &seed, (struct shape){0}, &quals);
             check_round_trip(packer, unpacker, &u);
             unit_done(&u);
@@ -192,7 +192,7 @@ static void test_units_of_random_records_come_back(void **state)
     }
 }
 
-/* A unit is packed by what the one before had; so each kind follows each other one. */
+/* A unit is packed by the alphabet of the one before; so each kind follows each other one. */
 static void test_alphabets_that_change_from_unit_to_unit(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void test_alphabets_that_change_from_unit_to_unit(void **state)
             }
 }
 
-/* The first values say nothing of the rest. */
+/* The first values do not predict the rest. */
 static void test_rare_quality_at_the_end_is_not_lost(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void test_trimmed_packer_is_empty_and_packs_on(void **state)
         struct unit large = {0}, small = {0};
         add(&large, &seed, (struct shape){10, 100, 1000000, 300000}, &quals);
         add(&small, &seed, (struct shape){10, 1, 150, 20}, &quals);
-        if (round % 2)                           /* what was added and not packed is gone */
+        if (round % 2)                           /* the record that was added and not packed is gone */
             assert_int_equal(record_packer_add(packer, large.bytes.data, large.bytes.n), 0);
         else
             check_round_trip(packer, unpacker, &large);
@@ -375,7 +375,7 @@ static void test_every_truncation_is_refused(void **state)
     }
 }
 
-/* Changes some bytes, or writes a number where it is likely to be taken for a size or a count. */
+/* Changes some bytes, or writes a number where it is likely to be read as a size or a count. */
 static void mutate(uint8_t *packed, size_t n, uint64_t *seed)
 {
     enum { HEAD = 48, FIELD = 4 };
@@ -396,14 +396,14 @@ static void mutate(uint8_t *packed, size_t n, uint64_t *seed)
             for (size_t i = 0; i < FIELD && at + i < n; i++)
                 packed[at + i] = (uint8_t)(value >> 8 * i);
             break;
-        default:                                 /* a field of the head, changed a little or altogether */
+        default:                                 /* a field of the head, changed a little or completely */
             at = at % HEAD / FIELD * FIELD;
             store_le32(packed + at, unit_below(seed, 2) ? value : load_le32(packed + at) + unit_below(seed, 65) - 32);
         }
     }
 }
 
-/* Memory between guards, which the sanitizer does not have to see. */
+/* Memory between guards, for errors that the sanitizer does not see. */
 struct guarded {
     uint8_t *all;
     size_t n;
@@ -423,7 +423,7 @@ static void guarded_check(const struct guarded *g)
             fail_msg("written %zu bytes beside the memory", i);
 }
 
-/* A list of records, one after the other, within the memory: safe to use. */
+/* A list of records, one after another, within the memory: safe to use. */
 static void check_sane(const struct unpacked *to, const uint8_t *base, const struct bam_key *keys, size_t begin)
 {
     size_t at = begin;

@@ -4,7 +4,7 @@
 #include "unit_printed.h"
 #include "bam/record_remap.h"
 
-/* A string literal with what it holds, but the NUL that C adds. */
+/* A string literal with its size, without the NUL that C adds. */
 #define TAGS(text) (text), sizeof(text) - 1
 
 static struct unit_bytes record_of(const void *aux, size_t n_aux)
@@ -33,7 +33,7 @@ static int append(const struct record_remap *remap, struct byte_buffer *to, cons
     return status;
 }
 
-/* The record with these tags becomes one with those. unknown: the list of it, as one text. */
+/* The record with these tags becomes one with those. unknown: its list, as one text. */
 static void check(const struct record_remap *remap, const char *aux, size_t n_aux, const char *want, size_t n_want,
                   const char *unknown, size_t n_unknown)
 {
@@ -71,7 +71,7 @@ static void test_tags_stand_elsewhere_than_behind_the_others(void **state)
     record_remap_free(&remap);
 }
 
-/* Upstream looks at the first tag of a name only. */
+/* Upstream only reads the first tag of a name. */
 static void test_second_tag_of_a_name_is_changed(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void test_tag_that_is_no_string_is_read_as_one(void **state)
     record_remap_free(&remap);
 }
 
-/* Behind a tag that cannot be read htslib finds none. */
+/* htslib finds no tag after one that cannot be read. */
 static void test_tags_behind_a_broken_one_are_changed(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_references_keep_their_old_numbers(void **state)
     assert_false(record_remap_is_none(&remap));
 }
 
-/* Addresses alone: a record of 2 GiB need not be there to be refused. */
+/* Only addresses: a record of 2 GiB need not exist to be refused. */
 static void test_record_becomes_longer_than_bam_holds(void **state)
 {
     (void)state;
@@ -231,9 +231,9 @@ static void test_unknown_value_is_told_twice_or_not(void **state)
     free(out.p);
 }
 
-/* ---- htslib as judge ---- */
+/* ---- htslib as oracle ---- */
 
-/* What upstream makes of the tag, by the functions of htslib. */
+/* Upstream's result for the tag, computed with htslib's functions. */
 static void judge_tag(bam1_t *b, const char *tag, const struct tag_values *values)
 {
     uint8_t *at = bam_aux_get(b, tag);
@@ -302,7 +302,7 @@ static void test_values_of_many_are_mixed_up(void **state)
     struct tag_values values = {.to = NULL};
     char from[32], to[32];
     assert_null(tag_values_find(&values, "x", 1));
-    for (int i = 0; i < N + 10; i++) {           /* some twice: the last one counts */
+    for (int i = 0; i < N + 10; i++) {           /* some twice: the last one is used */
         snprintf(from, sizeof from, "id%d", i % N);
         snprintf(to, sizeof to, "new%d", i);
         assert_int_equal(tag_values_add(&values, from, to), 0);

@@ -4,7 +4,7 @@
 
 /* ---- advice, from made-up numbers ---- */
 
-/* Of a sort that leaves nothing to be said. */
+/* A sort without any advice. */
 static struct report quiet(void)
 {
     struct report r = {
@@ -71,7 +71,7 @@ static void test_crowded_machine_is_not_a_slow_disk(void **state)
     r.facts.user = 20;
     r.stages[STAGE_READ] = (struct report_stage){.busy = 8, .blocked = 8, .bytes = 1000000};
     check_advice(r, "Stop what else runs here: other programs use the CPUs too. Work of 64.0 s got 24.0 s of CPU time.", "");
-    r.facts.by_htslib = true;                    /* whose threads have CPU time that no stage has */
+    r.facts.by_htslib = true;                    /* whose threads have CPU time that belongs to no stage */
     r.stages[STAGE_READ].blocked = 0;
     check_advice(r, "", "");
 }
@@ -146,7 +146,7 @@ static void test_idle_threads_are_counted(void **state)
     r.idle_threads = 24;
     check_advice(r, "Use -@ 8: 24 of 32 threads were idle.", "");
     check_advice(with_threads(2, 0.8), "", "");  /* both are needed */
-    check_advice(with_threads(1, 0.1), "", "");  /* there are no fewer */
+    check_advice(with_threads(1, 0.1), "", "");  /* fewer are impossible */
 }
 
 static void test_cpus_that_stand_idle_are_offered_to_busy_threads(void **state)
@@ -244,7 +244,7 @@ static void check_verdict(struct report r, enum report_bound bound, const char *
     assert_string_equal(r.why, why);
 }
 
-/* Half of the CPU time is used; one stage waits for so long in each of so many threads, at the same time. */
+/* Half of the CPU time is used; one stage waits for `seconds` in each of `threads` threads, at the same time. */
 static struct report waiting(enum stage stage, double seconds, int threads)
 {
     struct report r = quiet();
@@ -304,7 +304,7 @@ static void test_one_threads_work_is_not_told_from_a_slow_disk(void **state)
     r.serial = 3;
     r.stages[STAGE_INFLATE].busy = r.stages[STAGE_DEFLATE].busy = 1.5;
     check_verdict(r, REPORT_BOUND_INPUT, "reading was waited for, 4.0 s of 10.0 s.");
-    r.serial = 5;                                /* more than any wait, and yet no reason */
+    r.serial = 5;                                /* more than any wait, but not the cause */
     r.stages[STAGE_WRITE] = r.stages[STAGE_READ];
     r.stages[STAGE_READ] = (struct report_stage){.busy = 0};
     check_verdict(r, REPORT_BOUND_OUTPUT, "writing was waited for, 4.0 s of 10.0 s.");
@@ -322,11 +322,11 @@ static void test_waiting_for_a_cpu_counts_as_busy(void **state)
     r.busy = 1;
     r.facts.run_queue = 20;
     assert_true(report_busy_share(&r) == 0.75);
-    r.facts.run_queue = -1;                      /* not known: by the clock 72 s, on a CPU 40 s */
+    r.facts.run_queue = -1;                      /* unknown: by the clock 72 s, on a CPU 40 s */
     r.stages[STAGE_INFLATE].busy = 54;
     check_verdict(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, 4.0 s of 10.0 s.");
     assert_true(report_busy_share(&r) == 1);
-    r.facts.run_queue = 1000;                    /* more than can be: also of threads that had no work */
+    r.facts.run_queue = 1000;                    /* more than is possible: also for threads that had no work */
     assert_true(report_busy_share(&r) == 0.5);
 }
 
@@ -403,7 +403,7 @@ static void test_threads_that_read_together_look_slow(void **state)
     stats_free(stats);
 }
 
-/* Of an input without records, starting the program is all that takes time. */
+/* If the input has no records, starting the program takes all the time. */
 static void test_time_per_byte_of_next_to_no_bytes_is_told(void **state)
 {
     (void)state;
@@ -434,7 +434,7 @@ static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state
     stats_free(stats);
 }
 
-/* ---- text that goes into files ---- */
+/* ---- text that is written to files ---- */
 
 static void test_number_of_records_is_rounded(void **state)
 {
@@ -508,7 +508,7 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
     free(page);
 }
 
-/* A page and JSON of threads of which one waits all the time, and all stand in the queue for a CPU. */
+/* A page and JSON of threads, one of which waits all the time, and all are in the queue for a CPU. */
 static void write_waiting_page(FILE *to, const char *name)
 {
     struct stats *stats = stats_new(1, STATS_SPANS);
@@ -543,7 +543,7 @@ static void test_wait_is_left_out_of_the_picture_of_all_threads(void **state)
 {
     (void)state;
     char *page = written(write_waiting_page, "in.bam");
-    assert_int_equal(count(page, "<path fill=\"var(--wait)\""), 2);      /* of all threads, and in the thread's row */
+    assert_int_equal(count(page, "<path fill=\"var(--wait)\""), 2);      /* for all threads, and in the thread's row */
     free(page);
 }
 

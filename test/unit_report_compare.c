@@ -64,7 +64,7 @@ static void test_ratio_is_of_other_numbers(void **state)
     free(text);
 }
 
-/* A report of 4 records; the time of stages is of 2 threads. */
+/* A report of 4 records; the time of stages is that of 2 threads. */
 static char *report_of(double wall, double deflate, double merge, double sort)
 {
     char *text;
@@ -78,7 +78,7 @@ static void test_headline_blames_noise_or_the_wrong_stage(void **state)
     (void)state;
     static const struct { double b[4]; const char *line; } cases[] = {
         {{13.9, 13, 4.5, 2}, "B is 1.39 x slower: deflate +3.00 s, merge +1.50 s\n"},
-        {{8, 8, 2.9, 3}, "B is 1.25 x faster: deflate -2.00 s\n"},          /* merge: 2 % of all at least; sort grew */
+        {{8, 8, 2.9, 3}, "B is 1.25 x faster: deflate -2.00 s\n"},          /* merge: at least 2 % of all; sort grew */
         {{10.2, 10.5, 3, 2}, "A and B take the same time, within 3 %\n"},
         {{12, 10, 3.3, 2.3}, "B is 1.20 x slower\n"},
     };

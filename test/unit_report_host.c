@@ -35,7 +35,7 @@ static void test_cores_of_many_sockets_run_over_the_text(void **state)
     assert_string_equal(report_host_cores(&h, text, 6), "32 + ");
 }
 
-/* The test's folder lies below /tmp or so; what is mounted where is made up. */
+/* The test's folder is below /tmp or the like; the mounts are made up. */
 static void check(const char *mounts, const char *file_system)
 {
     char path[300], real[PATH_MAX], text[4 * PATH_MAX];

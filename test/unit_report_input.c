@@ -18,7 +18,7 @@ static char *told(bool text, bool page, size_t n)
                                  .merged = {each, n}};
     struct report r;
     MUST(to && stats);
-    for (size_t i = 0; i < n; i++)               /* 1 and 2 are waited for as long, and so on */
+    for (size_t i = 0; i < n; i++)               /* 1 and 2 are waited for equally long, and so on */
         each[i] = (struct report_input){i == 1 ? "<b>" : "x", i ? 1000 + i : REPORT_UNKNOWN, 7, i,
                                         i ? 0.1 * (double)(i / 2) : 9};
     stats_stop(stats);

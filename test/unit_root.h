@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder that stands for / in tests of what reads /proc and /sys: each test begins with an empty one. */
+/* A folder that replaces / in tests of code that reads /proc and /sys: each test begins with an empty one. */
 #ifndef UNIT_ROOT_H
 #define UNIT_ROOT_H
 
@@ -24,7 +24,7 @@ static inline int unit_root_remove(void **state)
     return system(command);
 }
 
-/* Makes a file below the folder, and the folders that it takes. */
+/* Makes a file below the folder, and its folders. */
 static inline void unit_root_put(const char *name, const char *text)
 {
     char path[512];

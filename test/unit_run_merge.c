@@ -6,7 +6,7 @@
 
 enum { MAX_LISTS = 40 };
 
-/* What places are relative to, where no record is looked at. */
+/* The base of places, when no record is read. */
 static const uint8_t nowhere[1];
 static struct bam_key_order order = {NULL, nowhere};     /* without a rule at first */
 
@@ -16,7 +16,7 @@ static int compare_keys(const void *a, const void *b)
     return bam_key_less(&order, x, y) ? -1 : bam_key_less(&order, y, x);
 }
 
-/* Sublists of the given lengths; sort words below `distinct`, places unlike each other. */
+/* Sublists of the given lengths; sort words below `distinct`, all places different. */
 struct lists {
     struct bam_sublist list[MAX_LISTS];
     struct bam_key *all;         /* every key, sorted */
@@ -137,7 +137,7 @@ static void test_ties_across_sublists_come_in_input_order(void **state)
     check_lengths(lengths, 17, 2, 7);
 }
 
-/* Places say nothing across sources: those of a run are relative to its slice. */
+/* Places cannot be compared across sources: those of a run are relative to its slice. */
 static void test_ties_go_to_the_source_that_was_added_first(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_largest_keys_are_not_taken_for_an_end_mark(void **state)
     check_merge(list, 2, want, 3);
 }
 
-/* Slices are merged side by side: two merges over parts of the same sublists. */
+/* Slices are merged in parallel: two merges over parts of the same sublists. */
 static void test_merges_of_two_slices_do_not_disturb_each_other(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_half_read_merge_is_freed_whole(void **state)
     free_lists(&m);
 }
 
-/* Keys that are all alike: the names of the records decide, then place. */
+/* All keys are equal: the names of the records decide, then place. */
 static void test_records_decide_where_keys_do_not(void **state)
 {
     (void)state;
@@ -270,18 +270,18 @@ static void test_records_decide_where_keys_do_not(void **state)
     unit_free(&records);
 }
 
-/* ---- sources that come piece by piece ---- */
+/* ---- sources that arrive piece by piece ---- */
 
-/* The keys of some lists, a few at a time; each piece in memory of its own,
- * which is gone when the next one is asked for. */
+/* The keys of some lists, a few at a time; each piece in separate memory,
+ * which is freed when the next one is requested. */
 struct pieces {
     const struct bam_sublist *list;
     size_t at[MAX_LISTS];
     struct bam_key *piece[MAX_LISTS];
-    uint32_t max;                /* keys in a piece; every now and then there are none */
+    uint32_t max;                /* keys in a piece; sometimes there are none */
     uint64_t seed;
-    size_t asked, fail_at;       /* calls; fail_at: the one that fails, 0: none */
-    bool ended[MAX_LISTS];       /* was told that there are no more */
+    size_t asked, fail_at;       /* number of calls; fail_at: the one that fails, 0: none */
+    bool ended[MAX_LISTS];       /* has received the end of the list */
     bool asked_again;
 };
 
@@ -340,7 +340,7 @@ static void test_sources_filled_a_few_keys_at_a_time(void **state)
         }
 }
 
-/* What was given out is read by the caller until he asks for the next. */
+/* The caller reads the returned keys until it requests the next ones. */
 static void test_source_is_not_refilled_while_its_last_key_is_in_use(void **state)
 {
     (void)state;

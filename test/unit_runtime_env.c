@@ -12,7 +12,7 @@ static struct affinity cpus_0_2_and_9(void)
     return mask;
 }
 
-/* usable: NULL: the list stays as it is. */
+/* usable: NULL: the list is unchanged. */
 static void check_list(const char *list, const char *usable)
 {
     struct affinity mask = cpus_0_2_and_9();

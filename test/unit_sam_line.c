@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The expected results are those of samtools 1.24 for the same lines; test_sam_lines.py asks it about many more. */
+/* The expected results are those of samtools 1.24 for the same lines; test_sam_lines.py compares many more. */
 #include "unit.h"
 #include <stdio.h>
 #include <htslib/sam.h>
@@ -11,7 +11,7 @@
 #include "unit_htslib.h"
 
 static struct ref_names *names, *no_names;
-static struct byte_buffer got;   /* of the line that was parsed last */
+static struct byte_buffer got;   /* of the line parsed last */
 
 static struct ref_names *names_of(const char *header)
 {
@@ -28,7 +28,7 @@ static void append_text(struct unit_bytes *to, const char *text)
     unit_append(to, text, strlen(text));
 }
 
-/* Parses a copy of n bytes that ends where its memory does. Into the buffer comes what the line gives, behind a mark. */
+/* Parses a copy of n bytes that ends with its memory. The line's record is appended to the buffer, after a mark. */
 static struct sam_line parse_bytes(const char *line, size_t n)
 {
     static const char mark[] = "mark";
@@ -274,7 +274,7 @@ static void test_cg_tag_that_cannot_be_read_is_taken(void **state)
     assert_int_equal(parse("r\t0\ta\t1\t1\t2S\t*\t0\t0\tAC\t*\tCG:B:I,36\tCG:B:I,32").fault, SAM_LINE_CG);
 }
 
-/* The code of a base by a table written in another way. */
+/* The code of a base from a table written differently. */
 static unsigned code_of(unsigned char c)
 {
     static const char letters[] = "=ACMGRSVTWYHKDBN";
@@ -346,7 +346,7 @@ static void test_qualities_are_mistaken(void **state)
 
 /* ---- tags ---- */
 
-/* Bytes, and how many, in a row. */
+/* Bytes, and their number. */
 #define BYTES(text) (const uint8_t *)text, sizeof text - 1
 
 static void test_tags_get_other_types_or_values(void **state)
@@ -399,7 +399,7 @@ static void test_tags_out_of_range_become_zero(void **state)
         assert_int_equal(parse_with(TAGS, tags[i]).fault, SAM_LINE_TAG_RANGE);
 }
 
-/* Long ones, for which the buffer has to grow meanwhile. */
+/* Long ones, which make the buffer grow. */
 static void test_long_tags_overflow_the_buffer(void **state)
 {
     (void)state;

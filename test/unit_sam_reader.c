@@ -20,7 +20,7 @@ static void append_text(struct unit_bytes *b, const char *text)
     unit_append(b, text, strlen(text));
 }
 
-/* A line of up to max_seq bases; some are as short as lines can be. */
+/* A line of up to max_seq bases; some are as short as possible. */
 static void append_line(struct unit_bytes *b, uint64_t *seed, uint32_t number, uint32_t max_seq)
 {
     char start[128];
@@ -47,7 +47,7 @@ static struct unit_bytes make_text(uint64_t seed, uint32_t n_lines, uint32_t max
     return b;
 }
 
-/* The text in BGZF blocks of so many bytes. The first is larger: htslib knows SAM by it. */
+/* The text in BGZF blocks of block_size bytes. The first is larger, because htslib detects SAM by it. */
 enum { FIRST_BLOCK = 32 };
 
 static struct unit_bytes in_blocks(const struct unit_bytes *text, uint32_t block_size)
@@ -65,7 +65,7 @@ static struct unit_bytes in_blocks(const struct unit_bytes *text, uint32_t block
     return b;
 }
 
-/* ---- the judge: htslib's reader, one line at a time ---- */
+/* ---- the oracle: htslib's reader, one line at a time ---- */
 
 static struct unit_bytes records_by_htslib(const struct unit_bytes *text, sam_hdr_t **sam)
 {
@@ -93,7 +93,7 @@ static struct unit_bytes records_by_htslib(const struct unit_bytes *text, sam_hd
 struct reading {
     int n_threads;
     uint32_t block_size;         /* of BGZF; 0: plain text */
-    size_t text_size;            /* plain text is read in pieces of so many bytes, too */
+    size_t text_size;            /* plain text is also read in pieces of this many bytes */
     uint32_t n_chunks;
     bool far;
     uint64_t header_max;
@@ -136,7 +136,7 @@ static bool no_help(void *arg)
     return false;
 }
 
-/* Takes the next span, which has whole records. */
+/* Takes the next span, which has complete records. */
 static bool take(struct slice_feed *feed, struct slice_span *span)
 {
     if (slice_feed_await(feed, no_help, NULL) != CHUNK_MADE)
@@ -192,11 +192,11 @@ static void check_read(const struct unit_bytes *text, const struct unit_bytes *w
     unit_free(&got);
 }
 
-/* ---- what comes out ---- */
+/* ---- results ---- */
 
 static const size_t sizes[] = {64, 65, 100, 257, 1000};
 
-/* The same whatever the sizes are: every place of the text gets to the end of a block and of a chunk. */
+/* The same for all sizes: every place of the text is at the end of a block and of a chunk once. */
 static void check_all_sizes(const struct unit_bytes *text, int n_threads)
 {
     sam_hdr_t *sam;
@@ -289,7 +289,7 @@ static void test_bytes_that_are_used_are_overwritten(void **state)
     }
     MUST(take(&feed, &other));
     slice_span_release(&other);
-    assert_int_equal(slice_feed_advance(&feed), CHUNK_AWAITED);      /* for the first is held */
+    assert_int_equal(slice_feed_advance(&feed), CHUNK_AWAITED);      /* because the first is held */
     for (int i = 0; i < HELD; i++) {
         assert_memory_equal(held[i].bytes, copies[i].data, copies[i].n);
         slice_span_release(&held[i]);
@@ -313,7 +313,7 @@ static bool release(void *span)
     return held;
 }
 
-/* All slices are lent: it goes on only because the borrower gives one back when asked for help. */
+/* All slices are lent: it continues only because the borrower gives one back when asked for help. */
 static void test_a_borrower_is_not_asked_for_help(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
     unit_free(&text);
 }
 
-/* ---- what is told ---- */
+/* ---- errors ---- */
 
 /* The text is refused at that record, counted from 0. */
 static void check_fault(const struct unit_bytes *text, uint32_t number, const struct reading *how, const char *why)
@@ -403,7 +403,7 @@ static void test_position_beyond_32_bits_is_kept_where_it_fits(void **state)
     unit_free(&text);
 }
 
-/* Takes a slice only when no chunk can be filled any more. */
+/* Takes a slice only when no more chunks can be filled. */
 static void check_late(const struct unit_bytes *text, size_t want, uint32_t n_chunks)
 {
     struct input_format *source = open_text(text, &(struct reading){1, 0, 100, n_chunks, false, 0});

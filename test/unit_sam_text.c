@@ -19,7 +19,7 @@ static const enum sink_form forms[] = {SINK_SAM, SINK_SAM_GZ};
 static sam_hdr_t *header;
 static struct latch latch;
 
-/* ---- what is put, and the text that it should become ---- */
+/* ---- the input, and the text that it should become ---- */
 
 struct job {
     struct unit_bytes records, text;
@@ -190,7 +190,7 @@ static void test_record_that_changed_is_written(void **state)
 
 enum { RING = 40, LINES = 60 };
 
-/* Bytes that are allocated; 0: nobody knows. */
+/* Bytes that are allocated; 0: unknown. */
 static size_t allocated(void)
 {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
@@ -201,7 +201,7 @@ static size_t allocated(void)
 #endif
 }
 
-/* Records whose lines are some three times as long, as those of long reads with ML are in part. */
+/* Records whose lines are some three times as long, as for some long reads with ML. */
 static void append_ml(struct unit_bytes *records, uint32_t seq, uint32_t n_ml)
 {
     uint8_t *aux = malloc(8 + n_ml);

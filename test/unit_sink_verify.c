@@ -100,7 +100,7 @@ static void test_sound_block_is_refused(void **state)
     desk_free(d);
 }
 
-/* Any bit but those that mean nothing: time, flags of the machine. */
+/* Any bit except those without meaning: time, flags of the machine. */
 static void test_flipped_bit_passes(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void test_flipped_bit_passes(void **state)
             if (at >= MTIME && at < XLEN)
                 continue;
             block[at] ^= (uint8_t)(1 << at % 8);
-            /* Bytes behind the end of the last deflate block may be anything. */
+            /* Bytes after the end of the last deflate block may be anything. */
             if (at != length - BGZF_FOOTER - 1)
                 assert_int_equal(verify_block(d, block, length), -1);
             block[at] ^= (uint8_t)(1 << at % 8);
@@ -132,7 +132,7 @@ static void test_block_of_other_data_passes(void **state)
     uint32_t length = make_block(d, 1, block);
     assert_int_equal(verify_block(d, block, length - 1), -1);
     for (size_t at = 0; at < d->data.n; at += 97) {
-        d->data.data[at] ^= 1;                   /* the memory failed before the encoder saw it */
+        d->data.data[at] ^= 1;                   /* the memory failed before the encoder read it */
         assert_int_equal(verify_block(d, block, length), -1);
         assert_non_null(strstr(d->latch.message, "the output"));
         d->data.data[at] ^= 1;
@@ -174,7 +174,7 @@ static void test_wrong_order_in_a_block_passes(void **state)
     for (size_t i = 0; i < N_OF(orders); i++) {
         struct desk *d = desk_new(orders[i]);
         struct verify_ends ends;
-        for (size_t at = 1; at < 19; at += 2) {  /* neighbours that are no tie */
+        for (size_t at = 1; at < 19; at += 2) {  /* neighbours that do not tie */
             swap(d, at, at + 1);
             assert_int_equal(verify_order(d, 0, 20, &ends), -1);
             assert_non_null(strstr(d->latch.message, "record read"));
@@ -231,7 +231,7 @@ static void test_parts_of_long_records_are_taken_for_records(void **state)
     desk_free(d);
 }
 
-/* One that is too long to be kept still has its key. */
+/* The key of a record that is too long to be kept is still compared. */
 static void test_long_record_hides_wrong_order(void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@
 #define GIB (MIB << 10)
 #define TIB (GIB << 10)
 
-/* ---- parsing a line, with what it prints caught ---- */
+/* ---- parses a line and catches its output ---- */
 
 struct parsed {
     struct engine_opts opts;
@@ -31,7 +31,7 @@ static void parse_words(struct parsed *p, int argc, char **argv)
     unit_restore(stderr, err, err_file, p->err);
 }
 
-/* "samtools sort" and the words of line, which single blanks part. */
+/* "samtools sort" and the words of line, separated by single blanks. */
 static struct parsed *parse(const char *line)
 {
     struct parsed *p = calloc(1, sizeof *p);
@@ -49,7 +49,7 @@ static void forget(struct parsed *p)
     free(p);
 }
 
-/* Sound: nothing was printed. */
+/* Valid: nothing was printed. */
 static struct parsed *parse_good(const char *line)
 {
     struct parsed *p = parse(line);
@@ -58,7 +58,7 @@ static struct parsed *parse_good(const char *line)
     return p;
 }
 
-/* Taken, with a warning that holds `part`; part NULL: without one. */
+/* Accepted, with a warning that contains `part`; part NULL: without one. */
 static struct parsed *parse_warned(const char *line, const char *part)
 {
     struct parsed *p = part ? parse(line) : parse_good(line);
@@ -67,7 +67,7 @@ static struct parsed *parse_warned(const char *line, const char *part)
     return p;
 }
 
-/* An error that is told on stderr, in words that hold `part`; nothing on stdout. */
+/* An error on stderr that contains `part`; nothing on stdout. */
 static void check_bad(const char *line, const char *part)
 {
     struct parsed *p = parse(line);
@@ -529,7 +529,7 @@ static void test_memory_in_all(void **state)
     p = parse_good("--total-memory 40% x");
     struct parsed *whole = parse_good("--total-memory 80% x");
     assert_true(p->opts.memory > 0);
-    /* Nearly: a virtual machine may be given memory, or lose some, in between. */
+    /* Approximately: a virtual machine may get or lose memory in between. */
     assert_in_range(whole->opts.memory, 2 * p->opts.memory * 49 / 50, 2 * p->opts.memory * 51 / 50);
     forget(p);
     forget(whole);
@@ -563,7 +563,7 @@ static void test_places_for_temporary_files(void **state)
         {"--tmpdir-env -T tmp x", {"tmp"}},
         {"-T tmp --tmpdir-env x", {"tmp"}},
     };
-    setenv("TMPDIR", "/the/tmpdir", 1);          /* by itself it changes nothing */
+    setenv("TMPDIR", "/the/tmpdir", 1);          /* alone it changes nothing */
     for (size_t i = 0; i < N_OF(table); i++) {
         struct parsed *p = parse_good(table[i].line);
         size_t n = 0;

@@ -24,7 +24,7 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* samtools' order in words: reference, none last; position + 1, unsigned; strand. */
+/* samtools' order: reference, none last; position + 1, unsigned; strand. */
 static int naive(const struct bam_record *a, const struct bam_record *b)
 {
     int64_t ref_a = bam_record_ref_id(a), ref_b = bam_record_ref_id(b);
@@ -93,7 +93,7 @@ static void test_position_overflow_does_not_reach_the_reference(void **state)
     }
 }
 
-/* ---- the other orders: what they share ---- */
+/* ---- the other orders: common parts ---- */
 
 static const char header[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000000\n@SQ\tSN:b\tLN:250000000\n@SQ\tSN:c\tLN:16000\n"
     "@RG\tID:g1\tLB:libB\n@RG\tID:g2\tLB:libA\n@RG\tID:g3\n@RG\tID:g4\tLB:libA\n";
@@ -145,7 +145,7 @@ static struct sort_rule *rule_for(enum sort_by by, enum sort_by then, const char
 static uint64_t key_of(const struct sort_rule *rule, const struct bam_record *r)
 {
     uint64_t key = 0;
-    uint8_t *exact = exact_copy(r, bam_record_size(r));      /* reading past it shows */
+    uint8_t *exact = exact_copy(r, bam_record_size(r));      /* so that reading past it is noticed */
     assert_int_equal(sort_key_make(rule, (const struct bam_record *)exact, &key), BAM_OK);
     free(exact);
     return key;
@@ -156,7 +156,7 @@ static int sign(int v)
     return (v > 0) - (v < 0);
 }
 
-/* Of two records with one key: their parts, up to the first that differs, say what the comparison says. */
+/* For two records with one key: their parts, up to the first that differs, agree with the comparison. */
 static void check_parts(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b, const char *what)
 {
     int order = sort_key_compare(rule, a, b);
@@ -206,7 +206,7 @@ static void check_rule(const struct sort_rule *rule, const struct set *set, cons
     free(keys);
 }
 
-/* The set against rules that have seen nothing, all of it, its beginning, one record, every 7th. */
+/* The set against rules that have learned from nothing, all of it, its beginning, one record, every 7th. */
 static void check_order(enum sort_by by, enum sort_by then, const char *tag, const struct set *set, const char *what)
 {
     static const struct { size_t first, n, every; } samples[] = {
@@ -235,7 +235,7 @@ static void add_name(struct set *set, const char *name, uint16_t flag, const voi
     set_add(set, &r);
 }
 
-/* The spec in plain words: bytes; digit runs without leading zeros by length, then by digits. */
+/* The specification: bytes; digit runs without leading zeros by length, then by digits. */
 static int naive_natural(const char *a, const char *b)
 {
     const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
@@ -282,7 +282,7 @@ static struct set *odd_name_set(void)
     return set;
 }
 
-/* As instruments write them, from n_runs runs; now and then one out of shape. */
+/* Names as by instruments, from n_runs runs; sometimes one in another form. */
 static struct set *illumina_set(uint32_t n_runs, uint64_t seed)
 {
     static const char *const runs[] = {"A00:45:HFYKC", "A00:45:HFYKD", "A7:45:HXX", "A7:046:HXX", "B:1:2", "A00:450:HFYKC",
@@ -381,7 +381,7 @@ static void test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary(
     }
 }
 
-/* Seen with samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
+/* As by samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
 static void test_collated_names_come_by_bin_and_mates_by_flag(void **state)
 {
     (void)state;
@@ -416,7 +416,7 @@ static void test_picard_breaks_ties_as_htsjdk_does(void **state)
 struct value { const char *bytes; size_t n; };
 #define VALUE(s) {s, sizeof(s) - 1}
 
-/* Ascending; those in one row tie, by value. */
+/* Ascending; values in one row tie. */
 static const struct value values[][4] = {
     {VALUE(""), VALUE("YYAx"), VALUE("XXZbroken"), VALUE("XXi\1")},
     {VALUE("XXA!")}, {VALUE("XXAz")}, {VALUE("XXA\x80")},
@@ -540,7 +540,7 @@ static void test_no_key_contradicts_the_order_of_few_texts(void **state)
     }
 }
 
-/* n records with one text each in turn, at places of their own. */
+/* n records with one text each in turn, at different places. */
 static struct set *turn_set(const char *tag, const char *const texts[], size_t n_texts, int n)
 {
     struct set *set = set_new();
@@ -652,7 +652,7 @@ static void test_templates_order_by_unclipped_ends(void **state)
     add_template(set, "a", 1, reverse100, far, "");              /* reverse first */
     add_template(set, "a", 1, at100, far, "");
     add_template(set, "aa", 1, clipped100, far, "");             /* 105 - 5 is 100 */
-    add_template(set, "ab", 1, far, hard, "");                   /* hard clips do not count; upper end */
+    add_template(set, "ab", 1, far, hard, "");                   /* hard clips are ignored; upper end */
     add_template(set, "a", 1, at100, far, "MIZ1");
     add_template(set, "b", 1, at100, far, "MIZ1/B");
     add_template(set, "a", 1, at100, far, "CBZA");
@@ -689,7 +689,7 @@ static void test_missing_or_wrong_tags_are_faults(void **state)
         struct end mate = ends[9];
         uint64_t key;
         mate.mc = NULL;
-        /* An 'A' is one byte; the NUL that add_template() puts behind it cuts the rest off. */
+        /* An 'A' is one byte; the NUL that add_template() puts after it cuts off the rest. */
         const struct bam_record *r = add_template(set, "a", 1, ends[0], mate, cases[i].tags);
         if (sort_key_make(rule, r, &key) != cases[i].fault)
             fail_msg("'%s' gives %d", cases[i].tags, sort_key_make(rule, r, &key));
@@ -698,7 +698,7 @@ static void test_missing_or_wrong_tags_are_faults(void **state)
     sort_rule_free(rule);
 }
 
-/* What helps is not the same for all of them. */
+/* The remedy differs between them. */
 static void test_reads_without_mc_are_one_fault(void **state)
 {
     (void)state;
@@ -717,7 +717,7 @@ static void test_reads_without_mc_are_one_fault(void **state)
     sort_rule_free(rule);
 }
 
-/* ---- what a key is for ---- */
+/* ---- the purpose of a key ---- */
 
 /* In the order in which a machine writes them; every 50th is of another kind. */
 static struct set *machine_set(void)
@@ -753,8 +753,8 @@ static void test_keys_decide_what_the_sample_could_not_show(void **state)
     set_free(set);
 }
 
-/* The sample has the small numbers that a file begins with. What follows a number then moves to places where
- * the sample had something else. */
+/* The sample has the small numbers that a file begins with. The text after a number then moves to places where the
+ * sample had other text. */
 static void test_names_of_larger_numbers_than_in_the_sample_share_keys(void **state)
 {
     (void)state;

@@ -6,7 +6,7 @@
 
 enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
 
-static struct bam_key_order order;       /* qsort() hands nothing on; without a rule at first */
+static struct bam_key_order order;       /* qsort() passes no argument on; without a rule at first */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -14,7 +14,7 @@ static int compare_keys(const void *a, const void *b)
     return bam_key_less(&order, x, y) ? -1 : bam_key_less(&order, y, x);
 }
 
-/* Sorts a copy in an exact allocation and compares it with qsort's work. */
+/* Sorts a copy in an exact allocation and compares it with the result of qsort(). */
 static void check_sort(const struct bam_key *keys, size_t n)
 {
     struct bam_key *ours = (struct bam_key *)exact_copy(keys, n * sizeof *keys);
@@ -31,7 +31,7 @@ static void check_sort(const struct bam_key *keys, size_t n)
     free(theirs);
 }
 
-/* Keys whose sort words have only the bits of mask; places as the arena gives them. */
+/* Keys whose sort words have only the bits of mask; places as in the arena. */
 static struct bam_key *make_keys(size_t n, uint64_t mask, uint64_t seed)
 {
     struct bam_key *keys = must_alloc(n * sizeof *keys);
@@ -93,7 +93,7 @@ static void test_places_out_of_order_among_equal_sort_keys(void **state)
     free(keys);
 }
 
-/* Each window of bits alone: digits that straddle bytes, the first, the last. */
+/* Each window of bits alone: digits across bytes, the first, the last. */
 static void test_differences_in_any_few_bits_alone(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void test_presorted_and_reversed_input(void **state)
     free(keys);
 }
 
-/* One key apart from all others, at every byte: as deep as the recursion goes. */
+/* One key that differs from all others, at every byte: the deepest recursion. */
 static void test_one_outlier_per_digit_is_not_lost(void **state)
 {
     (void)state;
@@ -161,8 +161,8 @@ static void test_keys_shaped_like_coordinates(void **state)
     free(keys);
 }
 
-/* Nothing that the sort is told rules out two keys that are the same in both words.
- * In a process of its own: a recursion without end would take all tests with it. */
+/* The input of the sort does not exclude two keys that are equal in both words.
+ * In a separate process: an endless recursion would end all tests. */
 static void test_keys_that_are_the_same_end_the_recursion(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void test_keys_that_are_the_same_end_the_recursion(void **state)
 
 /* ---- orders that need the records ---- */
 
-/* Records with names out of `distinct` ones, and their keys; only bits of mask are left in sort,
+/* Records with names from `distinct` ones, and their keys; only bits of mask are left in sort,
  * so that a rule has much or all to decide. */
 struct named {
     struct unit_bytes records;
@@ -250,8 +250,8 @@ static void test_equal_records_keep_input_order(void **state)
     check_named(20000, 3, UINT64_MAX, 19);
 }
 
-/* A text tag, a number or none, in this order by class; only the class is left in sort: what
- * follows is sorted by parts, some of which go on alike beyond those that are tried. */
+/* A text tag, a number or none, in this order by class; only the class is left in sort: the rest is sorted by parts,
+ * some of which are equal beyond those that are tried. */
 static struct named make_tagged(size_t n, enum sort_by then, size_t most_alike, uint64_t seed)
 {
     struct sort_order by_tag = {.by = SORT_TAG, .then = then, .tag = {'X', 'X'}};

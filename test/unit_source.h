@@ -15,7 +15,7 @@ struct unit_source {
     struct bgzf_source *blocks;
 };
 
-/* -1: failed, and the error is in the latch. */
+/* -1: failed, and the error is recorded in the latch. */
 static inline int unit_source_open_ring(struct unit_source *s, const char *path, int n_threads,
                                         uint32_t n_slots, size_t piece_size, struct latch *latch)
 {

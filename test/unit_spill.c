@@ -37,7 +37,7 @@ static size_t arena_size_for(const struct unit_list *list)
     return list->bytes.n + list->n * sizeof(struct bam_key) + (1 << 20);
 }
 
-/* ---- sorting, as the driver does it ---- */
+/* ---- sorts like the driver ---- */
 
 struct sorting {
     /* The settings of the test. */
@@ -49,7 +49,7 @@ struct sorting {
     size_t settle_memory;
     int n_threads;
     bool last_stays;                     /* the last arena stays in memory */
-    size_t trip_at;                      /* trips the latch before this chunk leaves; 0: never */
+    size_t trip_at;                      /* trips the latch before this chunk is spilled; 0: never */
 
     struct latch latch;
     struct spill_store *store;
@@ -57,9 +57,9 @@ struct sorting {
     struct bam_arena arenas[2];
     atomic_int unsorted[2];
     int result;
-    size_t runs_before;                  /* before they are settled */
-    size_t may_stay;                     /* runs that may be there afterwards */
-    size_t slice_out;                    /* what settling says of their slices */
+    size_t runs_before;                  /* number of runs before they are settled */
+    size_t may_stay;                     /* runs that may remain after that */
+    size_t slice_out;                    /* the slice size that settling returns */
 };
 
 static struct sorting *sorting_new(const struct unit_list *list, int n_threads)
@@ -182,7 +182,7 @@ static void sorting_free(struct sorting *s)
     free(s);
 }
 
-/* ---- what comes back ---- */
+/* ---- the records read back ---- */
 
 struct readback {
     struct sorting *s;
@@ -206,7 +206,7 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
     return 1;
 }
 
-/* Merges the runs and what stayed in memory; compares with the list in its stable order. */
+/* Merges the runs and the records in memory; compares with the list in its stable order. */
 static void check_merged(struct sorting *s, const struct unit_list *sorted)
 {
     struct readback *r = calloc(1, sizeof *r);
@@ -259,7 +259,7 @@ static struct unit_list random_list(size_t n, uint64_t distinct, uint64_t seed)
     return list;
 }
 
-/* Sorts with all team sizes; n_runs: how many there must be at first, SIZE_MAX: any number. */
+/* Sorts with all team sizes; n_runs: the number of runs at first, SIZE_MAX: any number. */
 static void check_sorting(const struct sorting *how, size_t n_runs)
 {
     struct unit_list sorted = sorted_of(how->list);
@@ -318,7 +318,7 @@ static void test_many_arenas_come_back_in_stable_order(void **state)
         }
 }
 
-/* Ranges are cut by samples: no two may overlap, none may lack what all sublists have of it. */
+/* Ranges are cut by samples: no two may overlap, and each must have all its keys of all sublists. */
 static void test_keys_that_are_all_equal_are_cut_into_ranges_too(void **state)
 {
     (void)state;
@@ -451,7 +451,7 @@ static int compare_by_rule(const void *a, const void *b)
     return by_record ? by_record : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Keys that are all alike, names from `low` on: records are compared in every stage. */
+/* All keys are equal, names from `low` on: records are compared in every stage. */
 static void add_named(struct unit_list *list, uint64_t *seed, uint32_t low, uint32_t n_names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -497,7 +497,7 @@ static void test_records_decide_in_every_stage_where_keys_do_not(void **state)
     unit_list_free(&list);
 }
 
-/* The key says nothing; the run goes on only if the records do. */
+/* The keys are equal; the run continues only if the records allow it. */
 static void test_records_decide_whether_a_run_goes_on(void **state)
 {
     (void)state;
@@ -505,7 +505,7 @@ static void test_records_decide_whether_a_run_goes_on(void **state)
     uint64_t seed = 32;
     add_named(&list, &seed, 100, 10, 500);
     add_named(&list, &seed, 110, 10, 500);       /* goes on */
-    add_named(&list, &seed, 5, 10, 500);         /* in numbers, though not in letters, lower */
+    add_named(&list, &seed, 5, 10, 500);         /* lower as numbers, though not as letters */
     add_named(&list, &seed, 1000, 10, 500);      /* goes on */
     check_named(&list, 4, 1000, 2);
     unit_list_free(&list);
@@ -534,7 +534,7 @@ static void test_ties_of_merged_runs_stay_in_input_order(void **state)
     (void)state;
     struct unit_list list = {0};
     uint64_t seed = 41;
-    for (int i = 0; i < 8000; i++)               /* every arena begins anew: many runs of equal keys */
+    for (int i = 0; i < 8000; i++)               /* every arena begins a new run: many runs of equal keys */
         unit_list_add(&list, &seed, i % 100 == 0 ? 0 : i % 100 == 1 ? 2 : 1, unit_any_size(&seed));
     struct sorting *s = sorting_new(&list, 1);
     s->fan_in = 3;
@@ -547,7 +547,7 @@ static void test_ties_of_merged_runs_stay_in_input_order(void **state)
     unit_list_free(&list);
 }
 
-/* Merged they are in memory that is taken beside. */
+/* They are merged in additional memory. */
 static void test_slices_larger_than_the_memory_are_merged_all_the_same(void **state)
 {
     (void)state;
@@ -565,7 +565,7 @@ static void test_slices_larger_than_the_memory_are_merged_all_the_same(void **st
     unit_list_free(&list);
 }
 
-/* What the reader asks memory for: not what the spill was told, but what became of it. */
+/* The reader needs memory for the largest slice: not the size given to the spill, but the real one. */
 static void test_largest_slice_is_told(void **state)
 {
     (void)state;
@@ -590,9 +590,9 @@ static void test_largest_slice_is_told(void **state)
 
 /* ---- tests: tasks ---- */
 
-/* A range that the main thread writes leaves its task behind. That task may come to life in
+/* A range that the main thread writes leaves its task behind. That task may run in
  * the middle of the next arena's cutting: it must not write half a range or one and a half.
- * As many ranges as many threads have, of a record or two: the more tasks, the likelier. */
+ * As many ranges as for many threads, of a record or two: the more tasks, the more likely. */
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records with keys of one's own choice, in their stable order, and a store for them. */
+/* Records with given keys, in their stable order, and a store for them. */
 #ifndef UNIT_SPILL_H
 #define UNIT_SPILL_H
 
@@ -31,8 +31,8 @@ static inline const uint8_t *unit_item_record(const struct unit_list *list, size
     return list->bytes.data + unit_items(list)[i].at;
 }
 
-/* Adds a record of `size` bytes, which says in pos how many were before it. Most are of few
- * different bytes, as real ones are; every eighth does not compress. */
+/* Adds a record of `size` bytes, whose pos is the number of records before it. Most have few different bytes, like real
+ * ones; every eighth does not compress. */
 static inline void unit_list_add(struct unit_list *list, uint64_t *seed, uint64_t key, size_t size)
 {
     enum { LONGEST_NAME = 20, ARRAY_HEAD = 8 };
@@ -89,7 +89,7 @@ static inline uint64_t unit_any_key(uint64_t *seed)
     return unit_random(seed) >> unit_below(seed, 64);
 }
 
-/* A size as records have: mostly small. */
+/* A typical size of a record: mostly small. */
 static inline size_t unit_any_size(uint64_t *seed)
 {
     uint32_t kind = unit_below(seed, 100);
@@ -97,7 +97,7 @@ static inline size_t unit_any_size(uint64_t *seed)
                                                                           : unit_below(seed, 5000));
 }
 
-/* Memory of exactly this size, a multiple of 16, at such an address. */
+/* Memory of exactly this size, a multiple of 16, aligned to 16. */
 static inline uint8_t *unit_slice_memory(size_t size)
 {
     MUST(size % sizeof(struct bam_key) == 0);
@@ -120,7 +120,7 @@ static inline size_t unit_slice_size(const struct spill_slice *slice)
     return (slice->bottom + align - 1) / align * align + slice->n * align;
 }
 
-/* The next records in the list's order, from *next on, are those of the slice. */
+/* The slice has the next records in the list's order, from *next on. */
 static inline void unit_check_slice(const struct spill_slice *slice, const struct unit_list *list, size_t *next)
 {
     const struct bam_key *keys = spill_slice_keys(slice);
@@ -135,7 +135,7 @@ static inline void unit_check_slice(const struct spill_slice *slice, const struc
     }
 }
 
-/* A copy in an allocation of just as many bytes as may be read. */
+/* A copy in an allocation of exactly the bytes that may be read. */
 static inline uint8_t *unit_packed_copy(const uint8_t *packed, size_t n)
 {
     uint8_t *copy = must_alloc(n + RECORD_PACK_SLACK);

@@ -32,7 +32,7 @@ static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_lea
     return spill_policy_open(&d->policy, &options);
 }
 
-/* What spill_policy_decide() (full) or spill_policy_hurry() says, and whether it then spills. */
+/* The result of spill_policy_decide() (full) or spill_policy_hurry(), and whether it then spills. */
 static void check(bool full, struct spill_outlook outlook, int result, bool spills)
 {
     struct deciding d;

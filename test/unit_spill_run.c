@@ -39,7 +39,7 @@ static struct spill_writer writer_to(struct spill_run *run)
     return (struct spill_writer){packer, store, run, &latch, 0};
 }
 
-/* The temporary file, opened by the process once more. Its only file of that kind in /tmp. */
+/* The temporary file, opened again by the process. Its only file of that kind in /tmp. */
 static int open_temporary_file(void)
 {
     DIR *fds = opendir("/proc/self/fd");
@@ -108,8 +108,8 @@ static void test_long_records_in_a_run_come_back(void **state)
 
 enum { N_BARE = 12 };
 
-/* Records of up to 90 kB, most larger than a slice, some without qualities, some with tags. Kind 2: all qualities but
- * the last are 0xff; kind 3: all but the first. */
+/* Records of up to 90 kB, most larger than a slice, some without qualities, some with tags. Kind 2: all qualities
+ * except the last are 0xff; kind 3: all except the first. */
 static struct unit_list bare_list(void)
 {
     struct unit_list list = {0};
@@ -262,7 +262,7 @@ static void check_merge(const size_t *lengths, size_t n, uint32_t distinct, uint
     struct runs *r = runs_new(lengths, n, distinct, seed);
     struct spill_run into = {0};
     assert_int_equal(merge_runs(r, NULL, &into), 1);
-    unit_list_sort(&r->all);                     /* stable: what ties is in input order */
+    unit_list_sort(&r->all);                     /* stable: ties are in input order */
     unit_check_run(&into, &r->all, SLICE, store, &latch);
     spill_run_free(&into);
     runs_free(r);
@@ -335,7 +335,7 @@ static void test_runs_of_long_records_merge(void **state)
     runs_free(r);
 }
 
-/* All keys alike; the names decide, and of equal names the earlier run comes first. */
+/* All keys are equal; the names decide, and of equal names the earlier run comes first. */
 static void test_records_decide_where_keys_do_not_and_then_the_run(void **state)
 {
     (void)state;
@@ -393,7 +393,7 @@ static void test_cancelled_merge_is_no_error(void **state)
     spill_run_remove(&into, store);
     atomic_store(&cancelled, false);
     unit_list_sort(&r->all);
-    if (spill_packer_empty(packer)) {            /* the runs are as they were */
+    if (spill_packer_empty(packer)) {            /* the runs are unchanged */
         assert_int_equal(merge_runs(r, NULL, &into), 1);
         unit_check_run(&into, &r->all, SLICE, store, &latch);
     }
@@ -448,7 +448,7 @@ static void flip(int fd, uint64_t at, uint8_t bits)
     MUST(pwrite(fd, &byte, 1, (off_t)at) == 1);
 }
 
-/* The slice is refused, and the message says which it is. */
+/* The slice is refused, and the message names it. */
 static void check_damaged(struct spill_place place)
 {
     struct spill_buffer b = {.home = unit_slice_memory(SLICE), .home_size = SLICE};
@@ -464,7 +464,7 @@ static void check_damaged(struct spill_place place)
     free(b.home);
 }
 
-/* Not in the high bytes of the header's sizes: these have memory asked for first. */
+/* Not in the high bytes of the header's sizes: memory is allocated for these first. */
 static void test_damaged_slice_is_told_with_its_place(void **state)
 {
     (void)state;
@@ -482,7 +482,7 @@ static void test_damaged_slice_is_told_with_its_place(void **state)
     victim_free(&v);
 }
 
-/* Any byte: of the size and the lengths, too, which are believed before the hash is looked at. */
+/* Any byte: also in the size and the lengths, which are used before the hash is compared. */
 static void test_damaged_large_record_is_told_with_its_place(void **state)
 {
     (void)state;
@@ -502,7 +502,7 @@ static void test_damaged_large_record_is_told_with_its_place(void **state)
     victim_free(&v);
 }
 
-/* A page of zeros is what a file system gives after a crash of the disk. */
+/* A file system may return a page of zeros after a crash. */
 static void test_slice_of_zeros_is_told(void **state)
 {
     (void)state;
@@ -516,7 +516,7 @@ static void test_slice_of_zeros_is_told(void **state)
     victim_free(&v);
 }
 
-/* Its checksum is looked at when there is memory for it: a size that cannot be must not be asked for. */
+/* Its checksum is compared once there is memory for it: memory for an impossible size must not be requested. */
 static void test_slice_that_claims_a_petabyte_is_out_of_memory(void **state)
 {
     (void)state;

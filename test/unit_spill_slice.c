@@ -21,7 +21,7 @@ static struct spill_slice unpack(const uint8_t *packed, size_t n, size_t size, i
     return slice;
 }
 
-/* The packed bytes hold the next `count` records, and no more memory than allowed. */
+/* The packed bytes hold the next `count` records, and need no more memory than allowed. */
 static void check_packed(const uint8_t *packed, size_t n, const struct unit_list *list, size_t *next, size_t count,
                          size_t slice_size)
 {
@@ -53,7 +53,7 @@ static void check_round_trip(const struct unit_list *list, size_t slice_size)
         uint8_t *record = exact_copy(unit_item_record(list, i), unit_items(list)[i].size);
         int added = spill_packer_add(packer, unit_items(list)[i].key, record, unit_items(list)[i].size);
         if (added == 0) {
-            assert_true(count > 0);              /* an empty one takes anything */
+            assert_true(count > 0);              /* an empty one accepts anything */
             assert_int_equal(spill_packer_pack(packer, &packed, &n), 0);
             check_packed(packed, n, list, &next, count, slice_size);
             assert_true(spill_packer_empty(packer));
@@ -73,7 +73,7 @@ static void check_round_trip(const struct unit_list *list, size_t slice_size)
     spill_packer_free(packer);
 }
 
-/* ---- tests: what is packed comes back ---- */
+/* ---- tests: packed records come back ---- */
 
 static void test_one_record_of_any_size_comes_back(void **state)
 {
@@ -141,7 +141,7 @@ static void test_long_record_among_small_ones_has_a_slice_of_its_own(void **stat
     unit_list_free(&list);
 }
 
-/* What fits to the byte, and one byte more. */
+/* A record that fits exactly, and one byte more. */
 static void test_slice_is_filled_to_its_size_and_no_further(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void test_slice_is_filled_to_its_size_and_no_further(void **state)
         }
 }
 
-/* The plan counts on it. */
+/* The plan relies on it. */
 static void test_packed_bytes_are_within_the_memory_of_a_packer(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void set_checksum(uint8_t *packed, size_t n)
     store_le64(packed, byte_hash(packed + HASH, n - HASH, 0));
 }
 
-/* Changes some bytes, or writes a number that is likely to be taken for a size or a count. */
+/* Changes some bytes, or writes a number that is likely to be read as a size or a count. */
 static void mutate(uint8_t *packed, size_t n, uint64_t *seed)
 {
     static const uint64_t nasty[] = {0, 1, 15, 16, 17, 127, 128, 255, 65535, 65536, 0x7fffffff, 0x80000000, 0xfffffffc,
@@ -311,7 +311,7 @@ static void mutate(uint8_t *packed, size_t n, uint64_t *seed)
             for (size_t i = 0; i < 4 && at + i < n; i++)
                 packed[at + i] = (uint8_t)(value >> 8 * i);
             break;
-        default:                                 /* a header field, changed a little or altogether */
+        default:                                 /* a header field, changed a little or completely */
             at = 8 + 8 * unit_below(seed, 3);
             value = unit_below(seed, 2) ? value : load_le64(packed + at) + unit_below(seed, 65) - 32;
             store_le64(packed + at, value);
@@ -319,7 +319,7 @@ static void mutate(uint8_t *packed, size_t n, uint64_t *seed)
     }
 }
 
-/* What was accepted must be safe to use: records within the slice, one after the other. */
+/* Accepted bytes must be safe to use: records within the slice, one after another. */
 static void check_sane(const struct spill_slice *slice)
 {
     const struct bam_key *keys = spill_slice_keys(slice);
@@ -334,7 +334,7 @@ static void check_sane(const struct spill_slice *slice)
     assert_int_equal(at, slice->bottom);
 }
 
-/* As the caller does it: memory of the size that the bytes ask for, if it is to be had. */
+/* Like the caller: memory of the size that the bytes state, if it is available. */
 static void unpack_damaged(struct record_unpacker *unpacker, const uint8_t *packed, size_t n, size_t home_size)
 {
     uint64_t asked = packed_size(packed, n);
@@ -345,8 +345,8 @@ static void unpack_damaged(struct record_unpacker *unpacker, const uint8_t *pack
     free(slice.base);
 }
 
-/* Garbage with a sound checksum, from another version or worse: no byte beyond the memory
- * is read or written. A sanitizer sees to that. */
+/* Garbage with a valid checksum, from another version or worse: no byte beyond the memory
+ * is read or written. A sanitizer checks that. */
 static void fuzz(int n_records, int rounds, uint64_t seed)
 {
     size_t n;
@@ -398,7 +398,7 @@ static void test_random_bytes_with_a_sound_checksum(void **state)
     record_unpacker_free(unpacker);
 }
 
-/* The writer and the reader do not mean the same, although the checksum is sound. */
+/* The writer and the reader disagree, although the checksum is valid. */
 static void test_more_or_fewer_bytes_of_keys_than_keys_pass(void **state)
 {
     (void)state;

@@ -16,17 +16,17 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20, MAX_DIRS = 4, MAX_PUTS = 3000 };
 
-/* ---- a file system that fails when it is told to ----
+/* ---- a file system that fails on demand ----
  *
- * Ours instead of the C library's pwrite(), pread() and open(), for files in one directory. */
+ * It replaces the C library's pwrite(), pread() and open(), for files in one directory. */
 
 static struct {
     char dir[100];               /* "": none */
     int write_error, read_error; /* errno; 0: none */
-    off_t end;                   /* from which on writing fails */
+    off_t end;                   /* offset from which on writing fails */
     int wrote, did_read;         /* ours were called */
-    bool no_unnamed;             /* open() knows no O_TMPFILE, in any directory */
-    uint64_t short_seed;         /* not 0: less is written and read than asked, or a signal comes; one thread only */
+    bool no_unnamed;             /* open() does not support O_TMPFILE, in any directory */
+    uint64_t short_seed;  /* not 0: less is written and read than requested, or a signal comes; one thread only */
 } faulty;
 
 static bool is_faulty(int fd)
@@ -38,7 +38,7 @@ static bool is_faulty(int fd)
     return n > 0 && strncmp(link, faulty.dir, strlen(faulty.dir)) == 0 && link[strlen(faulty.dir)] == '/';
 }
 
-/* How many of n bytes are taken now; 0: errno says why not. */
+/* The number of n bytes that are accepted now; 0: errno has the cause. */
 static size_t bite(size_t n)
 {
     if (!faulty.short_seed)
@@ -56,7 +56,7 @@ ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
         #pragma omp atomic write
         faulty.wrote = 1;
         if (faulty.write_error && at + (off_t)n > faulty.end) {
-            if (at < faulty.end)                 /* what still fits, as file systems do */
+            if (at < faulty.end)                 /* the part that still fits, like file systems */
                 return syscall(SYS_pwrite64, fd, data, faulty.end - at, at);
             errno = faulty.write_error;
             return -1;
@@ -95,7 +95,7 @@ int open(const char *path, int flags, ...)
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* ---- directories, and what is put ---- */
+/* ---- directories, and the data stored ---- */
 
 static char dirs[MAX_DIRS][32];
 static struct latch latch;
@@ -119,7 +119,7 @@ static int tear_down(void **state)
     memset(&faulty, 0, sizeof faulty);
     int failed = 0;
     for (int i = 0; i < MAX_DIRS; i++)
-        failed |= rmdir(dirs[i]);                /* fails if anything was left */
+        failed |= rmdir(dirs[i]);                /* fails if any file was left */
     return failed;
 }
 
@@ -152,7 +152,7 @@ static int entries_in(const char *path)
     return n;
 }
 
-/* One of the process's open files that lies in this directory and has no name; -1: none. */
+/* One of the process's open files that is in this directory and has no name; -1: none. */
 static int unnamed_in(const char *dir)
 {
     int found = -1;
@@ -170,7 +170,7 @@ static int unnamed_in(const char *dir)
     return found;
 }
 
-/* What was put and where it is. */
+/* The data stored, and their places. */
 struct puts {
     uint8_t *data[MAX_PUTS];
     struct spill_place place[MAX_PUTS];
@@ -209,7 +209,7 @@ static void put_all(struct spill_store *store, struct puts *p)
         assert_int_equal(put_one(store, p, i), 0);
 }
 
-/* 1: it is what was put. */
+/* 1: the data are unchanged. */
 static int comes_back(struct spill_store *store, const struct puts *p, size_t i)
 {
     uint8_t *got = must_alloc(p->place[i].size);         /* exactly */
@@ -234,7 +234,7 @@ static size_t count_volume(const struct puts *p, uint32_t volume)
     return n;
 }
 
-/* Skips the test where the program does not call ours (a hardened build has other names for them). */
+/* Skips the test if the program does not call these (a hardened build has other names for them). */
 static void need_faults(void)
 {
     struct puts *p = puts_new(1, 100, 99);
@@ -250,7 +250,7 @@ static void need_faults(void)
         skip();
 }
 
-/* ---- tests: what is put comes back ---- */
+/* ---- tests: stored data come back ---- */
 
 static void test_slices_come_back_from_a_file(void **state)
 {
@@ -263,7 +263,7 @@ static void test_slices_come_back_from_a_file(void **state)
         spill_store_expect(store, p->place[i]);
     }
     check_all(store, p);
-    check_all(store, p);                         /* getting takes nothing away */
+    check_all(store, p);                         /* reading removes nothing */
     assert_string_equal(latch.message, "");
     spill_store_close(store);
     puts_free(p);
@@ -328,7 +328,7 @@ static void test_freed_space_goes_back_and_neighbours_stay(void **state)
     put_all(store, p);
     int fd = unnamed_in(dirs[0]);
     assert_true(fd >= 0);
-    fsync(fd);                                   /* else blocks may not be counted yet */
+    fsync(fd);                                   /* otherwise blocks may not be counted yet */
     MUST(fstat(fd, &before) == 0);
     for (size_t i = 0; i < N; i += 2)
         spill_store_free(store, p->place[i]);
@@ -406,7 +406,7 @@ static void test_directories_take_turns(void **state)
     puts_free(p);
 }
 
-/* A directory is full from `end` on; all is there in the end, the rest elsewhere. */
+/* A directory is full from `end` on; at the end all data are stored, the rest elsewhere. */
 static void check_full(size_t which, int error, off_t end)
 {
     struct puts *p = puts_new(300, 3000, 11 + which);
@@ -478,12 +478,12 @@ static void test_message_when_the_only_directory_is_full(void **state)
     assert_null(strstr(latch.message, "other -T"));
     assert_int_equal(put_one(store, p, i), -1);
     for (size_t j = 0; j < i; j++)
-        assert_true(comes_back(store, p, j));    /* what was put before stays good */
+        assert_true(comes_back(store, p, j));    /* data stored before stay valid */
     spill_store_close(store);
     puts_free(p);
 }
 
-/* The real thing: the system's own limit for files. */
+/* The real system limit for files. */
 static void test_limit_for_files_is_a_full_directory(void **state)
 {
     (void)state;
@@ -516,7 +516,7 @@ static void test_limit_for_files_is_a_full_directory(void **state)
     puts_free(p);
 }
 
-/* In a child of its own, which has the mount for itself. 0: as it should be; 77: cannot be tried. */
+/* In a separate child, which has its own mount. 0: correct; 77: cannot be tried. */
 static int in_small_file_system(void)
 {
     enum { ROOM = 256 * KIB };
@@ -536,7 +536,7 @@ static int in_small_file_system(void)
     uint64_t room = 0;
     store = open_only(small, 1);
     if (spill_store_prepare(store, &room) < 0 || room > ROOM || room < ROOM / 2)
-        return 3;                                /* closing gave all of it back */
+        return 3;                                /* closing freed all of it */
     size_t i = 0;
     while (i < p->n && put_one(store, p, i) == 0)
         i++;
@@ -572,7 +572,7 @@ static void test_write_error_is_told_with_the_directory(void **state)
     struct spill_store *store = open_dirs(2);
     strcpy(faulty.dir, dirs[0]);
     faulty.write_error = EIO;
-    int first = put_one(store, p, 0), second = put_one(store, p, 0);     /* it is one's turn, then the other's */
+    int first = put_one(store, p, 0), second = put_one(store, p, 0);     /* the directories take turns */
     assert_int_equal(first + second, first < 0 && second < 0 ? -2 : -1);
     assert_non_null(strstr(latch.message, dirs[0]));
     assert_non_null(strstr(latch.message, strerror(EIO)));
@@ -619,14 +619,14 @@ static void test_directory_that_is_not_there_is_told_before_anything_is_put(void
     (void)state;
     static const struct { const char *prefix, *part; } table[] = {
         {"/no/such/directory/name", "/no/such/directory"},
-        {"/proc/name", "/proc"},                 /* is there, but nothing can be made in it */
+        {"/proc/name", "/proc"},                 /* it exists, but nothing can be made in it */
         {"/dev/null/name", "/dev/null"},
     };
     for (size_t i = 0; i < N_OF(table); i++) {
         uint64_t room;
         memset(&latch, 0, sizeof latch);
         struct spill_store *store = open_only(&table[i].prefix, 1);
-        assert_string_equal(latch.message, "");  /* all may fit into memory: nobody asks */
+        assert_string_equal(latch.message, "");  /* all may fit into memory: not checked */
         assert_int_equal(spill_store_prepare(store, &room), -1);
         if (!strstr(latch.message, table[i].part) || !strstr(latch.message, "-T"))
             fail_msg("%s: \"%s\"", table[i].prefix, latch.message);
@@ -646,7 +646,7 @@ static void test_second_directory_that_is_not_there_is_told(void **state)
     assert_int_equal(entries_in(dirs[0]), 0);
 }
 
-/* ---- tests: where the files are ---- */
+/* ---- tests: places of the files ---- */
 
 static void test_nothing_is_visible_at_any_time(void **state)
 {
@@ -669,7 +669,7 @@ static void test_nothing_is_visible_at_any_time(void **state)
     struct stat st;
     MUST(fstat(fd, &st) == 0);
     assert_int_equal(st.st_nlink, 0);
-    assert_int_equal(st.st_mode & 077, 0);       /* nobody else's to read */
+    assert_int_equal(st.st_mode & 077, 0);       /* not readable by other users */
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     spill_store_close(store);
     assert_int_equal(entries_in(dirs[0]), 0);
@@ -744,7 +744,7 @@ static void test_every_form_of_prefix(void **state)
     check_prefix("sub/name", prefix);
     MUST(rmdir("sub") == 0);
 
-    int fd = open("file", O_CREAT | O_WRONLY, 0600);         /* a file of this name stays as it is */
+    int fd = open("file", O_CREAT | O_WRONLY, 0600);         /* a file of this name is unchanged */
     MUST(fd >= 0 && write(fd, "kept", 4) == 4);
     check_prefix("file", dirs[1]);
     MUST(fstat(fd, &st) == 0);

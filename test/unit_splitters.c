@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the order is cut for the ranks: equal shares whatever the keys are, and each record for one rank. */
+/* Cuts of the order for the ranks: equal shares for any keys, and each record for one rank. */
 #include "unit.h"
 #include "base/endian_io.h"
 #include "base/latch.h"
@@ -9,7 +9,7 @@
 
 enum { RANKS_MOST = 16, RECORDS_MOST = 40000 };   /* the second: of a rank */
 
-/* The sorted keys of a rank, as two arenas with some sublists each would list them. */
+/* The sorted keys of a rank, as listed by two arenas with some sublists each. */
 struct part {
     struct bam_key keys[RECORDS_MOST];
     size_t n;
@@ -23,7 +23,7 @@ struct world {
     const uint8_t *base;         /* of the records that it compares */
     int size;
     size_t each;                 /* bytes of each record; 0: they differ */
-    bool as_run;                 /* the records have left memory, in slices of so many */
+    bool as_run;                 /* the records have left memory, in slices of this many */
     uint64_t total;
 };
 
@@ -75,7 +75,7 @@ static void be_rank(int rank, void *arg)
     record_shares_report(&w->shares[rank], &team);
 }
 
-/* Whether the ranks share their records out as the splitters say, and know what comes. */
+/* Whether the ranks divide their records by the splitters, and know the shares. */
 static void expect_shares(const size_t *n)
 {
     for (int to = 0; to < world.size; to++) {
@@ -97,7 +97,7 @@ static void drop_splitters(void)
     }
 }
 
-/* n records of each rank; key(): of record i of a rank. */
+/* n records for each rank; key(): of record i of a rank. */
 static void make(int size, size_t n, uint64_t (*key)(uint64_t *seed, int rank, size_t i), uint32_t spread)
 {
     uint64_t seed = (uint64_t)size;
@@ -115,13 +115,13 @@ static void make(int size, size_t n, uint64_t (*key)(uint64_t *seed, int rank, s
             part->keys[i] = (struct bam_key){key(&seed, r, i), bam_key_place(0, bytes)};
             world.total += bytes;
         }
-        /* Each of the two arenas is sorted on its own. */
+        /* Each of the two arenas is sorted separately. */
         qsort(part->keys, n / 3, sizeof *part->keys, key_before);
         qsort(part->keys + n / 3, n - n / 3, sizeof *part->keys, key_before);
     }
 }
 
-/* The rank that a record is for, by what splitters.h says. tied: bytes of this source's records before it that tie with
+/* The rank for a record, by the definition in splitters.h. tied: bytes of this source's records before it that tie with
  * it. */
 static int rank_for(const struct splitters *s, struct bam_key key, int source, uint64_t tied)
 {
@@ -177,7 +177,7 @@ static void share_out(uint64_t *bytes, size_t *n)
         for (size_t i = 0; i < part->n; i++) {
             tied = i > 0 && is_tie(sorted[i], sorted[i - 1]) ? tied : 0;
             int to = rank_for(&world.found[0], sorted[i], r, tied);
-            assert_true(to >= last);             /* what a rank merges goes to the ranks in turn */
+            assert_true(to >= last);             /* a merged record never goes to an earlier rank than the one before */
             last = to;
             tied += bam_key_record_size(world.base, sorted[i]);
             bytes[to] += bam_key_record_size(world.base, sorted[i]);
@@ -262,7 +262,7 @@ static void test_share_of_a_rank_that_spilled_is_too_large(void **state)
     }
 }
 
-/* Only the first rank has records, and one has none. */
+/* Only the first rank has records, or one rank has none. */
 static void test_few_records_go_to_one_rank(void **state)
 {
     (void)state;
@@ -285,9 +285,9 @@ static void test_few_records_go_to_one_rank(void **state)
 
 /* ---- records that are compared ---- */
 
-enum { NAMED = 64 };             /* bytes of a record with a name of 20 digits, two bases, and what else */
+enum { NAMED = 64 };             /* bytes of a record with a name of 20 digits, two bases, and the rest */
 
-/* All records share a key, and have other names: reversed or not, or some few. */
+/* All records share a key, and have different names: reversed or not, or a few. */
 static void make_named(int size, size_t n, uint32_t distinct, uint8_t *records)
 {
     static const struct sort_order by_name = {.by = SORT_NAME_ASCII};
@@ -332,7 +332,7 @@ static void test_records_of_one_key_stay_on_one_rank(void **state)
     free(records);
 }
 
-/* No record is in memory, so only keys are known: those of one key stay together, all on one rank or the next. */
+/* No record is in memory, so only keys are known: records of one key stay together, all on one rank or the next. */
 static void test_records_of_one_key_that_left_memory_are_parted(void **state)
 {
     (void)state;

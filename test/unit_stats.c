@@ -43,7 +43,7 @@ static void test_no_stats_count_nothing(void **state)
     stats_leave_as(NULL, -1, stats_enter_as(NULL, -1, STAGE_READ), 7);
 }
 
-/* Threads come and go; the time in which none was there is not counted, nor that of work that cannot block. */
+/* Threads come and go; time without any thread is not counted, nor is time of work that cannot block. */
 static void test_time_of_any_thread_is_the_sum_of_all(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void test_threads_beyond_the_slots_are_not_counted(void **state)
 
 /* ---- spans ---- */
 
-/* They follow each other without gaps, and their times are the counters', to within `off`. */
+/* They follow each other without gaps, and their times equal the counters', to within `off`. */
 static size_t check_spans(const struct stats *s, int slot, uint64_t off)
 {
     uint64_t took[N_STAGES] = {0}, end = 0;

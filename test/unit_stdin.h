@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Something else in the place of standard input for a while. */
+/* Replaces standard input for a while. */
 #ifndef UNIT_STDIN_H
 #define UNIT_STDIN_H
 
 #include <sys/wait.h>
 #include "unit.h"
 
-/* Puts fd in the place of standard input and closes fd; returns what was there, for unit_restore_stdin(). */
+/* Replaces standard input by fd and closes fd; returns the old one, for unit_restore_stdin(). */
 static inline int unit_replace_stdin(int fd)
 {
     int old = dup(STDIN_FILENO);
@@ -21,8 +21,8 @@ static inline void unit_restore_stdin(int old)
     close(old);
 }
 
-/* Puts a pipe in the place of standard input; a child writes the bytes to it, 1 to `most` at a time. Returns what was
- * there, as unit_replace_stdin() does. */
+/* Replaces standard input by a pipe; a child writes the bytes to it, 1 to `most` at a time. Returns the old one, like
+ * unit_replace_stdin(). */
 static inline int unit_feed_stdin(const struct unit_bytes *b, uint32_t most, pid_t *child)
 {
     int ends[2];

@@ -36,7 +36,7 @@ static void put_server(const char *siblings)
     put("node/node7/cpulist", "\n");             /* memory only */
 }
 
-/* Of CPUs as a list of bits. */
+/* The CPUs as a bit mask. */
 static void check(uint64_t cpus, int cores, int sockets, int nodes)
 {
     struct affinity mask = {.known = true};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Where fuzzing starts from: seeds.py FOLDER [FILE.bam]... makes FOLDER/TARGET/* of the test
-generator's records, and of the first blocks of these files."""
+"""The first inputs of fuzzing: seeds.py FOLDER [FILE.bam]... makes FOLDER/TARGET/* from the test generator's
+records, and from the first blocks of these files."""
 
 import itertools
 import pathlib
@@ -12,8 +12,8 @@ import zlib
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import bamgen  # noqa: E402
 
-FIRST = 20000  # bytes taken of a file
-BLOCK = 65280  # in a BGZF block: the encoder matches records by fields only where there are many
+FIRST = 20000  # bytes used of a file
+BLOCK = 65280  # in a BGZF block: the encoder matches records by fields only if there are many
 SEEDS = {}
 TURNS = itertools.count()    # of the orders and sizes of a sort
 
@@ -34,7 +34,7 @@ def split(body):
 
 
 def packed(rec):
-    """A record as fuzz.h's fuzz_record() takes it; None: it does not fit."""
+    """A record in the form of fuzz.h's fuzz_record(); None: it does not fit."""
     tid, pos, n_name, mapq, _, n_cigar, flag, n_seq, mtid, mpos, tlen = struct.unpack_from("<iiBBHHHiiii", rec, 4)
     at = 36
     name, at = rec[at:at + n_name - 1], at + n_name
@@ -59,7 +59,7 @@ def of_records(recs):
             order = bytes([by | i // 40 % 4 << 4, 20 | i & 1])
             seed("keys", order + b"\4" + b"".join(small))
             seed("sort_run", order + bytes([60, *range(60)]) + b"".join(small[:6]))
-        for turn in itertools.islice(TURNS, 2):    # no more: the target runs the program three times for each
+        for turn in itertools.islice(TURNS, 2):    # no more, because the target runs the program three times for each
             seed("sort", bytes([turn % 10, 255 * (turn // 10 & 1)]) + b"".join(small))
         for wanted in range(0, 64, 9):
             seed("duplicates", bytes([wanted, 75, 100]) + b"".join(small + small[::-1]))
@@ -70,7 +70,7 @@ def of_records(recs):
 
 
 def of_mods():
-    """A read, and what an aligner left of it."""
+    """A read, and the part that an aligner left of it."""
     mm = [b"C+m,1,0,1;", b"C+mh?,0,1;A-a.;", b"N+17596,0,2;T+x;G-e,9;", b"U+b;C+h,2;"]
     for i, text in enumerate(mm):
         n = text.count(b",") << (i == 1)
@@ -198,7 +198,7 @@ def of_sam():
 
 
 def of_report():
-    """What the program writes, and the forms of values that it does not write."""
+    """The reports that the program writes, and forms of values that it does not write."""
     head = b'{"version": "1", "wall_s": 2.5, "records": 5, "host": "\\u00e4", "stages": {"other": {"kind": "serial", "s": 1}}'
     seed("report", head + b"}\n")
     seed("report", head + b', "serial": {"s": 1e-3}, "verdict": {"bound_by": "cpu"}, "bound": false, "slots": [{"name": "a"}, null]}')
