@@ -35,7 +35,7 @@
 struct bgzf_codec;
 struct byte_window;
 struct latch;
-struct stats;
+struct clocks;
 struct task_bundle;
 
 /* ------------------------------------------------------------------ the source */
@@ -52,7 +52,7 @@ struct bgzf_source_options {
     struct bgzf_codec **codecs;  /* of each thread, of several sources (bgzf_codec_of); the caller's, who frees them
                                   * later. NULL: it has its own */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
                                   * records. 0: the bytes are records */
     const uint8_t *tail;         /* inflated bytes that come behind those of the input; the caller's */
@@ -163,7 +163,7 @@ struct bgzf_sink_options {
     size_t piece_size;           /* bytes per write to a regular file, see bgzf_sink_piece_size(); 0: blocks are not
                                   * gathered */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     bool copies;                 /* some blocks are kept; and what is in the begun block may go to the next one, too */
     bgzf_sink_fill_fn *fill;     /* this and the next two: for BAM */
     bgzf_sink_kept_fn *kept;     /* asked if it copies */

@@ -58,7 +58,7 @@ struct memory_use {
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes to read formats other than BAM and SAM: as for the output */
     size_t n_sam;                /* what goes through chunks (chunk_memory) at one time */
-    size_t stats;                /* see stats_memory() */
+    size_t clocks;               /* see clocks_memory() */
     struct output_use output;
 };
 

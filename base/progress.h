@@ -12,19 +12,19 @@ enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Used by the main thread only. */
 struct progress {
-    const struct stats *stats;   /* what was done so far */
+    const struct clocks *clocks; /* what was done so far */
     double file_bytes;           /* size of all input files; 0: not known */
     double data_bytes;           /* if that is not known: expected uncompressed bytes; 0: not known either */
     double write_cost;           /* time for a byte of output, divided by the time to inflate a byte */
     bool on;
     int cpus;
     bool painted;                /* one line, painted over; else plain ones */
-    uint64_t every, next;        /* time between lines; when the next one is due, on the clock of stats; ns */
+    uint64_t every, next;        /* time between lines; when the next one is due, on their clock; ns */
     double shown;                /* share of the sort that the last line showed: no line shows less */
 };
 
-/* Begins to count time. stats must live longer. */
-void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
+/* Begins to count time. clocks must live longer. */
+void progress_start(struct progress *progress, enum progress_when when, const struct clocks *clocks);
 
 /* Shows the progress if it is time to. Call it about once a block: it reads the clock, or does nothing where no
  * progress is shown. progress may be NULL. */

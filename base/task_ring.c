@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 
 /* Slots per task, where the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us
@@ -243,14 +243,14 @@ void task_pause(unsigned *spins)
     }
 }
 
-void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats)
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct clocks *clocks)
 {
     unsigned spins = 0;
-    enum stage before = stats_enter(stats, STAGE_WAIT);
+    enum stage before = clocks_enter(clocks, STAGE_WAIT);
     while (!until(arg))
         if (!help(arg))
             task_pause(&spins);
-    stats_leave(stats, before, 0);
+    clocks_leave(clocks, before, 0);
 }
 
 struct slot_wait {
@@ -273,20 +273,20 @@ static bool help_ring(void *arg)
 }
 
 void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, const struct latch *latch,
-                    struct stats *stats)
+                    struct clocks *clocks)
 {
     struct slot_wait w = {.ring = r, .slot = slot, .state = state, .latch = latch};
     if (slot_is_there(&w))
         return;
     task_ring_make_task(r);
     task_bundle_submit(r->bundle);
-    task_wait(slot_is_there, help_ring, &w, stats);
+    task_wait(slot_is_there, help_ring, &w, clocks);
 }
 
-void task_ring_take_all(struct task_ring *r, struct stats *stats)
+void task_ring_take_all(struct task_ring *r, struct clocks *clocks)
 {
     for (; !task_ring_empty(r); task_ring_take(r))
-        task_ring_wait(r, task_ring_oldest(r), TASK_DONE, NULL, stats);
+        task_ring_wait(r, task_ring_oldest(r), TASK_DONE, NULL, clocks);
 }
 
 /* ------------------------------------------------------------------ the team */

@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 struct latch;
-struct stats;
+struct clocks;
 
 enum task_state { TASK_FREE, TASK_READY, TASK_TAKEN, TASK_DONE };
 
@@ -218,15 +218,15 @@ typedef bool task_until_fn(void *arg);
 typedef bool task_help_fn(void *arg);
 
 /* Works, and naps where there is no work, until it has come. Counts as waiting, except for the work. */
-void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct clocks *clocks);
 
 /* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. All READY slots get
  * tasks before. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
-                    struct stats *stats);
+                    struct clocks *clocks);
 
 /* Takes all slots back, each when it is DONE. */
-void task_ring_take_all(struct task_ring *ring, struct stats *stats);
+void task_ring_take_all(struct task_ring *ring, struct clocks *clocks);
 
 /* Waits a little for another thread, which has a core or wants this one. *spins counts pauses since the last work. */
 void task_pause(unsigned *spins);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts that the drivers of all commands share: the stats, the line of progress, the second half, the reports, the
+/* The parts that the drivers of all commands share: the clocks, the line of progress, the second half, the reports, the
  * team, and how it all ends. */
 #ifndef DRIVER_H
 #define DRIVER_H
@@ -14,7 +14,7 @@ struct engine_opts;
 
 struct driver {
     struct latch *latch;         /* this and the next two serve both halves */
-    struct stats *stats;
+    struct clocks *clocks;
     struct progress progress;
     struct written out;
     struct command_report report;
@@ -23,9 +23,9 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
 };
 
-/* Begins the line of progress, and the stats, which it returns. NULL: the error is recorded in the latch; end it all
+/* Begins the line of progress, and the clocks, which it returns. NULL: the error is recorded in the latch; end it all
  * the same. */
-struct stats *driver_begin(struct driver *driver, const struct engine_opts *opts);
+struct clocks *driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Begins a command other than a sort, and opens the second half. -1: the error is recorded in the latch; finish and
  * end it anyway. */
@@ -42,8 +42,8 @@ void driver_finish(struct driver *driver);
 /* Resets the driver after a try that failed, when both halves are finished. Keeps the report. */
 void driver_forget(struct driver *driver);
 
-/* Stops the stats and ends the line of progress. Writes the reports, if all went well. Call it when both halves are
- * finished. Prints what went wrong. Frees the stats, which may be NULL. The result is the exit status. Does not return
+/* Stops the clocks and ends the line of progress. Writes the reports, if all went well. Call it when both halves are
+ * finished. Prints what went wrong. Frees the clocks, which may be NULL. The result is the exit status. Does not return
  * if a signal ended the work. */
 int driver_end(struct driver *driver, uint64_t records);
 

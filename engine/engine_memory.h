@@ -16,7 +16,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
 /* How the inputs are opened. */
 struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
-                                              struct stats *stats);
+                                              struct clocks *clocks);
 
 /* The second half: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */

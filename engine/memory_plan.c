@@ -248,7 +248,7 @@ static size_t output_memory(const struct output_use *use, const struct memory_ri
 /* Returns the memory that the process needs once, however many sorts it runs. */
 static size_t process_memory(const struct memory_job *job, const struct memory_use *use)
 {
-    return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->stats;
+    return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->clocks;
 }
 
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)

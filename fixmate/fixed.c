@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "fixmate/fixed.h"
 #include "fixmate/fixmate_opts.h"
@@ -30,7 +30,7 @@ static int check_order(struct fixed *f)
 static int open_input(struct fixed *f)
 {
     const struct engine_opts *o = common(f);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->clocks);
     how.keeps_broken = true;
     if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
@@ -117,7 +117,7 @@ static int next(void *fixed, struct record_list *list)
         sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
     f->is_out = false;
     progress_tick(&f->d->progress);
-    task_wait(is_made, help, f, f->d->stats);
+    task_wait(is_made, help, f, f->d->clocks);
     if (latch_tripped(f->d->latch))
         return -1;
     if (slices->left == slices->made)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/bam_header.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
 #include "engine/memory_plan.h"
@@ -42,7 +42,7 @@ static int take_header(void *marked, struct input *in)
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->clocks);
     how.join = take_header;
     how.keeps_broken = true;
     if (inputs_open(&m->in, &how) < 0)

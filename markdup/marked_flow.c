@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "markdup/dup_counts.h"
 #include "markdup/dup_store.h"
@@ -92,10 +92,10 @@ static void key_slice(void *flow, uint32_t slot)
     struct marked_slice *s = f->keying[slot];
     if (latch_tripped(f->opt.latch))
         return;
-    enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
+    enum stage before = clocks_enter(f->opt.clocks, STAGE_FIND);
     if (marked_slice_key(s, f->opt.rule.read, marked_rounds_shards(f->rounds), f->counts[task_thread()]) < 0)
         out_of_memory(f);
-    stats_leave(f->opt.stats, before, 0);
+    clocks_leave(f->opt.clocks, before, 0);
 }
 
 static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
@@ -124,9 +124,9 @@ static void finish_slice(void *flow, uint32_t slot)
         || (s->where == MARKED_AWAY && marked_store_get(f->opt.store, &s->run, &s->records) < 0))
         return;
     s->where = MARKED_HERE;
-    enum stage before = stats_enter(f->opt.stats, STAGE_MERGE);
+    enum stage before = clocks_enter(f->opt.clocks, STAGE_MERGE);
     int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
-    stats_leave(f->opt.stats, before, 0);
+    clocks_leave(f->opt.clocks, before, 0);
     if (status < 0 && s->changed)
         tell_of_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
                        "report it");
@@ -367,7 +367,7 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
 {
     if (leave_given(f) < 0)
         return -1;
-    task_wait(is_ready, help, f, f->opt.stats);
+    task_wait(is_ready, help, f, f->opt.clocks);
     if (latch_tripped(f->opt.latch))
         return -1;
     if (task_ring_empty(&f->finish))
@@ -434,7 +434,7 @@ static int open_rounds(struct marked_flow *f)
         .arg = f,
         .path = o->path,
         .latch = o->latch,
-        .stats = o->stats,
+        .clocks = o->clocks,
     };
     how.tell.store = &f->losses;
     how.tell.totals = f->counts[o->n_threads];

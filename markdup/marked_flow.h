@@ -21,7 +21,7 @@ struct latch;
 struct marked_flow;
 struct marked_store;
 struct record_sink;
-struct stats;
+struct clocks;
 
 struct marked_flow_options {
     struct record_stream source; /* in coordinate order */
@@ -36,7 +36,7 @@ struct marked_flow_options {
     const char *path;            /* of the input, for messages */
     struct record_sink *sink;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* The least room that lets all threads work, where slices mostly have so many bytes of records; and bytes of memory for

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "markdup/dup_counts.h"
 #include "markdup/marked_losses.h"
@@ -60,10 +60,10 @@ static void enter_shard(void *rounds, uint32_t slot)
     struct shard *shard = &r->shards[slot];
     if (latch_tripped(r->opt.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_SORT);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_SORT);
     for (size_t i = r->entered; i < r->waiting.n && !shard->fault; i++)
         shard->fault = marked_slice_enter(r->waiting.list[i].slice, slot, shard->sets, &shard->number);
-    stats_leave(r->opt.stats, before, 0);
+    clocks_leave(r->opt.clocks, before, 0);
 }
 
 /* What was lost in the round, or, if there are no more records, what is still to be told. */
@@ -73,10 +73,10 @@ static void follow_losses(void *rounds, uint32_t slot)
     (void)slot;
     if (latch_tripped(r->opt.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_PLAN);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_PLAN);
     r->follow_fault = r->entered == r->waiting.n ? marked_losses_end(r->losses, &r->waiting)
                     : marked_losses_follow(r->losses, &r->waiting, r->entered);
-    stats_leave(r->opt.stats, before, 0);
+    clocks_leave(r->opt.clocks, before, 0);
 }
 
 /* -------------------------------------------------------------- main thread */

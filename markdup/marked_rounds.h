@@ -10,7 +10,7 @@
 struct dup_counts;
 struct latch;
 struct marked_rounds;
-struct stats;
+struct clocks;
 
 struct marked_rounds_options {
     struct dup_chains_opt tell;  /* but for settled and context */
@@ -24,7 +24,7 @@ struct marked_rounds_options {
     void *arg;
     const char *path;            /* of the input, for messages */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* All that the options point to stays the caller's. NULL: out of memory. */

@@ -80,7 +80,7 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .store = engine_opts_store(common(m), m->d->latch, how->d->stats),
+        .store = engine_opts_store(common(m), m->d->latch, how->d->clocks),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
         .n_threads = how->n_threads,
     };
@@ -139,7 +139,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
         .path = engine_opts_input(common(m)),
         .sink = m->d->out.sink,
         .latch = m->d->latch,
-        .stats = m->d->stats,
+        .clocks = m->d->clocks,
     };
     return (m->flow = marked_flow_open(&how)) ? 0 : -1;
 }

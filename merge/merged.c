@@ -6,7 +6,7 @@
 #include "base/byte_window.h"
 #include "base/message.h"
 #include "base/out_file.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "sort/merge_ring.h"
 #include "order/sort_key.h"
@@ -102,7 +102,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
     m->opts = opts;
     m->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (driver_open(m->d, o, &m->rings) < 0
-        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->stats) < 0 || check_inputs(m) < 0
+        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->clocks) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0
         || written_prepare(&m->d->out, m->inputs.sam, inputs_held(&m->inputs.in, m->inputs.sam, false),
                            sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
@@ -170,7 +170,7 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     bool is_ready = sliced_input_ready(input, slice);
     /* There is always room for the slices of one range, and one more. */
     if (input->is_awaited ? is_ready : idle && !is_ready)
-        sliced_input_await(input, !is_ready, stats_wall(m->d->stats));
+        sliced_input_await(input, !is_ready, clocks_wall(m->d->clocks));
     return is_ready && !latch_tripped(m->d->latch);
 }
 
@@ -292,10 +292,10 @@ static int begin_inputs(struct merged *m)
         if (!begins_alone(&m->inputs.in.each[i]))
             begin_input(m, i);
     task_ring_hand_out_all(&m->begins);
-    task_ring_take_all(&m->begins, m->d->stats);
+    task_ring_take_all(&m->begins, m->d->clocks);
     if (latch_tripped(m->d->latch))
         return -1;
-    task_wait(is_begun, help, m, m->d->stats);
+    task_wait(is_begun, help, m, m->d->clocks);
     return latch_tripped(m->d->latch) ? -1 : 0;
 }
 
@@ -324,7 +324,7 @@ int merged_begin(struct merged *m)
         .n_records = m->rings.merge_records,
         .n_threads = m->opts->common.n_threads,
         .latch = m->d->latch,
-        .stats = m->d->stats,
+        .clocks = m->d->clocks,
     };
     if (begin_inputs(m) < 0)
         return -1;

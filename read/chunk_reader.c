@@ -6,7 +6,7 @@
 #include "bam/record_fault.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "codec/kept_block.h"
@@ -53,14 +53,14 @@ static void make_records(void *reader, uint32_t number)
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.latch))
         return;                                  /* nobody waits for its span any more */
-    enum stage before = stats_enter(r->opt.in.stats, STAGE_PARSE);
+    enum stage before = clocks_enter(r->opt.in.clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
-    stats_records(r->opt.in.stats, c->n);
-    stats_leave(r->opt.in.stats, before, size);
+    clocks_records(r->opt.in.clocks, c->n);
+    clocks_leave(r->opt.in.clocks, before, size);
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -457,7 +457,7 @@ static int alloc_chunks(struct chunk_reader *r)
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
     if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->text_size, r->opt.in.latch,
-                                           r->opt.in.stats) < 0)
+                                           r->opt.in.clocks) < 0)
         return -1;
     for (uint32_t i = 0; i < (r->opt.loan ? 1 : use->n_chunks); i++)
         if ((!reads_stream(r) && make_text(r, &r->chunks[i]) < 0)

@@ -21,7 +21,7 @@ struct bgzf_source;
 struct bgzf_source_block;
 struct chunk_reader;
 struct latch;
-struct stats;
+struct clocks;
 struct task_bundle;
 
 /* A block of the bytes whose compressed bytes were kept (codec/kept_block.h). */
@@ -78,7 +78,7 @@ struct chunk_input {
     struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     uint64_t n_before;           /* records of the input that were read before, for messages */
 };
 

@@ -18,7 +18,7 @@
 #include "base/hts_file.h"
 #include "base/htslib_version.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
@@ -362,11 +362,11 @@ static enum chunk_state advance(void *reader)
     int next = 1;
     if (r->made.n > 0)
         return CHUNK_MADE;
-    enum stage before = stats_enter(r->opt.stats, STAGE_CONVERT);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_CONVERT);
     r->made.number = r->n + 1;
     while (next > 0 && r->made.records.n < r->slice_size)
         next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
-    stats_leave(r->opt.stats, before, r->made.bytes);
+    clocks_leave(r->opt.clocks, before, r->made.bytes);
     return next < 0 ? CHUNK_FAILED : r->made.n > 0 ? CHUNK_MADE : CHUNK_NONE;
 }
 

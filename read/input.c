@@ -50,7 +50,7 @@ static int open_source(struct input *in)
         .n_slots = rests ? 1 : in->n_slots,
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
-        .stats = rests ? NULL : in->format->opt.stats,
+        .clocks = rests ? NULL : in->format->opt.clocks,
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
         .goes_on = part && !part->is_last,
@@ -86,7 +86,7 @@ struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
     return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->sam, in->name, how->latch,
-                                how->stats, 0};
+                                how->clocks, 0};
 }
 
 /* From now on its records come as they pass. */
@@ -136,7 +136,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         .known = how->known,
         .codecs = how->codecs,
         .latch = how->latch,
-        .stats = how->stats,
+        .clocks = how->clocks,
     };
     if (!(in->format = input_format_open(&file)))
         return -1;

@@ -25,7 +25,7 @@ struct latch;
 struct look_wish;
 struct merge_wish;
 struct passed_records;
-struct stats;
+struct clocks;
 
 struct input {
     const char *name;            /* for messages */
@@ -41,7 +41,7 @@ struct input {
                                       * NULL: no merge reads them */
     const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
     bool has_keys;               /* the stream's slices have keys, by coordinate */
-    bool is_collated;            /* it has what another sort has collated, with the same stats: counted there */
+    bool is_collated;            /* it has what another sort has collated, with the same clocks: counted there */
     uint32_t n_slots;            /* of the source; of who takes the stream */
     int n_sharing;               /* this and the next: see bgzf_source_options */
     struct bgzf_codec **codecs;
@@ -83,7 +83,7 @@ struct inputs_options {
     int (*join)(void *arg, struct input *input);
     void *arg;
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 /* Opens one input, and reads its header unless a part brings it. NULL: all of it. -1: failed, and the error is recorded

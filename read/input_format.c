@@ -28,16 +28,16 @@ bool input_format_may_rest(const struct input_format *in)
 }
 
 /* Bytes that are read twice are counted once. */
-static struct stats *stats_of(const struct input_format *in)
+static struct clocks *clocks_of(const struct input_format *in)
 {
-    return input_format_may_rest(in) ? NULL : in->opt.stats;
+    return input_format_may_rest(in) ? NULL : in->opt.clocks;
 }
 
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
     bool rests = input_format_may_rest(in);
     in->ahead = read_ahead_open(&in->file, rests ? HEADER_PIECE : piece_size, rests ? HEADER_PIECES : in->opt.n_pieces,
-                                stats_of(in));
+                                clocks_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -100,7 +100,7 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
 static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
-    how.stats = stats_of(in);
+    how.clocks = clocks_of(in);
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, in->opt.sam.piece_size) < 0)
         return -1;

@@ -12,7 +12,7 @@ struct bgzf_codec;
 struct input_part;
 struct known_headers;
 struct latch;
-struct stats;
+struct clocks;
 
 struct input_options {
     const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/
@@ -37,7 +37,7 @@ struct input_options {
                                   * is read so */
     struct bgzf_codec **codecs;  /* of each thread (bgzf_codec_of()), for that */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 #endif

@@ -11,11 +11,12 @@
 struct byte_window;
 struct input_file;
 struct read_ahead;
-struct stats;
+struct clocks;
 struct task_bundle;
 
-/* The file stays the caller's. stats may be NULL. NULL: out of memory. Nothing is recorded in the latch. */
-struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats);
+/* The file stays the caller's. clocks may be NULL. NULL: out of memory. Nothing is recorded in the latch. */
+struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces,
+                                  struct clocks *clocks);
 
 /* Pieces in memory at most, where there is memory for them: blocks of two or three are being inflated, the main thread
  * looks at one, the others are being read. At least four. */

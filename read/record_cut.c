@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_search.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
@@ -112,7 +112,7 @@ static void follow(const struct record_cut *c, struct record_seam *s, struct uni
 static void guess(void *cut, const struct bgzf_source_block *block)
 {
     const struct record_cut *c = cut;
-    enum stage before = stats_enter(c->stats, STAGE_FIND);
+    enum stage before = clocks_enter(c->clocks, STAGE_FIND);
     struct record_chain chain = record_search_chain(block->data, block->size, c->opt.n_ref);
     struct block_records found = {chain.begin, {.end = chain.end, .n = chain.n}};
     if (c->opt.by_name && chain.n > 0) {
@@ -122,7 +122,7 @@ static void guess(void *cut, const struct bgzf_source_block *block)
         follow(c, &s, &found.inner, block->data, chain.end, 0, NULL);
     }
     c->blocks[block->slot] = found;
-    stats_leave(c->stats, before, c->opt.counts_bytes ? block->size : 0);
+    clocks_leave(c->clocks, before, c->opt.counts_bytes ? block->size : 0);
 }
 
 /* ------------------------------------------------------------- cutting chunks: main thread */
@@ -209,7 +209,7 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
     if (c->opt.counts_bytes)
-        stats_leave(c->stats, stats_enter(c->stats, STAGE_FIND), span->size);
+        clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)
         return;
     look_for_border(c, &c->seam, record_in(span, first), 0, &b);
@@ -336,7 +336,7 @@ struct record_found record_cut_found(const struct record_cut *c, uint32_t number
 int record_cut_open(struct record_cut *c, const struct record_cut_options *options)
 {
     const struct chunk_input *in = options->in;
-    *c = (struct record_cut){.opt = *options, .stats = in->stats};
+    *c = (struct record_cut){.opt = *options, .clocks = in->clocks};
     c->opt.in = NULL;
     c->walks = calloc(options->n_chunks, sizeof *c->walks);
     c->blocks = calloc(in->source ? bgzf_source_slots(in->source) : 1, sizeof *c->blocks);

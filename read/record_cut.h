@@ -46,7 +46,7 @@ struct record_cut_options {
     uint32_t n_chunks;
     int32_t n_ref;               /* number of @SQ lines */
     bool by_name;                /* units are templates; else records */
-    bool counts_bytes;           /* of records found, in the stats; else another stage counts them */
+    bool counts_bytes;           /* of records found, in the clocks; else another stage counts them */
     record_unit_fn *unit;
     void *arg;
 };
@@ -69,7 +69,7 @@ struct unit_borders {
 /* All zeros: nothing is open. */
 struct record_cut {
     struct record_cut_options opt;
-    struct stats *stats;
+    struct clocks *clocks;
     struct block_records *blocks;    /* what was guessed, by the source's slots; the task's that inflates the block */
     struct record_walk *walks;   /* by the chunk's number; the claimer's before DONE */
     struct record_seam seam;     /* main thread, as all below */

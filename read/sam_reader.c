@@ -293,7 +293,7 @@ static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
         .in = {.source = r->source, .use = r->opt.sam, .path = r->opt.path, .latch = r->opt.latch,
-               .stats = r->opt.stats},
+               .clocks = r->opt.clocks},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
         .lend = lend,
@@ -321,7 +321,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
         .n_threads = options->n_threads,
         .n_slots = options->sam.source_slots,
         .latch = options->latch,
-        .stats = options->stats,
+        .clocks = options->clocks,
         .text_size = (uint32_t)options->sam.text_size,
     };
     r->source = bgzf_source_open(&from);

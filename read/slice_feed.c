@@ -10,10 +10,10 @@ struct lent_slice {
 };
 
 int slice_feed_open(struct slice_feed *f, const struct record_stream *from, uint32_t n_slices, size_t most,
-                    const struct latch *latch, struct stats *stats)
+                    const struct latch *latch, struct clocks *clocks)
 {
     uint32_t n = from->most_lent && from->most_lent < n_slices ? from->most_lent : n_slices;
-    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .stats = stats, .n_lent = n};
+    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .clocks = clocks, .n_lent = n};
     f->lent = calloc(n, sizeof *f->lent);
     return f->lent ? 0 : -1;
 }
@@ -82,7 +82,7 @@ enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), vo
 {
     struct feed_wait w = {f, CHUNK_AWAITED, help, arg};
     if (!is_there(&w))
-        task_wait(is_there, help_both, &w, f->stats);
+        task_wait(is_there, help_both, &w, f->clocks);
     return w.state;
 }
 

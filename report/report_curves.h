@@ -7,6 +7,6 @@
 #include "report/report.h"
 
 /* Where there are less than two points it writes nothing. */
-void report_curves(const struct report *report, const struct stats *stats, FILE *to);
+void report_curves(const struct report *report, const struct clocks *clocks, FILE *to);
 
 #endif

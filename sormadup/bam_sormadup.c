@@ -11,7 +11,7 @@
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/version.h"
 #include "engine/driver.h"
 #include "engine/engine_memory.h"
@@ -63,7 +63,7 @@ static int open_output(struct sormadup *c)
 
 static int open_inputs(struct sormadup *c)
 {
-    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->stats);
+    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->clocks);
     if (inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
@@ -81,7 +81,7 @@ static int open_collated(struct sormadup *c)
         .output = c->use.output,
         .command_line = c->common->out.no_pg ? NULL : c->opts->collate_line,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
     how.output.beside += sormadup_marking(&c->rings);
@@ -92,7 +92,7 @@ static int open_collated(struct sormadup *c)
 static int open_fixed(struct sormadup *c)
 {
     struct orphans_options lone = {
-        .store = engine_opts_store(c->common, c->d->latch, c->d->stats),
+        .store = engine_opts_store(c->common, c->d->latch, c->d->clocks),
         .memory = sormadup_marking(&c->rings),
         .path = path_of(c),
     };
@@ -102,7 +102,7 @@ static int open_fixed(struct sormadup *c)
         .lone_arg = c->lone = orphans_open(&lone),
         .memory = c->rings.sam,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
     };
     return c->lone ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
 }
@@ -117,7 +117,7 @@ static int open_sort(struct sormadup *c)
         .rings = &c->rings,
         .output = c->use.output,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
     how.output.more = sormadup_beside;
@@ -171,7 +171,7 @@ static int begin_marking(struct sormadup *c)
 static void mark_and_write(struct sormadup *c)
 {
     struct list_stream stream = marking_stream(&c->marking);
-    stats_phase(c->d->stats, PHASE_WRITE);
+    clocks_phase(c->d->clocks, PHASE_WRITE);
     if (put_header(c) == 0 && begin_marking(c) == 0)
         written_all(&c->d->out, &stream);
 }

@@ -49,7 +49,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
         .rings = &rings,
         .output = {.beside = lent_memory(options->rings)},
         .latch = options->latch,
-        .stats = options->stats,
+        .clocks = options->clocks,
         .progress = options->progress,
     };
     c->opts = *behind;

@@ -27,7 +27,7 @@ struct collated_options {
     struct output_use output;    /* all that is around it, but for this one */
     const char *command_line;    /* of the @PG line; NULL: none */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     struct progress *progress;   /* NULL: nobody looks */
 };
 

@@ -14,7 +14,7 @@ struct fixed_inputs_options {
     void *lone_arg;
     struct chunk_memory memory;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* All zeros: nothing is open. */

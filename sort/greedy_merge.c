@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "sort/greedy_merge.h"
 
 /* A run whose next slice is waited for. */
@@ -34,7 +34,7 @@ static int next_slice(void *greedy, size_t run, struct merge_source *source)
     uint64_t key;
     if (!runs->first_key(runs->reader, run, g->next[run], &key))
         return 0;
-    task_wait(is_ready, help, &awaited, g->stats);
+    task_wait(is_ready, help, &awaited, g->clocks);
     if (latch_tripped(g->latch))
         return -1;
     size_t slice = g->next[run]++;
@@ -81,12 +81,12 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
         return -1;
     record_list_empty(&g->list);
     g->has_crossed = false;
-    enum stage before = stats_enter(g->stats, STAGE_MERGE);
+    enum stage before = clocks_enter(g->clocks, STAGE_MERGE);
     while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
         record_list_add(&g->list, bam_key_record(item.base, item.key),
                         (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
-    stats_records(g->stats, g->list.n);
-    stats_leave(g->stats, before, 0);
+    clocks_records(g->clocks, g->list.n);
+    clocks_leave(g->clocks, before, 0);
     *list = g->list;
     list->fit = NULL;            /* the list is used again */
     g->is_out = true;

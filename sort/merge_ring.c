@@ -6,7 +6,7 @@
 #include "write/record_sink.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 
 enum {
@@ -98,7 +98,7 @@ static size_t n_records_of(const struct bam_arena *a)
 static int open_samples(struct merge_ring *m)
 {
     for (size_t i = 0; i < m->opt.n_arenas; i++)
-        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.stats) < 0)
+        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.clocks) < 0)
             return -1;
     return 0;
 }
@@ -179,11 +179,11 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
             m->n_sources += options->arenas[i]->n_sublists;
         m->is_first = m->is_begun = true;
         choose_sizes(m);
-        enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+        enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
         int result = ring_alloc(m);
         for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
             run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail behind it */
-        stats_leave(m->opt.stats, before, 0);
+        clocks_leave(m->opt.clocks, before, 0);
         if (result == 0)
             return m;
     }
@@ -264,9 +264,9 @@ static void begin_range(struct range *range)
 
 static void merge_range(struct range *range)
 {
-    struct stats *stats = range->ring->opt.stats;
+    struct clocks *clocks = range->ring->opt.clocks;
     struct merge_item item;
-    enum stage before = stats_enter(stats, STAGE_MERGE);
+    enum stage before = clocks_enter(clocks, STAGE_MERGE);
     if (!range->begun)
         begin_range(range);
     size_t bytes = 0, most = range->ring->opt.copy ? range->ring->opt.n_bytes : SIZE_MAX;
@@ -276,8 +276,8 @@ static void merge_range(struct range *range)
         record_list_add(&range->list, bam_key_record(item.base, item.key), size, (uint16_t)item.source);
         bytes += size;
     }
-    stats_records(stats, range->list.n);
-    stats_leave(stats, before, 0);
+    clocks_records(clocks, range->list.n);
+    clocks_leave(clocks, before, 0);
 }
 
 /* Merges as many records as the range's list holds. */
@@ -619,19 +619,19 @@ static bool can_go_on(void *ring)
 
 static void plan_all(struct merge_ring *m)
 {
-    enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+    enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
     while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
-    stats_leave(m->opt.stats, before, 0);
+    clocks_leave(m->opt.clocks, before, 0);
 }
 
 /* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
     plan_all(m);
-    task_wait(can_go_on, merge_ring_help, m, m->opt.stats);
+    task_wait(can_go_on, merge_ring_help, m, m->opt.clocks);
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
@@ -648,7 +648,7 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .taken = m->taken,
         .max = m->opt.n_records,
         .latch = m->opt.latch,
-        .stats = m->opt.stats,
+        .clocks = m->opt.clocks,
         .help = merge_ring_help,
         .help_arg = m,
     };
@@ -672,9 +672,9 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
         return -1;
     if (task_ring_empty(&m->ring))
         return m->planned_all ? 0 : go_on_greedily(m, list);
-    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.stats);
+    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.clocks);
     if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
-        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.stats);
+        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.clocks);
     if (latch_tripped(m->opt.latch))
         return -1;
     if (m->opt.copy && m->opt.runs.is_partial)

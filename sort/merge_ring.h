@@ -38,7 +38,7 @@ struct merge_ring_options {
     size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
     int n_threads;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */

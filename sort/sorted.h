@@ -33,7 +33,7 @@ struct sorted_options {
     const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
     struct output_use output;    /* what stages behind the sort take, if there is no other half */
     struct latch *latch;
-    struct stats *stats;         /* the caller's; NULL: there was no memory for them */
+    struct clocks *clocks;       /* the caller's; NULL: there was no memory for them */
     struct progress *progress;   /* the caller's, too; NULL: nobody looks */
 };
 
@@ -41,7 +41,7 @@ struct sorted {
     const struct engine_opts *opts;
     const struct input_part *part;
     struct latch *latch;         /* this and the next two serve both halves */
-    struct stats *stats;
+    struct clocks *clocks;
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;

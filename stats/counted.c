@@ -4,7 +4,7 @@
 #include "bam/bam_record.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "engine/engine_memory.h"
@@ -80,7 +80,7 @@ int counted_open(struct counted *c)
     const struct engine_opts *o = &c->opts->common;
     c->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, false);
     c->rings.n_slices = c->rings.sink_slots = 0;
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->clocks);
     how.keeps_broken = true;
     how.far = true;
     how.join = keep_waiting;
@@ -141,7 +141,7 @@ static bool help(void *counted)
 int counted_next(struct counted *c)
 {
     progress_tick(&c->d->progress);
-    task_wait(is_made, help, c, c->d->stats);
+    task_wait(is_made, help, c, c->d->clocks);
     if (c->state == CHUNK_MADE && chunk_reader_take(c->chunks, &c->spare) == 0)
         return 1;
     return c->state == CHUNK_NONE && !latch_tripped(c->d->latch) ? 0 : -1;

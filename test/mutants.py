@@ -26,7 +26,7 @@ SUM_FIRST = """    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
-    stats_leave(o->opt.stats, before, block->size);
+    clocks_leave(o->opt.clocks, before, block->size);
     return block->size;
 }
 
@@ -41,7 +41,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
-    enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
@@ -188,7 +188,7 @@ MUTANTS = [
      "only the last part ends with an EOF block"),
     ("copy", "bool is_counted = s->in->has_keys;", "bool is_counted = false;",
      ["test_report.py::test_records_that_are_found_count_twice_or_never"], "records that fixmate found are not found again"),
-    ("cut_span", "    if (c->opt.counts_bytes)\n        stats_leave", "    if (false)\n        stats_leave",
+    ("cut_span", "    if (c->opt.counts_bytes)\n        clocks_leave", "    if (false)\n        clocks_leave",
      ["test_report.py::test_records_that_are_found_count_twice_or_never"], "records of SAM and CRAM are found in a merge"),
     ("accept", "s->offset = c->offset;", "s->offset = c->span.slice->offset;", ["unit_block_reader"],
      "a broken record of a slice is reported with its own file offset"),

@@ -86,7 +86,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     uint64_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(0, r->source_slots);
     return (1 + r->job.n_waiting) * input + bgzf_source_memory(r->job.n_threads, 0)
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
-         + spilling_takes(p) + use->header + use->htslib + use->stats + use_of_output(&use->output, p->rings.job.all)
+         + spilling_takes(p) + use->header + use->htslib + use->clocks + use_of_output(&use->output, p->rings.job.all)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 

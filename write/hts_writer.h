@@ -14,13 +14,13 @@
 struct latch;
 struct hts_writer;
 struct output_request;
-struct stats;
+struct clocks;
 
 /* Checks and prepares all that does not need the header. As record_sink_open(); the request must live as long as the
  * writer. Of the rings it takes the threads, the room for htslib, and as many batches of records at a time as there are
  * slots. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                   const char *path, struct latch *latch, struct stats *stats);
+                                   const char *path, struct latch *latch, struct clocks *clocks);
 
 /* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. beyond:
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */

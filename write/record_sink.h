@@ -19,7 +19,7 @@ struct output_request;
 struct progress;
 struct record_list;
 struct record_sink;
-struct stats;
+struct clocks;
 
 /* Returns how this output is made. Only this function decides it. */
 enum sink_form record_sink_form(const struct output_request *request);
@@ -28,7 +28,7 @@ enum sink_form record_sink_form(const struct output_request *request);
  * are, how many blocks are under way at most, and what htslib may take. NULL: failed, and the error is recorded in the
  * latch. */
 struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                     const char *path, struct latch *latch, struct stats *stats);
+                                     const char *path, struct latch *latch, struct clocks *clocks);
 void record_sink_close(struct record_sink *sink);
 
 /* Puts the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
