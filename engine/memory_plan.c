@@ -68,7 +68,7 @@ enum { SLICES_MIN = 16 };        /* in an arena: half as many runs can be merged
 /* One range for each thread, one that is being put to the sink, and some in between, since a task waits until the
  * ranges before its own are deflated. A range has so many records that its start-up costs nothing. As many lists to
  * spare as threads: with records of 150 bytes, those of the blocks under way. */
-enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
+enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_WAYS = 256 };
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -216,7 +216,7 @@ static size_t rings_memory(const struct memory_rings *r)
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
          + (job->in_chunks ? r->sam.source_slots : r->source_slots) * job->found
          + (job->within ? 0 : sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size))
-         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_WAYS);
 }
 
 /* libhts alone may bring 30 libraries, for URLs. */

@@ -174,10 +174,10 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     return is_ready && !latch_tripped(m->d->latch);
 }
 
-static struct merge_source slice(const void *merged, size_t run, size_t number)
+static struct merge_way slice(const void *merged, size_t run, size_t number)
 {
     const struct record_slice *s = sliced_input_at(&((const struct merged *)merged)->each[run], number);
-    return (struct merge_source){s->keys, s->keys + s->n, s->records.p};
+    return (struct merge_way){s->keys, s->keys + s->n, s->records.p};
 }
 
 static int leave(void *merged, size_t run, size_t number)

@@ -26,7 +26,7 @@ static bool help(void *awaited)
 
 /* The next slice of a run. Of the first ones, records may be merged already. A list ends where a run goes on in another
  * slice: else all buffers of the run could be waiting for the list to be put. */
-static int next_slice(void *greedy, size_t run, struct merge_source *source)
+static int next_slice(void *greedy, size_t run, struct merge_way *way)
 {
     struct greedy_merge *g = greedy;
     struct awaited awaited = {g, run};
@@ -38,10 +38,10 @@ static int next_slice(void *greedy, size_t run, struct merge_source *source)
     if (latch_tripped(g->latch))
         return -1;
     size_t slice = g->next[run]++;
-    *source = runs->slice(runs->reader, run, slice);
+    *way = runs->slice(runs->reader, run, slice);
     g->has_crossed = true;
-    if (g->from && slice < g->taken[run] && run != g->from->source)
-        source->next = run_cut_find(g->from, g->rule, *source, run);
+    if (g->from && slice < g->taken[run] && run != g->from->way)
+        way->next = run_cut_find(g->from, g->rule, *way, run);
     return 1;
 }
 
@@ -84,7 +84,7 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
     enum stage before = clocks_enter(g->clocks, STAGE_MERGE);
     while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
         record_list_add(&g->list, bam_key_record(item.base, item.key),
-                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
+                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.way);
     clocks_records(g->clocks, g->list.n);
     clocks_leave(g->clocks, before, 0);
     *list = g->list;

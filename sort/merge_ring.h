@@ -65,6 +65,6 @@ bool merge_ring_help(void *ring);
 uint32_t merge_ring_given(const struct merge_ring *ring);
 
 /* Bytes of memory that a ring takes. */
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources);
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways);
 
 #endif

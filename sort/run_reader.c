@@ -226,12 +226,12 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
     return false;
 }
 
-static struct merge_source keys_of(const void *reader, size_t run, size_t slice)
+static struct merge_way keys_of(const void *reader, size_t run, size_t slice)
 {
     const struct run_reader *r = reader;
     const struct spill_slice *s = &r->buffers[slot_of(r, run, slice)].b.slice;
     const struct bam_key *keys = spill_slice_keys(s);
-    return (struct merge_source){keys, keys + s->n, s->base};
+    return (struct merge_way){keys, keys + s->n, s->base};
 }
 
 /* -1: out of memory, and the error is recorded in the latch. */

@@ -163,9 +163,9 @@ static struct workspace *workspace(struct spill *p)
 /* ---------------------------------------------------------- arenas to runs */
 
 /* What of a sublist belongs to range `number`. */
-static struct merge_source keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
+static struct merge_way keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
-    struct merge_source mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
+    struct merge_way mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
     if (number + 1 < p->n_ranges)
         mine.end = run_cut_find(&p->ranges[number + 1].from, p->rule, mine, 0);
     if (number > 0)
@@ -225,7 +225,7 @@ static void run_range(void *spill, uint32_t number)
 }
 
 /* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its
- * sublists count as one source. */
+ * sublists count as one way. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;

@@ -278,14 +278,14 @@ static size_t first_slice(const struct spill_run *run, uint64_t key)
 }
 
 /* The keys of the slice that are to be merged. */
-static struct merge_source keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
+static struct merge_way keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
 {
     const struct bam_key *keys = spill_slice_keys(slice), *end = keys + slice->n;
     while (keys < end && keys->sort < how->from)
         keys++;
     while (keys < end && end[-1].sort > how->to)
         end--;
-    return (struct merge_source){keys, end, slice->base};
+    return (struct merge_way){keys, end, slice->base};
 }
 
 static bool has_next(const struct merging *m, size_t number)
@@ -294,7 +294,7 @@ static bool has_next(const struct merging *m, size_t number)
     return m->next[number] < run->n && run->slices[m->next[number]].first_key <= m->how->to;
 }
 
-static int load_next(void *arg, size_t number, struct merge_source *source)
+static int load_next(void *arg, size_t number, struct merge_way *way)
 {
     struct merging *m = arg;
     const struct spill_merge *how = m->how;
@@ -311,8 +311,8 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
             spill_store_expect(how->writer.store, run->slices[m->next[number]]);
         if (spill_load(how->writer.store, place, how->loader, buffer, true, how->writer.latch) < 0)
             return -1;
-        *source = keys_to_merge(how, &buffer->slice);
-    } while (source->next == source->end);
+        *way = keys_to_merge(how, &buffer->slice);
+    } while (way->next == way->end);
     return 1;
 }
 
