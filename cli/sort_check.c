@@ -23,7 +23,7 @@ struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
     struct inputs in;            /* one */
-    struct merge_wish wish;      /* asks for records with keys, changed as htslib would write them */
+    struct merge_request request; /* asks for records with keys, changed as htslib would write them */
     struct sort_rule *rule;
     struct record_stream stream; /* of the records */
     struct task_ring ring;       /* of slices taken; the sums of a slice are made in its slot */
@@ -134,8 +134,8 @@ static int take_header(void *check, struct input *in)
     const struct engine_opts *opts = c->opts;
     if (!(c->rule = sort_rule_new(&opts->order, in->header.sam)))
         return latch_fail(&c->latch, "out of memory");
-    c->wish.rule = c->rule;
-    in->merge = &c->wish;
+    c->request.rule = c->rule;
+    in->merge = &c->request;
     return 0;
 }
 

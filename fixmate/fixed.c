@@ -34,10 +34,10 @@ static int open_input(struct fixed *f)
     how.keeps_broken = true;
     if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
-    f->wish.rules = f->opts->rules;
-    f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
-    f->wish.lone = parted_mates_put;
-    f->wish.lone_arg = &f->parted;
+    f->request.rules = f->opts->rules;
+    f->request.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
+    f->request.lone = parted_mates_put;
+    f->request.lone_arg = &f->parted;
     return f->lengths && parted_mates_open(&f->parted, engine_opts_input(o)) == 0
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }
@@ -54,7 +54,7 @@ static int open_records(struct fixed *f)
 {
     struct fixed_records_options how = {
         .in = input_chunks(f->in.each),
-        .wish = &f->wish,
+        .request = &f->request,
         .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
     };

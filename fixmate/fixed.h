@@ -19,7 +19,7 @@ struct fixed {
     const struct fixmate_opts *opts;
     struct memory_rings rings;
     struct inputs in;       /* one */
-    struct fix_wish wish;
+    struct fix_request request;
     struct parted_mates parted;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;

@@ -52,8 +52,8 @@ static int open_input(struct marked *m)
         return -1;
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
         return out_of_memory(m);
-    m->wish.lengths = m->lengths;
-    m->in.each->merge = &m->wish;
+    m->request.lengths = m->lengths;
+    m->in.each->merge = &m->request;
     return 0;
 }
 

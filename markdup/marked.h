@@ -19,7 +19,7 @@ struct marked {
     struct memory_rings rings;
     struct inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
-    struct merge_wish wish;
+    struct merge_request request;
     int64_t *lengths;            /* of the references; NULL: nobody asks for them */
     struct marking marking;
 };

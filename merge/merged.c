@@ -273,8 +273,8 @@ static void begin_input(void *merged, uint32_t number)
     }
     if (input->in || latch_tripped(m->d->latch))
         return;
-    input->wish.lengths = m->lengths;
-    input->wish.learns = number == 0 && m->compares ? m->rule : NULL;
+    input->request.lengths = m->lengths;
+    input->request.learns = number == 0 && m->compares ? m->rule : NULL;
     bool is_alone = begins_alone(&m->inputs.in.each[number]);
     if (sliced_input_begin(input, &m->inputs.in.each[number], &how) == 0 && is_alone)
         collect_tasks(m, number);

@@ -59,7 +59,7 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
-        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.wish->rules.base_mods)) {
+        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.request->rules.base_mods)) {
             if (dropped-- == 0)                  /* new tags make bytes behind the others one that hides CG */
                 return verdict.fault == BAM_BAD_CG ? FIX_BAD_TAGS : FIX_CHANGED;
             continue;
@@ -108,9 +108,9 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     struct record_slice *to = &c->made;
     size_t start = to->records.n;
     uint64_t dropped = 0;
-    if (r->opt.wish->lone && look_for_mate(f, p, n))
+    if (r->opt.request->lone && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
-    if (fixmate_template(&f->fixmate, &r->opt.wish->rules, p, n, &to->records, &dropped) < 0)
+    if (fixmate_template(&f->fixmate, &r->opt.request->rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH
              : errno == EBADMSG ? FIX_BAD_TAGS : FIX_NO_MEMORY;
     c->dropped += dropped;
@@ -147,13 +147,13 @@ static struct byte_buffer *leave_template(void *records, const struct byte_buffe
         return NULL;
     for (size_t at = 0; at < carried->n; at += bam_record_said_size(carried->p + at))
         ++*n;
-    return &r->opt.wish->open;
+    return &r->opt.request->open;
 }
 
 /* Takes the template that the input before has left: the seam is as if its records were of this input. */
 static void go_on(struct fixed_records *r)
 {
-    struct byte_buffer *open = &r->opt.wish->open;
+    struct byte_buffer *open = &r->opt.request->open;
     chunk_reader_go_on(r->chunks, open, record_cut_go_on(&r->cut, open->p, open->n));
 }
 
@@ -187,7 +187,7 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct record_found found = record_cut_found(&r->cut, number);
     if (found.status || found.fault)
         return tell(r, f, c, found);
-    return r->opt.wish->lone ? r->opt.wish->lone(r->opt.wish->lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
+    return r->opt.request->lone ? r->opt.request->lone(r->opt.request->lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
 }
 
 struct chunk_reader *fixed_records_chunks(struct fixed_records *r)

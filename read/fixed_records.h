@@ -23,17 +23,17 @@ struct fixed_records;
 typedef int fixed_lone_fn(void *arg, const uint64_t *lone, size_t n);
 
 /* How records are fixed: as if all inputs were one. */
-struct fix_wish {
+struct fix_request {
     struct fixmate_rules rules;
     fixed_lone_fn *lone;         /* NULL: nobody asks for them */
     void *lone_arg;
     struct byte_buffer open;     /* all records of the template in which an input ended; it may go on in the next one.
-                                  * The owner of the wish frees it */
+                                  * The owner of the request frees it */
 };
 
 struct fixed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
-    struct fix_wish *wish;       /* stays the caller's */
+    struct fix_request *request; /* stays the caller's */
     const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
                                   * not */
     bool is_last;                /* no input goes on with the template in which this one ends */

@@ -22,8 +22,8 @@ struct input_part;
 struct input_request;
 struct known_headers;
 struct latch;
-struct look_wish;
-struct merge_wish;
+struct look_request;
+struct merge_request;
 struct passed_records;
 struct clocks;
 
@@ -37,9 +37,9 @@ struct input {
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
-    const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them; set it before input_begin().
+    const struct merge_request *merge; /* `passed` gives the records as a merge wants them; set it before input_begin().
                                       * NULL: no merge reads them */
-    const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
+    const struct look_request *looks; /* likewise: `passed` looks at the records. NULL: it does not */
     bool has_keys;               /* the stream's slices have keys, by coordinate */
     bool is_collated;            /* it has what another sort has collated, with the same clocks: counted there */
     uint32_t n_slots;            /* of the source; of who takes the stream */

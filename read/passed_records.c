@@ -45,7 +45,7 @@ struct passed_records {
 /* ------------------------------------------------------------------- tasks */
 
 /* Lists the record that was appended at `start`. */
-static int list_record(const struct merge_wish *merge, struct pass_found *f, struct record_slice *to, size_t start,
+static int list_record(const struct merge_request *merge, struct pass_found *f, struct record_slice *to, size_t start,
                        bool mend)
 {
     if (!merge)                                  /* who takes it makes its key */
@@ -115,20 +115,20 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
 static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
                    bool mend)
 {
-    const struct look_wish *wish = r->opt.looks;
+    const struct look_request *request = r->opt.looks;
     struct byte_buffer *copies = &c->made.records;
     size_t start = copies->n;
     c->made.n++;
-    if (mend || !wish->look) {
+    if (mend || !request->look) {
         if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
             return PASS_NO_MEMORY;
         record = (const struct bam_record *)(copies->p + start);
         if (mend && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
             return PASS_NO_MEMORY;
-        copies->n = wish->look ? start : start + bam_record_size(record);
+        copies->n = request->look ? start : start + bam_record_size(record);
     }
-    if (wish->look)
-        wish->look(wish->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
+    if (request->look)
+        request->look(request->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
     return PASS_FINE;
 }
 

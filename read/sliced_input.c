@@ -17,10 +17,10 @@ int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk
 
 int sliced_input_begin(struct sliced_input *s, struct input *in, const struct sliced_input_options *options)
 {
-    s->wish.rule = options->rule;
+    s->request.rule = options->rule;
     s->loan.pool = options->pool;
-    s->wish.loan = options->pool ? &s->loan : NULL;
-    in->merge = &s->wish;
+    s->request.loan = options->pool ? &s->loan : NULL;
+    in->merge = &s->request;
     if (input_begin(in) < 0)
         return -1;
     return sliced_input_begin_of(s, in, passed_records_chunks(in->passed), options);

@@ -13,7 +13,7 @@ static int begin_input(struct fixed_inputs *f)
 {
     struct input *in = &f->in.each[f->n_begun];
     struct fixed_records_options how = {
-        .wish = &f->wish,
+        .request = &f->request,
         .is_last = f->n_begun + 1 == f->in.n,
         .collated = in->is_collated,
     };
@@ -102,8 +102,8 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
     sam_hdr_t *sam = f->in.each->header.sam;
     f->each = calloc(f->in.n, sizeof *f->each);
     f->lengths = bam_header_lengths(sam);
-    f->wish = (struct fix_wish){.rules = *options->rules, .lone = options->lone, .lone_arg = options->lone_arg};
-    f->wish.rules.lengths = f->lengths;
+    f->request = (struct fix_request){.rules = *options->rules, .lone = options->lone, .lone_arg = options->lone_arg};
+    f->request.rules.lengths = f->lengths;
     if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
         return latch_fail(options->latch, "out of memory for the header");
     in->each->has_keys = true;
@@ -122,5 +122,5 @@ void fixed_inputs_close(struct fixed_inputs *f)
     inputs_close(&f->in);
     free(f->each);
     free(f->lengths);
-    free(f->wish.open.p);
+    free(f->request.open.p);
 }

@@ -10,7 +10,7 @@
 
 struct fixed_inputs_options {
     const struct fixmate_rules *rules;   /* but for the lengths of references, which the header tells */
-    fixed_lone_fn *lone;         /* as in fix_wish, with its argument */
+    fixed_lone_fn *lone;         /* as in fix_request, with its argument */
     void *lone_arg;
     struct chunk_memory memory;
     struct latch *latch;
@@ -21,8 +21,8 @@ struct fixed_inputs_options {
 struct fixed_inputs {
     struct fixed_inputs_options opt;
     struct inputs in;            /* what it reads */
-    struct fix_wish wish;
-    int64_t *lengths;            /* the wish has these */
+    struct fix_request request;
+    int64_t *lengths;            /* the request has these */
     struct fixed_records **each; /* in.n, of the inputs whose turn has come */
     size_t n_begun;
     uint64_t before;             /* bytes of the inputs before the one that is read */

@@ -118,7 +118,7 @@ int counted_begin(struct counted *c)
         .n_slots = c->rings.sam.n_chunks,
         .latch = c->d->latch,
     };
-    c->looks = (struct look_wish){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
+    c->looks = (struct look_request){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
     in->looks = &c->looks;
     if (!(c->counts = counts_open(&how, in->header.sam)) || input_begin(in) < 0)
         return -1;
