@@ -36,8 +36,8 @@ static int open_input(struct fixed *f)
         return -1;
     f->request.rules = f->opts->rules;
     f->request.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
-    f->request.lone = parted_mates_put;
-    f->request.lone_arg = &f->parted;
+    f->request.orphans = parted_mates_put;
+    f->request.orphans_arg = &f->parted;
     return f->lengths && parted_mates_open(&f->parted, engine_opts_input(o)) == 0
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }

@@ -20,13 +20,13 @@ struct fixed_records;
 
 /* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
  * lowest bit tells first mates from second ones; none is 0. Main thread. -1: the error is recorded in the latch. */
-typedef int fixed_lone_fn(void *arg, const uint64_t *lone, size_t n);
+typedef int fixed_orphans_fn(void *arg, const uint64_t *orphans, size_t n);
 
 /* How records are fixed: as if all inputs were one. */
 struct fix_request {
     struct fixmate_rules rules;
-    fixed_lone_fn *lone;         /* NULL: nobody asks for them */
-    void *lone_arg;
+    fixed_orphans_fn *orphans;   /* NULL: nobody asks for them */
+    void *orphans_arg;
     struct byte_buffer open;     /* all records of the template in which an input ended; it may go on in the next one.
                                   * The owner of the request frees it */
 };

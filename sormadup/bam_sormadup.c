@@ -33,7 +33,7 @@ struct sormadup {
     struct inputs in;            /* what the stage reads that is opened next */
     struct collated collated;
     struct fixed_inputs fixed;
-    struct orphans *lone;        /* which fixmate finds */
+    struct orphans *orphans;     /* which fixmate finds */
     struct sorted sorted;
     struct sorted_stream merged;
     struct marking marking;
@@ -91,20 +91,20 @@ static int open_collated(struct sormadup *c)
 /* Orphans are looked for in the memory of the markdup stage, which begins later. */
 static int open_fixed(struct sormadup *c)
 {
-    struct orphans_options lone = {
+    struct orphans_options search = {
         .store = engine_opts_store(c->common, c->d->latch, c->d->clocks),
         .memory = sormadup_marking(&c->rings),
         .path = path_of(c),
     };
     struct fixed_inputs_options how = {
         .rules = &c->opts->fixmate,
-        .lone = orphans_put,
-        .lone_arg = c->lone = orphans_open(&lone),
+        .orphans = orphans_put,
+        .orphans_arg = c->orphans = orphans_open(&search),
         .memory = c->rings.sam,
         .latch = c->d->latch,
         .clocks = c->d->clocks,
     };
-    return c->lone ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
+    return c->orphans ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
 }
 
 static int open_sort(struct sormadup *c)
@@ -179,7 +179,7 @@ static void mark_and_write(struct sormadup *c)
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (collated_read(&c->collated) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->lone) == 0
+    if (collated_read(&c->collated) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->orphans) == 0
         && compare_fixed(c) == 0)
         mark_and_write(c);
 }
@@ -192,7 +192,7 @@ static void finish(struct sormadup *c, int n_threads)
     marking_close(&c->marking);
     sorted_stream_close(&c->merged);
     fixed_inputs_close(&c->fixed);
-    orphans_close(c->lone);
+    orphans_close(c->orphans);
     inputs_close(&c->in);
 }
 

@@ -102,7 +102,9 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
     sam_hdr_t *sam = f->in.each->header.sam;
     f->each = calloc(f->in.n, sizeof *f->each);
     f->lengths = bam_header_lengths(sam);
-    f->request = (struct fix_request){.rules = *options->rules, .lone = options->lone, .lone_arg = options->lone_arg};
+    f->request = (struct fix_request){
+        .rules = *options->rules, .orphans = options->orphans, .orphans_arg = options->orphans_arg,
+    };
     f->request.rules.lengths = f->lengths;
     if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
         return latch_fail(options->latch, "out of memory for the header");

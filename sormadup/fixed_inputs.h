@@ -10,8 +10,8 @@
 
 struct fixed_inputs_options {
     const struct fixmate_rules *rules;   /* but for the lengths of references, which the header tells */
-    fixed_lone_fn *lone;         /* as in fix_request, with its argument */
-    void *lone_arg;
+    fixed_orphans_fn *orphans;   /* as in fix_request, with its argument */
+    void *orphans_arg;
     struct chunk_memory memory;
     struct latch *latch;
     struct clocks *clocks;

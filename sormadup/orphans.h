@@ -23,13 +23,13 @@ struct orphans_options {
 
 /* NULL: out of memory, and the error is recorded in the latch. */
 struct orphans *orphans_open(const struct orphans_options *options);
-void orphans_close(struct orphans *lone);
+void orphans_close(struct orphans *orphans);
 
-/* Takes n numbers, which are not 0: a fixed_lone_fn for struct orphans. -1: one of them is the other half of one
+/* Takes n numbers, which are not 0: a fixed_orphans_fn for struct orphans. -1: one of them is the other half of one
  * that came before, or failed; the error is recorded in the latch. */
 int orphans_put(void *orphans, const uint64_t *mates, size_t n);
 
 /* There are no more: the same of numbers that left memory meanwhile. Gives back the memory of the others. */
-int orphans_end(struct orphans *lone);
+int orphans_end(struct orphans *orphans);
 
 #endif

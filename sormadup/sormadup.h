@@ -16,7 +16,7 @@ int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in,
 /* Bytes for who takes the records of the sort: to copy and to mark them, the least that works ... */
 size_t sormadup_marking_least(int n_threads);
 
-/* ... and what it gets in this plan, with which lone mates are looked for before. */
+/* ... and what it gets in this plan, with which orphans are looked for before. */
 size_t sormadup_marking(const struct memory_rings *rings);
 
 /* The numbers that sormadup_beside() adds up. */

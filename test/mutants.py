@@ -588,7 +588,7 @@ MUTANTS = [
     # ----------------------------------------------------------- sormadup
     ("advance", "r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE", "r->lent == r->filling ? CHUNK_NONE",
      ["unit_sam_reader"], "what is carried at the end gets a chunk"),
-    ("lend", "return r->opt.request->lone ? r->opt.request->lone(", "return 0 ? r->opt.request->lone(",
+    ("lend", "return request->orphans ? request->orphans(", "return 0 ? request->orphans(",
      [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
     ("slice_copies_begin", "s->keyed = in->has_keys && !arena->rule;", "s->keyed = in->has_keys;",
      [SORMADUP + "test_records_behind_2_31_are_out_of_order"], "keys that were made elsewhere are of the sort's order"),
