@@ -155,12 +155,12 @@ static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t t
 }
 
 /* Of several inputs, each has the least chunks of its own; the others are for all (read/chunk_pool.h). One input
- * borrows no more than it has use for, nor than it can keep books of. */
-static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted)
+ * borrows no more than it has use for, nor than its overhead has room for. */
+static void share_chunks(struct memory_rings *rings, size_t overhead, size_t wanted)
 {
-    enum { BOOKS_OF_CHUNK = 512, BOOKS_OF_BLOCK = 256 };
+    enum { OVERHEAD_OF_CHUNK = 512, OVERHEAD_OF_BLOCK = 256 };
     const struct chunk_memory *use = &rings->sam;
-    size_t blocks = use->text_size / TEXT_MIN, most = books / (BOOKS_OF_CHUNK + blocks * BOOKS_OF_BLOCK);
+    size_t blocks = use->text_size / TEXT_MIN, most = overhead / (OVERHEAD_OF_CHUNK + blocks * OVERHEAD_OF_BLOCK);
     size_t share = use->n_chunks - MEMORY_CHUNKS_LEAST, shared = share * rings->job.n_inputs;
     size_t borrows = clamp(shared, 0, wanted < most ? wanted : most);
     rings->source_slots = use->source_slots;
@@ -175,7 +175,7 @@ static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted
  * sixth of it is for pieces, the rest for slices and chunks. */
 static void divide_for_merge(struct memory_rings *rings)
 {
-    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, BOOKS_PART = 32 };
+    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, OVERHEAD_PART = 32 };
     const struct memory_job *job = &rings->job;
     const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
     size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
@@ -198,7 +198,7 @@ static void divide_for_merge(struct memory_rings *rings)
     use->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
     use->n_lent = lent_slices(use->n_chunks);    /* in place of the chunks' text, where they are fed by a stream */
     use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
-    share_chunks(rings, each / BOOKS_PART, CHUNKS_PER_THREAD * threads);
+    share_chunks(rings, each / OVERHEAD_PART, CHUNKS_PER_THREAD * threads);
 }
 
 static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)

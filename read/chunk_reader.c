@@ -126,14 +126,14 @@ static int close_chunk(struct chunk_reader *r)
 static bool may_fill(const struct chunk_reader *r)
 {
     uint64_t n = r->filling - r->ring.tail;
-    return n < r->opt.in.use.n_chunks && (!r->opt.loan || chunk_pool_may_fill(r->opt.loan, n));
+    return n < r->opt.in.use.n_chunks && (!r->opt.borrower || chunk_pool_may_fill(r->opt.borrower, n));
 }
 
 /* Another chunk is filled, or one is free. */
 static void tell_pool(const struct chunk_reader *r)
 {
-    if (r->opt.loan)
-        chunk_pool_fills(r->opt.loan, r->filling - r->ring.tail);
+    if (r->opt.borrower)
+        chunk_pool_fills(r->opt.borrower, r->filling - r->ring.tail);
 }
 
 /* Makes the memory of a chunk's bytes. */
@@ -151,11 +151,11 @@ static int make_text(const struct chunk_reader *r, struct chunk *c)
 static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     struct chunk_text text;
-    if (r->opt.loan && !c->made.records.p)
-        chunk_pool_take_records(r->opt.loan->pool, &c->made);
+    if (r->opt.borrower && !c->made.records.p)
+        chunk_pool_take_records(r->opt.borrower->pool, &c->made);
     if (c->bytes || reads_stream(r))
         return 0;
-    if (!r->opt.loan || !chunk_pool_take_text(r->opt.loan->pool, &text))
+    if (!r->opt.borrower || !chunk_pool_take_text(r->opt.borrower->pool, &text))
         return make_text(r, c);
     c->bytes = text.bytes;
     c->blocks = text.blocks;
@@ -166,8 +166,8 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
 /* The pool gets the memory of an empty chunk. */
 static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
 {
-    chunk_pool_put_text(r->opt.loan->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
-    chunk_pool_put_records(r->opt.loan->pool, c->made);
+    chunk_pool_put_text(r->opt.borrower->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
+    chunk_pool_put_records(r->opt.borrower->pool, c->made);
     c->bytes = c->kept = NULL;
     c->blocks = NULL;
     c->made = (struct record_slice){.n = 0};
@@ -305,7 +305,7 @@ static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
     c->span = (struct slice_span){.users = NULL};
     record_slice_clear(&c->made);
     byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
-    if (r->opt.loan)
+    if (r->opt.borrower)
         strip_chunk(r, c);
 }
 
@@ -459,7 +459,7 @@ static int alloc_chunks(struct chunk_reader *r)
     if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->text_size, r->opt.in.latch,
                                            r->opt.in.clocks) < 0)
         return -1;
-    for (uint32_t i = 0; i < (r->opt.loan ? 1 : use->n_chunks); i++)
+    for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)
         if ((!reads_stream(r) && make_text(r, &r->chunks[i]) < 0)
             || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;

@@ -102,7 +102,7 @@ struct chunk_reader_options {
     struct chunk_input in;
     struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
                                   * they are taken over. NULL: it is not BAM */
-    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
+    struct chunk_borrower *borrower; /* by which it gets some of its chunks; NULL: all of them are its own */
     struct chunk_cutter cutter;
     /* Makes the units of the head, then those of the bytes, into records, and counts them. In a task, not after an
      * error. At the end of the input the head may be a unit that is cut. number: of the chunk's slot, below

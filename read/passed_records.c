@@ -208,17 +208,17 @@ struct chunk_reader *passed_records_chunks(struct passed_records *r)
 
 /* ---------------------------------------------------------- open and close */
 
-/* With a loan it has more chunks, if all are borrowed that may be. Not with a filter: each takes a copy of it. */
-static uint32_t count_chunks(const struct passed_records *r, const struct chunk_loan *loan)
+/* Room for all chunks that it may borrow; none with a filter, since each takes a copy of it. */
+static uint32_t count_chunks(const struct passed_records *r, const struct chunk_borrower *borrower)
 {
-    return !loan ? r->opt.in.use.n_chunks : r->opt.filter ? loan->pool->opt.own_chunks
-         : loan->pool->opt.own_chunks + loan->pool->opt.borrows;
+    return !borrower ? r->opt.in.use.n_chunks : r->opt.filter ? borrower->pool->opt.own_chunks
+         : borrower->pool->opt.own_chunks + borrower->pool->opt.borrows;
 }
 
 static int prepare(struct passed_records *r, struct bam_header *header)
 {
-    struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
-    r->opt.in.use.n_chunks = count_chunks(r, loan);
+    struct chunk_borrower *borrower = r->opt.merge ? r->opt.merge->borrower : NULL;
+    r->opt.in.use.n_chunks = count_chunks(r, borrower);
     if (r->opt.looks && r->opt.looks->look)
         r->opt.in.use.records_size = COPY_SIZE;
     struct record_cut_options cut = {
@@ -232,7 +232,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     struct chunk_reader_options how = {
         .in = r->opt.in,
         .header = header,
-        .loan = loan,
+        .borrower = borrower,
         .make = pass_chunk,
         .lend = lend,
         .arg = r,

@@ -23,7 +23,7 @@ struct merge_request {
     const int64_t *lengths;      /* of the references of the output: records that begin behind their ends are refused.
                                   * NULL: they are not */
     struct sort_rule *learns;    /* the same, where it is to learn from the first records of this input; else NULL */
-    struct chunk_loan *loan;     /* as in chunk_reader_options */
+    struct chunk_borrower *borrower; /* as in chunk_reader_options */
 };
 
 /* In place of that: the records that pass are looked at, checked and mended, and not kept. */

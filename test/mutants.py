@@ -563,7 +563,7 @@ MUTANTS = [
      "what was written to standard output is taken back"),
     ("sort_rule_expect_marks", "rule->templates.marked = rule->order.by == SORT_TEMPLATE;", "",
      ["test_merge.py::test_group_that_a_record_did_not_bring_decides_where_it_goes"], "and so does the template order"),
-    ("may_borrow", "&& borrowed < loan->meant\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
+    ("may_borrow", "&& borrowed < borrower->n_recent\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
     ("may_borrow", "&& borrowed < TIMES_THE_REST * rest)", ")", ["unit_chunk_pool"], "no input borrows all"),
     # ------------------------------------------------------------ fixmate
     ("chunk_reader_compare", "return tally_compare(in, out, \"reading\", r->opt.in.path, r->opt.in.latch);", "return 0;",
