@@ -282,7 +282,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return 1;
     struct record_place at = {origin->file, arena->n_records - arena->n_before + 1, arena->origin + w->end,
                               origin->offset};
-    return record_fault_tell(latch, &at, w->fault, arena->base + w->end);
+    return record_fault_report(latch, &at, w->fault, arena->base + w->end);
 }
 
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,

@@ -18,8 +18,8 @@ struct record_place {
 
 /* Records in the latch that the record has this fault, not BAM_OK or BAM_CUT. If its tags lack what the order needs,
  * `record` is where it lies. Returns -1. */
-int record_fault_tell(struct latch *latch, const struct record_place *place, enum bam_fault fault,
-                      const uint8_t *record);
+int record_fault_report(struct latch *latch, const struct record_place *place, enum bam_fault fault,
+                        const uint8_t *record);
 
 /* Records in the latch that the input ends inside a record. Several processes guess where records begin, and a guess
  * may be wrong: then file_ends is false. Returns -1. */

@@ -66,6 +66,6 @@ const char *record_remap_fault(int status);
 
 /* Warns of the values that are in the list and not yet in `told`, and adds them to that. Call it for the lists of one
  * file in file order. told: of all zeros before the first; name_table_free() frees it. -1: out of memory. */
-int remap_unknown_tell(const struct remap_unknown *unknown, struct name_table *told, const char *file);
+int remap_unknown_report(const struct remap_unknown *unknown, struct name_table *told, const char *file);
 
 #endif

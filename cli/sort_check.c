@@ -55,7 +55,7 @@ static const char *name_in(const struct record_slice *s, size_t number)
 }
 
 /* The record belongs before the one in front of it. */
-static int tell_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
+static int report_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
 {
     uint64_t n = s->number + number;
     return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
@@ -66,8 +66,8 @@ static int tell_offence(struct sort_check *c, const struct record_slice *s, size
 static int check_order(struct sort_check *c, const struct record_slice *s, const struct record_slice *before)
 {
     if (c->taken.n > 0 && !record_slice_follows(before, before->n - 1, s, 0, c->rule))
-        return tell_offence(c, s, 0, name_in(before, before->n - 1));
-    return s->out_of_order < s->n ? tell_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
+        return report_offence(c, s, 0, name_in(before, before->n - 1));
+    return s->out_of_order < s->n ? report_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
 }
 
 /* Takes the next slice. The one before it is still there, since nothing has been put into its slot. */
@@ -168,7 +168,7 @@ static int open_input(struct sort_check *c)
     return 0;
 }
 
-static int tell_checksum(struct sort_check *c)
+static int print_checksum(struct sort_check *c)
 {
     if (!c->opts->out.checksum)
         return 0;
@@ -199,7 +199,7 @@ int sort_check(const struct engine_opts *opts)
     if (n_threads > 0 && open_all(&c, n_threads) == 0) {
         task_team(n_threads, in_team, &c);
         if (!latch_tripped(&c.latch) && join_sums(&c, n_threads) == 0)
-            tell_checksum(&c);
+            print_checksum(&c);
     }
     out_file_abandon(&c.out);
     inputs_close(&c.in);

@@ -97,7 +97,7 @@ static int64_t five_prime(const struct fixmate_read *b)
 }
 
 /* RNEXT, PNEXT, flags. MUNMAP is never taken away, as in samtools. */
-static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
+static void set_mate_place(struct fixmate_read *b, const struct fixmate_read *mate)
 {
     b->next_ref_id = mate->ref_id;
     b->at.next_pos = mate->at.pos;
@@ -107,7 +107,7 @@ static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
 }
 
 /* MQ and MC. */
-static int tell_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
+static int set_mate_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
 {
     if (is_mapped(mate) && mate_tags_put_int(&b->tags, MATE_MQ, mate->record->mapq) < 0)
         return -1;
@@ -184,9 +184,9 @@ static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, struct
     set_flag(a, BAM_FPAIRED, true);
     set_flag(b, BAM_FPAIRED, true);
     settle_place(a, b);
-    tell_place(a, b);
-    tell_place(b, a);
-    if (tell_alignment(f, a, b) < 0 || tell_alignment(f, b, a) < 0)
+    set_mate_place(a, b);
+    set_mate_place(b, a);
+    if (set_mate_alignment(f, a, b) < 0 || set_mate_alignment(f, b, a) < 0)
         return -1;
     settle_length(a, b);
     if (rules->template_cigar && put_template_cigar(f, a, b) < 0)
@@ -351,8 +351,8 @@ static int fix_other(struct fixmate *f, const struct fixmate_rules *rules, const
     if (loaded < 0)
         return -1;
     if ((b->flag & BAM_FSUPPLEMENTARY) && (b->flag & BAM_FPAIRED) && mate) {
-        tell_place(b, mate);
-        if (tell_alignment(f, b, mate) < 0)
+        set_mate_place(b, mate);
+        if (set_mate_alignment(f, b, mate) < 0)
             return -1;
     }
     return loaded ? put_length(b) : 0;

@@ -208,11 +208,11 @@ static const char *name_of(const struct dup_chains *c, uint32_t at)
 
 static enum dup_fault settle(const struct dup_chains *c, const struct dup_verdict *verdict)
 {
-    int told = c->opt.settled(c->opt.context, verdict);
-    return told < 0 ? DUP_STOPPED : told > 0 ? DUP_PAUSED : DUP_OK;
+    int result = c->opt.settled(c->opt.context, verdict);
+    return result < 0 ? DUP_STOPPED : result > 0 ? DUP_PAUSED : DUP_OK;
 }
 
-static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
+static enum dup_fault settle(struct dup_chains *c, const struct dup_link *link)
 {
     const struct dup_node *node = &link->node;
     struct dup_verdict verdict = {.number = link->number, .duplicate = !node->is_root};
@@ -249,7 +249,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     if (c->follow && !link->node.checked)
         fault = check(c, dup_links_root(&c->links, at));
     if (!fault)
-        fault = tell(c, link);
+        fault = settle(c, link);
     link->node.gone = true;
     return fault;
 }
@@ -315,8 +315,8 @@ static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, ui
     return takes_over && loser ? dup_tree_at(&c->links, node_at(c, loser)->tree)->count : 1;
 }
 
-/* Without the pass: the loss is told, and what the loser counted is needed no more. */
-static enum dup_fault tell_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
+/* Without the pass: the loss is settled, and what the loser counted is needed no more. */
+static enum dup_fault settle_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
 {
     struct dup_verdict verdict = {.number = loss->loser.number, .duplicate = true,
                                   .original = c->opt.names ? loss->winner.name : NULL,
@@ -347,9 +347,9 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
                           type_of(c, optical), loss->loser.group) < 0)
         return DUP_NO_MEMORY;
     if (!c->follow)
-        return tell_at_once(c, loss, optical);
+        return settle_at_once(c, loss, optical);
     /* Without -d, nobody asks for the name of a newcomer that lost: what loses to it later is a newcomer, too, and
-     * gets the root's for do before it is told of. */
+     * gets the root's for do before it is settled. */
     bool named = loss->newcomer_won || c->opt.distance > 0;
     uint32_t winner = dup_links_take(&c->links, &loss->winner, true);
     uint32_t loser = winner ? dup_links_take(&c->links, &loss->loser, named) : 0;

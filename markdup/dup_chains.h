@@ -4,9 +4,9 @@
  * shards together.
  *
  * A record that loses hangs below the winner, so losses make trees. Sets of singles and of pairs that have a
- * record in common are in one tree, which has one original, its root. A record is told of when it would leave
+ * record in common are in one tree, which has one original, its root. A record is settled when it would leave
  * upstream's queue. The chain pass over a tree is made when the first of its records leaves; records that join it
- * later get another one. Without the pass, a loss is told at once, and only what originals count waits. Serial; no
+ * later get another one. Without the pass, a loss is settled at once, and only what originals count waits. Serial; no
  * I/O. */
 #ifndef DUP_CHAINS_H
 #define DUP_CHAINS_H
@@ -50,7 +50,7 @@ enum dup_fault dup_chains_lose(struct dup_chains *chains, const struct dup_loss 
  * with the same `before`. */
 enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 
-/* Whatever is to be told of records with smaller numbers has been told. UINT64_MAX: no tree waits. */
+/* Every record with a smaller number that is to be settled has been. UINT64_MAX: no tree waits. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
 /* Bytes of memory that it takes for what waits: some 60 for each loss in memory, and its name. */

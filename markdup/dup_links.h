@@ -21,7 +21,7 @@ struct dup_node {
     uint32_t original;           /* whose name do has, as things stand */
     bool is_root : 1;
     bool checked : 1;            /* the chain pass has seen it */
-    bool gone : 1;               /* told of: it has left the queue */
+    bool gone : 1;               /* settled: it has left the queue */
     bool away : 1;               /* a struct dup_run. All that follows is of links, and here for there is room */
     bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1, optical : 1;
     bool dropped : 1;            /* has no tree any more; goes when it is the first of those that have not left */
@@ -38,7 +38,7 @@ struct dup_link {
     };
     uint32_t later;              /* the next one of the line */
     uint64_t number;
-    int64_t leaves_at;           /* as in struct dup_member; then it is told of */
+    int64_t leaves_at;           /* as in struct dup_member; then it is settled */
     int64_t score;
     char name[];
 };

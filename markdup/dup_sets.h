@@ -54,8 +54,8 @@ enum dup_fault {
     DUP_NO_MEMORY,
     DUP_NO_MATE_SCORE,           /* two pair ends met, and one has no ms */
     DUP_BAD_NAME,                /* --read-coords does not match the name of an original */
-    DUP_STOPPED,                 /* what was told of a loss did not return 0 */
-    DUP_PAUSED,                  /* no fault: what was told of a record returned 1 */
+    DUP_STOPPED,                 /* the callback for a loss did not return 0 */
+    DUP_PAUSED,                  /* no fault: the callback for a record returned 1 */
 };
 
 /* The fault in words, for an error message. A constant string. */

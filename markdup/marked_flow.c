@@ -98,7 +98,7 @@ static void key_slice(void *flow, uint32_t slot)
     clocks_leave(f->opt.clocks, before, 0);
 }
 
-static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
+static int report_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     return latch_fail(f->opt.latch, "%s: record %llu (%s): %s", f->opt.path, (unsigned long long)(s->first + i + 1),
@@ -128,10 +128,10 @@ static void finish_slice(void *flow, uint32_t slot)
     int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
     clocks_leave(f->opt.clocks, before, 0);
     if (status < 0 && s->changed)
-        tell_of_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
-                       "report it");
+        report_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
+                      "report it");
     else if (status < 0 && s->unmarked)
-        tell_of_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
+        report_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
     else if (status < 0)
         out_of_memory(f);
 }
@@ -186,7 +186,7 @@ static void read_on(struct marked_flow *f)
 }
 
 /* With the words of samtools, which tests of pipelines look for. */
-static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+static int report_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     const char *why = s->fault == BAM_NO_MC ? "no MC tag. Please run samtools fixmate on file first."
@@ -197,27 +197,27 @@ static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_s
 }
 
 /* The record that is the first with a fault or out of order. */
-static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+static int report_disorder(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     bool is_fault = s->fault && i == s->out_of_order;
     if (is_fault && (s->fault == BAM_NO_MC || s->fault == BAM_BAD_MC))
-        return tell_of_mate_cigar(f, s, i);
-    return tell_of_record(f, s, i, is_fault ? bam_fault_text(s->fault)
-                          : "it is before the record in front of it, so the file is not in coordinate sorted order; "
+        return report_mate_cigar(f, s, i);
+    return report_record(f, s, i, is_fault ? bam_fault_text(s->fault)
+                         : "it is before the record in front of it, so the file is not in coordinate sorted order; "
                             "use samtools sort first");
 }
 
 static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
 {
-    f->opt.tell.warnings->examined += s->n_examined;
-    f->opt.tell.warnings->untagged += s->n_untagged;
+    f->opt.chains.warnings->examined += s->n_examined;
+    f->opt.chains.warnings->untagged += s->n_untagged;
     size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);
-        dup_warnings_take(f->opt.tell.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
+        dup_warnings_take(f->opt.chains.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
     }
     if (s->n_missed > n)
-        dup_warnings_count(f->opt.tell.warnings, DUP_WARNING_BARCODE, s->n_missed - n);
+        dup_warnings_count(f->opt.chains.warnings, DUP_WARNING_BARCODE, s->n_missed - n);
 }
 
 static void take_keyed(struct marked_flow *f)
@@ -230,9 +230,9 @@ static void take_keyed(struct marked_flow *f)
         else if (push(f, &f->keyed, s) < 0)
             return;
         else if (s->out_of_order == 0 || !marked_slice_join(s, &f->at))
-            tell_of_fallen(f, s, 0);
+            report_disorder(f, s, 0);
         else if (s->out_of_order < s->records.n)
-            tell_of_fallen(f, s, s->out_of_order);
+            report_disorder(f, s, s->out_of_order);
         else
             warn_of_missed(f, s);
     }
@@ -415,7 +415,7 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
-/* A quarter of the room is for losses, and half as much for what is told of them at once. */
+/* A quarter of the room is for losses, and half as much for those that are settled at once. */
 static int open_rounds(struct marked_flow *f)
 {
     enum { LOSSES = 4, STEP = 8 };
@@ -423,7 +423,7 @@ static int open_rounds(struct marked_flow *f)
     marked_store_lend(o->store, &f->losses);
     f->losses.most = o->room / LOSSES;
     struct marked_rounds_options how = {
-        .tell = o->tell,
+        .chains = o->chains,
         .follows = o->follows,
         .keeps = o->rule.others,
         .step = o->room / STEP,
@@ -436,8 +436,8 @@ static int open_rounds(struct marked_flow *f)
         .latch = o->latch,
         .clocks = o->clocks,
     };
-    how.tell.store = &f->losses;
-    how.tell.totals = f->counts[o->n_threads];
+    how.chains.store = &f->losses;
+    how.chains.totals = f->counts[o->n_threads];
     return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }
 

@@ -25,8 +25,8 @@ struct clocks;
 
 struct marked_flow_options {
     struct record_stream source; /* in coordinate order */
-    struct marked_rule rule;     /* with -S, rule.others is tell.others */
-    struct dup_chains_opt tell;  /* but for totals, settled and context */
+    struct marked_rule rule;     /* with -S, rule.others is chains.others */
+    struct dup_chains_opt chains; /* but for totals, settled and context */
     bool follows;                /* losses matter, and not flags alone */
     int64_t window;              /* -l */
     int n_threads;

@@ -22,9 +22,9 @@ struct marked_losses {
     uint32_t n_shards;
     struct byte_buffer order;    /* struct dup_loss *: of each record of the round, that of singles and that of pairs */
     size_t at, record;           /* slice of the round, and record in it, at which it goes on; 0, 0: with a new round */
-    const struct marked_queue *waiting;  /* while something is told */
-    struct marked_slice *told;   /* the one that was told of last; NULL: none */
-    size_t step, n_told;         /* bytes that are told at once, and that were */
+    const struct marked_queue *waiting;  /* while something is settled */
+    struct marked_slice *slice;  /* the one that was settled last; NULL: none */
+    size_t step, n_settled;      /* bytes that are settled at once, and that were */
 };
 
 enum { KEPT = 1 << 20 };         /* bytes of a buffer that stay from round to round */
@@ -81,24 +81,24 @@ static void forget_round(struct marked_losses *l)
 static int settled(void *losses, const struct dup_verdict *verdict)
 {
     struct marked_losses *l = losses;
-    if (!l->told || verdict->number - l->told->first >= l->told->records.n)
-        l->told = marked_queue_find(l->waiting, verdict->number);
-    bool told_before = l->told->told;
-    if (marked_slice_tell(l->told, verdict) < 0)
+    if (!l->slice || verdict->number - l->slice->first >= l->slice->records.n)
+        l->slice = marked_queue_find(l->waiting, verdict->number);
+    bool settled_before = l->slice->settled;
+    if (marked_slice_settle(l->slice, verdict) < 0)
         return -1;
-    if (!told_before)
-        l->n_told += l->told->records.n * sizeof *l->told->told;
-    return l->n_told > l->step;
+    if (!settled_before)
+        l->n_settled += l->slice->records.n * sizeof *l->slice->settled;
+    return l->n_settled > l->step;
 }
 
 static void begin(struct marked_losses *l, const struct marked_queue *waiting)
 {
     l->waiting = waiting;
-    l->told = NULL;
-    l->n_told = 0;
+    l->slice = NULL;
+    l->n_settled = 0;
 }
 
-/* What becomes of the losses of a record. Where telling pauses, it has not begun with them. */
+/* What becomes of the losses of a record. Where settling pauses, it has not begun with them. */
 static enum dup_fault follow_record(struct marked_losses *l, const struct marked_slice *s, size_t i, bool breaks,
                                     struct dup_loss *const order[2])
 {
@@ -167,7 +167,7 @@ uint64_t marked_losses_decided(struct marked_losses *l)
 
 size_t marked_losses_memory(const struct marked_losses *l)
 {
-    return dup_chains_memory(l->chains) + l->n_told;
+    return dup_chains_memory(l->chains) + l->n_settled;
 }
 
 uint64_t marked_losses_culprit(const struct marked_losses *l)
@@ -177,9 +177,9 @@ uint64_t marked_losses_culprit(const struct marked_losses *l)
 
 /* ---- */
 
-struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step)
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *chains, uint32_t n_shards, size_t step)
 {
-    struct dup_chains_opt opt = *tell;
+    struct dup_chains_opt opt = *chains;
     struct marked_losses *l = calloc(1, sizeof *l);
     opt.settled = settled;
     opt.context = l;

@@ -9,20 +9,20 @@
 
 struct marked_losses;
 
-/* tell: but for settled and context. The read groups of tell->totals, and all that it points to, stay the caller's.
- * n_shards: how many write losses. step: bytes of what is told before it pauses. NULL: out of memory. */
-struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step);
+/* chains: but for settled and context. The read groups of chains->totals, and all that it points to, stay the caller's.
+ * n_shards: how many write losses. step: bytes of what is settled before it pauses. NULL: out of memory. */
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *chains, uint32_t n_shards, size_t step);
 void marked_losses_close(struct marked_losses *losses);
 
 /* Keeps a loss of the round. Any thread may call it for a shard that is its own. -1: out of memory. */
 int marked_losses_keep(struct marked_losses *losses, uint32_t shard, const struct dup_loss *loss);
 
-/* Follows the losses of the round in waiting->list[entered] and behind it: what is told goes to the slices. In a
+/* Follows the losses of the round in waiting->list[entered] and behind it: what is settled goes to the slices. In a
  * task that is alone with the queue and the losses. DUP_PAUSED: call it again, when there is room: slices that are
  * decided may go before. */
 enum dup_fault marked_losses_follow(struct marked_losses *losses, const struct marked_queue *waiting, size_t entered);
 
-/* There are no more records: tells all. DUP_PAUSED: as above. */
+/* There are no more records: settles all. DUP_PAUSED: as above. */
 enum dup_fault marked_losses_end(struct marked_losses *losses, const struct marked_queue *waiting);
 
 /* As in dup_chains.h. */

@@ -30,7 +30,7 @@ struct marked_rounds {
     size_t entered;              /* waiting.list[] before it has been entered in all shards */
     enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
     bool given_all;              /* no slices follow ... */
-    bool told_all;               /* ... and that has been followed, too */
+    bool settled_all;            /* ... and that has been followed, too */
     uint64_t decided;            /* no record before this one can lose any more */
     size_t memory;               /* of the losses after the last round */
 };
@@ -66,7 +66,7 @@ static void enter_shard(void *rounds, uint32_t slot)
     clocks_leave(r->opt.clocks, before, 0);
 }
 
-/* What was lost in the round, or, if there are no more records, what is still to be told. */
+/* What was lost in the round, or, if there are no more records, what is still to be settled. */
 static void follow_losses(void *rounds, uint32_t slot)
 {
     struct marked_rounds *r = rounds;
@@ -110,7 +110,7 @@ static const char *name_of(struct marked_rounds *r, uint64_t number, char text[U
     return text;
 }
 
-static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_t number)
+static int report_number(struct marked_rounds *r, enum dup_fault fault, uint64_t number)
 {
     char name[UINT8_MAX + 8];
     return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(r)
@@ -119,7 +119,7 @@ static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_
 }
 
 /* The first record that has a fault, as one thread would find it. */
-static int tell_of_fault(struct marked_rounds *r)
+static int report_fault(struct marked_rounds *r)
 {
     const struct shard *first = NULL;
     for (uint32_t i = 0; i < r->sets.opt.n_slots; i++)
@@ -127,7 +127,7 @@ static int tell_of_fault(struct marked_rounds *r)
             first = &r->shards[i];
     if (!first)
         return 0;
-    return tell_of_number(r, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
+    return report_number(r, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
                                                                              : first->number);
 }
 
@@ -174,8 +174,8 @@ static bool all_entered(const struct marked_rounds *r)
     return r->given_all && !r->round;
 }
 
-/* More is told when the slices have gone of which all was told. */
-static void go_on_telling(struct marked_rounds *r)
+/* More is settled when the slices have gone of which all was settled. */
+static void go_on_settling(struct marked_rounds *r)
 {
     decide(r);
     if (!marked_rounds_final(r, 0))
@@ -188,16 +188,16 @@ void marked_rounds_go_on(struct marked_rounds *r)
     take_all_done(&r->follow);
     if (latch_tripped(r->opt.latch) || !task_ring_empty(&r->sets) || !task_ring_empty(&r->follow))
         return;
-    if (r->round == ROUND_SETS && tell_of_fault(r) == 0 && r->losses)
+    if (r->round == ROUND_SETS && report_fault(r) == 0 && r->losses)
         begin_to_follow(r);
     else if (r->round == ROUND_FOLLOWS && r->follow_fault == DUP_PAUSED)
-        go_on_telling(r);
+        go_on_settling(r);
     else if (r->round == ROUND_FOLLOWS && r->follow_fault)
-        tell_of_number(r, r->follow_fault, marked_losses_culprit(r->losses));
+        report_number(r, r->follow_fault, marked_losses_culprit(r->losses));
     else if (r->round)
         end_round(r);
-    if (!r->told_all && all_entered(r) && r->losses) {
-        r->told_all = true;
+    if (!r->settled_all && all_entered(r) && r->losses) {
+        r->settled_all = true;
         begin_to_follow(r);
     }
 }
@@ -225,7 +225,7 @@ bool marked_rounds_on(const struct marked_rounds *r)
 /* Returns whether no record can lose any more and all verdicts are reported. */
 static bool all_decided(const struct marked_rounds *r)
 {
-    return all_entered(r) && (r->told_all || !r->losses);
+    return all_entered(r) && (r->settled_all || !r->losses);
 }
 
 struct marked_slice *marked_rounds_final(const struct marked_rounds *r, size_t number)
@@ -273,7 +273,7 @@ static int open_shards(struct marked_rounds *r)
         if (!(r->shards[i].sets = dup_sets_new(r->opt.window, r->opt.follows, lost, &r->shards[i])))
             return -1;
     }
-    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n, r->opt.step)))
+    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.chains, n, r->opt.step)))
         return -1;
     r->memory = memory_of(r);
     return 0;

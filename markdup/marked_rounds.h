@@ -13,10 +13,10 @@ struct marked_rounds;
 struct clocks;
 
 struct marked_rounds_options {
-    struct dup_chains_opt tell;  /* but for settled and context */
+    struct dup_chains_opt chains; /* but for settled and context */
     bool follows;                /* losses matter, and not flags alone */
     bool keeps;                  /* nothing is final before all is */
-    size_t step;                 /* bytes of what is told before slices are to go */
+    size_t step;                 /* bytes of what is settled before slices are to go */
     int64_t window;              /* between records, as markdup's -l */
     int n_threads;
     struct dup_counts **counts;  /* of each thread, who alone writes there, by read group */

@@ -2,7 +2,7 @@
 /* Records that follow one another in the input of `markdup`, on their way into the output: what tasks find out of them,
  * and how they are finished. Serial; no I/O.
  *
- *   made --> keyed --> entered in each shard --> told of --> finished --> in the sink
+ *   made --> keyed --> entered in each shard --> settled --> finished --> in the sink
  *            a task    a task for each shard     losses      a task */
 #ifndef MARKED_SLICE_H
 #define MARKED_SLICE_H
@@ -43,8 +43,8 @@ struct marked_place {
 };
 
 /* The result for a record. All zeros: nothing. */
-struct marked_told {
-    uint32_t count;              /* dc, or the largest number where it is more; 0: not told */
+struct marked_settled {
+    uint32_t count;              /* dc, or the largest number where it is more; 0: not settled */
     uint32_t original : 30;      /* where its name begins in the slice's, + 1; 0: none */
     uint32_t type : 2;           /* enum dup_type */
 };
@@ -54,7 +54,7 @@ struct marked_rule {
     const struct dup_rule *read;
     struct dup_mark_rule mark;
     bool removes;                /* duplicates are left out */
-    bool tells;                  /* more is wanted than flags */
+    bool adds_tags;              /* more is wanted than flags */
     const struct dup_others *others;     /* whose other records are duplicates, too; NULL: nobody's are */
 };
 
@@ -72,7 +72,7 @@ struct marked_slice {
     enum bam_fault fault;        /* why it cannot */
     _Atomic uint64_t *lost;      /* a bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words there is room for */
-    struct marked_told *told;    /* of each record; NULL: nothing was told of any */
+    struct marked_settled *settled; /* of each record; NULL: none is settled */
     struct byte_buffer names;    /* of originals */
     size_t n_examined, n_untagged;   /* records that take part, and those of them without the barcode tag */
     size_t n_missed;             /* records whose barcode could not be read ... */
@@ -112,7 +112,7 @@ static inline void marked_slice_lose(struct marked_slice *slice, size_t i)
 
 /* Stores a verdict. That of a duplicate and that of an original do not replace each other: without the chain pass a
  * duplicate may go on to count singles. Returns 0, or -1 if there is no memory. */
-int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verdict);
+int marked_slice_settle(struct marked_slice *slice, const struct dup_verdict *verdict);
 
 /* Makes the records as they are written, and lists them. In counts, by read group, what is left out is taken off the
  * number of written ones. -1: out of memory, or a record cannot be written: see `unmarked` and `changed`. */

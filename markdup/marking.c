@@ -110,7 +110,7 @@ static struct marked_rule mark_rule(const struct marking *m)
             .umi_separator = o->umi_separator,
         },
         .removes = o->remove,
-        .tells = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
+        .adds_tags = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
         .others = o->others ? &m->others : NULL,
     };
 }
@@ -121,7 +121,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
     struct marked_flow_options how = {
         .source = to->source,
         .rule = mark_rule(m),
-        .tell = {
+        .chains = {
             .names = o->originals,
             .counts = o->counts,
             .pass = o->pass,

@@ -43,7 +43,7 @@ struct spilled_links {
     size_t n_gone;
     struct byte_buffer head, tail;   /* of the log: before what was put, and behind it */
     size_t at;                   /* bytes of head that were read */
-    uint64_t n_logged, n_told;    /* losers that the log has had since it was last empty; of them those that left */
+    uint64_t n_logged, n_settled; /* losers that the log has had since it was last empty; of them those that left */
     bool keeps_clusters;
     struct byte_buffer bytes;    /* of clusters that are not yet put ... */
     uint32_t chunk;              /* ... and what they will be in, in the links' pool; 0: none */
@@ -61,13 +61,13 @@ int spilled_links_leave(struct spilled_links *away, struct dup_links *links);
 /* The first one that has not left the queue; NULL: there is none. */
 static inline const struct spilled_links_loss *spilled_links_first(const struct spilled_links *away)
 {
-    return away->n_logged > away->n_told ? (const void *)(away->head.p + away->at) : NULL;
+    return away->n_logged > away->n_settled ? (const void *)(away->head.p + away->at) : NULL;
 }
 
 /* Its place in the log. */
 static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 {
-    return away->n_told;
+    return away->n_settled;
 }
 
 /* The first one has left. -1: as above. */

@@ -114,7 +114,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
 /* -------------------------------------------------------- runs of the merge */
 
 /* Warns once, of the first record in all inputs that was found where it does not belong. */
-static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
+static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
 {
     record_sink_forget_order(m->d->out.sink);
     if (m->opts->sorts) {
@@ -142,7 +142,7 @@ static void advance(struct merged *m, struct sliced_input *input)
     uint32_t number = (uint32_t)(input - m->each);
     sliced_input_free(input, record_sink_passed_of, m->d->out.sink);
     if (sliced_input_advance(input) == 0 && input->out_of_order)
-        warn_of_fallen(m, input);
+        warn_of_disorder(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
         task_ring_submit(&m->ends, number);
 }

@@ -130,7 +130,7 @@ static bool may_fill(const struct chunk_reader *r)
 }
 
 /* Another chunk is filled, or one is free. */
-static void tell_pool(const struct chunk_reader *r)
+static void update_pool(const struct chunk_reader *r)
 {
     if (r->opt.borrower)
         chunk_pool_fills(r->opt.borrower, r->filling - r->ring.tail);
@@ -204,7 +204,7 @@ static int close_chunks(struct chunk_reader *r)
             return -1;
         chunk_of(r, r->filling)->last_block = r->last_block;
         take_carry(r, chunk_of(r, r->filling++));
-        tell_pool(r);
+        update_pool(r);
         task_ring_hand_out(&r->ring);
     }
     return 0;
@@ -265,7 +265,7 @@ static int fill_of_stream(struct chunk_reader *r)
     c->bytes = (uint8_t *)(uintptr_t)c->span.bytes;         /* records are not changed */
     c->filled = c->arrived = c->span.size;
     r->last_block = c->span.slice->offset;
-    tell_pool(r);
+    update_pool(r);
     return 1;
 }
 
@@ -287,7 +287,7 @@ static int fill_chunk(struct chunk_reader *r)
         c->filled += size;
     }
     r->filling += c->filled > 0;
-    tell_pool(r);
+    update_pool(r);
     r->at_end = found == 0;
     return found;
 }
@@ -315,7 +315,7 @@ static void free_chunks(struct chunk_reader *r)
     while (r->ring.tail < r->lent) {
         clear_chunk(r, chunk_of(r, r->ring.tail));
         task_ring_take(&r->ring);
-        tell_pool(r);
+        update_pool(r);
     }
 }
 
@@ -417,8 +417,8 @@ int chunk_reader_compare(const struct chunk_reader *r)
     return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.latch);
 }
 
-int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault, const uint8_t *record,
-                      const char *why)
+int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault,
+                        const uint8_t *record, const char *why)
 {
     uint64_t n = r->counts.n + c->n;
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
@@ -426,7 +426,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
     if (fault == BAM_CUT)
         return record_fault_tell_cut(r->opt.in.latch, &at, true);
     if (fault)
-        return record_fault_tell(r->opt.in.latch, &at, fault, record);
+        return record_fault_report(r->opt.in.latch, &at, fault, record);
     return latch_fail(r->opt.in.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 

@@ -149,9 +149,9 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader
 int chunk_reader_compare(const struct chunk_reader *reader);
 
 /* Records in the latch what is wrong with the record behind the units of BAM in the chunk that lend() looks at. fault:
- * `record` is where it lies, see record_fault_tell(). BAM_OK: `why` ends the sentence. Returns -1. */
-int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
-                      const uint8_t *record, const char *why);
+ * `record` is where it lies, see record_fault_report(). BAM_OK: `why` ends the sentence. Returns -1. */
+int chunk_reader_report(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
+                        const uint8_t *record, const char *why);
 
 /* ---- the functions of its stream ---- */
 

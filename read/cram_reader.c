@@ -113,7 +113,7 @@ static int hand_out(struct cram_reader *r)
 }
 
 /* Records in the latch why the container could not be decoded. */
-static int tell_fault(const struct cram_reader *r, const struct cram_slot *c)
+static int report_fault(const struct cram_reader *r, const struct cram_slot *c)
 {
     uint64_t n = r->n + c->n;
     if (c->ended && c->fault == HTS_BROKEN && cram_input_check(r->cram, n) < 0)
@@ -154,7 +154,7 @@ static int take(void *reader, struct record_slice *slice)
     if (latch_tripped(r->opt.latch))
         return -1;
     if (c->fault)
-        return tell_fault(r, c);
+        return report_fault(r, c);
     struct record_slice made = c->made;
     made.number = r->n + 1;
     made.offset = c->place.end;

@@ -157,7 +157,7 @@ static void go_on(struct fixed_records *r)
     chunk_reader_go_on(r->chunks, open, record_cut_go_on(&r->cut, open->p, open->n));
 }
 
-static int tell(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c,
+static int report(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c,
                 struct record_found found)
 {
     static const char no_memory[] = "finds no memory, with all those of its name";
@@ -176,7 +176,7 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
     char text[2 * UINT8_MAX + 64];
     snprintf(text, sizeof text, "%s(%s) %s", r->opt.collated ? "as collated " : "", f->name,
              found.status < 0 ? no_memory : why[found.status]);
-    return chunk_reader_tell(r->chunks, c, found.fault, NULL, text);
+    return chunk_reader_report(r->chunks, c, found.fault, NULL, text);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
@@ -186,7 +186,7 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     const void *orphans = f->orphans.p;
     struct record_found found = record_cut_found(&r->cut, number);
     if (found.status || found.fault)
-        return tell(r, f, c, found);
+        return report(r, f, c, found);
     const struct fix_request *request = r->opt.request;
     return request->orphans ? request->orphans(request->orphans_arg, orphans, f->orphans.n / sizeof(uint64_t)) : 0;
 }

@@ -113,7 +113,7 @@ static int read_first(struct hts_reader *r)
 
 /* Records in the latch why a file is not read that has no alignments, or that htslib does not know. first[n]: the bytes
  * that it begins with; a compressed file is shown inflated. */
-static void tell_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
+static void report_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
 {
     uint8_t plain[FIRST_BYTES];
     char text[FIRST_BYTES_TEXT];
@@ -171,10 +171,10 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
     } else if (!(r->sam = hts_hopen(file, options->given ? options->given : options->path, "r"))) {
-        tell_begin(r, "is in no format that htslib knows", first, n_first);
+        report_begin(r, "is in no format that htslib knows", first, n_first);
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
-        tell_begin(r, "does not hold alignments", first, n_first);
+        report_begin(r, "does not hold alignments", first, n_first);
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);

@@ -180,12 +180,12 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 /* ------------------------------------------------------------- main thread */
 
 /* Reports what is wrong with the record behind those that have passed. */
-static int tell(const struct passed_records *r, const struct pass_found *f, const struct chunk *c,
+static int report(const struct passed_records *r, const struct pass_found *f, const struct chunk *c,
                 struct record_found found)
 {
     const char *why = found.status < 0 ? record_remap_fault(found.status)
                     : found.status == PASS_NO_FILTER ? NO_FILTER : BEYOND;
-    return chunk_reader_tell(r->chunks, c, found.fault ? found.fault : f->broken, c->made.records.p + f->at, why);
+    return chunk_reader_report(r->chunks, c, found.fault ? found.fault : f->broken, c->made.records.p + f->at, why);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
@@ -194,10 +194,10 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct pass_found *f = &r->found[number];
     struct record_found found = record_cut_found(&r->cut, number);
     if (found.status || found.fault)
-        return tell(r, f, c, found);
+        return report(r, f, c, found);
     if (r->opt.looks)
         return r->opt.looks->looked(r->opt.looks->arg, number, &c->made.records);
-    return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.in.path) < 0
+    return r->opt.merge && remap_unknown_report(&f->unknown, &r->told, r->opt.in.path) < 0
          ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
 

@@ -112,7 +112,7 @@ static bool await_room(struct read_ahead *a, struct read_piece *piece)
 }
 
 /* Tells the main thread that so many bytes of the piece are there. done: no more bytes will come into it. */
-static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
+static void publish(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
 {
     pthread_mutex_lock(&a->mutex);
     piece->filled = filled;
@@ -144,7 +144,7 @@ static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
         if (!ready)
             return false;
         filled += n > 0 ? (size_t)n : 0;
-        tell(a, piece, filled, n <= 0 || filled == size);
+        publish(a, piece, filled, n <= 0 || filled == size);
         if (n <= 0)
             return false;
     }

@@ -132,7 +132,7 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 }
 
 /* Records in the latch why the chunk's line is refused. */
-static int tell_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
+static int report_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
 {
     char excerpt[SAM_EXCERPT_SIZE];
     unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
@@ -150,7 +150,7 @@ static int lend(void *reader, uint32_t number, struct chunk *c)
     const struct sam_found *f = &r->found[number];
     sam_notes_merge(&r->notes, &f->notes, chunk_reader_counts(r->chunks)->n,
                     r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);
-    return f->why ? tell_broken(r, f, c) : 0;
+    return f->why ? report_broken(r, f, c) : 0;
 }
 
 static void ended(void *reader)
@@ -220,7 +220,7 @@ static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct inp
     return NULL;
 }
 
-static int tell_header(const struct header_text *found, const struct input_options *options)
+static int report_header(const struct header_text *found, const struct input_options *options)
 {
     char excerpt[SAM_EXCERPT_SIZE];
     sam_notes_excerpt(excerpt, found->line, found->size);
@@ -232,7 +232,7 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
 {
     struct header_text found = header_text_check((const char *)text, size, true);
     if (found.fault) {
-        tell_header(&found, options);
+        report_header(&found, options);
         return NULL;
     }
     if (found.n_to_mend == 0)

@@ -79,7 +79,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     if (w->end == c->start + c->span.size)
         return 0;
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
-    return record_fault_tell(s->opt.latch, &at, w->fault, a->base + w->end);
+    return record_fault_report(s->opt.latch, &at, w->fault, a->base + w->end);
 }
 
 int slice_copies_take(struct slice_copies *s, bool wait)

@@ -44,7 +44,7 @@ static bool has_room(const struct sliced_input *s)
 }
 
 /* The records of a slice must follow each other, and those before. */
-static void look_for_fallen(struct sliced_input *s, const struct record_slice *slice)
+static void look_for_disorder(struct sliced_input *s, const struct record_slice *slice)
 {
     bool follows = s->made == 0;
     if (s->out_of_order)
@@ -63,7 +63,7 @@ static void look_for_fallen(struct sliced_input *s, const struct record_slice *s
 static void put_slice(struct sliced_input *s)
 {
     struct record_slice *to = &s->slices[s->made % s->opt.n_slices].records, spare = *to;
-    look_for_fallen(s, &s->next);
+    look_for_disorder(s, &s->next);
     *to = s->next;
     s->next = spare;
     record_slice_clear(&s->next);
