@@ -212,7 +212,7 @@ static enum dup_fault settle(const struct dup_chains *c, const struct dup_verdic
     return result < 0 ? DUP_STOPPED : result > 0 ? DUP_PAUSED : DUP_OK;
 }
 
-static enum dup_fault settle(struct dup_chains *c, const struct dup_link *link)
+static enum dup_fault settle_link(struct dup_chains *c, const struct dup_link *link)
 {
     const struct dup_node *node = &link->node;
     struct dup_verdict verdict = {.number = link->number, .duplicate = !node->is_root};
@@ -249,7 +249,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     if (c->follow && !link->node.checked)
         fault = check(c, dup_links_root(&c->links, at));
     if (!fault)
-        fault = settle(c, link);
+        fault = settle_link(c, link);
     link->node.gone = true;
     return fault;
 }
