@@ -247,7 +247,7 @@ static int open_pool(struct merged *m)
 /* Whether beginning it concerns no other input, and no thread or function of htslib. */
 static bool begins_alone(const struct input *in)
 {
-    return input_format_may_rest(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
+    return input_format_may_suspend(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }
 
 /* While threads lack work, each task that the main thread makes also costs it 2 to 5 us for waking one. With 100 inputs

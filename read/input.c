@@ -35,11 +35,11 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
     return 0;
 }
 
-/* Makes the source of the format's window. What is to rest is read twice, and counts once; its header goes through no
+/* Makes the source of the format's window. What is to be suspended is read twice, and counts once; its header goes through no
  * slot. */
 static int open_source(struct input *in)
 {
-    bool rests = input_format_may_rest(in->format);
+    bool suspends = input_format_may_suspend(in->format);
     const struct input_part *part = in->format->opt.part;
     struct bgzf_source_options from = {
         .input = in->format->window,
@@ -47,10 +47,10 @@ static int open_source(struct input *in)
         .path = in->name,
         .n_threads = in->format->opt.n_threads,
         .n_sharing = in->n_sharing,
-        .n_slots = rests ? 1 : in->n_slots,
+        .n_slots = suspends ? 1 : in->n_slots,
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
-        .clocks = rests ? NULL : in->format->opt.clocks,
+        .clocks = suspends ? NULL : in->format->opt.clocks,
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
         .goes_on = part && !part->is_last,
@@ -157,12 +157,12 @@ int input_open(struct input *in, const char *path, const struct input_part *part
 }
 
 /* Gives back, until its turn, what can be read again. */
-static void rest(struct input *in)
+static void suspend(struct input *in)
 {
-    if (!input_format_may_rest(in->format))
+    if (!input_format_may_suspend(in->format))
         return;
     bgzf_source_close(in->source);
-    input_format_rest(in->format);
+    input_format_suspend(in->format);
     in->source = NULL;
     bam_header_drop_rest(&in->header);
 }
@@ -198,7 +198,7 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* The first, or one that rests now, and those that wait with buffers; and one whose records pass, in its turn. */
+/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its turn. */
 static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;
@@ -268,7 +268,7 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
             continue;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->latch) < 0)
             return -1;
-        rest(in);
+        suspend(in);
     }
     return 0;
 }
@@ -325,25 +325,25 @@ static int learn_of_stream(struct input *in, struct sort_rule *rule)
 }
 
 /* The buffers that it lacks. */
-static int wake(struct input *in)
+static int resume(struct input *in)
 {
     if (!in->format)
         return 0;
-    bool rested = input_format_may_rest(in->format);
-    if (input_format_wake(in->format, in->header.sam) < 0)
+    bool was_suspended = input_format_may_suspend(in->format);
+    if (input_format_resume(in->format, in->header.sam) < 0)
         return -1;
     if (!in->passed)
         in->stream = in->format->stream;
     if (in->stream.stage)
         return 0;
     return (!in->source && open_source(in) < 0)
-        || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (was_suspended && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0) ? -1 : 0;
 }
 
 int input_begin(struct input *in)
 {
-    if (wake(in) < 0)
+    if (resume(in) < 0)
         return -1;
     bool is_stream = in->stream.stage;
     if (!in->passed && in->format && passes(in) && open_passed(in, 0) < 0)
