@@ -14,7 +14,7 @@ struct header_text {
     size_t number;               /* of that line, from 1 on */
     const char *line;            /* its size bytes, without newline */
     size_t size;
-    size_t n_to_mend;            /* lines that are "@CO" and nothing else; in SAM, also those that have a NUL */
+    size_t n_to_normalise;       /* lines that are "@CO" and nothing else; in SAM, also those that have a NUL */
     size_t n_repeated;           /* lengths that stand in their @SQ line a second time; htslib may change the first */
 };
 
@@ -30,8 +30,8 @@ bool header_text_is_bam(const char *text, size_t size);
 bool header_text_is_sam(const char *text, size_t size);
 
 /* Copies the text of a SAM header as samtools 1.24 reads it: a tab stands behind each bare @CO, a line ends before its
- * first NUL, and no carriage return stands before a newline. `to` must have room for size + n_to_mend bytes. Returns
- * how many it wrote. */
-size_t header_text_mend(char *to, const char *text, size_t size);
+ * first NUL, and no carriage return stands before a newline. `to` must have room for size + n_to_normalise bytes.
+ * Returns how many it wrote. */
+size_t header_text_normalise(char *to, const char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tags of base modifications, which `samtools fixmate -M` mends (SAM tags, section 1.7):
+/* The tags of base modifications, which `samtools fixmate -M` normalises (SAM tags, section 1.7):
  *
  *   MM:Z:C+m,1,0;    of the bases C one is passed over, the next two are modified
  *   ML:B:C,200,50    how likely that is
@@ -22,13 +22,13 @@ struct bam_record;
 bool base_mods_any(const uint8_t *p, const uint8_t *end);
 
 enum base_mods {
-    BASE_MODS_MENDED,
+    BASE_MODS_NORMALISED,
     BASE_MODS_WITHOUT_LENGTH,    /* so; and MN, with the length of SEQ, must be put behind all other tags */
     BASE_MODS_BROKEN,            /* MN cannot be put: the one that is there is no number, or a tag cannot be read */
     BASE_MODS_NO_MEMORY,
 };
 
-/* Mends those of the checked record in the buffer; nothing else is there, and block_size is kept right.
+/* Normalises those of the checked record in the buffer; nothing else is there, and block_size is kept right.
  *
  * primary: of a secondary or supplementary record the last primary one of the same half; NULL: there is none. What
  * samtools 1.24 does is kept: it counts bases of the primary record's SEQ from the left, though that may be the reverse

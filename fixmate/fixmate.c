@@ -13,7 +13,7 @@ enum { KEPT = 16 };              /* primary records whose memory is kept from on
 
 static void free_read(struct fixmate_read *b)
 {
-    free(b->mended.p);
+    free(b->normalised.p);
     free(b->tags.added.p);
 }
 
@@ -224,45 +224,45 @@ static bool is_primary(const struct bam_record *r)
     return !(bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
 }
 
-/* The record is as sanitize() leaves it, in b->mended. */
-static int mend_what(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                     const struct bam_record *r, unsigned what)
+/* The record is as sanitize() leaves it, in b->normalised. */
+static int normalise_as(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                        const struct bam_record *r, unsigned what)
 {
-    b->mended.n = 0;
+    b->normalised.n = 0;
     if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, what, rules->lengths, &f->cigar) < 0
-        || bam1_bytes_append(&b->mended, &f->b) < 0)
+        || bam1_bytes_append(&b->normalised, &f->b) < 0)
         return -1;
-    b->record = record_at(b->mended.p);
+    b->record = record_at(b->normalised.p);
     return 0;
 }
 
 /* Where operations were joined, the CIGAR may look like the one that says that CG holds another. If that one does not
  * fit, nobody could read the record, so they stay as they are. */
-static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                const struct bam_record *r)
+static int normalise(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                     const struct bam_record *r)
 {
     const unsigned joins = SANITIZE_CIGAR_JOIN | SANITIZE_CIGAR_M;
-    if (mend_what(f, rules, b, r, rules->sanitize) < 0)
+    if (normalise_as(f, rules, b, r, rules->sanitize) < 0)
         return -1;
-    if (!(rules->sanitize & joins) || !bam_record_check(b->mended.p, b->mended.n, INT32_MAX).fault)
+    if (!(rules->sanitize & joins) || !bam_record_check(b->normalised.p, b->normalised.n, INT32_MAX).fault)
         return 0;
-    return mend_what(f, rules, b, r, rules->sanitize & ~joins);
+    return normalise_as(f, rules, b, r, rules->sanitize & ~joins);
 }
 
-/* The record's tags of base modifications fit to its SEQ, in b->mended. 1: MN must be put behind all other tags; -1:
- * failed. */
-static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
+/* The record's tags of base modifications fit to its SEQ, in b->normalised. 1: MN must be put behind all other tags;
+ * -1: failed. */
+static int normalise_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
     if (!base_mods_any(long_pos_other_tags(r), bam_record_end(r)))
         return 0;
-    if ((const uint8_t *)r != b->mended.p) {
-        b->mended.n = 0;
-        if (byte_buffer_append(&b->mended, r, bam_record_size(r)) < 0)
+    if ((const uint8_t *)r != b->normalised.p) {
+        b->normalised.n = 0;
+        if (byte_buffer_append(&b->normalised, r, bam_record_size(r)) < 0)
             return -1;
     }
-    enum base_mods result = base_mods_fix(&b->mended, primary ? primary->record : NULL);
-    b->record = record_at(b->mended.p);
+    enum base_mods result = base_mods_fix(&b->normalised, primary ? primary->record : NULL);
+    b->record = record_at(b->normalised.p);
     bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && is_primary(b->record));
     if (failed)
         errno = result == BASE_MODS_BROKEN ? EINVAL : ENOMEM;
@@ -282,9 +282,9 @@ static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     const uint8_t *tag;
     b->record = r;
     b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
-    if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && mend(f, rules, b, r) < 0)
+    if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && normalise(f, rules, b, r) < 0)
         return -1;
-    int lacks_length = rules->base_mods ? mend_mods(b, primary) : 0;
+    int lacks_length = rules->base_mods ? normalise_mods(b, primary) : 0;
     if (lacks_length < 0)
         return -1;
     if (b->record != r)

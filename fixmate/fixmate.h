@@ -25,8 +25,8 @@ struct fixmate_rules {
 
 /* A record while it is fixed: as it is, and apart from it what becomes of it. */
 struct fixmate_read {
-    const struct bam_record *record;     /* as it was read, or mended */
-    struct byte_buffer mended;   /* the record, if it was */
+    const struct bam_record *record;     /* as it was read, or normalised */
+    struct byte_buffer normalised; /* the record, if it was */
     const uint8_t *cigar;        /* its n_cigar operations, little-endian */
     uint32_t n_cigar;
     int64_t span;                /* bases of the reference, at least one */
@@ -41,7 +41,7 @@ struct fixmate {
     struct fixmate_read *primaries;      /* of the template; `max` of them have been used */
     size_t n, max;
     struct fixmate_read other;   /* the record that is neither */
-    bam1_t b;                    /* the record that is being mended */
+    bam1_t b;                    /* the record that is being normalised */
     struct byte_buffer text, cigar;   /* for a while */
 };
 

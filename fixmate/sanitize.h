@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `samtools fixmate` mends in each record by itself (-z): places that are none, alignments that hang over the end
- * of their reference, and what unmapped reads do not have. Serial. */
+/* What `samtools fixmate` normalises in each record by itself (-z): places that are none, alignments that hang over the
+ * end of their reference, and what unmapped reads do not have. Serial. */
 #ifndef SANITIZE_H
 #define SANITIZE_H
 
@@ -30,7 +30,7 @@ int sanitize_parse(const char *list, unsigned *what);
 /* Whether that changes the checked record; it may say so though nothing changes. */
 bool sanitize_changes(const struct bam_record *record, unsigned what, const int64_t *lengths);
 
-/* Mends b. lengths: of the references. cigar: memory of the caller's, whose contents mean nothing. -1:
+/* Normalises b. lengths: of the references. cigar: memory of the caller's, whose contents mean nothing. -1:
  * failed, with errno: EBADMSG means that the tags of an unmapped read cannot be read, all else that there is no
  * memory. */
 int sanitize(bam1_t *b, unsigned what, const int64_t *lengths, struct byte_buffer *cigar);

@@ -7,7 +7,7 @@
  *
  * The task that inflates a block finds the borders in it, the main thread looks where blocks meet.
  * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
- * It is there three times while it is fixed: as it was, the primary records that are mended, and as it becomes. */
+ * It is there three times while it is fixed: as it was, the primary records that are normalised, and as it becomes. */
 #ifndef FIXED_RECORDS_H
 #define FIXED_RECORDS_H
 

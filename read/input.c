@@ -35,8 +35,8 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
     return 0;
 }
 
-/* Makes the source of the format's window. What is to be suspended is read twice, and counts once; its header goes through no
- * slot. */
+/* Makes the source of the format's window. What is to be suspended is read twice, and counts once; its header goes
+ * through no slot. */
 static int open_source(struct input *in)
 {
     bool suspends = input_format_may_suspend(in->format);
@@ -198,7 +198,8 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its turn. */
+/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its turn.
+ * */
 static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;
@@ -337,7 +338,8 @@ static int resume(struct input *in)
     if (in->stream.stage)
         return 0;
     return (!in->source && open_source(in) < 0)
-        || (was_suspended && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (was_suspended && !in->by_region
+            && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0) ? -1 : 0;
 }
 
@@ -353,7 +355,7 @@ int input_begin(struct input *in)
 
 int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
 {
-    assert(!in->passed);                         /* it mends names */
+    assert(!in->passed);                         /* it normalises names */
     bam_header_drop_rest(&in->header);
     in->header.size = bytes;
     return open_passed(in, n_before);

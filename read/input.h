@@ -92,9 +92,9 @@ int input_open(struct input *input, const char *path, const struct input_part *p
                     const struct inputs_options *options);
 void input_close(struct input *input);
 
-/* Of an input that is suspended, or that htslib reads: only records that overlap the regions, which are united, will be read.
- * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
- * in the latch. */
+/* Of an input that is suspended, or that htslib reads: only records that overlap the regions, which are united, will be
+ * read. It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is
+ * recorded in the latch. */
 int input_choose(struct input *input, struct ref_regions *regions, const char *index);
 
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error

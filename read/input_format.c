@@ -36,8 +36,8 @@ static struct clocks *clocks_of(const struct input_format *in)
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
     bool suspends = input_format_may_suspend(in);
-    in->ahead = read_ahead_open(&in->file, suspends ? HEADER_PIECE : piece_size, suspends ? HEADER_PIECES : in->opt.n_pieces,
-                                clocks_of(in));
+    in->ahead = read_ahead_open(&in->file, suspends ? HEADER_PIECE : piece_size,
+                                suspends ? HEADER_PIECES : in->opt.n_pieces, clocks_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);

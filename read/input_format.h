@@ -32,7 +32,8 @@ enum input_kind {
 struct input_format {
     enum input_framing framing;
     enum input_kind kind;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or ... */
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or ...
+                                  * */
     struct record_stream stream; /* ... its records come in slices. No stage: it is suspended, or they do not */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
@@ -75,8 +76,8 @@ int input_format_choose(struct input_format *input, uint64_t header, const struc
 /* Frees everything except the file. */
 void input_format_suspend(struct input_format *input);
 
-/* Its turn has come. If it is suspended, BAM is read from its beginning, and SAM from the end of its header, which is this
- * one. -1: failed, and the error is recorded in the latch. */
+/* Its turn has come. If it is suspended, BAM is read from its beginning, and SAM from the end of its header, which is
+ * this one. -1: failed, and the error is recorded in the latch. */
 int input_format_resume(struct input_format *input, sam_hdr_t *header);
 
 bool input_format_is_sam(const struct input_format *input);

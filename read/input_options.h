@@ -29,12 +29,13 @@ struct input_options {
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
     const struct input_part *part;   /* all that is read of it; NULL: the whole input */
     bool waits;                  /* another input is read first: of a file, only the header is read now */
-    bool shuts;                  /* while a file is suspended, and from then on, it has no descriptor (input_file_shut()) */
+    bool shuts;                  /* while a file is suspended, and from then on, it has no descriptor
+                                  * (input_file_shut()) */
     bool by_region;              /* before its records are read, input_format_choose() says which ones are */
     bool far;                    /* takes records with positions beyond 32 bits (long_pos.h); else they are refused */
     struct known_headers *known; /* what was read before. The header of a BAM file that waits is read when it is opened,
-                                  * if that is easy (known_headers_read()); then the file is suspended at once. NULL: no header
-                                  * is read so */
+                                  * if that is easy (known_headers_read()); then the file is suspended at once. NULL: no
+                                  * header is read so */
     struct bgzf_codec **codecs;  /* of each thread (bgzf_codec_of()), for that */
     struct latch *latch;
     struct clocks *clocks;       /* may be NULL */

@@ -12,7 +12,8 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is mended and looked at */
+enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised and looked at
+                                  * */
 
 /* The values that record_unit_fn returns; below 0, those of record_remap_append(). */
 enum pass_fault { PASS_NO_MEMORY = RECORD_CUT_NO_MEMORY, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
@@ -46,12 +47,12 @@ struct passed_records {
 
 /* Lists the record that was appended at `start`. */
 static int list_record(const struct merge_request *merge, struct pass_found *f, struct record_slice *to, size_t start,
-                       bool mend)
+                       bool normalise)
 {
     if (!merge)                                  /* who takes it makes its key */
         return record_slice_note(to, start) < 0 ? PASS_NO_MEMORY : PASS_FINE;
     f->at = start;
-    int status = record_slice_list(to, start, mend, merge->rule, &f->broken);
+    int status = record_slice_list(to, start, normalise, merge->rule, &f->broken);
     if (status < 0 || f->broken)
         return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
     const struct bam_record *made = (const struct bam_record *)(to->records.p + start);
@@ -111,19 +112,19 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
         || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
 }
 
-/* Looks at the record, or at a copy if it must be mended. If nobody looks now, the copy is kept until all do. */
+/* Looks at the record, or at a copy if it must be normalised. If nobody looks now, the copy is kept until all do. */
 static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
-                   bool mend)
+                   bool normalise)
 {
     const struct look_request *request = r->opt.looks;
     struct byte_buffer *copies = &c->made.records;
     size_t start = copies->n;
     c->made.n++;
-    if (mend || !request->look) {
+    if (normalise || !request->look) {
         if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
             return PASS_NO_MEMORY;
         record = (const struct bam_record *)(copies->p + start);
-        if (mend && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
+        if (normalise && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
             return PASS_NO_MEMORY;
         copies->n = request->look ? start : start + bam_record_size(record);
     }
@@ -134,7 +135,7 @@ static int look_at(const struct passed_records *r, uint32_t number, struct chunk
 
 /* Appends the checked record, if it passes. */
 static int pass_record(const struct passed_records *r, uint32_t number, struct chunk *c,
-                       const struct bam_record *record, bool mend)
+                       const struct bam_record *record, bool normalise)
 {
     int passes = r->opt.regions && !ref_regions_has(r->opt.regions, record) ? 0
                : r->filter ? record_filter_passes(r->filter, number, record) : 1;
@@ -142,7 +143,7 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
     if (r->opt.looks)
-        return look_at(r, number, c, record, mend);
+        return look_at(r, number, c, record, normalise);
     struct record_slice *to = &c->made;
     size_t mark = to->records.n;
     if (r->marks && make_mark(&to->records, record) < 0)
@@ -153,11 +154,11 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
         return status;
-    if (r->opt.in.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
+    if (r->opt.in.use.keeps && (status > 0 || normalise) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
     if (r->marks)
         group_mark_set(to->records.p + start, has_second ? (uint32_t)(start - mark) : status == 1);
-    return list_record(r->opt.merge, f, to, start, mend);
+    return list_record(r->opt.merge, f, to, start, normalise);
 }
 
 static int pass_unit(void *records, uint32_t number, struct chunk *c, const struct record_unit *unit)

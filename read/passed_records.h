@@ -26,7 +26,7 @@ struct merge_request {
     struct chunk_borrower *borrower; /* as in chunk_reader_options */
 };
 
-/* In place of that: the records that pass are looked at, checked and mended, and not kept. */
+/* In place of that: the records that pass are looked at, checked and normalised, and not kept. */
 struct look_request {
     /* A record of a chunk, where it lies. In the chunk's task, one after the other. NULL: nobody looks there. */
     void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);

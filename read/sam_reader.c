@@ -235,15 +235,16 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
         report_header(&found, options);
         return NULL;
     }
-    if (found.n_to_mend == 0)
+    if (found.n_to_normalise == 0)
         return make_header(text, size, options);
-    char *mended = malloc(size + found.n_to_mend);
+    char *normalised = malloc(size + found.n_to_normalise);
     sam_hdr_t *header = NULL;
-    if (mended)
-        header = make_header((uint8_t *)mended, header_text_mend(mended, (const char *)text, size), options);
+    if (normalised)
+        header = make_header((uint8_t *)normalised, header_text_normalise(normalised, (const char *)text, size),
+                             options);
     else
         latch_fail(options->latch, "%s: out of memory for the header", options->path);
-    free(mended);
+    free(normalised);
     return header;
 }
 

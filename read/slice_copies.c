@@ -31,7 +31,7 @@ static void copy(void *copies, uint32_t slot)
     const struct bam_key *known = s->keyed ? span->slice->keys + span->first : NULL;
     c->walk = bam_arena_take_known(s->arena, c->start, c->start + span->size, known, span->n, c->place);
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
-        latch_fail(s->opt.latch, "%s: out of memory while mending a CIGAR", s->in->name);
+        latch_fail(s->opt.latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
     bool is_counted = s->in->has_keys;           /* by the stage in front, which found them */
     clocks_leave(s->opt.clocks, before, is_counted ? 0 : span->size);

@@ -292,7 +292,7 @@ static void check_refused_for_what_follows(const uint32_t *real, uint32_t n, con
     unit_free(&twice);
 }
 
-/* Where the mended record has no CG to be looked for, anything may follow, as in htslib. */
+/* Where the normalised record has no CG to be looked for, anything may follow, as in htslib. */
 static void test_tags_behind_the_real_cigar_that_hide_it_once_it_moved(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void test_random_records_are_mended_as_by_htslib(void **state)
     }
 }
 
-/* What htslib has written is copied as it is: mending each record would cost more than sorting. */
+/* What htslib has written is copied as it is: normalising each record would cost more than sorting. */
 static void test_records_written_by_htslib_need_no_mending(void **state)
 {
     (void)state;
@@ -454,7 +454,7 @@ static int has_array_past_end(const uint8_t *p, const uint8_t *end)
 }
 
 /* A damaged record: taken if and only if htslib takes it, and then the same. But
- * a name without NUL is refused, not mended. */
+ * a name without NUL is refused, not normalised. */
 static void check_damaged(const struct unit_bytes *b, int step)
 {
     struct unit_bytes want = htslib_rewrite(b->data, b->n);

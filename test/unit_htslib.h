@@ -61,7 +61,7 @@ static inline struct unit_bytes htslib_rewrite(const uint8_t *record, size_t siz
     return bytes;
 }
 
-/* A record that both must take: once mended it is, byte for byte, what htslib writes. */
+/* A record that both must take: once normalised it is, byte for byte, what htslib writes. */
 static inline void check_like_htslib(const uint8_t *record, size_t size)
 {
     struct unit_bytes want = htslib_rewrite(record, size);

@@ -47,7 +47,7 @@ static struct bam_record *record_of(struct byte_buffer *bytes, bam1_t *b)
     return (struct bam_record *)bytes->p;
 }
 
-/* As an input of its own does: checked, and mended where it has to be. */
+/* As an input of its own does: checked, and normalised where it has to be. */
 static void accept(struct bam_record *r)
 {
     size_t size = bam_record_size(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One record from outside: the check, what may be done with those that pass, mending, and other ids and tags. */
+/* One record from outside: the check, what may be done with those that pass, normalising, and other ids and tags. */
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
@@ -24,7 +24,7 @@ static void look(const struct bam_record *r)
 }
 
 /* Mended it is shorter or as long, passes, needs no more, and htslib's form of it gives the same bytes. */
-static void mend(uint8_t *record, size_t size, int32_t n_ref)
+static void normalise(uint8_t *record, size_t size, int32_t n_ref)
 {
     struct bam_record *r = (struct bam_record *)record;
     struct byte_buffer again = {0};
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look((struct bam_record *)whole);
         view((struct bam_record *)whole, n_ref);
         remap((struct bam_record *)whole, n_ref, data[0] & 8);
-        mend(whole, size, n_ref);
+        normalise(whole, size, n_ref);
         free(whole);
     }
     free(record);
