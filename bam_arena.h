@@ -110,8 +110,8 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
 struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n);
 
 /* As bam_arena_walk(), of n whole records that were copied to [start, end) and belong there. known: keys that they had
- * elsewhere, where they lay one behind the other; these records were checked and normalised there. NULL: they had none.
- * */
+ * elsewhere, where they lay one behind the other; these records were checked and normalised there. NULL: they had
+ * none. */
 struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
                                      const struct bam_key *known, uint32_t n, struct bam_key *keys);
 

@@ -198,8 +198,8 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its turn.
- * */
+/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its
+ * turn. */
 static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;

@@ -32,8 +32,8 @@ enum input_kind {
 struct input_format {
     enum input_framing framing;
     enum input_kind kind;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or ...
-                                  * */
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or
+                                  * ... */
     struct record_stream stream; /* ... its records come in slices. No stage: it is suspended, or they do not */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:

@@ -12,8 +12,8 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised and looked at
-                                  * */
+enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised and looked
+                                  * at */
 
 /* The values that record_unit_fn returns; below 0, those of record_remap_append(). */
 enum pass_fault { PASS_NO_MEMORY = RECORD_CUT_NO_MEMORY, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
