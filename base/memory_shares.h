@@ -57,7 +57,7 @@ struct memory_use {
     size_t references;           /* @SQ lines in them */
     bool parsed;                 /* htslib parses them: they are not plain (plain_header.h), or it writes the output */
     size_t htslib;               /* bytes that htslib takes to read formats other than BAM and SAM: as for the output */
-    size_t n_sam;                /* what goes through chunks (chunk_memory) at one time */
+    size_t n_chunked;            /* what goes through chunks (chunk_memory) at one time */
     size_t clocks;               /* see clocks_memory() */
     struct output_use output;
 };
@@ -80,7 +80,7 @@ struct chunk_memory {
     uint32_t source_slots;       /* blocks of text under way */
     uint32_t n_chunks;           /* at least two */
     uint32_t n_lent;             /* slices of such records that the stage behind has at one time */
-    size_t text_size;            /* bytes of a chunk's text; any block fits */
+    size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* bytes for a chunk's records, mostly */
     bool keeps;                  /* with the compressed blocks that they came in (codec/kept_block.h) */
     size_t bytes;                /* all together */
@@ -96,7 +96,7 @@ struct memory_rings {
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct chunk_memory sam;          /* of an input, if it is SAM or is read as its records pass */
+    struct chunk_memory chunks;  /* of an input, if it is SAM or is read as its records pass */
     uint32_t n_slices;           /* of an input that is read in chunks, see read/sliced_input.h */
     size_t n_shared;             /* chunks, and slices, of all inputs together that none has of its own ... */
     uint32_t borrows;            /* ... and how many of these one may have: see read/chunk_pool.h */

@@ -90,7 +90,7 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct e
         .references = inputs->n_references,
         .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
         .htslib = inputs->memory,
-        .n_sam = inputs->n_sam,
+        .n_chunked = inputs->n_chunked,
         .clocks = clocks_memory(opts->n_threads, command_report_detail(&opts->report)),
         .output = output,
     };

@@ -22,6 +22,6 @@ uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_us
 
 /* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
  * works. */
-struct chunk_memory memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
+struct chunk_memory memory_plan_chunks(uint64_t all, size_t n_inputs, int n_threads);
 
 #endif

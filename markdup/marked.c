@@ -80,7 +80,7 @@ static size_t left_by(const struct memory_plan *plan)
 
 size_t marked_room(const struct memory_plan *plan)
 {
-    return marking_room(plan->rings.job.n_threads, plan->rings.sam.records_size, left_by(plan));
+    return marking_room(plan->rings.job.n_threads, plan->rings.chunks.records_size, left_by(plan));
 }
 
 static enum chunk_state advance(void *marked)
@@ -126,7 +126,7 @@ static int open_marking(struct marked *m)
         .sam = m->sam,
         .is_broken = m->in.each->header.is_broken,
         .n_threads = m->rings.job.n_threads,
-        .slice_size = m->rings.sam.records_size,
+        .slice_size = m->rings.chunks.records_size,
         .left = left_by(&plan),
         .d = m->d,
     };

@@ -45,7 +45,7 @@ static int join_header(void *inputs, struct input *in)
         return latch_fail(in->format->opt.latch, "%s: out of memory for its header", in->name);
     if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.latch) < 0)
         return -1;
-    in->remap.leaves_tags = in->format->opt.sam.keeps;
+    in->remap.leaves_tags = in->format->opt.chunks.keeps;
     if (in > m->in.each)
         share_header(&in->header, in[-1].header.sam);
     return 0;

@@ -239,7 +239,7 @@ static int open_pool(struct merged *m)
         .own_slices = own_slices(m),
         .borrows = rings->borrows,
         .n_shared = rings->n_shared,
-        .records_size = rings->sam.records_size,
+        .records_size = rings->chunks.records_size,
     };
     return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
 }

@@ -139,7 +139,7 @@ static void update_pool(const struct chunk_reader *r)
 /* Makes the memory of a chunk's bytes. */
 static int make_text(const struct chunk_reader *r, struct chunk *c)
 {
-    size_t size = r->opt.in.use.text_size;
+    size_t size = r->opt.in.use.chunk_size;
     c->bytes = malloc(size + 1);
     if (!c->bytes || (r->opt.in.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
                                            || !(c->kept = malloc(size)))))
@@ -280,7 +280,7 @@ static int fill_chunk(struct chunk_reader *r)
     int found;
     if (equip_chunk(r, c) < 0)
         return -1;
-    while ((found = bgzf_source_peek(r->opt.in.source, &size)) > 0 && c->filled + size <= r->opt.in.use.text_size) {
+    while ((found = bgzf_source_peek(r->opt.in.source, &size)) > 0 && c->filled + size <= r->opt.in.use.chunk_size) {
         if (bgzf_source_ring_full(r->opt.in.source) && take_bytes(r, true) < 0)
             return -1;
         bgzf_source_hand_out(r->opt.in.source, c->bytes + c->filled, keep_block(r, c, size));
@@ -299,7 +299,7 @@ static int fill_chunk(struct chunk_reader *r)
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
-    byte_buffer_trim(&c->head, r->opt.in.use.text_size);
+    byte_buffer_trim(&c->head, r->opt.in.use.chunk_size);
     if (c->span.users)
         c->bytes = NULL;
     c->span = (struct slice_span){.users = NULL};
@@ -435,7 +435,7 @@ int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enu
 void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct chunk *first = r->chunks;
-    assert(n <= r->opt.in.use.text_size);           /* the first chunk has its memory from the beginning */
+    assert(n <= r->opt.in.use.chunk_size);          /* the first chunk has its memory from the beginning */
     first->filled = first->arrived = n;
     if (n)
         memcpy(first->bytes, bytes, n);
@@ -456,7 +456,7 @@ static int alloc_chunks(struct chunk_reader *r)
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
-    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->text_size, r->opt.in.latch,
+    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->chunk_size, r->opt.in.latch,
                                            r->opt.in.clocks) < 0)
         return -1;
     for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)

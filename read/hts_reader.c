@@ -397,7 +397,7 @@ static int end(void *reader, struct tally *given)
 /* The slices that are lent, and the one that is being read, take no more memory than the pieces of a file would. */
 struct record_stream hts_reader_stream(struct hts_reader *r)
 {
-    size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.sam.n_lent + 1);
-    r->slice_size = share < r->opt.sam.records_size ? share : r->opt.sam.records_size;
+    size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.chunks.n_lent + 1);
+    r->slice_size = share < r->opt.chunks.records_size ? share : r->opt.chunks.records_size;
     return (struct record_stream){advance, take, help, end, r, 0};
 }

@@ -85,7 +85,7 @@ static bool passes(const struct input *in)
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->sam, in->name, how->latch,
+    return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->chunks, in->name, how->latch,
                                 how->clocks, 0};
 }
 
@@ -124,7 +124,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         .piece_size = how->rings.piece_size,
         .n_pieces = how->rings.n_pieces,
         .htslib = how->rings.reader,
-        .sam = how->rings.sam,
+        .chunks = how->rings.chunks,
         .header_max = how->header_max,
         .reference = request->reference,
         .format_options = request->format_options,
@@ -232,7 +232,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->n_sam += how->join ? (size_t)input_format_is_sam(in->format) : 0;
+        inputs->n_chunked += how->join ? (size_t)input_format_is_sam(in->format) : 0;
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;
         inputs->length += in->format->length;
@@ -240,7 +240,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
     }
     if (!length_known)
         inputs->length = 0;
-    inputs->n_sam += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
+    inputs->n_chunked += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
 /* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */

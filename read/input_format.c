@@ -102,7 +102,7 @@ static int open_sam(struct input_format *in)
     struct input_options how = in->opt;
     how.clocks = clocks_of(in);
     in->framing = INPUT_RECORDS;
-    if (open_ahead(in, in->opt.sam.piece_size) < 0)
+    if (open_ahead(in, in->opt.chunks.piece_size) < 0)
         return -1;
     if (!(in->sam = sam_reader_open(in->window, in->kind == INPUT_SAM_PACKED, &how, &in->header)))
         return -1;

@@ -23,7 +23,7 @@ struct input_options {
     size_t piece_size;           /* bytes per read, but for SAM */
     uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
-    struct chunk_memory sam;          /* memory for SAM, see memory_plan_sam() */
+    struct chunk_memory chunks;  /* memory for SAM, see memory_plan_chunks() */
     uint64_t header_max;         /* most bytes of a SAM header */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */

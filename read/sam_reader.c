@@ -108,8 +108,8 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     if (c->head.n)
         parse_lines(r, number, c, c->head.p, c->head.n);
     /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
-    if (c->head.n > r->opt.sam.text_size && !f->why && !has_notes(&f->notes))
-        byte_buffer_trim(&c->head, r->opt.sam.text_size);
+    if (c->head.n > r->opt.chunks.chunk_size && !f->why && !has_notes(&f->notes))
+        byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
     parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
@@ -254,7 +254,7 @@ static int take_names(struct sam_reader *r, sam_hdr_t *sam)
     const char *filter = record_filter_of(r->opt.format_options);
     r->names = ref_names_new(sam);
     if (r->names && filter)
-        r->filter = record_filter_new(filter, sam, r->opt.sam.n_chunks);
+        r->filter = record_filter_new(filter, sam, r->opt.chunks.n_chunks);
     return r->names && (r->filter || !filter) ? 0 : no_memory_for(r, "the header");
 }
 
@@ -293,7 +293,7 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {.source = r->source, .use = r->opt.sam, .path = r->opt.path, .latch = r->opt.latch,
+        .in = {.source = r->source, .use = r->opt.chunks, .path = r->opt.path, .latch = r->opt.latch,
                .clocks = r->opt.clocks},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
@@ -301,7 +301,7 @@ static int open_chunks(struct sam_reader *r)
         .ended = ended,
         .arg = r,
     };
-    if (!(r->found = calloc(r->opt.sam.n_chunks, sizeof *r->found)))
+    if (!(r->found = calloc(r->opt.chunks.n_chunks, sizeof *r->found)))
         return no_memory_for(r, "lines");
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
@@ -320,10 +320,10 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
         .framed = packed,
         .path = options->path,
         .n_threads = options->n_threads,
-        .n_slots = options->sam.source_slots,
+        .n_slots = options->chunks.source_slots,
         .latch = options->latch,
         .clocks = options->clocks,
-        .text_size = (uint32_t)options->sam.text_size,
+        .text_size = (uint32_t)options->chunks.chunk_size,
     };
     r->source = bgzf_source_open(&from);
     if (r->source && open_chunks(r) == 0

@@ -100,7 +100,7 @@ static int open_fixed(struct sormadup *c)
         .rules = &c->opts->fixmate,
         .orphans = orphans_put,
         .orphans_arg = c->orphans = orphans_open(&search),
-        .memory = c->rings.sam,
+        .memory = c->rings.chunks,
         .latch = c->d->latch,
         .clocks = c->d->clocks,
     };

@@ -110,7 +110,7 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
         return latch_fail(options->latch, "out of memory for the header");
     in->each->has_keys = true;
     in->each->is_collated = f->in.each->is_collated;
-    in->n_sam++;                                 /* its records go through chunks once more */
+    in->n_chunked++;                             /* its records go through chunks once more */
     in->size = options->rules->drops ? 0 : in->size;
     in->size_known = in->size_known && !options->rules->drops;
     return 0;

@@ -129,7 +129,7 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
     struct block_reader_options reader = {
         .inputs = &s->in,
         .n_slots = s->rings.source_slots,
-        .n_lent = s->rings.sam.n_lent,
+        .n_lent = s->rings.chunks.n_lent,
         .size_hint = size_hint,
         .latch = s->latch,
         .clocks = s->clocks,

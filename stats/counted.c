@@ -26,8 +26,8 @@ static size_t memory_of_counts(const void *counted, const struct memory_rings *r
 {
     const struct counted *c = counted;
     const struct engine_opts *o = &c->opts->common;
-    return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads, rings->sam.n_chunks,
-                         rings->sam.text_size);
+    return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads,
+                         rings->chunks.n_chunks, rings->chunks.chunk_size);
 }
 
 static int check_memory(struct counted *c)
@@ -115,7 +115,7 @@ int counted_begin(struct counted *c)
         .n = o->out.n_counters,
         .path = in->name,
         .n_threads = o->n_threads,
-        .n_slots = c->rings.sam.n_chunks,
+        .n_slots = c->rings.chunks.n_chunks,
         .latch = c->d->latch,
     };
     c->looks = (struct look_request){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};

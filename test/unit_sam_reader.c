@@ -108,7 +108,7 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
     struct input_options options = {
         .n_threads = how->n_threads, .n_pieces = 16, .latch = &latch, .far = how->far,
         .header_max = how->header_max ? how->header_max : 1 << 20,
-        .sam = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .text_size = how->text_size,
+        .chunks = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .chunk_size = how->text_size,
                 .records_size = 100},
     };
     struct unit_bytes packed = {NULL, 0, 0};
