@@ -56,7 +56,7 @@ static int source_alloc(struct bgzf_source *s)
 {
     struct task_ring_options ring = {.n_slots = s->opt.n_slots,
                                      .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.n_threads,
-                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
+                                     .large_batches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
@@ -103,9 +103,9 @@ void bgzf_source_close(struct bgzf_source *s)
     free(s);
 }
 
-void bgzf_source_collect(struct bgzf_source *s, struct task_bundle *bundle)
+void bgzf_source_use_batches(struct bgzf_source *s, struct task_batches *batches)
 {
-    task_ring_collect(&s->ring, bundle);
+    task_ring_use_batches(&s->ring, batches);
 }
 
 void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
@@ -431,7 +431,7 @@ static int ticket_alloc(struct bgzf_sink *k)
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .large_batches = true,
                                      .run = sink_run, .arg = k, .run_releases = true};
     struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
     if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0 || ticket_alloc(k) < 0)

@@ -36,7 +36,7 @@ struct bgzf_codec;
 struct byte_window;
 struct latch;
 struct clocks;
-struct task_bundle;
+struct task_batches;
 
 /* ------------------------------------------------------------------ the source */
 
@@ -80,8 +80,8 @@ void bgzf_source_close(struct bgzf_source *source);
  * at the ring: close it later. */
 void bgzf_source_end(struct bgzf_source *source);
 
-/* Tasks of its blocks become parts of the bundle (task_ring_collect()). */
-void bgzf_source_collect(struct bgzf_source *source, struct task_bundle *bundle);
+/* Tasks of its blocks become parts of the batches (task_ring_use_batches()). */
+void bgzf_source_use_batches(struct bgzf_source *source, struct task_batches *batches);
 
 /* fn is called for every block that is handed out from now on. */
 void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn *fn, void *arg);

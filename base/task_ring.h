@@ -48,8 +48,8 @@ typedef void task_run_fn(void *arg, uint32_t slot);
 
 struct task_ring_options {
     uint32_t n_slots;
-    int n_threads;               /* of the team: groups are as large as leaves every thread some; 0: no groups */
-    bool bunches;                /* while threads lack work, one task gets many groups and shares them */
+    int n_threads;               /* of the team: batches are as large as leaves every thread some; 0: no batches */
+    bool large_batches;          /* while threads lack work, one task gets many batches and shares them */
     task_run_fn *run;
     void *arg;                   /* of run */
     bool run_releases;           /* run(), or who it leaves the slot to, releases it; no slot is ever DONE */
@@ -60,21 +60,21 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
-struct task_bundle;
+struct task_batches;
 
 /* Slots are used in turn: slot number n is slot n modulo n_slots. All fields are the main thread's, but for the slots
  * and `begun`. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
-    uint32_t group;              /* slots that share a task */
-    uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
-    uint32_t share;              /* slots of them that a thread keeps for itself */
+    uint32_t batch;              /* slots that share a task */
+    uint32_t large;              /* slots of a task that shares them; a multiple of batch */
+    uint32_t kept;               /* slots of them that a thread keeps for itself */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots taken back */
     uint64_t tasked;             /* slots that have a task; those between it and head wait for one */
     uint64_t help;               /* no slot before this one is READY */
-    struct task_bundle *bundle;  /* what its tasks become parts of; NULL: each is made at once */
+    struct task_batches *batches; /* what its tasks become parts of; NULL: each is made at once */
     char apart[64];              /* keeps the next field off the cache lines of those before */
     _Atomic uint64_t begun;      /* slots that a task has begun with, in turn; any thread */
 };
@@ -121,18 +121,18 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with a task of its own, whatever its turn. Touches nothing but the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
-/* Slots made READY out of turn that have no task yet: they will share one. A group of zeros is empty. */
-enum { TASK_GROUP_MOST = 4 };
+/* Slots made READY out of turn that have no task yet: they will share one. A batch of zeros is empty. */
+enum { TASK_BATCH_MOST = 4 };
 
-struct task_group {
-    uint32_t n, slots[TASK_GROUP_MOST];
+struct task_batch {
+    uint32_t n, slots[TASK_BATCH_MOST];
 };
 
-/* Makes a slot READY, FREE or DONE before, whatever its turn, and a task as soon as the group is full. */
-void task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
+/* Makes a slot READY, FREE or DONE before, whatever its turn, and a task as soon as the batch is full. */
+void task_ring_add(struct task_ring *ring, struct task_batch *batch, uint32_t slot);
 
-/* Makes one task of the slots in the group, if there are any, and empties it. */
-void task_ring_submit_group(struct task_ring *ring, struct task_group *group);
+/* Makes one task of the slots in the batch, if there are any, and empties it. */
+void task_ring_submit_batch(struct task_ring *ring, struct task_batch *batch);
 
 /* ---- slots in turn ---- */
 
@@ -174,7 +174,7 @@ void task_ring_make_ready(struct task_ring *ring);
 /* Makes one task of all READY slots that have none. */
 void task_ring_make_task(struct task_ring *ring);
 
-/* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
+/* Makes the next slot READY, and a task as soon as a batch is full, or a large batch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
 /* Hands out all slots that are not. */
@@ -188,26 +188,26 @@ bool task_ring_help(struct task_ring *ring);
 
 /* ---- many rings ---- */
 
-/* Tasks of several rings that are made as one, by the main thread. A bundle of zeros is empty. */
-enum { TASK_BUNDLE_MOST = 16 };
+/* Tasks of several rings that are made as one, by the main thread. All zeros: empty. */
+enum { TASK_BATCHES_MOST = 16 };
 
-struct task_bundle {
+struct task_batches {
     uint32_t n;
     struct task_part {
         struct task_ring *ring;
         uint64_t n;              /* slots of it */
-    } parts[TASK_BUNDLE_MOST];
+    } parts[TASK_BATCHES_MOST];
 };
 
-/* From now on only the main thread hands out slots of the ring, and their tasks become parts of the bundle, which makes
- * one task of them when it is full. Submit it before anything is waited for. */
-static inline void task_ring_collect(struct task_ring *ring, struct task_bundle *bundle)
+/* From now on only the main thread hands out slots of the ring, and their tasks become parts of `batches`, of which
+ * one task is made when it is full. Submit it before anything is waited for. */
+static inline void task_ring_use_batches(struct task_ring *ring, struct task_batches *batches)
 {
-    ring->bundle = bundle;
+    ring->batches = batches;
 }
 
-/* Makes one task of all its parts, if there are any, and empties it. NULL: there is no bundle. */
-void task_bundle_submit(struct task_bundle *bundle);
+/* Makes one task of all its parts, if there are any, and empties it. NULL: nothing to do. */
+void task_batches_submit(struct task_batches *batches);
 
 /* ---- waiting ---- */
 

@@ -259,8 +259,8 @@ void __wrap_task_ring_submit(struct task_ring *ring, uint32_t slot)
     __real_task_ring_submit(ring, slot);
 }
 
-void __real_task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
-void __wrap_task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot)
+void __real_task_ring_add(struct task_ring *ring, struct task_batch *group, uint32_t slot);
+void __wrap_task_ring_add(struct task_ring *ring, struct task_batch *group, uint32_t slot)
 {
     pay();
     __real_task_ring_add(ring, group, slot);

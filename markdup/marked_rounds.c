@@ -257,7 +257,7 @@ static int open_rings(struct marked_rounds *r)
 {
     int n = r->opt.n_threads;
     struct task_ring_options sets = {.n_slots = n > 1 ? SHARDS_PER_THREAD * (uint32_t)n : 1, .n_threads = n,
-                                     .bunches = n > 0, .run = enter_shard, .arg = r};
+                                     .large_batches = n > 0, .run = enter_shard, .arg = r};
     struct task_ring_options follow = {.n_slots = 1, .run = follow_losses, .arg = r};
     return task_ring_open(&r->sets, &sets) < 0 || task_ring_open(&r->follow, &follow) < 0 ? -1 : 0;
 }

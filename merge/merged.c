@@ -197,7 +197,7 @@ static void refill(void *merged)
         m->refilled = (m->refilled + 1) % m->n;
         advance(m, &m->each[m->refilled]);
     }
-    task_bundle_submit(&m->tasks);
+    task_batches_submit(&m->tasks);
 }
 
 static bool help(void *merged)
@@ -257,8 +257,8 @@ static void collect_tasks(struct merged *m, uint32_t number)
     enum { THREADS_LEAST = 8 };
     if (m->rings.job.n_threads < THREADS_LEAST)
         return;
-    chunk_reader_collect(m->each[number].chunks, &m->tasks);
-    read_ahead_collect(m->inputs.in.each[number].format->ahead, &m->tasks);
+    chunk_reader_use_batches(m->each[number].chunks, &m->tasks);
+    read_ahead_use_batches(m->inputs.in.each[number].format->ahead, &m->tasks);
 }
 
 /* An error is in the latch. */
@@ -336,7 +336,7 @@ static int next(void *merged, struct record_list *list)
     struct merged *m = merged;
     progress_tick(&m->d->progress);
     int found = merge_ring_next(m->ring, list);
-    task_bundle_submit(&m->tasks);
+    task_batches_submit(&m->tasks);
     return found;
 }
 

@@ -29,7 +29,7 @@ struct merged {
     int64_t *lengths;            /* of the output's references; NULL: nobody asks for them */
     bool in_order;               /* no record was found that belongs before the one in front of it */
     bool gave_up;                /* main thread: the inputs are to be sorted instead; the latch says why */
-    struct task_bundle tasks;    /* of all inputs, in a large team */
+    struct task_batches tasks;   /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was looked at last */
     struct merge_ring *ring;

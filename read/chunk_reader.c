@@ -500,11 +500,11 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     return NULL;
 }
 
-void chunk_reader_collect(struct chunk_reader *r, struct task_bundle *bundle)
+void chunk_reader_use_batches(struct chunk_reader *r, struct task_batches *batches)
 {
-    task_ring_collect(&r->ring, bundle);
+    task_ring_use_batches(&r->ring, batches);
     if (!reads_stream(r))
-        bgzf_source_collect(r->opt.in.source, bundle);
+        bgzf_source_use_batches(r->opt.in.source, batches);
 }
 
 static void free_buffers(struct chunk_reader *r)

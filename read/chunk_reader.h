@@ -22,7 +22,7 @@ struct bgzf_source_block;
 struct chunk_reader;
 struct latch;
 struct clocks;
-struct task_bundle;
+struct task_batches;
 
 /* A block of the bytes whose compressed bytes were kept (codec/kept_block.h). */
 struct chunk_block {
@@ -124,8 +124,8 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
 void chunk_reader_close(struct chunk_reader *reader);
 
-/* Tasks of its chunks, and of the source's blocks, become parts of the bundle (task_ring_collect()). */
-void chunk_reader_collect(struct chunk_reader *reader, struct task_bundle *bundle);
+/* Tasks of its chunks, and of the source's blocks, become parts of the batches (task_ring_use_batches()). */
+void chunk_reader_use_batches(struct chunk_reader *reader, struct task_batches *batches);
 
 /* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);

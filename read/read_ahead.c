@@ -277,7 +277,7 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
-    task_bundle_submit(a->ring.bundle);
+    task_batches_submit(a->ring.batches);
     enum stage before = clocks_enter(a->clocks, STAGE_WAIT);
     if (!done && a->access == INPUT_IN_TURN)
         read_here(a, piece);
@@ -302,9 +302,9 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     return -1;
 }
 
-void read_ahead_collect(struct read_ahead *a, struct task_bundle *bundle)
+void read_ahead_use_batches(struct read_ahead *a, struct task_batches *batches)
 {
-    task_ring_collect(&a->ring, bundle);
+    task_ring_use_batches(&a->ring, batches);
 }
 
 struct byte_window *read_ahead_window(struct read_ahead *a)

@@ -118,7 +118,7 @@ static int ring_alloc(struct merge_ring *m)
     struct task_ring_options ring = {
         .n_slots = o->n_ranges,
         .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two, ranges would go in pairs */
-        .bunches = true,
+        .large_batches = true,
         .run = run_range,
         .arg = m,
     };

@@ -19,7 +19,7 @@ int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_
 {
     size_t n = arena->n_sublists;
     struct task_ring_options ring = {
-        .n_slots = (uint32_t)n, .n_threads = n_threads, .bunches = true, .run = sample_sublist, .arg = s,
+        .n_slots = (uint32_t)n, .n_threads = n_threads, .large_batches = true, .run = sample_sublist, .arg = s,
     };
     *s = (struct run_samples){.arena = arena, .every = every, .clocks = clocks};
     if (!(s->first = malloc((n + 1) * sizeof *s->first)))
