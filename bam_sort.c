@@ -295,6 +295,6 @@ int bam_sort(const struct engine_opts *opts)
     struct driver d = {.latch = &latch};
     machine_share_heaps();
     bool opened = command_report_open(&d.report, &opts->report, &latch) == 0;
-    int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
+    int status = opened && opts->out.copies ? bam_merge_for_sort(opts, &d) : -1;
     return status >= 0 ? status : sort(opts, &d, &s);
 }

@@ -20,7 +20,7 @@ struct driver {
     struct command_report report;
     void (*work)(void *arg);     /* see driver_run() */
     void *arg;
-    char why_sorted[1024];       /* why bam_merge_sorted() did not do it */
+    char why_sorted[1024];       /* why bam_merge_for_sort() did not do it */
 };
 
 /* Begins the line of progress, and the clocks, which it returns. NULL: the error is recorded in the latch; end it all

@@ -81,7 +81,7 @@ int bam_merge(const struct merge_opts *opts)
     return finish(&m);
 }
 
-int bam_merge_sorted(const struct engine_opts *opts, struct driver *d)
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d)
 {
     struct merged m = {.d = d};
     struct merge_opts merge = {.common = *opts, .sorts = true};

@@ -14,6 +14,6 @@ int bam_merge(const struct merge_opts *opts);
  * order asked for. Finds out whether they are while it writes. The driver is new, but its report is open. The
  * result is the exit status, as of driver_end(); -1: it cannot be done, nothing is left of it, the driver is as it was,
  * and the report will say why. */
-int bam_merge_sorted(const struct engine_opts *opts, struct driver *driver);
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *driver);
 
 #endif
