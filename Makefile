@@ -196,14 +196,14 @@ $(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 
 # Unit tests of mpi/ link objects of their own, which call the MPI of test/no_mpi.
 NO_MPI = $(BUILD)/no_mpi.a
-NO_MPI_OBJS = $(patsubst %,$(BUILD)/no_mpi/mpi/%.o,block_seam heavy_keys key_samples output_gather record_shares shared_file splitter \
+NO_MPI_OBJS = $(patsubst %,$(BUILD)/no_mpi/mpi/%.o,block_boundary heavy_keys key_samples output_gather record_shares shared_file splitter \
               splitters) $(BUILD)/no_mpi/test/no_mpi/world.o
 $(BUILD)/no_mpi/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
 	$(call run,CC,$<,$(CC) -Itest/no_mpi $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
 $(NO_MPI): $(NO_MPI_OBJS)
 	$(quiet)rm -f $@ && $(AR) crs $@ $^
-NO_MPI_UNITS = $(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters
+NO_MPI_UNITS = $(BUILD)/unit_block_boundary $(BUILD)/unit_output_gather $(BUILD)/unit_splitters
 $(NO_MPI_UNITS): $(NO_MPI)
 $(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
 $(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)

@@ -80,7 +80,7 @@ void bgzf_source_close(struct bgzf_source *source);
  * at the ring: close it later. */
 void bgzf_source_end(struct bgzf_source *source);
 
-/* Tasks of its blocks become parts of the batches (task_ring_use_batches()). */
+/* Tasks of its blocks become parts of `batches` (task_ring_use_batches()). */
 void bgzf_source_use_batches(struct bgzf_source *source, struct task_batches *batches);
 
 /* fn is called for every block that is handed out from now on. */

@@ -164,7 +164,7 @@ static int close_all(struct rank_parts *s, int result)
             result = mpi_team_agree(&s->team, &s->latch_b);
     }
     exchange_close(s->exchange);
-    block_seam_close(&s->seam);
+    block_boundary_close(&s->boundary);
     input_split_close(&s->split);
     record_shares_free(&s->shares);
     rank_lists_free(&s->lists);

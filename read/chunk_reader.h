@@ -124,7 +124,7 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
 void chunk_reader_close(struct chunk_reader *reader);
 
-/* Tasks of its chunks, and of the source's blocks, become parts of the batches (task_ring_use_batches()). */
+/* Tasks of its chunks, and of the source's blocks, become parts of `batches` (task_ring_use_batches()). */
 void chunk_reader_use_batches(struct chunk_reader *reader, struct task_batches *batches);
 
 /* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */

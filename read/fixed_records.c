@@ -150,7 +150,7 @@ static struct byte_buffer *leave_template(void *records, const struct byte_buffe
     return &r->opt.request->open;
 }
 
-/* Takes the template that the input before has left: the seam is as if its records were of this input. */
+/* Takes the template that the input before has left: the boundary is as if its records were of this input. */
 static void go_on(struct fixed_records *r)
 {
     struct byte_buffer *open = &r->opt.request->open;

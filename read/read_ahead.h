@@ -23,7 +23,7 @@ struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, u
 enum { READ_AHEAD_PIECES = 16, READ_AHEAD_PIECES_LEAST = 4 };
 void read_ahead_close(struct read_ahead *ahead);
 
-/* Tasks of its pieces become parts of the batches (task_ring_use_batches()). */
+/* Tasks of its pieces become parts of `batches` (task_ring_use_batches()). */
 void read_ahead_use_batches(struct read_ahead *ahead, struct task_batches *batches);
 
 /* Gives the buffers back when everything has been read and used. Tasks may still look at the ring: close it later. */

@@ -52,7 +52,7 @@ struct record_cut_options {
 };
 
 /* What the main thread knows of the end of the bytes that it has cut. */
-struct record_seam {
+struct record_carry {
     char name[UINT8_MAX + 1];    /* of the last record whose name is whole; by_name only */
     size_t name_size;            /* 0: there is none */
     size_t part;                 /* bytes of the record that is cut, which are carried; 0: none is */
@@ -72,7 +72,7 @@ struct record_cut {
     struct clocks *clocks;
     struct block_records *blocks;    /* what was guessed, by the source's slots; the task's that inflates the block */
     struct record_walk *walks;   /* by the chunk's number; the claimer's before DONE */
-    struct record_seam seam;     /* main thread, as all below */
+    struct record_carry carry;   /* main thread, as all below */
     bool follows;                /* in the chunk whose bytes come, it is known where records begin ... */
     struct unit_borders borders; /* ... and these are there so far */
 };
