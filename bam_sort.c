@@ -9,7 +9,7 @@
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
  * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream: of sam_reader, which parses SAM; of
- * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a stage in
+ * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a producer in
  * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink,
  * and hts_writer has htslib write CRAM and the rest.
  *
@@ -46,10 +46,10 @@ static void show_progress(struct sorted *s)
  * only the stream can change), the block is part of that stream, and is not handed out. */
 static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
-    const void *stage = in->stream.stage;
+    const void *producer = in->stream.producer;
     if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
         return -1;
-    if (in->stream.stage == stage)
+    if (in->stream.producer == stage)
         block_reader_hand_out(&s->reader, size);
     show_progress(s);
     return 0;
@@ -60,12 +60,12 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
-        const void *stage = in->stream.stage;
+        const void *producer = in->stream.producer;
         size_t size;
         int found = block_reader_peek(&s->reader, &size);
         if (found < 0 || (found > 0 && deal_block(s, in, size) < 0) || take_blocks(s, found == 0) < 0)
             return -1;
-        if (found == 0 && in->stream.stage == stage)
+        if (found == 0 && in->stream.producer == stage)
             return 0;
     }
 }

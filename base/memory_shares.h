@@ -79,7 +79,7 @@ struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text under way */
     uint32_t n_chunks;           /* at least two */
-    uint32_t n_lent;             /* slices of such records that the stage behind has at one time */
+    uint32_t n_lent;             /* slices of such records that the consumer has at one time */
     size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* bytes for a chunk's records, mostly */
     bool keeps;                  /* with the compressed blocks that they came in (codec/kept_block.h) */
@@ -87,7 +87,7 @@ struct chunk_memory {
     bool tight;                  /* chunks are smaller than they should be, because memory is little */
 };
 
-/* The first half of the plan: what is under way at one time. */
+/* The first part of the plan: what is under way at one time. */
 struct memory_rings {
     struct memory_job job;       /* that it was made for */
     size_t piece_size;           /* bytes per read of an input */
@@ -104,9 +104,9 @@ struct memory_rings {
     struct htslib_room writer;   /* for the output */
 };
 
-/* The second half: the arenas get what is left. */
+/* The second part: the arenas get what is left. */
 struct memory_plan {
-    struct memory_rings rings;   /* the first half */
+    struct memory_rings rings;   /* the first part */
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* most bytes of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */
@@ -132,7 +132,7 @@ enum { MEMORY_CHUNKS_LEAST = 2 };
 /* Records of a container as htslib writes it, BAM: mostly. */
 static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;
 
-/* So many containers' records are with the stage behind. It copies them, which takes a hundredth of decoding. */
+/* So many containers' records are with the consumer. It copies them, which takes a hundredth of decoding. */
 enum { MEMORY_CRAM_LENT = 2 };
 
 /* How many containers of a CRAM with so long a header are decoded side by side (as n_threads), and what that takes

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many records a stage took, or gave, and which. Neighbours must agree: what one stage gave, the next one took.
+/* How many records a producer took, or gave, and which. Neighbours must agree: what one gave, the next one took.
  * That is what makes it safe to delete the input. */
 #ifndef TALLY_H
 #define TALLY_H
@@ -21,8 +21,8 @@ static inline void tally_add(struct tally *sum, struct tally more)
     sum->checksum += more.checksum;
 }
 
-/* Whether what came out of a stage is what came in. stage: its name, for the message; path: of the input. -1 if it is
- * not, and the error is recorded in the latch. */
-int tally_compare(struct tally in, struct tally out, const char *stage, const char *path, struct latch *latch);
+/* Whether what came out of a producer is what came in. producer: its name, for the message; path: of the input. -1 if
+ * it is not, and the error is recorded in the latch. */
+int tally_compare(struct tally in, struct tally out, const char *producer, const char *path, struct latch *latch);
 
 #endif

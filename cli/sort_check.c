@@ -80,7 +80,7 @@ static int take_slice(struct sort_check *c)
     }
     struct record_slice *s = &c->slices[task_ring_next(ring)];
     const struct record_slice *before = &c->slices[(task_ring_next(ring) + ring->opt.n_slots - 1) % ring->opt.n_slots];
-    if (c->stream.take(c->stream.stage, s) < 0)
+    if (c->stream.take(c->stream.producer, s) < 0)
         return -1;
     if (s->n == 0)
         return 0;
@@ -94,13 +94,13 @@ static int take_slice(struct sort_check *c)
 static bool is_made(void *check)
 {
     struct sort_check *c = check;
-    return latch_tripped(&c->latch) || c->stream.advance(c->stream.stage) != CHUNK_AWAITED;
+    return latch_tripped(&c->latch) || c->stream.advance(c->stream.producer) != CHUNK_AWAITED;
 }
 
 static bool help(void *check)
 {
     struct sort_check *c = check;
-    return c->stream.help(c->stream.stage) || task_ring_help(&c->ring);
+    return c->stream.help(c->stream.producer) || task_ring_help(&c->ring);
 }
 
 static int take_all(struct sort_check *c)
@@ -108,9 +108,9 @@ static int take_all(struct sort_check *c)
     struct tally given;
     for (;;) {
         task_wait(is_made, help, c, NULL);
-        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.stage);
+        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
         if (state == CHUNK_NONE)
-            return c->stream.end(c->stream.stage, &given) < 0 ? -1
+            return c->stream.end(c->stream.producer, &given) < 0 ? -1
                  : tally_compare(given, c->taken, "--check", engine_opts_input(c->opts), &c->latch);
         if (state == CHUNK_FAILED || take_slice(c) < 0)
             return -1;

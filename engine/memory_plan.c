@@ -102,7 +102,7 @@ static size_t inputs_at_once(const struct memory_job *job)
     return 1 + job->n_waiting;
 }
 
-/* Slices that the stage behind works at, while as many chunks are made: as much as the text of all. */
+/* Slices that the consumer works at, while as many chunks are made: as much as the text of all. */
 static uint32_t lent_slices(uint32_t n_chunks)
 {
     return n_chunks / 2 + 1;

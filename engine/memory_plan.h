@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the memory is divided: the one place that counts it. memory_plan_rings() comes first, before any file is opened:
  * how many blocks are under way, and how much is read at once. When the headers are known, memory_plan_make() gives the
- * arenas what is left. A merge has no arenas: its inputs get what is left, in the first half. */
+ * arenas what is left. A merge has no arenas: its inputs get what is left, in the first part. */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H
 

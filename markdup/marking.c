@@ -184,7 +184,7 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     struct dup_counts sum = sum_of(counts, n);
     struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
-    return m->source.end(m->source.stage, &source) < 0
+    return m->source.end(m->source.producer, &source) < 0
         || tally_compare(source, t->taken, "markdup, input", path, m->d->latch) < 0
         || tally_compare(taken, seen, "markdup, reading", path, m->d->latch) < 0
         || tally_compare(taken, judged, "markdup, marking", path, m->d->latch) < 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of a merge: inputs that are sorted, each read as slices (read/sliced_input.h), become the runs of a
- * merge_ring, whose result is an ordered stream of records. write/written.h is the other half. */
+/* The producer of a merge: inputs that are sorted, each read as slices (read/sliced_input.h), become the runs of a
+ * merge_ring, whose result is an ordered stream of records. write/written.h is the output. */
 #ifndef MERGED_H
 #define MERGED_H
 
@@ -16,7 +16,7 @@ struct merge_ring;
 struct report_input;
 
 struct merged {
-    struct driver *d;            /* it has the other half */
+    struct driver *d;            /* it has the output */
     const struct merge_opts *opts;
     struct memory_rings rings;
     struct merge_inputs inputs;
@@ -62,7 +62,7 @@ struct chunk_counts merged_counts(const struct merged *merged);
  * memory, or no report is wanted. */
 struct report_input *merged_report(const struct merged *merged);
 
-/* Finishes the other half, and closes this one: see driver_finish(). */
+/* Finishes the output, and closes this: see driver_finish(). */
 void merged_finish(struct merged *merged);
 
 #endif

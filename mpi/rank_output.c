@@ -91,7 +91,7 @@ static int put_merged(struct rank_parts *s)
     if (begin_merge(s, &n_runs) < 0)
         return -1;
     struct behind_lead behind = {s->b.merge, s->boundary.n_lead};
-    struct list_stream stream = {.next = next_behind_lead, .stage = &behind};
+    struct list_stream stream = {.next = next_behind_lead, .producer = &behind};
     return written_put(&s->out, &stream);
 }
 

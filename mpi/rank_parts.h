@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The two sorts of a rank: sort A of what it reads of the input, and sort B of what it writes of the output. A is the
- * first half of a sort only; the exchange takes its records. */
+ * producer of a sort only; the exchange takes its records. */
 #ifndef RANK_PARTS_H
 #define RANK_PARTS_H
 

@@ -108,7 +108,7 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
 /* Whether the input's records come in slices. */
 static bool is_stream(const struct block_reader *r)
 {
-    return r->in->stream.stage;
+    return r->in->stream.producer;
 }
 
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */

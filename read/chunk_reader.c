@@ -85,7 +85,7 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
     r->carry = head;
 }
 
-/* Whether it reads the records of another stage. */
+/* Whether it reads the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
     return !r->opt.in.source;
@@ -394,7 +394,7 @@ bool chunk_reader_help(void *reader)
     struct chunk_reader *r = reader;
     if (task_ring_help(&r->ring))
         return true;
-    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.stage)
+    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.producer)
                            : task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0;
 }
 

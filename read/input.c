@@ -85,7 +85,7 @@ static bool passes(const struct input *in)
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->chunks, in->name, how->latch,
+    return (struct chunk_input){in->stream.producer ? NULL : in->source, in->stream, how->chunks, in->name, how->latch,
                                 how->clocks, 0};
 }
 
@@ -145,7 +145,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
     in->stream = in->format->stream;
-    bool needs_source = in->stream.stage ? false : in->format->framing == INPUT_RECORDS ? !how->waits
+    bool needs_source = in->stream.producer ? false : in->format->framing == INPUT_RECORDS ? !how->waits
                       : !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
@@ -206,7 +206,7 @@ static size_t count_sam(const struct inputs *inputs)
     bool any = false, pass = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct input_format *format = inputs->each[i].format;
-        bool has_buffers = i > 0 && (format->window || format->stream.stage);
+        bool has_buffers = i > 0 && (format->window || format->stream.producer);
         waiting += has_buffers && input_format_is_sam(format);
         any |= !has_buffers && input_format_is_sam(format);
         pass |= passes(&inputs->each[i]);
@@ -335,7 +335,7 @@ static int resume(struct input *in)
         return -1;
     if (!in->passed)
         in->stream = in->format->stream;
-    if (in->stream.stage)
+    if (in->stream.producer)
         return 0;
     return (!in->source && open_source(in) < 0)
         || (was_suspended && !in->by_region
@@ -347,7 +347,7 @@ int input_begin(struct input *in)
 {
     if (resume(in) < 0)
         return -1;
-    bool is_stream = in->stream.stage;
+    bool is_stream = in->stream.producer;
     if (!in->passed && in->format && passes(in) && open_passed(in, 0) < 0)
         return -1;
     return is_stream && in->merge && in->merge->learns ? learn_of_stream(in, in->merge->learns) : 0;
@@ -378,7 +378,7 @@ static void close_buffers(struct input *in)
     passed_records_close(in->passed);
     input_format_close(in->format);
     in->source = NULL;
-    in->stream = (struct record_stream){.stage = NULL};
+    in->stream = (struct record_stream){.producer = NULL};
     in->passed = NULL;
     in->format = NULL;
 }

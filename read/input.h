@@ -29,10 +29,10 @@ struct clocks;
 
 struct input {
     const char *name;            /* for messages */
-    struct input_format *format; /* NULL: a stage in front has it */
+    struct input_format *format; /* NULL: a producer in front has it */
     struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
-    struct record_stream stream; /* of what the next one makes, the format, or a stage in front (inputs_of_stream()).
-                                  * No stage: the source has the records */
+    struct record_stream stream; /* of what the next one makes, the format, or a producer in front (inputs_of_stream()).
+                                  * No producer: the source has the records */
     struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
@@ -123,8 +123,8 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 /* Counts a header more. */
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
 
-/* A stage reads `front` and gives `stream`: makes the inputs of the stage behind it, which is one with this header. It
- * is also that of the stage in front. Sizes and memory stay those of `front`. -1: out of memory. */
+/* A producer reads `front` and gives `stream`: makes the inputs of its consumer, which is one with this header. It
+ * is also that of the producer in front. Sizes and memory stay those of `front`. -1: out of memory. */
 int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam);
 
 /* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records

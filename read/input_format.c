@@ -271,13 +271,13 @@ void input_format_suspend(struct input_format *in)
     in->sam = NULL;
     in->ahead = NULL;
     in->window = NULL;
-    in->stream = (struct record_stream){.stage = NULL};
+    in->stream = (struct record_stream){.producer = NULL};
 }
 
 int input_format_resume(struct input_format *in, sam_hdr_t *header)
 {
     in->opt.waits = false;
-    if (in->window || in->stream.stage)
+    if (in->window || in->stream.producer)
         return 0;
     in->header = header;
     int status = open_buffers(in);

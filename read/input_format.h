@@ -34,7 +34,7 @@ struct input_format {
     enum input_kind kind;
     struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or
                                   * ... */
-    struct record_stream stream; /* ... its records come in slices. No stage: it is suspended, or they do not */
+    struct record_stream stream; /* ... its records come in slices. No producer: it is suspended, or they do not */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
                                   * all are */

@@ -46,7 +46,7 @@ struct record_cut_options {
     uint32_t n_chunks;
     int32_t n_ref;               /* number of @SQ lines */
     bool by_name;                /* units are templates; else records */
-    bool counts_bytes;           /* of records found, in the clocks; else another stage counts them */
+    bool counts_bytes;           /* of records found, in the clocks; else another producer counts them */
     record_unit_fn *unit;
     void *arg;
 };

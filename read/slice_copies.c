@@ -33,7 +33,7 @@ static void copy(void *copies, uint32_t slot)
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
         latch_fail(s->opt.latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
-    bool is_counted = s->in->has_keys;           /* by the stage in front, which found them */
+    bool is_counted = s->in->has_keys;           /* by the producer in front, which found them */
     clocks_leave(s->opt.clocks, before, is_counted ? 0 : span->size);
 }
 

@@ -46,10 +46,10 @@ enum chunk_state slice_feed_advance(struct slice_feed *f)
         struct lent_slice *next = &f->lent[(f->current + 1) % f->n_lent];
         if (atomic_load_explicit(&next->users, memory_order_acquire) > 0)
             return CHUNK_AWAITED;
-        enum chunk_state state = f->from.advance(f->from.stage);
+        enum chunk_state state = f->from.advance(f->from.producer);
         if (state != CHUNK_MADE)
             return state;
-        if (f->from.take(f->from.stage, &next->records) < 0)
+        if (f->from.take(f->from.producer, &next->records) < 0)
             return CHUNK_FAILED;
         f->current++;
         f->span = (struct slice_span){.slice = NULL};
@@ -75,7 +75,7 @@ static bool is_there(void *wait)
 static bool help_both(void *wait)
 {
     const struct feed_wait *w = wait;
-    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.stage);
+    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.producer);
 }
 
 enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), void *arg)

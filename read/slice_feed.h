@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The slices of a stream in spans of so many bytes, for a stage whose tasks work at them. A slice goes back to the
+/* The slices of a stream in spans of so many bytes, for a consumer whose tasks work at them. A slice goes back to the
  * stream, which uses its memory again, when all its spans are released. Only the main thread uses a feed;
  * slice_span_release() alone may be called by any thread. */
 #ifndef SLICE_FEED_H

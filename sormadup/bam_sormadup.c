@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `sormadup`: fixmate, sort and markdup as one. Its stages, each of which reads the one before it:
+/* The driver of `sormadup`: fixmate, sort and markdup as one. Its producers, each of which reads the one before it:
  *
  *   read      the inputs                      blocks, lines or containers (read/)
  *   collate   groups records by name          a sort of its own (collated.h); only if they are not grouped
@@ -25,12 +25,12 @@
 
 struct sormadup {
     const struct sormadup_opts *opts;
-    const struct engine_opts *common;    /* of all stages */
-    struct driver *d;            /* with the last stage */
+    const struct engine_opts *common;    /* of all producers */
+    struct driver *d;            /* with the last producer */
     struct memory_rings rings;
     struct sormadup_use use;     /* from when the inputs are open */
     int held;                    /* inputs_held() of them */
-    struct inputs in;            /* what the stage reads that is opened next */
+    struct inputs in;            /* what the producer reads that is opened next */
     struct collated collated;
     struct fixed_inputs fixed;
     struct orphans *orphans;     /* which fixmate finds */
@@ -53,7 +53,7 @@ static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *comman
     return latch_fail(c->d->latch, "%s: the header could not be changed", path_of(c));
 }
 
-/* ------------------------------------------------------------- opening the stages */
+/* ---------------------------------------------------------- opening the producers */
 
 static int open_output(struct sormadup *c)
 {

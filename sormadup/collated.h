@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The stage that groups records by name: a sort in the order of `collate`, whose merged records the next stage reads.
+/* The producer that groups records by name: a sort in the order of `collate`, whose merged records the next producer
+ * reads.
  *
- *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the stage behind
+ *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the consumer
  *                                         merged
  *                                         and copied
  *
@@ -31,8 +32,8 @@ struct collated_options {
     struct progress *progress;   /* NULL: nobody looks */
 };
 
-/* Returns the bytes that this stage needs beyond the plan of the next sort. behind, rings, in: as that sort has them.
- * output: all that is around that sort, but for this stage. */
+/* Returns the bytes that this producer needs beyond the plan of the next sort. behind, rings, in: as that sort has
+ * them. output: all that is around that sort, but for this producer. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 

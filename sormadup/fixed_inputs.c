@@ -19,7 +19,7 @@ static int begin_input(struct fixed_inputs *f)
     };
     if (input_begin(in) < 0)
         return -1;
-    how.in = (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, f->opt.memory, in->name,
+    how.in = (struct chunk_input){in->stream.producer ? NULL : in->source, in->stream, f->opt.memory, in->name,
                                   f->opt.latch, f->opt.clocks, 0};
     f->each[f->n_begun] = fixed_records_open(&how, &in->header);
     return f->each[f->n_begun++] ? 0 : -1;
@@ -64,7 +64,7 @@ static bool help(void *fixed)
     return f->n_begun > 0 && chunk_reader_help(current(f));
 }
 
-/* What the stage in front gave is what was seen here, and each record of that was made or left out. */
+/* What the producer in front gave is what was seen here, and each record of that was made or left out. */
 static int compare_input(const struct fixed_inputs *f, size_t number)
 {
     const struct record_stream *front = &f->in.each[number].stream;
@@ -74,7 +74,7 @@ static int compare_input(const struct fixed_inputs *f, size_t number)
         return -1;
     if (!f->in.each[number].is_collated)         /* it is read from a file */
         return 0;
-    if (front->end(front->stage, &given) < 0)
+    if (front->end(front->producer, &given) < 0)
         return -1;
     given.checksum = 0;
     return tally_compare(given, seen, "fixmate", f->in.each[number].name, f->opt.latch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stage that makes records as `fixmate` writes them: of all inputs, one after the other, as one stream. A template
- * in which an input ends may go on in the next one. */
+/* The producer that makes records as `fixmate` writes them: of all inputs, one after the other, as one stream. A
+ * template in which an input ends may go on in the next one. */
 #ifndef FIXED_INPUTS_H
 #define FIXED_INPUTS_H
 

@@ -84,7 +84,7 @@ struct output_use sorted_output(const struct sorted *s)
     return output;
 }
 
-/* The second half of the plan: the headers are read, and the index of -I is made. */
+/* The second part of the plan: the headers are read, and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
     return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->latch);

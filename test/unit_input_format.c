@@ -475,7 +475,7 @@ static int join_alike(void *arg, struct input *in)
 {
     struct alike *a = arg;
     a->n++;
-    a->n_at_once += !in->format->window && !in->stream.stage && !in->source;
+    a->n_at_once += !in->format->window && !in->stream.producer && !in->source;
     a->n_same += in->header.sam == a->before;
     a->before = in->header.sam;
     return 0;

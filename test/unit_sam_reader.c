@@ -412,10 +412,10 @@ static void check_late(const struct unit_bytes *text, size_t want, uint32_t n_ch
     struct record_slice slice = {.n = 0};
     enum chunk_state now;
     size_t got = 0;
-    while ((now = s->advance(s->stage)) != CHUNK_NONE) {
-        if (s->help(s->stage) || now == CHUNK_AWAITED)
+    while ((now = s->advance(s->producer)) != CHUNK_NONE) {
+        if (s->help(s->producer) || now == CHUNK_AWAITED)
             continue;
-        MUST(s->take(s->stage, &slice) == 0);
+        MUST(s->take(s->producer, &slice) == 0);
         got += slice.records.n;
     }
     assert_int_equal(got, want);

@@ -239,7 +239,7 @@ int written_put(struct written *f, const struct list_stream *stream)
 {
     struct record_list list;
     int found;
-    while ((found = stream->next(stream->stage, &list)) > 0)
+    while ((found = stream->next(stream->producer, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
             return -1;
     return found;
@@ -262,7 +262,7 @@ int written_finish(struct written *f, struct tally in)
 int written_all(struct written *f, const struct list_stream *stream)
 {
     struct tally given;
-    return written_put(f, stream) < 0 || stream->end(stream->stage, &given) < 0 ? -1 : written_finish(f, given);
+    return written_put(f, stream) < 0 || stream->end(stream->producer, &given) < 0 ? -1 : written_finish(f, given);
 }
 
 /* ----------------------------------------------------------------- the end */

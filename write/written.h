@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second half of every command that writes records. It takes records in order and makes the files: data, index,
+/* The output of every command that writes records. It takes records in order and makes the files: data, index,
  * checksum, counts. No file gets its name until all are complete. */
 #ifndef WRITTEN_H
 #define WRITTEN_H
