@@ -196,14 +196,14 @@ $(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 
 # Unit tests of mpi/ link objects of their own, which call the MPI of test/no_mpi.
 NO_MPI = $(BUILD)/no_mpi.a
-NO_MPI_OBJS = $(patsubst %,$(BUILD)/no_mpi/mpi/%.o,block_seam heavy_keys key_samples output_gather record_shares shared_file splitter \
+NO_MPI_OBJS = $(patsubst %,$(BUILD)/no_mpi/mpi/%.o,block_boundary heavy_keys key_samples output_gather record_shares shared_file splitter \
               splitters) $(BUILD)/no_mpi/test/no_mpi/world.o
 $(BUILD)/no_mpi/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
 	$(call run,CC,$<,$(CC) -Itest/no_mpi $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<)
 $(NO_MPI): $(NO_MPI_OBJS)
 	$(quiet)rm -f $@ && $(AR) crs $@ $^
-NO_MPI_UNITS = $(BUILD)/unit_block_seam $(BUILD)/unit_output_gather $(BUILD)/unit_splitters
+NO_MPI_UNITS = $(BUILD)/unit_block_boundary $(BUILD)/unit_output_gather $(BUILD)/unit_splitters
 $(NO_MPI_UNITS): $(NO_MPI)
 $(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
 $(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)
@@ -242,7 +242,7 @@ $(BUILD)/replay_%: test/fuzz/fuzz_%.c $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(TEST_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $(PARTS) $(LIBS))
 
 # The program in slow motion, of the same objects: bench/dilate.py runs it (`make scaling`).
-DILATED_WRAPS = stats_new stats_enter stats_leave stats_enter_as stats_leave_as stats_phase stats_stop \
+DILATED_WRAPS = clocks_new clocks_enter clocks_leave clocks_enter_as clocks_leave_as clocks_phase clocks_stop \
                 task_ring_hand_out task_ring_submit task_ring_add task_ring_take bam_arena_init command_report_measure_memory \
                 machine_run_queue
 $(BUILD)/dilated_samtools: bench/dilated_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)

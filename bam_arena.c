@@ -189,7 +189,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
             break;
         w.n++;
         size_t size = bam_record_size(r);
-        w.n_fix += (uint32_t)(verdict.needs_fix && !arena->mended);
+        w.n_fix += (uint32_t)(verdict.needs_fix && !arena->normalised);
         w.beyond |= bam_record_is_beyond(r, arena->lengths);
         w.checksum += record_checksum(record, size);
         w.end += size;
@@ -259,8 +259,8 @@ int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t 
     return 0;
 }
 
-/* Lists and mends the records that w found. Reports an error if the record after them is bad. 1: its name lacks the
- * NUL. */
+/* Lists and normalises the records that w found. Reports an error if the record after them is bad. 1: its name lacks
+ * the NUL. */
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
                        struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
@@ -282,7 +282,7 @@ static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const 
         return 1;
     struct record_place at = {origin->file, arena->n_records - arena->n_before + 1, arena->origin + w->end,
                               origin->offset};
-    return record_fault_tell(latch, &at, w->fault, arena->base + w->end);
+    return record_fault_report(latch, &at, w->fault, arena->base + w->end);
 }
 
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,

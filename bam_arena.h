@@ -60,7 +60,7 @@ struct bam_arena {
     size_t sublist_top;          /* top, when the open sublist began */
     struct bam_sublist *sublists;
     size_t n_sublists, max_sublists;
-    bool mended;                 /* the records came mended: bam_record_fix() changes none */
+    bool normalised;             /* the records came normalised: bam_record_fix() changes none */
     int32_t n_ref;               /* number of @SQ lines: reference ids are below it */
     const int64_t *lengths;      /* of these references; NULL: nobody asks whether records begin behind their ends */
     bool beyond;                 /* a record listed so far does */
@@ -96,7 +96,7 @@ uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
 /* Walks the whole records in [start, end) of the stream and lists their keys in keys[], which has room for (end -
  * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. This one and the
- * next two need no more of the arena than base, n_ref, lengths, mended and rule. */
+ * next two need no more of the arena than base, n_ref, lengths, normalised and rule. */
 struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
 /* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
@@ -110,12 +110,13 @@ struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, u
 struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n);
 
 /* As bam_arena_walk(), of n whole records that were copied to [start, end) and belong there. known: keys that they had
- * elsewhere, where they lay one behind the other; these records were checked and mended there. NULL: they had none. */
+ * elsewhere, where they lay one behind the other; these records were checked and normalised there. NULL: they had
+ * none. */
 struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
                                      const struct bam_key *known, uint32_t n, struct bam_key *keys);
 
-/* Mends those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and corrects
- * the sum of checksums. Changes nothing else. -1: out of memory. */
+/* Normalises those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and
+ * corrects the sum of checksums. Changes nothing else. -1: out of memory. */
 int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum);
 
 /* Where a block came from, for messages. */
@@ -125,7 +126,7 @@ struct bam_origin {
 };
 
 /* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts the guess if the guess
- * starts where the record before ends; otherwise walks again from that end. Mends records that need it.
+ * starts where the record before ends; otherwise walks again from that end. Normalises records that need it.
  *
  * place: if not NULL, the guess's keys are not copied to where they belong, because a task that has them in its cache
  * copies them faster. *place is then where the caller must copy them to, or NULL if there is nothing to copy.

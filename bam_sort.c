@@ -9,7 +9,7 @@
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
  * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream: of sam_reader, which parses SAM; of
- * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a stage in
+ * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a producer in
  * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink,
  * and hts_writer has htslib write CRAM and the rest.
  *
@@ -17,7 +17,7 @@
  * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
 #include <string.h>
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "merge/bam_merge.h"
 #include "bam_sort.h"
 #include "sort/merge_ring.h"
@@ -46,10 +46,10 @@ static void show_progress(struct sorted *s)
  * only the stream can change), the block is part of that stream, and is not handed out. */
 static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
-    const void *stage = in->stream.stage;
+    const void *producer = in->stream.producer;
     if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
         return -1;
-    if (in->stream.stage == stage)
+    if (in->stream.producer == stage)
         block_reader_hand_out(&s->reader, size);
     show_progress(s);
     return 0;
@@ -60,12 +60,12 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
-        const void *stage = in->stream.stage;
+        const void *producer = in->stream.producer;
         size_t size;
         int found = block_reader_peek(&s->reader, &size);
         if (found < 0 || (found > 0 && deal_block(s, in, size) < 0) || take_blocks(s, found == 0) < 0)
             return -1;
-        if (found == 0 && in->stream.stage == stage)
+        if (found == 0 && in->stream.producer == stage)
             return 0;
     }
 }
@@ -105,12 +105,12 @@ int bam_sort_read_input(struct sorted *s, size_t number)
         return -1;
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
-    enum stage before = stats_enter(s->stats, STAGE_DEAL);
+    enum stage before = clocks_enter(s->clocks, STAGE_DEAL);
     int more;
     do
         more = deal_blocks(s, in) < 0 ? -1 : block_reader_end(&s->reader);
     while (more > 0);
-    stats_leave(s->stats, before, 0);
+    clocks_leave(s->clocks, before, 0);
     if (more < 0)
         return -1;
     if (number + 1 < s->in.n)
@@ -120,7 +120,7 @@ int bam_sort_read_input(struct sorted *s, size_t number)
 
 void bam_sort_begin_reading(struct sorted *s)
 {
-    stats_phase(s->stats, PHASE_READ);
+    clocks_phase(s->clocks, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
     block_reader_set_arena(&s->reader, s->arenas.filled);
 }
@@ -257,7 +257,7 @@ static int merge_and_write(struct sorted *s)
 {
     struct list_stream stream = {next_range, end_merge, s};
     struct merge_ring_options how;
-    stats_phase(s->stats, PHASE_WRITE);
+    clocks_phase(s->clocks, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
@@ -278,7 +278,7 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
                                  .latch = d->latch, .progress = &d->progress};
     int n_threads = 1;
-    if (!latch_tripped(d->latch) && (how.stats = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
+    if (!latch_tripped(d->latch) && (how.clocks = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
         if (!latch_tripped(s->latch))
             command_report_measure_memory(&d->report);
@@ -295,6 +295,6 @@ int bam_sort(const struct engine_opts *opts)
     struct driver d = {.latch = &latch};
     machine_share_heaps();
     bool opened = command_report_open(&d.report, &opts->report, &latch) == 0;
-    int status = opened && opts->out.copies ? bam_merge_sorted(opts, &d) : -1;
+    int status = opened && opts->out.copies ? bam_merge_for_sort(opts, &d) : -1;
     return status >= 0 ? status : sort(opts, &d, &s);
 }

@@ -7,7 +7,7 @@
 #include "base/hts_file.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
@@ -56,7 +56,7 @@ static int source_alloc(struct bgzf_source *s)
 {
     struct task_ring_options ring = {.n_slots = s->opt.n_slots,
                                      .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.n_threads,
-                                     .bunches = s->opt.text_size == 0, .run = source_run, .arg = s};
+                                     .large_batches = s->opt.text_size == 0, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
@@ -103,9 +103,9 @@ void bgzf_source_close(struct bgzf_source *s)
     free(s);
 }
 
-void bgzf_source_collect(struct bgzf_source *s, struct task_bundle *bundle)
+void bgzf_source_use_batches(struct bgzf_source *s, struct task_batches *batches)
 {
-    task_ring_collect(&s->ring, bundle);
+    task_ring_use_batches(&s->ring, batches);
 }
 
 void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn, void *arg)
@@ -117,7 +117,7 @@ void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn,
 static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
                                       const struct bgzf_frame *frame, uint8_t *dst)
 {
-    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum stage before = clocks_enter(s->opt.clocks, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (frame->size == 0)
         memcpy(dst, s->span ? s->span->p : s->gzip->data, frame->inflated_size);
@@ -125,7 +125,7 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
         fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
     else
         memcpy(dst, p, frame->size);
-    stats_leave(s->opt.stats, before, s->opt.text_size ? 0 : frame->inflated_size);
+    clocks_leave(s->opt.clocks, before, s->opt.text_size ? 0 : frame->inflated_size);
     return fault;
 }
 
@@ -181,9 +181,9 @@ static int gzip_frame(struct bgzf_source *s)
     if (!s->gzip && !(s->gzip = gzip_blocks_open(s->opt.input)))
         return block_failed(s, s->opt.input->offset, BGZF_NO_MEMORY);
     task_ring_make_task(&s->ring);               /* it takes long */
-    enum stage before = stats_enter(s->opt.stats, STAGE_INFLATE);
+    enum stage before = clocks_enter(s->opt.clocks, STAGE_INFLATE);
     enum bgzf_fault fault = gzip_blocks_next(s->gzip, s->opt.input, source_help, s);
-    stats_leave(s->opt.stats, before, 0);
+    clocks_leave(s->opt.clocks, before, 0);
     s->frame = (struct bgzf_frame){.inflated_size = s->gzip->size};
     if (fault)
         return block_failed(s, s->gzip->begin, fault);
@@ -324,7 +324,8 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 
 void bgzf_source_skip(struct bgzf_source *s)
 {
-    stats_leave(s->opt.stats, stats_enter(s->opt.stats, STAGE_INFLATE), s->opt.text_size ? 0 : s->frame.inflated_size);
+    clocks_leave(s->opt.clocks, clocks_enter(s->opt.clocks, STAGE_INFLATE),
+                 s->opt.text_size ? 0 : s->frame.inflated_size);
     source_pass(s);
 }
 
@@ -335,7 +336,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
     uint32_t index = task_ring_oldest(&s->ring);
     if (!wait && task_ring_state(&s->ring, index) != TASK_DONE)
         return 0;
-    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.stats);
+    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.clocks);
     *block = s->slots[index].block;
     enum bgzf_fault fault = s->slots[index].fault;
     task_ring_take(&s->ring);
@@ -422,7 +423,7 @@ static int ticket_alloc(struct bgzf_sink *k)
     struct bgzf_ticket_options ticket = {
         .fd = k->opt.fd, .path = k->opt.path, .ring = &k->ring, .n_slots = k->opt.n_slots,
         .n_threads = k->opt.n_threads, .n_writers = is_bam && !has_pieces ? 1 : bgzf_ticket_writers(k->opt.n_threads),
-        .piece_size = has_pieces ? k->opt.piece_size : 0, .latch = k->opt.latch, .stats = k->opt.stats,
+        .piece_size = has_pieces ? k->opt.piece_size : 0, .latch = k->opt.latch, .clocks = k->opt.clocks,
         .placed = k->opt.placed, .arg = k->opt.arg};
     k->ticket = bgzf_ticket_open(&ticket);
     return k->ticket ? 0 : -1;
@@ -430,7 +431,7 @@ static int ticket_alloc(struct bgzf_sink *k)
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .bunches = true,
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .large_batches = true,
                                      .run = sink_run, .arg = k, .run_releases = true};
     struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
     if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0 || ticket_alloc(k) < 0)
@@ -502,11 +503,11 @@ static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index, const uint8_t 
     if (!data)
         data = k->filled + (size_t)task_thread() * BGZF_MAX_BLOCK;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
-    enum stage before = stats_enter(k->opt.stats, STAGE_DEFLATE);
+    enum stage before = clocks_enter(k->opt.clocks, STAGE_DEFLATE);
     uint32_t length = copy_kept(k, index, data, size, block);
     if (length == 0)
         length = bgzf_block_deflate(codec, data, size, block);
-    stats_leave(k->opt.stats, before, size);
+    clocks_leave(k->opt.clocks, before, size);
     if (k->opt.deflated)
         k->opt.deflated(k->opt.arg, index, data, block, length);
     *bytes = block;
@@ -533,7 +534,7 @@ int bgzf_sink_help(struct bgzf_sink *k)
 
 static int wait_for_slot(struct bgzf_sink *k, uint32_t slot)
 {
-    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.stats);
+    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.clocks);
     return latch_tripped(k->opt.latch) ? -1 : 0;
 }
 

@@ -35,8 +35,8 @@
 struct bgzf_codec;
 struct byte_window;
 struct latch;
-struct stats;
-struct task_bundle;
+struct clocks;
+struct task_batches;
 
 /* ------------------------------------------------------------------ the source */
 
@@ -52,7 +52,7 @@ struct bgzf_source_options {
     struct bgzf_codec **codecs;  /* of each thread, of several sources (bgzf_codec_of); the caller's, who frees them
                                   * later. NULL: it has its own */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
                                   * records. 0: the bytes are records */
     const uint8_t *tail;         /* inflated bytes that come behind those of the input; the caller's */
@@ -80,8 +80,8 @@ void bgzf_source_close(struct bgzf_source *source);
  * at the ring: close it later. */
 void bgzf_source_end(struct bgzf_source *source);
 
-/* Tasks of its blocks become parts of the bundle (task_ring_collect()). */
-void bgzf_source_collect(struct bgzf_source *source, struct task_bundle *bundle);
+/* Tasks of its blocks become parts of `batches` (task_ring_use_batches()). */
+void bgzf_source_use_batches(struct bgzf_source *source, struct task_batches *batches);
 
 /* fn is called for every block that is handed out from now on. */
 void bgzf_source_on_inflated(struct bgzf_source *source, bgzf_source_inflated_fn *fn, void *arg);
@@ -163,7 +163,7 @@ struct bgzf_sink_options {
     size_t piece_size;           /* bytes per write to a regular file, see bgzf_sink_piece_size(); 0: blocks are not
                                   * gathered */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     bool copies;                 /* some blocks are kept; and what is in the begun block may go to the next one, too */
     bgzf_sink_fill_fn *fill;     /* this and the next two: for BAM */
     bgzf_sink_kept_fn *kept;     /* asked if it copies */

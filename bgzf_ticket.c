@@ -9,7 +9,7 @@
 #include "base/latch.h"
 #include "base/out_file.h"
 #include "base/out_pieces.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_ticket.h"
 
@@ -216,7 +216,7 @@ static bool place_blocks(struct bgzf_ticket *t)
         next += slot_of(t, end)->length;
     if (end == first)
         return false;
-    enum stage before = stats_enter(t->opt.stats, STAGE_WRITE);
+    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
     bool sound = !latch_tripped(t->opt.latch);
     for (uint64_t i = first; sound && i < end; i++) {
         const struct ticket_slot *slot = slot_of(t, i);
@@ -228,7 +228,7 @@ static bool place_blocks(struct bgzf_ticket *t)
         out_pieces_copy(t->pieces, slot_of(t, i)->bytes, slot_of(t, i)->length, at);
         at += slot_of(t, i)->length;
     }
-    stats_leave(t->opt.stats, before, t->pieces && sound ? next - begin : 0);
+    clocks_leave(t->opt.clocks, before, t->pieces && sound ? next - begin : 0);
     if (t->pieces)
         release_slots(t, first, end);
     return true;
@@ -263,9 +263,9 @@ static bool write_gathered(struct bgzf_ticket *t)
         iov[i] = (struct iovec){(void *)(uintptr_t)slot->bytes, slot->length};
         size += slot->length;
     }
-    enum stage before = stats_enter(t->opt.stats, STAGE_WRITE);
+    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
     bool sound = write_at(t, iov, (int)n, slot_of(t, first)->place) == 0;
-    stats_leave(t->opt.stats, before, sound ? size : 0);
+    clocks_leave(t->opt.clocks, before, sound ? size : 0);
     release_slots(t, first, first + n);
     return true;
 }
@@ -324,14 +324,14 @@ int bgzf_ticket_end(struct bgzf_ticket *t, const uint8_t *last, size_t size)
 {
     struct iovec iov = {(void *)(uintptr_t)last, size};
     uint64_t place = atomic_load(&t->placed), at = (uint64_t)t->begin + place, end = at + size;
-    enum stage before = stats_enter(t->opt.stats, STAGE_WRITE);
+    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
     if (t->pieces && !latch_tripped(t->opt.latch))
         out_pieces_copy(t->pieces, last, size, at);
     if (t->pieces)
         out_pieces_end(t->pieces, end);
     else if (size > 0)
         write_at(t, &iov, 1, place);
-    stats_leave(t->opt.stats, before, size);
+    clocks_leave(t->opt.clocks, before, size);
     if (latch_tripped(t->opt.latch))             /* also if a block before it failed */
         return -1;
     if (t->begin >= 0)

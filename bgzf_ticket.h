@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct latch;
-struct stats;
+struct clocks;
 struct task_ring;
 
 struct bgzf_ticket;
@@ -33,7 +33,7 @@ struct bgzf_ticket_options {
     size_t piece_size;           /* bytes per write to a regular file, a power of two; 0: blocks are written from where
                                   * they are */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     bgzf_ticket_placed_fn *placed;
     void *arg;                   /* of placed */
 };

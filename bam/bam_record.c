@@ -123,7 +123,7 @@ int64_t bam_record_ref_span(const struct bam_record *r)
 /* Whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If
  * they are too many for the CIGAR field, or look like a placeholder, a reader looks for CG again. Then it must find
  * neither another CG nor a tag that cannot be read. (htslib writes such a record and then cannot read it.) */
-static bool mends_for_good(const struct bam_record *r, const uint8_t *cg, uint32_t n)
+static bool is_normal_after(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = bam_record_end(r);
     if (n <= CIGAR_INLINE_MAX && !is_placeholder(cg + 6, load_le32(r->seq_len)))
@@ -191,7 +191,7 @@ static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
     else
         n_real = n_cigar;
     struct cigar_span span = cigar_span(cigar, n_real);
-    if (bad || (cg && !mends_for_good(r, cg, n_real))
+    if (bad || (cg && !is_normal_after(r, cg, n_real))
         || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
         v.fault = BAM_BAD_CG;   /* n_cigar < 2: bam_record_fix() would make the record grow */
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)

@@ -93,7 +93,7 @@ struct header_text header_text_check(const char *text, size_t size, bool is_sam)
             break;
         found.size = is_sam ? line_size(p, stop, end) : (size_t)(stop - p);
         found.number++;
-        found.n_to_mend += is_bare(p, found.size) || (is_sam && memchr(p, '\0', found.size));
+        found.n_to_normalise += is_bare(p, found.size) || (is_sam && memchr(p, '\0', found.size));
         if ((found.fault = line_fault(p, found.size, is_sam, &found.n_repeated)))
             break;
     }
@@ -127,13 +127,13 @@ bool header_text_is_sam(const char *text, size_t size)
     if (found.fault || size < LINE_MIN || text[LINE_MIN - 1] != '\t' || text[size - 1] != '\n'
         || memchr(text, '\0', size))            /* htslib recognises SAM by the first bytes */
         return false;
-    char *mended = malloc(size + found.n_to_mend);
-    bool is_sam = mended && is_parsed(mended, header_text_mend(mended, text, size));
-    free(mended);
+    char *normalised = malloc(size + found.n_to_normalise);
+    bool is_sam = normalised && is_parsed(normalised, header_text_normalise(normalised, text, size));
+    free(normalised);
     return is_sam;
 }
 
-size_t header_text_mend(char *to, const char *text, size_t size)
+size_t header_text_normalise(char *to, const char *text, size_t size)
 {
     char *out = to;
     const char *end = text + size, *stop;

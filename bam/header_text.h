@@ -14,7 +14,7 @@ struct header_text {
     size_t number;               /* number of that line, from 1 */
     const char *line;            /* its size bytes, without the newline */
     size_t size;
-    size_t n_to_mend;            /* number of lines that are only "@CO"; in SAM, also of lines that contain a NUL */
+    size_t n_to_normalise;       /* number of lines that are only "@CO"; in SAM, also of lines that contain a NUL */
     size_t n_repeated;           /* number of second lengths in one @SQ line; htslib may change the first length */
 };
 
@@ -30,8 +30,8 @@ bool header_text_is_bam(const char *text, size_t size);
 bool header_text_is_sam(const char *text, size_t size);
 
 /* Copies the text of a SAM header as samtools 1.24 reads it: each bare @CO gets a tab, a line ends before its first
- * NUL, and a carriage return before a newline is dropped. `to` must have room for size + n_to_mend bytes. Returns the
- * number of bytes written. */
-size_t header_text_mend(char *to, const char *text, size_t size);
+ * NUL, and a carriage return before a newline is dropped. `to` must have room for size + n_to_normalise bytes. Returns
+ * the number of bytes written. */
+size_t header_text_normalise(char *to, const char *text, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
 
 typedef unsigned long long number;
 
-int record_fault_tell(struct latch *latch, const struct record_place *at, enum bam_fault fault, const uint8_t *record)
+int record_fault_report(struct latch *latch, const struct record_place *at, enum bam_fault fault, const uint8_t *record)
 {
     if (fault >= BAM_NO_MC)                      /* the file itself is not broken */
         return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", at->file, (number)at->number,

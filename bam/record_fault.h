@@ -18,8 +18,8 @@ struct record_place {
 
 /* Records in the latch that the record has this fault, which is not BAM_OK or BAM_CUT. `record`: its bytes, needed if
  * its tags lack what the order needs. Returns -1. */
-int record_fault_tell(struct latch *latch, const struct record_place *place, enum bam_fault fault,
-                      const uint8_t *record);
+int record_fault_report(struct latch *latch, const struct record_place *place, enum bam_fault fault,
+                        const uint8_t *record);
 
 /* Records in the latch that the input ends inside a record. file_ends is false if several processes guess where records
  * begin, since a guess may be wrong. Returns -1. */

@@ -80,7 +80,7 @@ static int add_unknown(struct remap_unknown *unknown, int tag, const char *value
     return 0;
 }
 
-int remap_unknown_tell(const struct remap_unknown *unknown, struct name_table *told, const char *file)
+int remap_unknown_report(const struct remap_unknown *unknown, struct name_table *told, const char *file)
 {
     const struct byte_buffer *list = &unknown->list;
     for (size_t at = 0; at < list->n;) {

@@ -69,6 +69,6 @@ const char *record_remap_fault(int status);
 
 /* Warns of the values in the list that are not yet in `told`, and adds them to it. Call it for the lists of one file in
  * file order. told: zero-initialised before the first call; name_table_free() frees it. -1: out of memory. */
-int remap_unknown_tell(const struct remap_unknown *unknown, struct name_table *told, const char *file);
+int remap_unknown_report(const struct remap_unknown *unknown, struct name_table *told, const char *file);
 
 #endif

@@ -58,8 +58,8 @@ struct memory_use {
     size_t references;           /* @SQ lines in them */
     bool parsed;  /* htslib parses them: they are not plain (plain_header.h), or htslib writes the output */
     size_t htslib;               /* bytes that htslib uses to read formats other than BAM and SAM; see the output's */
-    size_t n_sam;                /* inputs that go through chunks (chunk_memory) at one time */
-    size_t stats;                /* see stats_memory() */
+    size_t n_chunked;            /* inputs that go through chunks (chunk_memory) at one time */
+    size_t clocks;               /* see clocks_memory() */
     struct output_use output;
 };
 
@@ -81,14 +81,14 @@ struct chunk_memory {
     uint32_t source_slots;       /* blocks of text being read */
     uint32_t n_chunks;           /* at least two */
     uint32_t n_lent;             /* slices of such records that the next stage holds at one time */
-    size_t text_size;            /* bytes of a chunk's text; any block fits */
+    size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* usual bytes for a chunk's records */
     bool keeps;                  /* with the compressed blocks that they came from (codec/kept_block.h) */
     size_t bytes;                /* all together */
     bool tight;                  /* chunks are smaller than they should be, because memory is short */
 };
 
-/* The first half of the plan: the buffers in use at one time. */
+/* The first part of the plan: the buffers in use at one time. */
 struct memory_rings {
     struct memory_job job;       /* the job that it was made for */
     size_t piece_size;           /* bytes per read of an input */
@@ -97,7 +97,7 @@ struct memory_rings {
     uint32_t sink_slots;
     size_t out_piece_size;       /* bytes per write of BAM */
     uint32_t merge_ranges, merge_spare, merge_records;   /* see struct merge_ring_options */
-    struct chunk_memory sam;          /* for an input that is SAM, or is read while its records are passed on */
+    struct chunk_memory chunks;  /* for an input that is SAM, or is read while its records are passed on */
     uint32_t n_slices;           /* slices of an input that is read in chunks, see read/sliced_input.h */
     size_t n_shared;             /* chunks, and slices, that all inputs share ... */
     uint32_t borrows;            /* ... and how many of them one input may have: see read/chunk_pool.h */
@@ -105,9 +105,9 @@ struct memory_rings {
     struct htslib_room writer;   /* for the output */
 };
 
-/* The second half: the arenas get the memory that is left. */
+/* The second part: the arenas get the memory that is left. */
 struct memory_plan {
-    struct memory_rings rings;   /* the first half */
+    struct memory_rings rings;   /* the first part */
     size_t arena_size;           /* bytes of each of the two arenas */
     size_t slice_size;           /* largest size of a slice of a run, see spill_slice.h */
     size_t merge_memory;         /* for merging runs in the background */

@@ -7,20 +7,20 @@
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/progress.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 /* Often enough for the painted line to move visibly; seldom enough for a log of plain lines. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
-void progress_start(struct progress *p, enum progress_when when, const struct stats *stats)
+void progress_start(struct progress *p, enum progress_when when, const struct clocks *clocks)
 {
     const char *term = getenv("TERM");
     bool paint = when == PROGRESS_ON_TERMINAL && hts_verbose >= HTS_LOG_WARNING && isatty(STDERR_FILENO) && term
                  && strcmp(term, "dumb") != 0;
-    *p = (struct progress){.stats = stats, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
+    *p = (struct progress){.clocks = clocks, .on = paint || when == PROGRESS_ALWAYS, .painted = paint};
     p->every = paint ? PAINTED_EVERY : PLAIN_EVERY;
     p->cpus = p->on ? machine_cpus() : 0;
-    p->next = p->on ? stats_wall(stats) + p->every : 0;
+    p->next = p->on ? clocks_wall(clocks) + p->every : 0;
 }
 
 /* A background job of a shell must not paint over the user's typing. */
@@ -75,24 +75,24 @@ double progress_left(const struct progress_work *w)
 static double guess_writing(const struct progress *p, double data_bytes)
 {
     static const double PLAIN = 1e-9, SPILLED = 1.5;   /* seconds per byte; spilling, relative to the time to inflate */
-    struct stats_count inflate = stats_total(p->stats, STAGE_INFLATE), pack = stats_total(p->stats, STAGE_PACK);
-    double inflated = (double)inflate.bytes + 1, threads = stats_threads(p->stats);
+    struct clocks_count inflate = clocks_total(p->clocks, STAGE_INFLATE), pack = clocks_total(p->clocks, STAGE_PACK);
+    double inflated = (double)inflate.bytes + 1, threads = clocks_threads(p->clocks);
     double measured = (double)inflate.ns / 1e9 / inflated / threads;
     double plain = PLAIN / (p->cpus < threads ? p->cpus : threads);
     double cost = p->write_cost + SPILLED * (double)pack.bytes / inflated;
     return data_bytes * (measured > plain ? measured : plain) * cost;
 }
 
-static double seconds_of(const struct stats *stats, enum phase phase)
+static double seconds_of(const struct clocks *clocks, enum phase phase)
 {
     uint64_t start, end;
-    return stats_phase_times(stats, phase, &start, &end) ? (double)(end - start) / 1e9 : 0;
+    return clocks_phase_times(clocks, phase, &start, &end) ? (double)(end - start) / 1e9 : 0;
 }
 
 static double input_bytes(const struct progress *p)
 {
-    return (double)stats_input_bytes(stats_total(p->stats, STAGE_INFLATE).bytes,
-                                     stats_total(p->stats, STAGE_FIND).bytes);
+    return (double)clocks_input_bytes(clocks_total(p->clocks, STAGE_INFLATE).bytes,
+                                      clocks_total(p->clocks, STAGE_FIND).bytes);
 }
 
 /* Returns the work of the complete sort; *now describes the phase. */
@@ -101,16 +101,16 @@ static struct progress_work work_of(const struct progress *p, struct progress_no
     uint64_t start, end;
     double bytes = input_bytes(p), all = bytes;
     struct progress_work w = {
-        .read_seconds = seconds_of(p->stats, PHASE_READ),
-        .read_share = p->file_bytes > 0 ? (double)stats_total(p->stats, STAGE_READ).bytes / p->file_bytes
+        .read_seconds = seconds_of(p->clocks, PHASE_READ),
+        .read_share = p->file_bytes > 0 ? (double)clocks_total(p->clocks, STAGE_READ).bytes / p->file_bytes
                     : p->data_bytes > 0 ? bytes / p->data_bytes : -1,
-        .writing = stats_phase_times(p->stats, PHASE_WRITE, &start, &end),
-        .write_seconds = seconds_of(p->stats, PHASE_WRITE),
+        .writing = clocks_phase_times(p->clocks, PHASE_WRITE, &start, &end),
+        .write_seconds = seconds_of(p->clocks, PHASE_WRITE),
     };
-    uint64_t dealt = stats_total(p->stats, STAGE_DEAL).records;
+    uint64_t dealt = clocks_total(p->clocks, STAGE_DEAL).records;
     *now = (struct progress_now){"reading", dealt, bytes, w.read_seconds, -1, -1};
     if (w.writing) {
-        uint64_t put = stats_total(p->stats, STAGE_FILL).records + stats_total(p->stats, STAGE_CONVERT).records;
+        uint64_t put = clocks_total(p->clocks, STAGE_FILL).records + clocks_total(p->clocks, STAGE_CONVERT).records;
         w.write_share = dealt ? (double)put / (double)dealt : 1;
         *now = (struct progress_now){"writing", put, w.write_share * bytes, w.write_seconds, -1, -1};
     } else if (w.read_share > 0 && w.read_share < 1) {
@@ -136,9 +136,9 @@ static struct progress_now look(const struct progress *p)
 void progress_tick(struct progress *p)
 {
     char line[128];
-    if (!p || !p->on || stats_wall(p->stats) < p->next)
+    if (!p || !p->on || clocks_wall(p->clocks) < p->next)
         return;
-    p->next = stats_wall(p->stats) + p->every;
+    p->next = clocks_wall(p->clocks) + p->every;
     if (p->painted && in_background())
         return;
     struct progress_now now = look(p);
@@ -154,11 +154,11 @@ void progress_end(struct progress *p, bool succeeded)
     if (p->on && p->painted) {
         fputs("\r\033[K", stderr);
     } else if (p->on && succeeded) {
-        double seconds = (double)stats_wall(p->stats) / 1e9;
+        double seconds = (double)clocks_wall(p->clocks) / 1e9;
         char took[32];
         duration(took, sizeof took, seconds);
         fprintf(stderr, "samtools %s: done: 100 %%, %.2f M records, %.0f MB/s, %s\n", message_command(),
-                (double)stats_total(p->stats, STAGE_DEAL).records / 1e6,
+                (double)clocks_total(p->clocks, STAGE_DEAL).records / 1e6,
                 input_bytes(p) / 1e6 / seconds, took);
     }
     p->on = false;

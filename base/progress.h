@@ -12,19 +12,19 @@ enum progress_when { PROGRESS_ON_TERMINAL, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Used by the main thread only. */
 struct progress {
-    const struct stats *stats;   /* counts of the work so far */
+    const struct clocks *clocks; /* counts of the work so far */
     double file_bytes;           /* size of all input files; 0: unknown */
     double data_bytes;           /* if that is unknown: expected uncompressed bytes; 0: unknown, too */
     double write_cost;           /* time to write a byte, divided by the time to inflate a byte */
     bool on;
     int cpus;
     bool painted;                /* one line that is painted over; otherwise plain lines */
-    uint64_t every, next;        /* time between lines; when the next one is due, on the clock of stats; ns */
+    uint64_t every, next;        /* time between lines; when the next one is due, on their clock; ns */
     double shown;                /* share of the sort in the last line; it never falls */
 };
 
-/* Begins to count time. stats must live longer. */
-void progress_start(struct progress *progress, enum progress_when when, const struct stats *stats);
+/* Begins to count time. clocks must live longer. */
+void progress_start(struct progress *progress, enum progress_when when, const struct clocks *clocks);
 
 /* Shows the progress if it is due. Call it about once a block: it reads the clock, or does nothing if no progress is
  * shown. progress may be NULL. */

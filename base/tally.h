@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The number of records that a stage took or gave, and their checksum. Consecutive stages must agree: each stage takes
- * the records that the one before it gave. This check makes it safe to delete the input. */
+/* The number of records that a producer took or gave, and their checksum. Consecutive stages must agree: each stage
+ * takes the records that the one before it gave. This check makes it safe to delete the input. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -20,8 +20,8 @@ static inline void tally_add(struct tally *sum, struct tally more)
     sum->checksum += more.checksum;
 }
 
-/* Compares the records that a stage took with those it gave. stage: its name, for the message; path: the input. -1 if
- * they differ, and the error is recorded in the latch. */
-int tally_compare(struct tally in, struct tally out, const char *stage, const char *path, struct latch *latch);
+/* Compares the records that a producer took with those it gave. producer: its name, for the message; path: the input.
+ * -1 if they differ, and the error is recorded in the latch. */
+int tally_compare(struct tally in, struct tally out, const char *producer, const char *path, struct latch *latch);
 
 #endif

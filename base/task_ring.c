@@ -5,38 +5,38 @@
 #include <string.h>
 #include <time.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 
 /* Slots per task, if the ring has that many for each thread. A task costs the thread that makes it 0.4 to 1.4 us with
  * libgomp, more with more threads; 4 blocks take 0.2 ms and more (bench/task_cost). */
 enum { TASKS_PER_THREAD = 2 };
 /* If a thread sleeps, the thread that makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main
- * thread is too slow for them, and then waking makes it slower still. So in a large team it makes one task of a bunch.
- * The thread that gets the bunch makes tasks of its parts, which are halves of groups, and wakes others. */
-enum { THREADS_PER_GROUP = 8, GROUPS_MOST = 8, BUNCHES_LEAST = 8 };
+ * thread is too slow for them, and then waking makes it slower still. So in a large team it makes one task of a large
+ * batch. The thread that gets the large batch makes tasks of its parts, which are halves of batches, and wakes others. */
+enum { THREADS_PER_BATCH = 8, BATCHES_MOST = 8, LARGE_BATCHES_LEAST = 8 };
 
 /* The largest group that leaves every thread of the team some tasks. */
-static uint32_t group_size(uint32_t n_slots, int n_threads)
+static uint32_t batch_size(uint32_t n_slots, int n_threads)
 {
     uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
-    return most < 1 ? 1 : most < TASK_GROUP_MOST ? most : TASK_GROUP_MOST;
+    return most < 1 ? 1 : most < TASK_BATCH_MOST ? most : TASK_BATCH_MOST;
 }
 
-static uint32_t bunch_size(const struct task_ring_options *o, uint32_t group)
+static uint32_t large_batch_size(const struct task_ring_options *o, uint32_t batch)
 {
-    uint32_t groups = o->bunches ? (uint32_t)o->n_threads / THREADS_PER_GROUP : 1;
-    uint32_t room = o->n_slots / BUNCHES_LEAST / group;
-    groups = groups < GROUPS_MOST ? groups : GROUPS_MOST;
-    groups = groups < room ? groups : room;
-    return groups > 1 ? groups * group : group;
+    uint32_t batches = o->large_batches ? (uint32_t)o->n_threads / THREADS_PER_BATCH : 1;
+    uint32_t room = o->n_slots / LARGE_BATCHES_LEAST / batch;
+    batches = batches < BATCHES_MOST ? batches : BATCHES_MOST;
+    batches = batches < room ? batches : room;
+    return batches > 1 ? batches * batch : batch;
 }
 
-/* In a large team, slots that a thread keeps for later are missing elsewhere: with whole groups, 128 threads were idle
- * for 16 % of the writing (-l 1, slow motion). So a thread shares each group that the main thread made a task of. */
-static uint32_t share_size(const struct task_ring *r)
+/* In a large team, slots that a thread keeps for later are missing elsewhere: with whole batches, 128 threads were idle
+ * for 16 % of the writing (-l 1, slow motion). So a thread shares each batch that the main thread made a task of. */
+static uint32_t kept_size(const struct task_ring *r)
 {
-    return r->bunch > r->group ? (r->group + 1) / 2 : r->group;
+    return r->large > r->batch ? (r->batch + 1) / 2 : r->batch;
 }
 
 size_t task_ring_memory(uint32_t n_slots)
@@ -48,9 +48,9 @@ int task_ring_open(struct task_ring *r, const struct task_ring_options *options)
 {
     memset(r, 0, sizeof *r);
     r->opt = *options;
-    r->group = group_size(options->n_slots, options->n_threads);
-    r->bunch = bunch_size(options, r->group);
-    r->share = share_size(r);
+    r->batch = batch_size(options->n_slots, options->n_threads);
+    r->large = large_batch_size(options, r->batch);
+    r->kept = kept_size(r);
     r->slots = aligned_alloc(_Alignof(struct task_slot), (options->n_slots + 1) * sizeof *r->slots);
     for (uint32_t i = 0; r->slots && i < options->n_slots; i++)
         atomic_init(&r->slots[i].state, TASK_FREE);
@@ -91,7 +91,7 @@ static void make_task(struct task_ring *r, uint64_t n)
  * slots as were handed out, so these slots have been handed out. */
 static void run_slots(struct task_ring *r, uint64_t n)
 {
-    for (; n > r->share; n -= n / 2)
+    for (; n > r->kept; n -= n / 2)
         make_task(r, n / 2);
     uint64_t first = atomic_fetch_add(&r->begun, n);
     for (uint64_t i = first; i < first + n; i++)
@@ -103,10 +103,10 @@ static void make_ready(struct task_ring *r, uint32_t slot)
     atomic_store_explicit(&r->slots[slot].state, TASK_READY, memory_order_release);
 }
 
-void task_ring_submit_group(struct task_ring *r, struct task_group *group)
+void task_ring_submit_batch(struct task_ring *r, struct task_batch *batch)
 {
-    struct task_group slots = *group;
-    group->n = 0;
+    struct task_batch slots = *batch;
+    batch->n = 0;
     if (slots.n == 0)
         return;
     #pragma omp task default(none) firstprivate(r, slots)
@@ -116,56 +116,56 @@ void task_ring_submit_group(struct task_ring *r, struct task_group *group)
 
 void task_ring_submit(struct task_ring *r, uint32_t slot)
 {
-    struct task_group group = {1, {slot}};
+    struct task_batch batch = {1, {slot}};
     make_ready(r, slot);
-    task_ring_submit_group(r, &group);
+    task_ring_submit_batch(r, &batch);
 }
 
-void task_ring_add(struct task_ring *r, struct task_group *group, uint32_t slot)
+void task_ring_add(struct task_ring *r, struct task_batch *batch, uint32_t slot)
 {
     make_ready(r, slot);
-    group->slots[group->n++] = slot;
-    if (group->n >= r->group)
-        task_ring_submit_group(r, group);
+    batch->slots[batch->n++] = slot;
+    if (batch->n >= r->batch)
+        task_ring_submit_batch(r, batch);
 }
 
 /* -------------------------------------------------------------- many rings */
 
-static void run_bundle(struct task_bundle *bundle);
+static void run_batches(struct task_batches *batches);
 
-static void make_bundle_task(const struct task_bundle *bundle)
+static void make_batches_task(const struct task_batches *batches)
 {
-    struct task_bundle parts = *bundle;
+    struct task_batches parts = *batches;
     #pragma omp task default(none) firstprivate(parts)
-    run_bundle(&parts);
+    run_batches(&parts);
 }
 
 /* Gives the newer half to another task as long as there is one. That wakes a thread, for which the main thread has no
  * time. */
-static void run_bundle(struct task_bundle *bundle)
+static void run_batches(struct task_batches *batches)
 {
-    while (bundle->n > 1) {
-        struct task_bundle half = {.n = bundle->n / 2};
-        bundle->n -= half.n;
-        memcpy(half.parts, &bundle->parts[bundle->n], half.n * sizeof *half.parts);
-        make_bundle_task(&half);
+    while (batches->n > 1) {
+        struct task_batches half = {.n = batches->n / 2};
+        batches->n -= half.n;
+        memcpy(half.parts, &batches->parts[batches->n], half.n * sizeof *half.parts);
+        make_batches_task(&half);
     }
-    run_slots(bundle->parts[0].ring, bundle->parts[0].n);
+    run_slots(batches->parts[0].ring, batches->parts[0].n);
 }
 
-void task_bundle_submit(struct task_bundle *bundle)
+void task_batches_submit(struct task_batches *batches)
 {
-    if (!bundle || bundle->n == 0)
+    if (!batches || batches->n == 0)
         return;
-    make_bundle_task(bundle);
-    bundle->n = 0;
+    make_batches_task(batches);
+    batches->n = 0;
 }
 
-static void put_part(struct task_bundle *bundle, struct task_ring *ring, uint64_t n)
+static void put_part(struct task_batches *batches, struct task_ring *ring, uint64_t n)
 {
-    bundle->parts[bundle->n++] = (struct task_part){ring, n};
-    if (bundle->n == TASK_BUNDLE_MOST)
-        task_bundle_submit(bundle);
+    batches->parts[batches->n++] = (struct task_part){ring, n};
+    if (batches->n == TASK_BATCHES_MOST)
+        task_batches_submit(batches);
 }
 
 /* ----------------------------------------------------------- slots in turn */
@@ -179,8 +179,8 @@ void task_ring_make_task(struct task_ring *r)
 {
     uint64_t n = r->head - r->tasked;
     r->tasked = r->head;
-    if (n > 0 && r->bundle)
-        put_part(r->bundle, r, n);
+    if (n > 0 && r->batches)
+        put_part(r->batches, r, n);
     else if (n > 0)
         make_task(r, n);
 }
@@ -197,7 +197,7 @@ void task_ring_hand_out(struct task_ring *r)
 {
     task_ring_make_ready(r);
     uint64_t n = r->head - r->tasked;
-    if (n >= r->bunch || (n % r->group == 0 && is_ahead(r)))
+    if (n >= r->large || (n % r->batch == 0 && is_ahead(r)))
         task_ring_make_task(r);
 }
 
@@ -244,14 +244,14 @@ void task_pause(unsigned *spins)
     }
 }
 
-void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats)
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct clocks *clocks)
 {
     unsigned spins = 0;
-    enum stage before = stats_enter(stats, STAGE_WAIT);
+    enum stage before = clocks_enter(clocks, STAGE_WAIT);
     while (!until(arg))
         if (!help(arg))
             task_pause(&spins);
-    stats_leave(stats, before, 0);
+    clocks_leave(clocks, before, 0);
 }
 
 struct slot_wait {
@@ -274,20 +274,20 @@ static bool help_ring(void *arg)
 }
 
 void task_ring_wait(struct task_ring *r, uint32_t slot, enum task_state state, const struct latch *latch,
-                    struct stats *stats)
+                    struct clocks *clocks)
 {
     struct slot_wait w = {.ring = r, .slot = slot, .state = state, .latch = latch};
     if (slot_is_there(&w))
         return;
     task_ring_make_task(r);
-    task_bundle_submit(r->bundle);
-    task_wait(slot_is_there, help_ring, &w, stats);
+    task_batches_submit(r->batches);
+    task_wait(slot_is_there, help_ring, &w, clocks);
 }
 
-void task_ring_take_all(struct task_ring *r, struct stats *stats)
+void task_ring_take_all(struct task_ring *r, struct clocks *clocks)
 {
     for (; !task_ring_empty(r); task_ring_take(r))
-        task_ring_wait(r, task_ring_oldest(r), TASK_DONE, NULL, stats);
+        task_ring_wait(r, task_ring_oldest(r), TASK_DONE, NULL, clocks);
 }
 
 /* ------------------------------------------------------------------ the team */

@@ -40,7 +40,7 @@
 #include <stdint.h>
 
 struct latch;
-struct stats;
+struct clocks;
 
 enum task_state { TASK_FREE, TASK_READY, TASK_TAKEN, TASK_DONE };
 
@@ -49,8 +49,8 @@ typedef void task_run_fn(void *arg, uint32_t slot);
 
 struct task_ring_options {
     uint32_t n_slots;
-    int n_threads;               /* threads of the team: a group leaves every thread some tasks; 0: no groups */
-    bool bunches;                /* while threads lack work, one task gets several groups and shares them */
+    int n_threads;               /* threads of the team: a batch leaves every thread some tasks; 0: no batches */
+    bool large_batches;          /* while threads lack work, one task gets several batches and shares them */
     task_run_fn *run;
     void *arg;                   /* of run */
     bool run_releases;           /* run(), or the function it passes the slot to, releases it; no slot is ever DONE */
@@ -61,21 +61,21 @@ struct task_slot {
     _Alignas(64) _Atomic int state;
 };
 
-struct task_bundle;
+struct task_batches;
 
 /* Slots are used in turn: slot number n is slot n modulo n_slots. All fields belong to the main thread, except the
  * slots and `begun`. */
 struct task_ring {
     struct task_ring_options opt;
     struct task_slot *slots;
-    uint32_t group;              /* slots that share a task */
-    uint32_t bunch;              /* slots of a task that shares them; a multiple of group */
-    uint32_t share;              /* slots of such a bunch that a thread keeps for itself */
+    uint32_t batch;              /* slots that share a task */
+    uint32_t large;              /* slots of a task that shares them; a multiple of batch */
+    uint32_t kept;               /* slots of such a bunch that a thread keeps for itself */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots that were taken back */
     uint64_t tasked;             /* slots that have a task; slots from here to head wait for one */
     uint64_t help;               /* no slot before this one is READY */
-    struct task_bundle *bundle;  /* gets the parts that become tasks; NULL: each task is made at once */
+    struct task_batches *batches; /* gets the parts that become tasks; NULL: each task is made at once */
     char apart[64];              /* keeps the next field off the cache lines before it */
     _Atomic uint64_t begun;      /* slots that tasks have begun, in turn; any thread */
 };
@@ -123,18 +123,18 @@ bool task_ring_run(struct task_ring *ring, uint32_t slot);
 /* Hands out a slot, FREE or DONE, with its own task, in any order. Touches only the slot. */
 void task_ring_submit(struct task_ring *ring, uint32_t slot);
 
-/* Slots made READY out of turn that have no task yet: they will share one. A zero-initialised group is empty. */
-enum { TASK_GROUP_MOST = 4 };
+/* Slots made READY out of turn that have no task yet: they will share one. A zero-initialised batch is empty. */
+enum { TASK_BATCH_MOST = 4 };
 
-struct task_group {
-    uint32_t n, slots[TASK_GROUP_MOST];
+struct task_batch {
+    uint32_t n, slots[TASK_BATCH_MOST];
 };
 
-/* Makes a FREE or DONE slot READY, in any order, and a task as soon as the group is full. */
-void task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
+/* Makes a FREE or DONE slot READY, in any order, and a task as soon as the batch is full. */
+void task_ring_add(struct task_ring *ring, struct task_batch *batch, uint32_t slot);
 
-/* Makes one task of the slots in the group, if there are any, and empties it. */
-void task_ring_submit_group(struct task_ring *ring, struct task_group *group);
+/* Makes one task of the slots in the batch, if there are any, and empties it. */
+void task_ring_submit_batch(struct task_ring *ring, struct task_batch *batch);
 
 /* ---- slots in turn ---- */
 
@@ -176,7 +176,7 @@ void task_ring_make_ready(struct task_ring *ring);
 /* Makes one task of all READY slots that have none. */
 void task_ring_make_task(struct task_ring *ring);
 
-/* Makes the next slot READY, and a task as soon as a group is full, or a bunch if threads lack work. */
+/* Makes the next slot READY, and a task as soon as a batch is full, or a large batch if threads lack work. */
 void task_ring_hand_out(struct task_ring *ring);
 
 /* Hands out all remaining slots. */
@@ -190,26 +190,26 @@ bool task_ring_help(struct task_ring *ring);
 
 /* ---- many rings ---- */
 
-/* Tasks of several rings that the main thread makes as one. A zero-initialised bundle is empty. */
-enum { TASK_BUNDLE_MOST = 16 };
+/* Tasks of several rings that the main thread makes as one. Zero-initialised: empty. */
+enum { TASK_BATCHES_MOST = 16 };
 
-struct task_bundle {
+struct task_batches {
     uint32_t n;
     struct task_part {
         struct task_ring *ring;
         uint64_t n;              /* slots of it */
-    } parts[TASK_BUNDLE_MOST];
+    } parts[TASK_BATCHES_MOST];
 };
 
-/* From now on only the main thread hands out slots of the ring, and their tasks become parts of the bundle, which makes
- * one task of them when it is full. Submit the bundle before you wait. */
-static inline void task_ring_collect(struct task_ring *ring, struct task_bundle *bundle)
+/* From now on only the main thread hands out slots of the ring, and their tasks become parts of `batches`, of which
+ * one task is made when it is full. Submit the bundle before you wait. */
+static inline void task_ring_use_batches(struct task_ring *ring, struct task_batches *batches)
 {
-    ring->bundle = bundle;
+    ring->batches = batches;
 }
 
 /* Makes one task of all its parts, if there are any, and empties it. NULL: does nothing. */
-void task_bundle_submit(struct task_bundle *bundle);
+void task_batches_submit(struct task_batches *batches);
 
 /* ---- waiting ---- */
 
@@ -220,15 +220,15 @@ typedef bool task_until_fn(void *arg);
 typedef bool task_help_fn(void *arg);
 
 /* Works, and naps if there is no work, until `until` returns true. Counts as waiting, except for the work. */
-void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct stats *stats);
+void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct clocks *clocks);
 
 /* Works at the ring until the slot is in this state, or until the latch (may be NULL) has tripped. First gives all
  * READY slots tasks. */
 void task_ring_wait(struct task_ring *ring, uint32_t slot, enum task_state state, const struct latch *latch,
-                    struct stats *stats);
+                    struct clocks *clocks);
 
 /* Takes all slots back, each when it is DONE. */
-void task_ring_take_all(struct task_ring *ring, struct stats *stats);
+void task_ring_take_all(struct task_ring *ring, struct clocks *clocks);
 
 /* Waits a little for another thread, which has a core or wants this one. *spins counts pauses since the last work. */
 void task_pause(unsigned *spins);

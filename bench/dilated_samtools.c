@@ -13,7 +13,7 @@
 #include <time.h>
 #include "bam_arena.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "report/command_report.h"
 
@@ -61,7 +61,7 @@ static void sleep_ns(double ns)
 
 static bool rests(enum stage stage)
 {
-    return stats_stage(stage)->kind == STAGE_RESTS;
+    return clocks_stage(stage)->kind == STAGE_RESTS;
 }
 
 /* Ends the time up to now, which must have taken factor times its CPU time. Time in which the thread waited for a CPU,
@@ -168,13 +168,13 @@ int __wrap_bam_arena_init(struct bam_arena *arena, size_t size)
 
 /* ------------------------------------------------------- changes of stage */
 
-struct stats *__real_stats_new(int n_threads, enum stats_detail detail);
-struct stats *__wrap_stats_new(int n_threads, enum stats_detail detail)
+struct clocks *__real_clocks_new(int n_threads, enum clocks_detail detail);
+struct clocks *__wrap_clocks_new(int n_threads, enum clocks_detail detail)
 {
-    struct stats *stats = __real_stats_new(n_threads, detail);
+    struct clocks *clocks = __real_clocks_new(n_threads, detail);
     pay();                                       /* the time before is not counted either */
     mine.stage = STAGE_OTHER;
-    return stats;
+    return clocks;
 }
 
 /* A command without clocks (--check) has stages, too. */
@@ -186,46 +186,46 @@ static enum stage change_to(enum stage stage)
     return before;
 }
 
-enum stage __real_stats_enter(struct stats *stats, enum stage stage);
-enum stage __wrap_stats_enter(struct stats *stats, enum stage stage)
+enum stage __real_clocks_enter(struct clocks *clocks, enum stage stage);
+enum stage __wrap_clocks_enter(struct clocks *clocks, enum stage stage)
 {
-    enum stage before = change_to(stage), known = __real_stats_enter(stats, stage);
-    return stats ? known : before;
+    enum stage before = change_to(stage), known = __real_clocks_enter(clocks, stage);
+    return clocks ? known : before;
 }
 
-void __real_stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
-void __wrap_stats_leave(struct stats *stats, enum stage before, uint64_t bytes)
+void __real_clocks_leave(struct clocks *clocks, enum stage before, uint64_t bytes);
+void __wrap_clocks_leave(struct clocks *clocks, enum stage before, uint64_t bytes)
 {
     change_to(before);
-    __real_stats_leave(stats, before, bytes);
+    __real_clocks_leave(clocks, before, bytes);
 }
 
-enum stage __real_stats_enter_as(struct stats *stats, int slot, enum stage stage);
-enum stage __wrap_stats_enter_as(struct stats *stats, int slot, enum stage stage)
+enum stage __real_clocks_enter_as(struct clocks *clocks, int slot, enum stage stage);
+enum stage __wrap_clocks_enter_as(struct clocks *clocks, int slot, enum stage stage)
 {
-    enum stage before = change_to(stage), known = __real_stats_enter_as(stats, slot, stage);
-    return stats ? known : before;
+    enum stage before = change_to(stage), known = __real_clocks_enter_as(clocks, slot, stage);
+    return clocks ? known : before;
 }
 
-void __real_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
-void __wrap_stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes)
+void __real_clocks_leave_as(struct clocks *clocks, int slot, enum stage before, uint64_t bytes);
+void __wrap_clocks_leave_as(struct clocks *clocks, int slot, enum stage before, uint64_t bytes)
 {
     change_to(before);
-    __real_stats_leave_as(stats, slot, before, bytes);
+    __real_clocks_leave_as(clocks, slot, before, bytes);
 }
 
-void __real_stats_phase(struct stats *stats, enum phase phase);
-void __wrap_stats_phase(struct stats *stats, enum phase phase)
+void __real_clocks_phase(struct clocks *clocks, enum phase phase);
+void __wrap_clocks_phase(struct clocks *clocks, enum phase phase)
 {
     pay();
-    __real_stats_phase(stats, phase);
+    __real_clocks_phase(clocks, phase);
 }
 
-void __real_stats_stop(struct stats *stats);
-void __wrap_stats_stop(struct stats *stats)
+void __real_clocks_stop(struct clocks *clocks);
+void __wrap_clocks_stop(struct clocks *clocks)
 {
     pay();
-    __real_stats_stop(stats);
+    __real_clocks_stop(clocks);
 }
 
 /* Only the report needs it, and it takes up to 14 ms per GiB. */
@@ -260,8 +260,8 @@ void __wrap_task_ring_submit(struct task_ring *ring, uint32_t slot)
     __real_task_ring_submit(ring, slot);
 }
 
-void __real_task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot);
-void __wrap_task_ring_add(struct task_ring *ring, struct task_group *group, uint32_t slot)
+void __real_task_ring_add(struct task_ring *ring, struct task_batch *group, uint32_t slot);
+void __wrap_task_ring_add(struct task_ring *ring, struct task_batch *group, uint32_t slot)
 {
     pay();
     __real_task_ring_add(ring, group, slot);

@@ -265,7 +265,7 @@ static int commit(struct bgzip *b)
 }
 
 /* Prints warnings. The output is complete in any case. */
-static void tell(const struct bgzip *b)
+static void print_warnings(const struct bgzip *b)
 {
     if (b->result.lacks_eof_block)
         bgzip_say("warning: %s: EOF marker is absent. The input is probably truncated", b->input.path);
@@ -309,7 +309,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct output
             run(&b);
         result = latch_tripped(&b.latch) || check_range(&b) < 0 || commit(&b) < 0 ? -1 : 0;
         if (result == 0)
-            tell(&b);
+            print_warnings(&b);
         else
             bgzip_say("%s", b.latch.message);
     }

@@ -23,7 +23,7 @@ struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
     struct inputs in;            /* one */
-    struct merge_wish wish;      /* requests records with keys, changed as htslib would write them */
+    struct merge_request request; /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
     struct record_stream stream; /* of the records */
     struct task_ring ring;       /* of slices taken; the sums of a slice are computed in its slot */
@@ -55,7 +55,7 @@ static const char *name_in(const struct record_slice *s, size_t number)
 }
 
 /* Reports that the record belongs before the one preceding it. */
-static int tell_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
+static int report_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
 {
     uint64_t n = s->number + number;
     return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
@@ -66,8 +66,8 @@ static int tell_offence(struct sort_check *c, const struct record_slice *s, size
 static int check_order(struct sort_check *c, const struct record_slice *s, const struct record_slice *before)
 {
     if (c->taken.n > 0 && !record_slice_follows(before, before->n - 1, s, 0, c->rule))
-        return tell_offence(c, s, 0, name_in(before, before->n - 1));
-    return s->out_of_order < s->n ? tell_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
+        return report_offence(c, s, 0, name_in(before, before->n - 1));
+    return s->out_of_order < s->n ? report_offence(c, s, s->out_of_order, name_in(s, s->out_of_order - 1)) : 0;
 }
 
 /* Takes the next slice. The slice before it is still valid, because its slot was not used again. */
@@ -80,7 +80,7 @@ static int take_slice(struct sort_check *c)
     }
     struct record_slice *s = &c->slices[task_ring_next(ring)];
     const struct record_slice *before = &c->slices[(task_ring_next(ring) + ring->opt.n_slots - 1) % ring->opt.n_slots];
-    if (c->stream.take(c->stream.stage, s) < 0)
+    if (c->stream.take(c->stream.producer, s) < 0)
         return -1;
     if (s->n == 0)
         return 0;
@@ -94,13 +94,13 @@ static int take_slice(struct sort_check *c)
 static bool is_made(void *check)
 {
     struct sort_check *c = check;
-    return latch_tripped(&c->latch) || c->stream.advance(c->stream.stage) != CHUNK_AWAITED;
+    return latch_tripped(&c->latch) || c->stream.advance(c->stream.producer) != CHUNK_AWAITED;
 }
 
 static bool help(void *check)
 {
     struct sort_check *c = check;
-    return c->stream.help(c->stream.stage) || task_ring_help(&c->ring);
+    return c->stream.help(c->stream.producer) || task_ring_help(&c->ring);
 }
 
 static int take_all(struct sort_check *c)
@@ -108,9 +108,9 @@ static int take_all(struct sort_check *c)
     struct tally given;
     for (;;) {
         task_wait(is_made, help, c, NULL);
-        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.stage);
+        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
         if (state == CHUNK_NONE)
-            return c->stream.end(c->stream.stage, &given) < 0 ? -1
+            return c->stream.end(c->stream.producer, &given) < 0 ? -1
                  : tally_compare(given, c->taken, "--check", engine_opts_input(c->opts), &c->latch);
         if (state == CHUNK_FAILED || take_slice(c) < 0)
             return -1;
@@ -134,8 +134,8 @@ static int take_header(void *check, struct input *in)
     const struct engine_opts *opts = c->opts;
     if (!(c->rule = sort_rule_new(&opts->order, in->header.sam)))
         return latch_fail(&c->latch, "out of memory");
-    c->wish.rule = c->rule;
-    in->merge = &c->wish;
+    c->request.rule = c->rule;
+    in->merge = &c->request;
     return 0;
 }
 
@@ -168,7 +168,7 @@ static int open_input(struct sort_check *c)
     return 0;
 }
 
-static int tell_checksum(struct sort_check *c)
+static int print_checksum(struct sort_check *c)
 {
     if (!c->opts->out.checksum)
         return 0;
@@ -199,7 +199,7 @@ int sort_check(const struct engine_opts *opts)
     if (n_threads > 0 && open_all(&c, n_threads) == 0) {
         task_team(n_threads, in_team, &c);
         if (!latch_tripped(&c.latch) && join_sums(&c, n_threads) == 0)
-            tell_checksum(&c);
+            print_checksum(&c);
     }
     out_file_abandon(&c.out);
     inputs_close(&c.in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "engine/driver.h"
 #include "engine/limits.h"
@@ -24,21 +24,21 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
-struct stats *driver_begin(struct driver *d, const struct engine_opts *opts)
+struct clocks *driver_begin(struct driver *d, const struct engine_opts *opts)
 {
-    d->stats = stats_new(opts->n_threads, command_report_detail(&opts->report));
-    stats_phase(d->stats, PHASE_OPEN);
-    if (d->stats)
-        progress_start(&d->progress, opts->progress, d->stats);
+    d->clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
+    clocks_phase(d->clocks, PHASE_OPEN);
+    if (d->clocks)
+        progress_start(&d->progress, opts->progress, d->clocks);
     else
         latch_fail(d->latch, "out of memory");
-    return d->stats;
+    return d->clocks;
 }
 
 int driver_open(struct driver *d, const struct engine_opts *opts, const struct memory_rings *rings)
 {
     if (!driver_begin(d, opts)
-        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), d->latch, d->stats) < 0)
+        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), d->latch, d->clocks) < 0)
         return -1;
     record_sink_set_progress(d->out.sink, &d->progress);
     return 0;
@@ -58,7 +58,7 @@ int driver_run(struct driver *d, const struct engine_opts *opts, const struct in
 
 void driver_finish(struct driver *d)
 {
-    stats_phase(d->stats, PHASE_FINISH);
+    clocks_phase(d->clocks, PHASE_FINISH);
     if (!latch_tripped(d->latch))
         written_commit(&d->out);
     written_close(&d->out);
@@ -67,21 +67,21 @@ void driver_finish(struct driver *d)
 void driver_forget(struct driver *d)
 {
     progress_end(&d->progress, false);
-    stats_free(d->stats);
-    d->stats = NULL;
+    clocks_free(d->clocks);
+    d->clocks = NULL;
     d->out = (struct written){0};
     *d->latch = (struct latch){0};
 }
 
 int driver_end(struct driver *d, uint64_t records)
 {
-    stats_stop(d->stats);
+    clocks_stop(d->clocks);
     progress_end(&d->progress, !latch_tripped(d->latch));
     d->report.counted = d->out.numbers;
     if (!latch_tripped(d->latch))
-        command_report_write(&d->report, d->stats, records, d->latch);
+        command_report_write(&d->report, d->clocks, records, d->latch);
     command_report_close(&d->report);
-    stats_free(d->stats);
+    clocks_free(d->clocks);
     latch_reraise();
     if (!latch_tripped(d->latch))
         return EXIT_SUCCESS;

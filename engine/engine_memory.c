@@ -4,7 +4,7 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "engine/engine_opts.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "engine/memory_plan.h"
 #include "engine/limits.h"
 #include "engine/engine_memory.h"
@@ -54,7 +54,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
 
 struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
-                                              struct stats *stats)
+                                              struct clocks *clocks)
 {
     uint64_t all = rings->job.all;
     return (struct inputs_options){
@@ -64,7 +64,7 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
         .header_max = opts->memory_beside == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = long_pos_fits(&opts->out.format),
         .latch = latch,
-        .stats = stats,
+        .clocks = clocks,
     };
 }
 
@@ -90,8 +90,8 @@ static struct memory_use use_of(const struct memory_rings *rings, const struct e
         .references = inputs->n_references,
         .parsed = inputs->parsed || rings->job.form == SINK_HTSLIB,
         .htslib = inputs->memory,
-        .n_sam = inputs->n_sam,
-        .stats = stats_memory(opts->n_threads, command_report_detail(&opts->report)),
+        .n_chunked = inputs->n_chunked,
+        .clocks = clocks_memory(opts->n_threads, command_report_detail(&opts->report)),
         .output = output,
     };
 }

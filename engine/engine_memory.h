@@ -8,7 +8,7 @@
 
 struct engine_opts;
 
-/* The first half, before any file is opened. writes: there will be an output; else no codecs are counted for it, but
+/* The first part, before any file is opened. writes: there will be an output; else no codecs are counted for it, but
  * blocks are, for who takes the records. Call it once: see limits_memory(). */
 struct memory_rings engine_memory_rings(const struct engine_opts *opts, const struct input_request *in,
                                       enum memory_reads reads, bool writes);
@@ -16,9 +16,9 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
 /* How the inputs are opened. */
 struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
                                               const struct memory_rings *rings, struct latch *latch,
-                                              struct stats *stats);
+                                              struct clocks *clocks);
 
-/* The second half: the headers are read. output: of the output, and of what the order needs.
+/* The second part: the headers are read. output: of the output, and of what the order needs.
  * -1: it takes more than --total-memory; the error, with the least that does, is recorded in the latch. */
 int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *rings, const struct engine_opts *opts,
                      const struct inputs *inputs, struct output_use output, struct latch *latch);

@@ -39,9 +39,9 @@ struct engine_opts {
 
 /* Where temporary files go. */
 static inline struct spill_store_options engine_opts_store(const struct engine_opts *opts, struct latch *latch,
-                                                         struct stats *stats)
+                                                         struct clocks *clocks)
 {
-    return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, stats};
+    return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, clocks};
 }
 
 /* The first input as messages name it. */

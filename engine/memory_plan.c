@@ -35,7 +35,7 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/20         blocks to be deflated              n + 4, SINK_SLOTS of them       a merge fills them in bursts
  *   1/40         pieces of output being written     see bgzf_sink_piece_size()      disks want large writes
  *   1/32         lists of ranges being merged       RANGE_RECORDS_MIN, _MAX each    see there
- *   1/8          chunks of SAM text and records     2, 2 n + 2 of them; and slices  see memory_plan_sam()
+ *   1/8          chunks of SAM text and records     2, 2 n + 2 of them; and slices  see memory_plan_chunks()
  *   1/3          htslib, for all inputs             as many threads as fit          see memory_shares_htslib()
  *   1/3          htslib, for the output             the same
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
@@ -68,7 +68,7 @@ enum { SLICES_MIN = 16 };        /* in an arena: half as many runs can be merged
 /* One range for each thread, one that is being put to the sink, and some in between, since a task waits until the
  * ranges before its own are deflated. A range has so many records that its start-up costs nothing. As many lists to
  * spare as threads: with records of 150 bytes, those of the blocks under way. */
-enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_SOURCES = 256 };
+enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_WAYS = 256 };
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -102,7 +102,7 @@ static size_t inputs_at_once(const struct memory_job *job)
     return 1 + job->n_waiting;
 }
 
-/* Slices that the stage behind works at, while as many chunks are made: as much as the text of all. */
+/* Slices that the consumer works at, while as many chunks are made: as much as the text of all. */
 static uint32_t lent_slices(uint32_t n_chunks)
 {
     return n_chunks / 2 + 1;
@@ -111,56 +111,57 @@ static uint32_t lent_slices(uint32_t n_chunks)
 /* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
  * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
  * more than twice the size. */
-struct chunk_memory memory_plan_sam(uint64_t all_bytes, size_t n_inputs, int n_threads)
+struct chunk_memory memory_plan_chunks(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
     size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (2 + RECORDS_PER_TEXT);
     struct chunk_memory use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
-    use.text_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
-    use.tight = use.text_size < TEXT_MAX;
-    use.records_size = RECORDS_PER_TEXT * use.text_size;
+    use.chunk_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
+    use.tight = use.chunk_size < TEXT_MAX;
+    use.records_size = RECORDS_PER_TEXT * use.chunk_size;
     use.n_lent = lent_slices(use.n_chunks);
-    use.source_slots = use.n_chunks * (uint32_t)(use.text_size / TEXT_MIN);
+    use.source_slots = use.n_chunks * (uint32_t)(use.chunk_size / TEXT_MIN);
     use.bytes = read_ahead_memory(use.piece_size, READ_AHEAD_PIECES) + bgzf_source_memory(n_threads, use.source_slots)
-              + use.n_chunks * (use.text_size + use.records_size) + use.n_lent * use.records_size;
+              + use.n_chunks * (use.chunk_size + use.records_size) + use.n_lent * use.records_size;
     return use;
 }
 
 /* Bytes for the records of a chunk with so much text, and for the compressed blocks that are kept with them. */
-static size_t merge_records(const struct memory_job *job, size_t text_size)
+static size_t merge_records(const struct memory_job *job, size_t chunk_size)
 {
-    return (RECORDS_PER_TEXT + (size_t)job->copies) * text_size;
+    return (RECORDS_PER_TEXT + (size_t)job->copies) * chunk_size;
 }
 
 /* Bytes of a slice whose chunk has so much text: its records, and 16 bytes of key for some 256 each. */
-static size_t merge_slice(const struct memory_job *job, size_t text_size)
+static size_t merge_slice(const struct memory_job *job, size_t chunk_size)
 {
-    return merge_records(job, text_size) + text_size / 16;
+    return merge_records(job, chunk_size) + chunk_size / 16;
 }
 
 /* Bytes of a chunk: its text, the blocks that it came in if they are kept, and its records. */
-static size_t merge_chunk(const struct memory_job *job, size_t text_size)
+static size_t merge_chunk(const struct memory_job *job, size_t chunk_size)
 {
-    return (1 + (size_t)job->copies) * text_size + merge_records(job, text_size);
+    return (1 + (size_t)job->copies) * chunk_size + merge_records(job, chunk_size);
 }
 
 /* How many chunks of so much text an input of a merge may have, which has a slice for each and some more. SAM has twice
  * as many chunks. Large ones cost the main thread least; but each thread should get one. */
-static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t text_size)
+static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t chunk_size)
 {
-    size_t chunks = memory / merge_chunk(job, text_size), more = SLICED_INPUT_LEAST + job->copies - MEMORY_CHUNKS_LEAST;
+    size_t chunks = memory / merge_chunk(job, chunk_size);
+    size_t more = SLICED_INPUT_LEAST + job->copies - MEMORY_CHUNKS_LEAST;
     return chunks > more ? (chunks - more) / 3 : 0;
 }
 
 /* Of several inputs, each has the least chunks of its own; the others are for all (read/chunk_pool.h). One input
- * borrows no more than it has use for, nor than it can keep books of. */
-static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted)
+ * borrows no more than it has use for, nor than its overhead has room for. */
+static void share_chunks(struct memory_rings *rings, size_t overhead, size_t wanted)
 {
-    enum { BOOKS_OF_CHUNK = 512, BOOKS_OF_BLOCK = 256 };
-    const struct chunk_memory *use = &rings->sam;
-    size_t blocks = use->text_size / TEXT_MIN, most = books / (BOOKS_OF_CHUNK + blocks * BOOKS_OF_BLOCK);
+    enum { OVERHEAD_OF_CHUNK = 512, OVERHEAD_OF_BLOCK = 256 };
+    const struct chunk_memory *use = &rings->chunks;
+    size_t blocks = use->chunk_size / TEXT_MIN, most = overhead / (OVERHEAD_OF_CHUNK + blocks * OVERHEAD_OF_BLOCK);
     size_t share = use->n_chunks - MEMORY_CHUNKS_LEAST, shared = share * rings->job.n_inputs;
     size_t borrows = clamp(shared, 0, wanted < most ? wanted : most);
     rings->source_slots = use->source_slots;
@@ -175,7 +176,7 @@ static void share_chunks(struct memory_rings *rings, size_t books, size_t wanted
  * sixth of it is for pieces, the rest for slices and chunks. */
 static void divide_for_merge(struct memory_rings *rings)
 {
-    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, BOOKS_PART = 32 };
+    enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, OVERHEAD_PART = 32 };
     const struct memory_job *job = &rings->job;
     const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
     size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
@@ -183,22 +184,22 @@ static void divide_for_merge(struct memory_rings *rings)
     rings->n_pieces = (uint32_t)clamp(ahead / read_ahead_memory(rings->piece_size, 1), READ_AHEAD_PIECES_LEAST,
                                       READ_AHEAD_PIECES);
     size_t threads = (size_t)job->n_threads, left = each - ahead;
-    struct chunk_memory *use = &rings->sam;
+    struct chunk_memory *use = &rings->chunks;
     use->piece_size = rings->piece_size;
-    use->text_size = TEXT_MAX;
-    while (use->text_size > TEXT_MIN
-           && merge_chunks(job, left, use->text_size) < MEMORY_CHUNKS_LEAST + threads / job->n_inputs)
-        use->text_size /= 2;
-    use->n_chunks = (uint32_t)clamp(merge_chunks(job, left, use->text_size), MEMORY_CHUNKS_LEAST, MEMORY_CHUNKS_LEAST
+    use->chunk_size = TEXT_MAX;
+    while (use->chunk_size > TEXT_MIN
+           && merge_chunks(job, left, use->chunk_size) < MEMORY_CHUNKS_LEAST + threads / job->n_inputs)
+        use->chunk_size /= 2;
+    use->n_chunks = (uint32_t)clamp(merge_chunks(job, left, use->chunk_size), MEMORY_CHUNKS_LEAST, MEMORY_CHUNKS_LEAST
                                     + (CHUNKS_PER_THREAD * threads + job->n_inputs - 1) / job->n_inputs);
     rings->n_slices = SLICED_INPUT_LEAST + job->copies + use->n_chunks - MEMORY_CHUNKS_LEAST;
-    use->tight = use->text_size < TEXT_MAX;
-    use->records_size = merge_records(job, use->text_size);
+    use->tight = use->chunk_size < TEXT_MAX;
+    use->records_size = merge_records(job, use->chunk_size);
     use->keeps = job->copies;
-    use->source_slots = use->n_chunks * (uint32_t)(use->text_size / TEXT_MIN);
+    use->source_slots = use->n_chunks * (uint32_t)(use->chunk_size / TEXT_MIN);
     use->n_lent = lent_slices(use->n_chunks);    /* in place of the chunks' text, where they are fed by a stream */
-    use->bytes = use->n_chunks * merge_chunk(job, use->text_size);
-    share_chunks(rings, each / BOOKS_PART, CHUNKS_PER_THREAD * threads);
+    use->bytes = use->n_chunks * merge_chunk(job, use->chunk_size);
+    share_chunks(rings, each / OVERHEAD_PART, CHUNKS_PER_THREAD * threads);
 }
 
 static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t n_slots, size_t piece_size)
@@ -214,9 +215,9 @@ static size_t rings_memory(const struct memory_rings *r)
                  + bgzf_source_memory(0, r->source_slots);
     return inputs_at_once(job) * input + bgzf_source_memory(job->n_threads, 0)
          + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
-         + (job->in_chunks ? r->sam.source_slots : r->source_slots) * job->found
+         + (job->in_chunks ? r->chunks.source_slots : r->source_slots) * job->found
          + (job->within ? 0 : sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size))
-         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_SOURCES);
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_WAYS);
 }
 
 /* libhts alone may bring 30 libraries, for URLs. */
@@ -248,16 +249,16 @@ static size_t output_memory(const struct output_use *use, const struct memory_ri
 /* Returns the memory that the process needs once, however many sorts it runs. */
 static size_t process_memory(const struct memory_job *job, const struct memory_use *use)
 {
-    return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->stats;
+    return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->clocks;
 }
 
 static size_t fixed_memory(const struct memory_plan *p, const struct memory_use *use)
 {
     const struct memory_rings *r = &p->rings;
-    return process_memory(&r->job, use) + rings_memory(r) + output_memory(&use->output, r) + use->n_sam * r->sam.bytes
-         + header_memory(use)
-         + (r->job.holds ? marked_flow_memory(r->job.n_threads, r->sam.records_size) : 0)
-         + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->sam.text_size)
+    return process_memory(&r->job, use) + rings_memory(r) + output_memory(&use->output, r) + header_memory(use)
+         + use->n_chunked * r->chunks.bytes
+         + (r->job.holds ? marked_flow_memory(r->job.n_threads, r->chunks.records_size) : 0)
+         + (r->job.in_chunks ? r->job.n_inputs * r->n_slices * merge_slice(&r->job, r->chunks.chunk_size)
                              : spill_memory(p));
 }
 
@@ -288,7 +289,7 @@ struct memory_rings memory_plan_rings(const struct memory_job *job)
         .merge_spare = job->form == SINK_HTSLIB ? 0 : (uint32_t)n,   /* hts_writer copies lists */
         .merge_records = (uint32_t)clamp(all / RANGES_SHARE / (2 * n + RANGES_MORE) / record_list_memory(1),
                                          RANGE_RECORDS_MIN, RANGE_RECORDS_MAX),
-        .sam = memory_plan_sam(job->all, inputs, job->n_threads),
+        .chunks = memory_plan_chunks(job->all, inputs, job->n_threads),
         .reader = htslib_room(job, job->n_inputs),
         .writer = htslib_room(job, 1),
     };

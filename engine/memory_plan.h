@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the memory is divided: the one place that counts it. memory_plan_rings() comes first, before any file is opened:
  * how many blocks are under way, and how much is read at once. When the headers are known, memory_plan_make() gives the
- * arenas what is left. A merge has no arenas: its inputs get what is left, in the first half. */
+ * arenas what is left. A merge has no arenas: its inputs get what is left, in the first part. */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H
 
@@ -22,6 +22,6 @@ uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_us
 
 /* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
  * works. */
-struct chunk_memory memory_plan_sam(uint64_t all, size_t n_inputs, int n_threads);
+struct chunk_memory memory_plan_chunks(uint64_t all, size_t n_inputs, int n_threads);
 
 #endif

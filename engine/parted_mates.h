@@ -18,7 +18,7 @@ struct parted_mates {
 int parted_mates_open(struct parted_mates *mates, const char *path);
 void parted_mates_free(struct parted_mates *mates);
 
-/* Takes n numbers: a fixed_lone_fn for struct parted_mates. Warns of the first two that are halves of a pair. */
+/* Takes n numbers: a fixed_orphans_fn for struct parted_mates. Warns of the first two that are halves of a pair. */
 int parted_mates_put(void *parted_mates, const uint64_t *mates, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
  * in memory, except that a template that continues in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "engine/driver.h"
 #include "fixmate/fixed.h"
 #include "fixmate/fixmate_opts.h"
@@ -20,7 +20,7 @@ static void work(void *fixed)
 {
     struct fixed *f = fixed;
     struct list_stream stream = fixed_stream(f);
-    stats_phase(f->d->stats, PHASE_WRITE);
+    clocks_phase(f->d->clocks, PHASE_WRITE);
     if (written_header(&f->d->out, f->in.each->header.sam, NULL, false, false) == 0)
         written_all(&f->d->out, &stream);
 }

@@ -232,7 +232,7 @@ static enum base_mods put_length(struct mods *m)
         m->record->n += size - had;
     }
     bam_record_aux_store(p, (uint32_t)m->l_seq, size > had ? size : had);
-    return BASE_MODS_MENDED;
+    return BASE_MODS_NORMALISED;
 }
 
 static void set_clips(struct mods *m, const struct bam_record *r)
@@ -251,7 +251,7 @@ static enum base_mods fix_primary(struct mods *m)
     bool clipped = m->clip5 || m->clip3;
     if (clipped && m->length != m->l_seq)        /* they were made before bases were cut off */
         remove_tags(m);
-    return !clipped && m->length <= 0 && m->l_seq ? put_length(m) : BASE_MODS_MENDED;
+    return !clipped && m->length <= 0 && m->l_seq ? put_length(m) : BASE_MODS_NORMALISED;
 }
 
 static enum base_mods fix_other(struct mods *m, const struct bam_record *primary)
@@ -259,13 +259,13 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
     int64_t whole = load_le32(primary->seq_len);
     bool is_whole_read = m->clip5 == 0 && m->clip3 == 0;
     if (m->length == m->l_seq)
-        return BASE_MODS_MENDED;
+        return BASE_MODS_NORMALISED;
     if (whole != m->l_seq + m->clip5 + m->clip3
         || (!is_whole_read && (m->length < 0 || m->length == whole) && !cut(m, primary))) {
         remove_tags(m);
-        return BASE_MODS_MENDED;
+        return BASE_MODS_NORMALISED;
     }
-    return m->l_seq ? put_length(m) : BASE_MODS_MENDED;
+    return m->l_seq ? put_length(m) : BASE_MODS_NORMALISED;
 }
 
 /* Corrects a primary record, or one that has a primary record. block_size is not changed. */
@@ -274,7 +274,7 @@ static enum base_mods fix(struct mods *m, const struct bam_record *r, const stru
     find_tags(m);
     if (!m->mm) {
         remove_tags(m);
-        return BASE_MODS_MENDED;
+        return BASE_MODS_NORMALISED;
     }
     m->length = said_length(m);
     set_clips(m, r);
@@ -298,13 +298,13 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
         .reverse = bam_record_flag(r) & BAM_FREVERSE,
     };
     bool is_other = bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY);
-    enum base_mods result = primary || !is_other ? fix(&m, r, primary) : BASE_MODS_MENDED;
+    enum base_mods result = primary || !is_other ? fix(&m, r, primary) : BASE_MODS_NORMALISED;
     set_size(&m, r);
     if (result == BASE_MODS_BROKEN || mods_fit(r))
         return result;
     remove_tags(&m);
     set_size(&m, r);
-    return BASE_MODS_MENDED;
+    return BASE_MODS_NORMALISED;
 }
 
 /* ------------------------------------------------------------------- guard */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tags of base modifications, which `samtools fixmate -M` mends (SAM tags, section 1.7):
+/* The tags of base modifications, which `samtools fixmate -M` normalises (SAM tags, section 1.7):
  *
  *   MM:Z:C+m,1,0;    one base C is skipped, the next two are modified
  *   ML:B:C,200,50    how likely that is
@@ -22,7 +22,7 @@ struct bam_record;
 bool base_mods_any(const uint8_t *p, const uint8_t *end);
 
 enum base_mods {
-    BASE_MODS_MENDED,
+    BASE_MODS_NORMALISED,
     BASE_MODS_WITHOUT_LENGTH,    /* likewise; and MN, with the length of SEQ, must be appended after all other tags */
     BASE_MODS_BROKEN,            /* MN cannot be written: the existing one is not a number, or a tag cannot be read */
     BASE_MODS_NO_MEMORY,

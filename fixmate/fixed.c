@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam_arena.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "fixmate/fixed.h"
 #include "fixmate/fixmate_opts.h"
@@ -30,14 +30,14 @@ static int check_order(struct fixed *f)
 static int open_input(struct fixed *f)
 {
     const struct engine_opts *o = common(f);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->clocks);
     how.keeps_broken = true;
     if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
-    f->wish.rules = f->opts->rules;
-    f->wish.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
-    f->wish.lone = parted_mates_put;
-    f->wish.lone_arg = &f->parted;
+    f->request.rules = f->opts->rules;
+    f->request.rules.lengths = f->lengths = bam_header_lengths(f->in.each->header.sam);
+    f->request.orphans = parted_mates_put;
+    f->request.orphans_arg = &f->parted;
     return f->lengths && parted_mates_open(&f->parted, engine_opts_input(o)) == 0
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }
@@ -54,7 +54,7 @@ static int open_records(struct fixed *f)
 {
     struct fixed_records_options how = {
         .in = input_chunks(f->in.each),
-        .wish = &f->wish,
+        .request = &f->request,
         .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
     };
@@ -117,7 +117,7 @@ static int next(void *fixed, struct record_list *list)
         sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
     f->is_out = false;
     progress_tick(&f->d->progress);
-    task_wait(is_made, help, f, f->d->stats);
+    task_wait(is_made, help, f, f->d->clocks);
     if (latch_tripped(f->d->latch))
         return -1;
     if (slices->left == slices->made)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of `fixmate`: an input whose templates are fixed by tasks (read/fixed_records.h), as a stream of
- * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the second half. */
+/* The producer of `fixmate`: an input whose templates are fixed by tasks (read/fixed_records.h), as a stream of
+ * records in the order of the input: slice by slice (read/sliced_input.h). write/written.h is the output. */
 #ifndef FIXED_H
 #define FIXED_H
 
@@ -15,11 +15,11 @@
 struct fixmate_opts;
 
 struct fixed {
-    struct driver *d;            /* the second half is in it */
+    struct driver *d;            /* it has the output */
     const struct fixmate_opts *opts;
     struct memory_rings rings;
     struct inputs in;       /* one */
-    struct fix_wish wish;
+    struct fix_request request;
     struct parted_mates parted;
     int64_t *lengths;            /* of the references */
     struct fixed_records *records;
@@ -36,7 +36,7 @@ int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 /* The fixed records. */
 struct list_stream fixed_stream(struct fixed *fixed);
 
-/* Finishes the second half, and closes this one: see driver_finish(). */
+/* Finishes the output, and closes this: see driver_finish(). */
 void fixed_finish(struct fixed *fixed);
 
 #endif

@@ -13,7 +13,7 @@ enum { KEPT = 16 };              /* primary records whose memory is kept from on
 
 static void free_read(struct fixmate_read *b)
 {
-    free(b->mended.p);
+    free(b->normalised.p);
     free(b->tags.added.p);
 }
 
@@ -97,7 +97,7 @@ static int64_t five_prime(const struct fixmate_read *b)
 }
 
 /* Sets RNEXT, PNEXT and flags. MUNMAP is never removed, as in samtools. */
-static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
+static void set_mate_place(struct fixmate_read *b, const struct fixmate_read *mate)
 {
     b->next_ref_id = mate->ref_id;
     b->at.next_pos = mate->at.pos;
@@ -107,7 +107,7 @@ static void tell_place(struct fixmate_read *b, const struct fixmate_read *mate)
 }
 
 /* MQ and MC. */
-static int tell_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
+static int set_mate_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
 {
     if (is_mapped(mate) && mate_tags_put_int(&b->tags, MATE_MQ, mate->record->mapq) < 0)
         return -1;
@@ -184,9 +184,9 @@ static int fix_pair(struct fixmate *f, const struct fixmate_rules *rules, struct
     set_flag(a, BAM_FPAIRED, true);
     set_flag(b, BAM_FPAIRED, true);
     settle_place(a, b);
-    tell_place(a, b);
-    tell_place(b, a);
-    if (tell_alignment(f, a, b) < 0 || tell_alignment(f, b, a) < 0)
+    set_mate_place(a, b);
+    set_mate_place(b, a);
+    if (set_mate_alignment(f, a, b) < 0 || set_mate_alignment(f, b, a) < 0)
         return -1;
     settle_length(a, b);
     if (rules->template_cigar && put_template_cigar(f, a, b) < 0)
@@ -224,45 +224,45 @@ static bool is_primary(const struct bam_record *r)
     return !(bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
 }
 
-/* Puts the record into b->mended as sanitize() leaves it. */
-static int mend_what(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                     const struct bam_record *r, unsigned what)
+/* Puts the record into b->normalised as sanitize() leaves it. */
+static int normalise_as(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                        const struct bam_record *r, unsigned what)
 {
-    b->mended.n = 0;
+    b->normalised.n = 0;
     if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, what, rules->lengths, &f->cigar) < 0
-        || bam1_bytes_append(&b->mended, &f->b) < 0)
+        || bam1_bytes_append(&b->normalised, &f->b) < 0)
         return -1;
-    b->record = record_at(b->mended.p);
+    b->record = record_at(b->normalised.p);
     return 0;
 }
 
 /* If operations were joined, the CIGAR may look like the one that refers to CG. If CG does not fit, no program could
  * read the record, so they stay unchanged. */
-static int mend(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
-                const struct bam_record *r)
+static int normalise(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
+                     const struct bam_record *r)
 {
     const unsigned joins = SANITIZE_CIGAR_JOIN | SANITIZE_CIGAR_M;
-    if (mend_what(f, rules, b, r, rules->sanitize) < 0)
+    if (normalise_as(f, rules, b, r, rules->sanitize) < 0)
         return -1;
-    if (!(rules->sanitize & joins) || !bam_record_check(b->mended.p, b->mended.n, INT32_MAX).fault)
+    if (!(rules->sanitize & joins) || !bam_record_check(b->normalised.p, b->normalised.n, INT32_MAX).fault)
         return 0;
-    return mend_what(f, rules, b, r, rules->sanitize & ~joins);
+    return normalise_as(f, rules, b, r, rules->sanitize & ~joins);
 }
 
-/* Puts the record into b->mended with tags of base modifications that fit its SEQ. 1: MN must be appended after all
+/* Puts the record into b->normalised with tags of base modifications that fit its SEQ. 1: MN must be appended after all
  * other tags; -1: failed. */
-static int mend_mods(struct fixmate_read *b, const struct fixmate_read *primary)
+static int normalise_mods(struct fixmate_read *b, const struct fixmate_read *primary)
 {
     const struct bam_record *r = b->record;
     if (!base_mods_any(long_pos_other_tags(r), bam_record_end(r)))
         return 0;
-    if ((const uint8_t *)r != b->mended.p) {
-        b->mended.n = 0;
-        if (byte_buffer_append(&b->mended, r, bam_record_size(r)) < 0)
+    if ((const uint8_t *)r != b->normalised.p) {
+        b->normalised.n = 0;
+        if (byte_buffer_append(&b->normalised, r, bam_record_size(r)) < 0)
             return -1;
     }
-    enum base_mods result = base_mods_fix(&b->mended, primary ? primary->record : NULL);
-    b->record = record_at(b->mended.p);
+    enum base_mods result = base_mods_fix(&b->normalised, primary ? primary->record : NULL);
+    b->record = record_at(b->normalised.p);
     bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && is_primary(b->record));
     if (failed)
         errno = result == BASE_MODS_BROKEN ? EINVAL : ENOMEM;
@@ -282,9 +282,9 @@ static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fix
     const uint8_t *tag;
     b->record = r;
     b->cigar = bam_record_cigar(r, &b->n_cigar, &tag);
-    if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && mend(f, rules, b, r) < 0)
+    if ((tag || sanitize_changes(r, rules->sanitize, rules->lengths)) && normalise(f, rules, b, r) < 0)
         return -1;
-    int lacks_length = rules->base_mods ? mend_mods(b, primary) : 0;
+    int lacks_length = rules->base_mods ? normalise_mods(b, primary) : 0;
     if (lacks_length < 0)
         return -1;
     if (b->record != r)
@@ -351,8 +351,8 @@ static int fix_other(struct fixmate *f, const struct fixmate_rules *rules, const
     if (loaded < 0)
         return -1;
     if ((b->flag & BAM_FSUPPLEMENTARY) && (b->flag & BAM_FPAIRED) && mate) {
-        tell_place(b, mate);
-        if (tell_alignment(f, b, mate) < 0)
+        set_mate_place(b, mate);
+        if (set_mate_alignment(f, b, mate) < 0)
             return -1;
     }
     return loaded ? put_length(b) : 0;

@@ -25,8 +25,8 @@ struct fixmate_rules {
 
 /* A record while it is fixed: the original, and the changes. */
 struct fixmate_read {
-    const struct bam_record *record;     /* as it was read, or as mended */
-    struct byte_buffer mended;   /* the record, if it was mended */
+    const struct bam_record *record;     /* as it was read, or as normalised */
+    struct byte_buffer normalised; /* the record, if it was normalised */
     const uint8_t *cigar;        /* its n_cigar operations, little-endian */
     uint32_t n_cigar;
     int64_t span;                /* number of reference bases, at least one */
@@ -41,7 +41,7 @@ struct fixmate {
     struct fixmate_read *primaries;      /* of the template; `max` of them have been allocated */
     size_t n, max;
     struct fixmate_read other;   /* the record that is not primary */
-    bam1_t b;                    /* the record being mended */
+    bam1_t b;                    /* the record being normalised */
     struct byte_buffer text, cigar;   /* for a while */
 };
 

@@ -8,7 +8,7 @@
  * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
 #include "markdup/bam_markdup.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "engine/driver.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
@@ -17,7 +17,7 @@ static void work(void *marked)
 {
     struct marked *m = marked;
     struct list_stream stream = marking_stream(&m->marking);
-    stats_phase(m->d->stats, PHASE_WRITE);
+    clocks_phase(m->d->clocks, PHASE_WRITE);
     if (marked_begin(m) == 0)
         written_all(&m->d->out, &stream);
 }

@@ -208,11 +208,11 @@ static const char *name_of(const struct dup_chains *c, uint32_t at)
 
 static enum dup_fault settle(const struct dup_chains *c, const struct dup_verdict *verdict)
 {
-    int told = c->opt.settled(c->opt.context, verdict);
-    return told < 0 ? DUP_STOPPED : told > 0 ? DUP_PAUSED : DUP_OK;
+    int result = c->opt.settled(c->opt.context, verdict);
+    return result < 0 ? DUP_STOPPED : result > 0 ? DUP_PAUSED : DUP_OK;
 }
 
-static enum dup_fault tell(struct dup_chains *c, const struct dup_link *link)
+static enum dup_fault settle_link(struct dup_chains *c, const struct dup_link *link)
 {
     const struct dup_node *node = &link->node;
     struct dup_verdict verdict = {.number = link->number, .duplicate = !node->is_root};
@@ -249,7 +249,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     if (c->follow && !link->node.checked)
         fault = check(c, dup_links_root(&c->links, at));
     if (!fault)
-        fault = tell(c, link);
+        fault = settle_link(c, link);
     link->node.gone = true;
     return fault;
 }
@@ -316,7 +316,7 @@ static uint64_t gain(const struct dup_chains *c, const struct dup_loss *loss, ui
 }
 
 /* Without the chain pass, a loss is reported at once, and the loser's count is no longer needed. */
-static enum dup_fault tell_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
+static enum dup_fault settle_at_once(struct dup_chains *c, const struct dup_loss *loss, bool optical)
 {
     struct dup_verdict verdict = {.number = loss->loser.number, .duplicate = true,
                                   .original = c->opt.names ? loss->winner.name : NULL,
@@ -347,7 +347,7 @@ enum dup_fault dup_chains_lose(struct dup_chains *c, const struct dup_loss *loss
                           type_of(c, optical), loss->loser.group) < 0)
         return DUP_NO_MEMORY;
     if (!c->follow)
-        return tell_at_once(c, loss, optical);
+        return settle_at_once(c, loss, optical);
     /* Without -d, the name of a newcomer that lost is not needed: each later loser to it is a newcomer, too, and gets
      * the root's name for do before it is reported. */
     bool named = loss->newcomer_won || c->opt.distance > 0;

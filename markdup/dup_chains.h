@@ -49,7 +49,7 @@ enum dup_fault dup_chains_lose(struct dup_chains *chains, const struct dup_loss 
  * other function, with the same `before`. */
 enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 
-/* All records with smaller numbers have been reported. UINT64_MAX: no tree is waiting. */
+/* All records with smaller numbers have been settled. UINT64_MAX: no tree is waiting. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
 /* Bytes of memory for waiting losses: some 60 for each one in memory, and its name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/bam_header.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
 #include "engine/memory_plan.h"
@@ -42,7 +42,7 @@ static int take_header(void *marked, struct input *in)
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->clocks);
     how.join = take_header;
     how.keeps_broken = true;
     if (inputs_open(&m->in, &how) < 0)
@@ -52,8 +52,8 @@ static int open_input(struct marked *m)
         return -1;
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->sam)))
         return out_of_memory(m);
-    m->wish.lengths = m->lengths;
-    m->in.each->merge = &m->wish;
+    m->request.lengths = m->lengths;
+    m->in.each->merge = &m->request;
     return 0;
 }
 
@@ -80,7 +80,7 @@ static size_t left_by(const struct memory_plan *plan)
 
 size_t marked_room(const struct memory_plan *plan)
 {
-    return marking_room(plan->rings.job.n_threads, plan->rings.sam.records_size, left_by(plan));
+    return marking_room(plan->rings.job.n_threads, plan->rings.chunks.records_size, left_by(plan));
 }
 
 static enum chunk_state advance(void *marked)
@@ -126,7 +126,7 @@ static int open_marking(struct marked *m)
         .sam = m->sam,
         .is_broken = m->in.each->header.is_broken,
         .n_threads = m->rings.job.n_threads,
-        .slice_size = m->rings.sam.records_size,
+        .slice_size = m->rings.chunks.records_size,
         .left = left_by(&plan),
         .d = m->d,
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of `markdup`: an input in coordinate order whose duplicates are marked, as a stream of records in the
- * order of the input (markdup/marking.h). write/written.h is the other half. */
+/* The producer of `markdup`: an input in coordinate order whose duplicates are marked, as a stream of records in the
+ * order of the input (markdup/marking.h). write/written.h is the output. */
 #ifndef MARKED_H
 #define MARKED_H
 
@@ -14,12 +14,12 @@ struct markdup_opts;
 struct memory_plan;
 
 struct marked {
-    struct driver *d;            /* the second half is in it */
+    struct driver *d;            /* it has the output */
     const struct markdup_opts *opts;
     struct memory_rings rings;
     struct inputs in;       /* one */
     sam_hdr_t *sam;              /* the header */
-    struct merge_wish wish;
+    struct merge_request request;
     int64_t *lengths;            /* of the references; NULL: not needed */
     struct marking marking;
 };
@@ -42,7 +42,7 @@ int marked_open(struct marked *marked, const struct markdup_opts *opts);
 /* Begins to read. Call it on the main thread of the team. -1: as above. */
 int marked_begin(struct marked *marked);
 
-/* Finishes the second half, and closes this one: see driver_finish(). */
+/* Finishes the output, and closes this: see driver_finish(). */
 void marked_finish(struct marked *marked);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "markdup/dup_counts.h"
 #include "markdup/dup_store.h"
@@ -92,13 +92,13 @@ static void key_slice(void *flow, uint32_t slot)
     struct marked_slice *s = f->keying[slot];
     if (latch_tripped(f->opt.latch))
         return;
-    enum stage before = stats_enter(f->opt.stats, STAGE_FIND);
+    enum stage before = clocks_enter(f->opt.clocks, STAGE_FIND);
     if (marked_slice_key(s, f->opt.rule.read, marked_rounds_shards(f->rounds), f->counts[task_thread()]) < 0)
         out_of_memory(f);
-    stats_leave(f->opt.stats, before, 0);
+    clocks_leave(f->opt.clocks, before, 0);
 }
 
-static int tell_of_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
+static int report_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     return latch_fail(f->opt.latch, "%s: record %llu (%s): %s", f->opt.path, (unsigned long long)(s->first + i + 1),
@@ -124,14 +124,14 @@ static void finish_slice(void *flow, uint32_t slot)
         || (s->where == MARKED_AWAY && marked_store_get(f->opt.store, &s->run, &s->records) < 0))
         return;
     s->where = MARKED_HERE;
-    enum stage before = stats_enter(f->opt.stats, STAGE_MERGE);
+    enum stage before = clocks_enter(f->opt.clocks, STAGE_MERGE);
     int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
-    stats_leave(f->opt.stats, before, 0);
+    clocks_leave(f->opt.clocks, before, 0);
     if (status < 0 && s->changed)
-        tell_of_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
-                       "report it");
+        report_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
+                      "report it");
     else if (status < 0 && s->unmarked)
-        tell_of_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
+        report_record(f, s, s->faulty, dup_mark_fault_text(s->unmarked));
     else if (status < 0)
         out_of_memory(f);
 }
@@ -150,7 +150,7 @@ static int take_slice(struct marked_flow *f)
     struct marked_slice *s = new_slice(f);
     if (!s)
         return -1;
-    if (f->opt.source.take(f->opt.source.stage, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
+    if (f->opt.source.take(f->opt.source.producer, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
         drop_slice(f, s);
         return latch_tripped(f->opt.latch) ? -1 : 0;
     }
@@ -178,7 +178,7 @@ static void read_on(struct marked_flow *f)
         return;
     while (!f->ended && !task_ring_full(&f->keys)
            && (memory_of(f) < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
-        enum chunk_state state = f->opt.source.advance(f->opt.source.stage);
+        enum chunk_state state = f->opt.source.advance(f->opt.source.producer);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
             return;
@@ -186,7 +186,7 @@ static void read_on(struct marked_flow *f)
 }
 
 /* Uses the words of samtools, which tests of pipelines look for. */
-static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+static int report_mate_cigar(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     const char *why = s->fault == BAM_NO_MC ? "no MC tag. Please run samtools fixmate on file first."
@@ -197,27 +197,27 @@ static int tell_of_mate_cigar(const struct marked_flow *f, const struct marked_s
 }
 
 /* Reports the first record with a fault or out of order. */
-static int tell_of_fallen(const struct marked_flow *f, const struct marked_slice *s, size_t i)
+static int report_disorder(const struct marked_flow *f, const struct marked_slice *s, size_t i)
 {
     bool is_fault = s->fault && i == s->out_of_order;
     if (is_fault && (s->fault == BAM_NO_MC || s->fault == BAM_BAD_MC))
-        return tell_of_mate_cigar(f, s, i);
-    return tell_of_record(f, s, i, is_fault ? bam_fault_text(s->fault)
-                          : "it is before the record in front of it, so the file is not in coordinate sorted order; "
+        return report_mate_cigar(f, s, i);
+    return report_record(f, s, i, is_fault ? bam_fault_text(s->fault)
+                         : "it is before the record in front of it, so the file is not in coordinate sorted order; "
                             "use samtools sort first");
 }
 
 static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
 {
-    f->opt.tell.warnings->examined += s->n_examined;
-    f->opt.tell.warnings->untagged += s->n_untagged;
+    f->opt.chains.warnings->examined += s->n_examined;
+    f->opt.chains.warnings->untagged += s->n_untagged;
     size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);
-        dup_warnings_take(f->opt.tell.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
+        dup_warnings_take(f->opt.chains.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
     }
     if (s->n_missed > n)
-        dup_warnings_count(f->opt.tell.warnings, DUP_WARNING_BARCODE, s->n_missed - n);
+        dup_warnings_count(f->opt.chains.warnings, DUP_WARNING_BARCODE, s->n_missed - n);
 }
 
 static void take_keyed(struct marked_flow *f)
@@ -230,9 +230,9 @@ static void take_keyed(struct marked_flow *f)
         else if (push(f, &f->keyed, s) < 0)
             return;
         else if (s->out_of_order == 0 || !marked_slice_join(s, &f->at))
-            tell_of_fallen(f, s, 0);
+            report_disorder(f, s, 0);
         else if (s->out_of_order < s->records.n)
-            tell_of_fallen(f, s, s->out_of_order);
+            report_disorder(f, s, s->out_of_order);
         else
             warn_of_missed(f, s);
     }
@@ -350,7 +350,7 @@ static bool help(void *flow)
     task_ring_make_task(&f->leave);
     return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
         || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
-        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.stage));
+        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.producer));
 }
 
 static int leave_given(struct marked_flow *f)
@@ -367,7 +367,7 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
 {
     if (leave_given(f) < 0)
         return -1;
-    task_wait(is_ready, help, f, f->opt.stats);
+    task_wait(is_ready, help, f, f->opt.clocks);
     if (latch_tripped(f->opt.latch))
         return -1;
     if (task_ring_empty(&f->finish))
@@ -415,7 +415,7 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
-/* A quarter of the room is for losses, and half as much for the reports of one step. */
+/* A quarter of the room is for losses, and half as much for the reports are one step. */
 static int open_rounds(struct marked_flow *f)
 {
     enum { LOSSES = 4, STEP = 8 };
@@ -423,7 +423,7 @@ static int open_rounds(struct marked_flow *f)
     marked_store_lend(o->store, &f->losses);
     f->losses.most = o->room / LOSSES;
     struct marked_rounds_options how = {
-        .tell = o->tell,
+        .chains = o->chains,
         .follows = o->follows,
         .keeps = o->rule.others,
         .step = o->room / STEP,
@@ -434,10 +434,10 @@ static int open_rounds(struct marked_flow *f)
         .arg = f,
         .path = o->path,
         .latch = o->latch,
-        .stats = o->stats,
+        .clocks = o->clocks,
     };
-    how.tell.store = &f->losses;
-    how.tell.totals = f->counts[o->n_threads];
+    how.chains.store = &f->losses;
+    how.chains.totals = f->counts[o->n_threads];
     return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }
 

@@ -21,12 +21,12 @@ struct latch;
 struct marked_flow;
 struct marked_store;
 struct record_sink;
-struct stats;
+struct clocks;
 
 struct marked_flow_options {
     struct record_stream source; /* in coordinate order */
-    struct marked_rule rule;     /* with -S, rule.others is tell.others */
-    struct dup_chains_opt tell;  /* without totals, settled and context */
+    struct marked_rule rule;     /* with -S, rule.others is chains.others */
+    struct dup_chains_opt chains; /* without totals, settled and context */
     bool follows;                /* losses are needed, not only flags */
     int64_t window;              /* -l */
     int n_threads;
@@ -36,7 +36,7 @@ struct marked_flow_options {
     const char *path;            /* of the input, for messages */
     struct record_sink *sink;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* The least room that lets all threads work, if slices usually have records_size bytes of records; and bytes of memory

@@ -24,8 +24,8 @@ struct marked_losses {
                                   * as a pair end */
     size_t at, record;           /* slice of the round, and record in it, at which to continue; 0, 0: a new round */
     const struct marked_queue *waiting;  /* while records are reported */
-    struct marked_slice *told;   /* the slice that was reported to last; NULL: none */
-    size_t step, n_told;         /* bytes reported in one step: the maximum, and the number so far */
+    struct marked_slice *slice;  /* the slice that was reported to last; NULL: none */
+    size_t step, n_settled;      /* bytes reported in one step: the maximum, and the number so far */
 };
 
 enum { KEPT = 1 << 20 };         /* bytes of a buffer that are kept from round to round */
@@ -82,21 +82,21 @@ static void forget_round(struct marked_losses *l)
 static int settled(void *losses, const struct dup_verdict *verdict)
 {
     struct marked_losses *l = losses;
-    if (!l->told || verdict->number - l->told->first >= l->told->records.n)
-        l->told = marked_queue_find(l->waiting, verdict->number);
-    bool told_before = l->told->told;
-    if (marked_slice_tell(l->told, verdict) < 0)
+    if (!l->slice || verdict->number - l->slice->first >= l->slice->records.n)
+        l->slice = marked_queue_find(l->waiting, verdict->number);
+    bool settled_before = l->slice->settled;
+    if (marked_slice_settle(l->slice, verdict) < 0)
         return -1;
-    if (!told_before)
-        l->n_told += l->told->records.n * sizeof *l->told->told;
-    return l->n_told > l->step;
+    if (!settled_before)
+        l->n_settled += l->slice->records.n * sizeof *l->slice->settled;
+    return l->n_settled > l->step;
 }
 
 static void begin(struct marked_losses *l, const struct marked_queue *waiting)
 {
     l->waiting = waiting;
-    l->told = NULL;
-    l->n_told = 0;
+    l->slice = NULL;
+    l->n_settled = 0;
 }
 
 /* Follows the losses of a record. If reporting pauses, the function has not begun with them. */
@@ -168,7 +168,7 @@ uint64_t marked_losses_decided(struct marked_losses *l)
 
 size_t marked_losses_memory(const struct marked_losses *l)
 {
-    return dup_chains_memory(l->chains) + l->n_told;
+    return dup_chains_memory(l->chains) + l->n_settled;
 }
 
 uint64_t marked_losses_culprit(const struct marked_losses *l)
@@ -178,9 +178,9 @@ uint64_t marked_losses_culprit(const struct marked_losses *l)
 
 /* ---- */
 
-struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step)
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *chains, uint32_t n_shards, size_t step)
 {
-    struct dup_chains_opt opt = *tell;
+    struct dup_chains_opt opt = *chains;
     struct marked_losses *l = calloc(1, sizeof *l);
     opt.settled = settled;
     opt.context = l;

@@ -9,9 +9,9 @@
 
 struct marked_losses;
 
-/* tell: without settled and context. The caller owns the read groups of tell->totals and all that it points to.
+/* chains: without settled and context. The caller owns the read groups of chains->totals and all that it points to.
  * n_shards: number of writers of losses. step: bytes reported before a pause. NULL: out of memory. */
-struct marked_losses *marked_losses_open(const struct dup_chains_opt *tell, uint32_t n_shards, size_t step);
+struct marked_losses *marked_losses_open(const struct dup_chains_opt *chains, uint32_t n_shards, size_t step);
 void marked_losses_close(struct marked_losses *losses);
 
 /* Keeps a loss of the round. Any thread may call it for a shard that it owns. -1: out of memory. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "markdup/dup_counts.h"
 #include "markdup/marked_losses.h"
@@ -30,7 +30,7 @@ struct marked_rounds {
     size_t entered;              /* waiting.list[] before this index has been entered in all shards */
     enum round_step { ROUND_NONE, ROUND_SETS, ROUND_FOLLOWS } round;
     bool given_all;              /* no more slices will come ... */
-    bool told_all;               /* ... and all losses have been followed, too */
+    bool settled_all;            /* ... and all losses have been followed, too */
     uint64_t decided;            /* all records before this one are decided */
     size_t memory;               /* bytes of the losses after the last round */
 };
@@ -60,10 +60,10 @@ static void enter_shard(void *rounds, uint32_t slot)
     struct shard *shard = &r->shards[slot];
     if (latch_tripped(r->opt.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_SORT);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_SORT);
     for (size_t i = r->entered; i < r->waiting.n && !shard->fault; i++)
         shard->fault = marked_slice_enter(r->waiting.list[i].slice, slot, shard->sets, &shard->number);
-    stats_leave(r->opt.stats, before, 0);
+    clocks_leave(r->opt.clocks, before, 0);
 }
 
 /* Follows the losses of the round or, if there are no more records, reports the rest. */
@@ -73,10 +73,10 @@ static void follow_losses(void *rounds, uint32_t slot)
     (void)slot;
     if (latch_tripped(r->opt.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_PLAN);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_PLAN);
     r->follow_fault = r->entered == r->waiting.n ? marked_losses_end(r->losses, &r->waiting)
                     : marked_losses_follow(r->losses, &r->waiting, r->entered);
-    stats_leave(r->opt.stats, before, 0);
+    clocks_leave(r->opt.clocks, before, 0);
 }
 
 /* -------------------------------------------------------------- main thread */
@@ -110,7 +110,7 @@ static const char *name_of(struct marked_rounds *r, uint64_t number, char text[U
     return text;
 }
 
-static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_t number)
+static int report_number(struct marked_rounds *r, enum dup_fault fault, uint64_t number)
 {
     char name[UINT8_MAX + 8];
     return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(r)
@@ -119,7 +119,7 @@ static int tell_of_number(struct marked_rounds *r, enum dup_fault fault, uint64_
 }
 
 /* Reports the first record with a fault, as one thread would find it. */
-static int tell_of_fault(struct marked_rounds *r)
+static int report_fault(struct marked_rounds *r)
 {
     const struct shard *first = NULL;
     for (uint32_t i = 0; i < r->sets.opt.n_slots; i++)
@@ -127,7 +127,7 @@ static int tell_of_fault(struct marked_rounds *r)
             first = &r->shards[i];
     if (!first)
         return 0;
-    return tell_of_number(r, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
+    return report_number(r, first->fault, first->fault == DUP_NO_MATE_SCORE ? dup_sets_culprit(first->sets)
                                                                              : first->number);
 }
 
@@ -175,7 +175,7 @@ static bool all_entered(const struct marked_rounds *r)
 }
 
 /* Continues reporting when the slices that were fully reported have been taken. */
-static void go_on_telling(struct marked_rounds *r)
+static void go_on_settling(struct marked_rounds *r)
 {
     decide(r);
     if (!marked_rounds_final(r, 0))
@@ -188,16 +188,16 @@ void marked_rounds_go_on(struct marked_rounds *r)
     take_all_done(&r->follow);
     if (latch_tripped(r->opt.latch) || !task_ring_empty(&r->sets) || !task_ring_empty(&r->follow))
         return;
-    if (r->round == ROUND_SETS && tell_of_fault(r) == 0 && r->losses)
+    if (r->round == ROUND_SETS && report_fault(r) == 0 && r->losses)
         begin_to_follow(r);
     else if (r->round == ROUND_FOLLOWS && r->follow_fault == DUP_PAUSED)
-        go_on_telling(r);
+        go_on_settling(r);
     else if (r->round == ROUND_FOLLOWS && r->follow_fault)
-        tell_of_number(r, r->follow_fault, marked_losses_culprit(r->losses));
+        report_number(r, r->follow_fault, marked_losses_culprit(r->losses));
     else if (r->round)
         end_round(r);
-    if (!r->told_all && all_entered(r) && r->losses) {
-        r->told_all = true;
+    if (!r->settled_all && all_entered(r) && r->losses) {
+        r->settled_all = true;
         begin_to_follow(r);
     }
 }
@@ -225,7 +225,7 @@ bool marked_rounds_on(const struct marked_rounds *r)
 /* Returns whether no record can lose any more and all verdicts are reported. */
 static bool all_decided(const struct marked_rounds *r)
 {
-    return all_entered(r) && (r->told_all || !r->losses);
+    return all_entered(r) && (r->settled_all || !r->losses);
 }
 
 struct marked_slice *marked_rounds_final(const struct marked_rounds *r, size_t number)
@@ -257,7 +257,7 @@ static int open_rings(struct marked_rounds *r)
 {
     int n = r->opt.n_threads;
     struct task_ring_options sets = {.n_slots = n > 1 ? SHARDS_PER_THREAD * (uint32_t)n : 1, .n_threads = n,
-                                     .bunches = n > 0, .run = enter_shard, .arg = r};
+                                     .large_batches = n > 0, .run = enter_shard, .arg = r};
     struct task_ring_options follow = {.n_slots = 1, .run = follow_losses, .arg = r};
     return task_ring_open(&r->sets, &sets) < 0 || task_ring_open(&r->follow, &follow) < 0 ? -1 : 0;
 }
@@ -273,7 +273,7 @@ static int open_shards(struct marked_rounds *r)
         if (!(r->shards[i].sets = dup_sets_new(r->opt.window, r->opt.follows, lost, &r->shards[i])))
             return -1;
     }
-    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.tell, n, r->opt.step)))
+    if (r->opt.follows && !(r->losses = marked_losses_open(&r->opt.chains, n, r->opt.step)))
         return -1;
     r->memory = memory_of(r);
     return 0;

@@ -10,10 +10,10 @@
 struct dup_counts;
 struct latch;
 struct marked_rounds;
-struct stats;
+struct clocks;
 
 struct marked_rounds_options {
-    struct dup_chains_opt tell;  /* without settled and context */
+    struct dup_chains_opt chains; /* without settled and context */
     bool follows;                /* losses are needed, not only flags */
     bool keeps;                  /* no slice is final before all are */
     size_t step;                 /* bytes reported before slices must be taken */
@@ -25,7 +25,7 @@ struct marked_rounds_options {
     void *arg;
     const char *path;            /* of the input, for messages */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* The caller owns all objects that the options point to. NULL: out of memory. */

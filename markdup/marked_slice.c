@@ -10,7 +10,7 @@
 
 enum {
     WORD = 64,                   /* bits of a word of `lost` */
-    NAMES_MOST = (1 << 30) - 1,  /* bytes of the names of originals; a limit of struct marked_told */
+    NAMES_MOST = (1 << 30) - 1,  /* bytes of the names of originals; as marked_settled counts them */
 };
 
 static struct bam_record *record_of(const struct marked_slice *s, size_t i)
@@ -39,7 +39,7 @@ void marked_slice_free(struct marked_slice *s)
     marked_entries_free(s->entries);
     record_list_free(&s->list);
     free(s->lost);
-    free(s->told);
+    free(s->settled);
     free(s->names.p);
     spill_run_free(&s->run);
     free(s);
@@ -48,8 +48,8 @@ void marked_slice_free(struct marked_slice *s)
 void marked_slice_clear(struct marked_slice *s)
 {
     record_slice_clear(&s->records);
-    free(s->told);
-    s->told = NULL;
+    free(s->settled);
+    s->settled = NULL;
     s->names.n = s->n_missed = s->n_examined = s->n_untagged = s->n_dropped = 0;
     s->from = (struct marked_place){.is_set = false};
 }
@@ -276,31 +276,31 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
     return fault;
 }
 
-/* --------------------------------------------------------------------- told */
+/* ------------------------------------------------------------------ settled */
 
 /* Keeps a name. It is usually the one that was kept last. */
-static int keep_name(struct marked_slice *s, const char *name, struct marked_told *told)
+static int keep_name(struct marked_slice *s, const char *name, struct marked_settled *settled)
 {
     size_t n = strlen(name) + 1, had = s->names.n;
     bool again = had >= n && memcmp(s->names.p + had - n, name, n) == 0 && (had == n || s->names.p[had - n - 1] == 0);
     if (!again && (had + n > NAMES_MOST || byte_buffer_append(&s->names, name, n) < 0))
         return -1;
-    told->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
+    settled->original = ((uint32_t)(s->names.n - n) + 1) & NAMES_MOST;
     return 0;
 }
 
-int marked_slice_tell(struct marked_slice *s, const struct dup_verdict *verdict)
+int marked_slice_settle(struct marked_slice *s, const struct dup_verdict *verdict)
 {
-    if (!s->told && !(s->told = calloc(s->records.n, sizeof *s->told)))
+    if (!s->settled && !(s->settled = calloc(s->records.n, sizeof *s->settled)))
         return -1;
-    struct marked_told *told = &s->told[verdict->number - s->first];
+    struct marked_settled *settled = &s->settled[verdict->number - s->first];
     if (!verdict->duplicate) {
-        told->count = verdict->count > UINT32_MAX ? UINT32_MAX : (uint32_t)verdict->count;
+        settled->count = verdict->count > UINT32_MAX ? UINT32_MAX : (uint32_t)verdict->count;
         return 0;
     }
-    told->type = (uint32_t)verdict->type & 3;
-    told->original = 0;
-    return verdict->original ? keep_name(s, verdict->original, told) : 0;
+    settled->type = (uint32_t)verdict->type & 3;
+    settled->original = 0;
+    return verdict->original ? keep_name(s, verdict->original, settled) : 0;
 }
 
 size_t marked_slice_memory(const struct marked_slice *s)
@@ -332,7 +332,7 @@ static bool is_other(const struct bam_record *r)
 static bool verdict_of(const struct marked_slice *s, const struct marked_rule *rule, size_t i,
                        const struct bam_record *r, struct dup_verdict *v, struct dup_counts *counts)
 {
-    const struct marked_told *told = s->told ? &s->told[i] : NULL;
+    const struct marked_settled *settled = s->settled ? &s->settled[i] : NULL;
     uint32_t group;
     *v = (struct dup_verdict){.number = s->first + i, .duplicate = has_lost(s, i), .count = 1};
     bool is_out = rule->removes && dup_mark_flag(&rule->mark, r, NULL) & BAM_FDUP;   /* before names are looked up */
@@ -341,12 +341,12 @@ static bool verdict_of(const struct marked_slice *s, const struct marked_rule *r
         counts[group].non_primary_optical += v->type == DUP_TYPE_SEQUENCING;
         return true;
     }
-    if (told && told->count)
-        v->count = told->count;
-    if (told && told->original)
-        v->original = (const char *)s->names.p + told->original - 1;
-    if (told)
-        v->type = (enum dup_type)told->type;
+    if (settled && settled->count)
+        v->count = settled->count;
+    if (settled && settled->original)
+        v->original = (const char *)s->names.p + settled->original - 1;
+    if (settled)
+        v->type = (enum dup_type)settled->type;
     return v->duplicate || v->count > 1;
 }
 
@@ -402,7 +402,7 @@ static int finish_record(struct marked_slice *s, const struct marked_rule *rule,
     *stays = !(rule->removes && flag & BAM_FDUP);
     if (!*stays)
         drop(s, rule, r, size, counts, v && v->duplicate && !has_lost(s, i));
-    else if (!rule->tells || dup_mark_is_flag(&rule->mark, r, v))
+    else if (!rule->adds_tags || dup_mark_is_flag(&rule->mark, r, v))
         set_flag(s, r, size, flag);
     else
         return write_anew(s, rule, i, v);

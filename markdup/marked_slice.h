@@ -43,7 +43,7 @@ struct marked_place {
 };
 
 /* The result for a record. Zero-initialised: none. */
-struct marked_told {
+struct marked_settled {
     uint32_t count;              /* dc, or the largest number if that is more; 0: none */
     uint32_t original : 30;      /* start of the name in the slice's names, + 1; 0: none */
     uint32_t type : 2;           /* enum dup_type */
@@ -54,7 +54,7 @@ struct marked_rule {
     const struct dup_rule *read;
     struct dup_mark_rule mark;
     bool removes;                /* duplicates are left out */
-    bool tells;                  /* more than flags is requested */
+    bool adds_tags;              /* more than flags is requested */
     const struct dup_others *others;     /* names whose other records are duplicates, too; NULL: none */
 };
 
@@ -73,7 +73,7 @@ struct marked_slice {
     enum bam_fault fault;        /* why it cannot */
     _Atomic uint64_t *lost;      /* one bit for each record; any shard sets it before the slice is final */
     size_t max_lost;             /* words allocated */
-    struct marked_told *told;    /* for each record; NULL: nothing was reported */
+    struct marked_settled *settled; /* for each record; NULL: nothing was reported */
     struct byte_buffer names;    /* of originals */
     size_t n_examined, n_untagged;   /* records that take part, and those of them without the barcode tag */
     size_t n_missed;             /* records whose barcode could not be read ... */
@@ -113,7 +113,7 @@ static inline void marked_slice_lose(struct marked_slice *slice, size_t i)
 
 /* Stores a verdict. The verdicts of a duplicate and of an original do not replace each other: without the chain pass a
  * duplicate may continue to count singles. Returns 0, or -1 if out of memory. */
-int marked_slice_tell(struct marked_slice *slice, const struct dup_verdict *verdict);
+int marked_slice_settle(struct marked_slice *slice, const struct dup_verdict *verdict);
 
 /* Makes the records as they are written, and lists them. In counts, by read group, records left out are subtracted from
  * the number written. -1: out of memory, or a record cannot be written: see `unmarked` and `changed`. */

@@ -80,7 +80,7 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .store = engine_opts_store(common(m), m->d->latch, how->d->stats),
+        .store = engine_opts_store(common(m), m->d->latch, how->d->clocks),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
         .n_threads = how->n_threads,
     };
@@ -110,7 +110,7 @@ static struct marked_rule mark_rule(const struct marking *m)
             .umi_separator = o->umi_separator,
         },
         .removes = o->remove,
-        .tells = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
+        .adds_tags = o->originals || o->counts || o->distance || o->others || o->clear || o->move_umi,
         .others = o->others ? &m->others : NULL,
     };
 }
@@ -121,7 +121,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
     struct marked_flow_options how = {
         .source = to->source,
         .rule = mark_rule(m),
-        .tell = {
+        .chains = {
             .names = o->originals,
             .counts = o->counts,
             .pass = o->pass,
@@ -139,7 +139,7 @@ static int open_flow(struct marking *m, const struct marking_options *to)
         .path = engine_opts_input(common(m)),
         .sink = m->d->out.sink,
         .latch = m->d->latch,
-        .stats = m->d->stats,
+        .clocks = m->d->clocks,
     };
     return (m->flow = marked_flow_open(&how)) ? 0 : -1;
 }
@@ -185,7 +185,7 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     struct dup_counts sum = sum_of(counts, n);
     struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
-    return m->source.end(m->source.stage, &source) < 0
+    return m->source.end(m->source.producer, &source) < 0
         || tally_compare(source, t->taken, "markdup, input", path, m->d->latch) < 0
         || tally_compare(taken, seen, "markdup, reading", path, m->d->latch) < 0
         || tally_compare(taken, judged, "markdup, marking", path, m->d->latch) < 0

@@ -148,7 +148,7 @@ bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spille
         p = a->clusters.p + *at;
         memcpy(&cluster, p, sizeof cluster);
         *at += sizeof cluster + cluster.name_len;
-    } while (cluster.seq < a->n_told);
+    } while (cluster.seq < a->n_settled);
     *found = (struct spilled_links_cluster){
         .seq = cluster.seq, .number = cluster.number, .score = cluster.score, .pair_end = cluster.pair_end,
         .qc_fail = cluster.qc_fail, .has_mate_score = cluster.has_mate_score, .elsewhere = cluster.elsewhere,
@@ -193,8 +193,8 @@ int spilled_links_pop(struct spilled_links *a, struct dup_links *l)
     if (run->node.gone)
         drop_part(a, l, run);
     a->at += sizeof(struct spilled_links_loss);
-    if (++a->n_told == a->n_logged)
-        a->n_told = a->n_logged = a->optical.n = 0;
+    if (++a->n_settled == a->n_logged)
+        a->n_settled = a->n_logged = a->optical.n = 0;
     return a->at < a->head.n ? 0 : next_head(a);
 }
 

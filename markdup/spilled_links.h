@@ -43,7 +43,7 @@ struct spilled_links {
     size_t n_gone;
     struct byte_buffer head, tail;   /* of the log: losers before the stored ones, and after them */
     size_t at;                   /* bytes of head that were read */
-    uint64_t n_logged, n_told;    /* losers added to the log since it was last empty; those among them that have left */
+    uint64_t n_logged, n_settled; /* losers added to the log since it was last empty; those among them that have left */
     bool keeps_clusters;
     struct byte_buffer bytes;    /* of clusters that are not stored yet ... */
     uint32_t chunk;              /* ... and their chunk, in the links' pool; 0: none */
@@ -61,13 +61,13 @@ int spilled_links_leave(struct spilled_links *away, struct dup_links *links);
 /* The first loser that has not left the queue; NULL: none. */
 static inline const struct spilled_links_loss *spilled_links_first(const struct spilled_links *away)
 {
-    return away->n_logged > away->n_told ? (const void *)(away->head.p + away->at) : NULL;
+    return away->n_logged > away->n_settled ? (const void *)(away->head.p + away->at) : NULL;
 }
 
 /* Its position in the log. */
 static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 {
-    return away->n_told;
+    return away->n_settled;
 }
 
 /* Removes the first one. -1: as above. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include "merge/bam_merge.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "engine/driver.h"
 #include "merge/merge_opts.h"
 #include "merge/merged.h"
@@ -24,7 +24,7 @@ static int merge_and_write(struct merged *m)
 {
     const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
     struct list_stream stream = merged_stream(m);
-    stats_phase(m->d->stats, PHASE_WRITE);
+    clocks_phase(m->d->clocks, PHASE_WRITE);
     if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0
         || written_all(&m->d->out, &stream) < 0)
         return -1;
@@ -81,7 +81,7 @@ int bam_merge(const struct merge_opts *opts)
     return finish(&m);
 }
 
-int bam_merge_sorted(const struct engine_opts *opts, struct driver *d)
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d)
 {
     struct merged m = {.d = d};
     struct merge_opts merge = {.common = *opts, .sorts = true};

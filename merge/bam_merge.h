@@ -14,6 +14,6 @@ int bam_merge(const struct merge_opts *opts);
  * Whether they are is found out while it writes. The driver is new, except that its report is open. Returns the exit
  * status, as driver_end(); -1: it is impossible, no file is left, the driver is unchanged, and the report will state
  * the reason. */
-int bam_merge_sorted(const struct engine_opts *opts, struct driver *driver);
+int bam_merge_for_sort(const struct engine_opts *opts, struct driver *driver);
 
 #endif

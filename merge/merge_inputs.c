@@ -45,7 +45,7 @@ static int join_header(void *inputs, struct input *in)
         return latch_fail(in->format->opt.latch, "%s: out of memory for its header", in->name);
     if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.latch) < 0)
         return -1;
-    in->remap.leaves_tags = in->format->opt.sam.keeps;
+    in->remap.leaves_tags = in->format->opt.chunks.keeps;
     if (in > m->in.each)
         share_header(&in->header, in[-1].header.sam);
     return 0;
@@ -79,11 +79,11 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
 }
 
 int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const struct memory_rings *rings,
-                      struct latch *latch, struct stats *stats)
+                      struct latch *latch, struct clocks *clocks)
 {
     bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
-    struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, latch, stats);
+    struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, latch, clocks);
     how.waits = true;            /* if the inputs are files, only the headers are read now */
     how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;

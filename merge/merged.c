@@ -6,7 +6,7 @@
 #include "base/byte_window.h"
 #include "base/message.h"
 #include "base/out_file.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "sort/merge_ring.h"
 #include "order/sort_key.h"
@@ -103,7 +103,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
     m->opts = opts;
     m->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (driver_open(m->d, o, &m->rings) < 0
-        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->stats) < 0 || check_inputs(m) < 0
+        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->clocks) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0
         || written_prepare(&m->d->out, m->inputs.sam, inputs_held(&m->inputs.in, m->inputs.sam, false),
                            sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
@@ -115,7 +115,7 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
 /* -------------------------------------------------------- runs of the merge */
 
 /* Warns once, of the first record in all inputs that is out of order. */
-static void warn_of_fallen(struct merged *m, const struct sliced_input *input)
+static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
 {
     record_sink_forget_order(m->d->out.sink);
     if (m->opts->sorts) {
@@ -144,7 +144,7 @@ static void advance(struct merged *m, struct sliced_input *input)
     uint32_t number = (uint32_t)(input - m->each);
     sliced_input_free(input, record_sink_passed_of, m->d->out.sink);
     if (sliced_input_advance(input) == 0 && input->out_of_order)
-        warn_of_fallen(m, input);
+        warn_of_disorder(m, input);
     if (input->ended && input->freed == input->made && task_ring_state(&m->ends, number) == TASK_FREE)
         task_ring_submit(&m->ends, number);
 }
@@ -172,14 +172,14 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     bool is_ready = sliced_input_ready(input, slice);
     /* There is always room for the slices of one range, and one more. */
     if (input->is_awaited ? is_ready : idle && !is_ready)
-        sliced_input_await(input, !is_ready, stats_wall(m->d->stats));
+        sliced_input_await(input, !is_ready, clocks_wall(m->d->clocks));
     return is_ready && !latch_tripped(m->d->latch);
 }
 
-static struct merge_source slice(const void *merged, size_t run, size_t number)
+static struct merge_way slice(const void *merged, size_t run, size_t number)
 {
     const struct record_slice *s = sliced_input_at(&((const struct merged *)merged)->each[run], number);
-    return (struct merge_source){s->keys, s->keys + s->n, s->records.p};
+    return (struct merge_way){s->keys, s->keys + s->n, s->records.p};
 }
 
 static int leave(void *merged, size_t run, size_t number)
@@ -200,7 +200,7 @@ static void refill(void *merged)
         m->refilled = (m->refilled + 1) % m->n;
         advance(m, &m->each[m->refilled]);
     }
-    task_bundle_submit(&m->tasks);
+    task_batches_submit(&m->tasks);
 }
 
 static bool help(void *merged)
@@ -242,7 +242,7 @@ static int open_pool(struct merged *m)
         .own_slices = own_slices(m),
         .borrows = rings->borrows,
         .n_shared = rings->n_shared,
-        .records_size = rings->sam.records_size,
+        .records_size = rings->chunks.records_size,
     };
     return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
 }
@@ -250,7 +250,7 @@ static int open_pool(struct merged *m)
 /* Whether opening it involves no other input, and no thread or function of htslib. */
 static bool begins_alone(const struct input *in)
 {
-    return input_format_may_rest(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
+    return input_format_may_suspend(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }
 
 /* While threads lack work, each task that the main thread makes also costs it 2 to 5 us for waking one. With 100 inputs
@@ -260,8 +260,8 @@ static void collect_tasks(struct merged *m, uint32_t number)
     enum { THREADS_LEAST = 8 };
     if (m->rings.job.n_threads < THREADS_LEAST)
         return;
-    chunk_reader_collect(m->each[number].chunks, &m->tasks);
-    read_ahead_collect(m->inputs.in.each[number].format->ahead, &m->tasks);
+    chunk_reader_use_batches(m->each[number].chunks, &m->tasks);
+    read_ahead_use_batches(m->inputs.in.each[number].format->ahead, &m->tasks);
 }
 
 /* An error is in the latch. */
@@ -276,8 +276,8 @@ static void begin_input(void *merged, uint32_t number)
     }
     if (input->in || latch_tripped(m->d->latch))
         return;
-    input->wish.lengths = m->lengths;
-    input->wish.learns = number == 0 && m->compares ? m->rule : NULL;
+    input->request.lengths = m->lengths;
+    input->request.learns = number == 0 && m->compares ? m->rule : NULL;
     bool is_alone = begins_alone(&m->inputs.in.each[number]);
     if (sliced_input_begin(input, &m->inputs.in.each[number], &how) == 0 && is_alone)
         collect_tasks(m, number);
@@ -295,10 +295,10 @@ static int begin_inputs(struct merged *m)
         if (!begins_alone(&m->inputs.in.each[i]))
             begin_input(m, i);
     task_ring_hand_out_all(&m->begins);
-    task_ring_take_all(&m->begins, m->d->stats);
+    task_ring_take_all(&m->begins, m->d->clocks);
     if (latch_tripped(m->d->latch))
         return -1;
-    task_wait(is_begun, help, m, m->d->stats);
+    task_wait(is_begun, help, m, m->d->clocks);
     return latch_tripped(m->d->latch) ? -1 : 0;
 }
 
@@ -327,7 +327,7 @@ int merged_begin(struct merged *m)
         .n_records = m->rings.merge_records,
         .n_threads = m->opts->common.n_threads,
         .latch = m->d->latch,
-        .stats = m->d->stats,
+        .clocks = m->d->clocks,
     };
     if (begin_inputs(m) < 0)
         return -1;
@@ -339,7 +339,7 @@ static int next(void *merged, struct record_list *list)
     struct merged *m = merged;
     progress_tick(&m->d->progress);
     int found = merge_ring_next(m->ring, list);
-    task_bundle_submit(&m->tasks);
+    task_batches_submit(&m->tasks);
     return found;
 }
 

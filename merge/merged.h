@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of a merge: sorted inputs, each read as slices (read/sliced_input.h), become the runs of a merge_ring,
- * whose result is an ordered stream of records. write/written.h is the second half. */
+/* The producer of a merge: sorted inputs, each read as slices (read/sliced_input.h), become the runs of a merge_ring,
+ * whose result is an ordered stream of records. write/written.h is the output. */
 #ifndef MERGED_H
 #define MERGED_H
 
@@ -16,7 +16,7 @@ struct merge_ring;
 struct report_input;
 
 struct merged {
-    struct driver *d;            /* the second half is in it */
+    struct driver *d;            /* it has the output */
     const struct merge_opts *opts;
     struct memory_rings rings;
     struct merge_inputs inputs;
@@ -29,7 +29,7 @@ struct merged {
     int64_t *lengths;            /* of the output's references; NULL: not needed */
     bool in_order;               /* no record was found out of order */
     bool gave_up;                /* main thread: the inputs must be sorted instead; the latch has the reason */
-    struct task_bundle tasks;    /* of all inputs, in a large team */
+    struct task_batches tasks;   /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
     size_t refilled;             /* the input that was continued last */
     struct merge_ring *ring;
@@ -62,7 +62,7 @@ struct chunk_counts merged_counts(const struct merged *merged);
  * NULL: out of memory, or no report is requested. */
 struct report_input *merged_report(const struct merged *merged);
 
-/* Finishes the second half, and closes this one: see driver_finish(). */
+/* Finishes the output, and closes this: see driver_finish(). */
 void merged_finish(struct merged *merged);
 
 #endif

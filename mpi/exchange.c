@@ -44,7 +44,7 @@ struct exchange {
     uint64_t sent, taken;        /* messages given to MPI, and taken back */
     int sending;                 /* step of the stream that is listed; steps: all are */
     size_t offset;               /* bytes of the next record that are listed */
-    struct merge_source part;    /* of the list: its records not yet listed */
+    struct merge_way part;       /* of the list: its records not yet listed */
     size_t list;                 /* number of the part */
     struct record_list merged;   /* merged last: */
     size_t at, upto;             /* its next record, and the first one not for this stream */
@@ -79,7 +79,7 @@ static int sender(const struct exchange *x, int step)
 static bool next_part(struct exchange *x)
 {
     const struct record_shares *shares = x->records.shares;
-    const struct merge_source *parts = record_shares_of(shares, receiver(x, x->sending));
+    const struct merge_way *parts = record_shares_of(shares, receiver(x, x->sending));
     while (x->part.next == x->part.end && x->list < shares->n_lists)
         x->part = parts[x->list++];
     return x->part.next < x->part.end;

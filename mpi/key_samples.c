@@ -28,7 +28,7 @@ struct packed_sample {
 };
 
 /* The middle one of some neighbours stands for them: so a cut at its key is as often too early as too late. */
-static int take_list(struct byte_buffer *to, const struct merge_source *list, uint64_t step)
+static int take_list(struct byte_buffer *to, const struct merge_way *list, uint64_t step)
 {
     struct packed_sample sample = {0};
     for (const struct bam_key *key = list->next; key < list->end; key++) {

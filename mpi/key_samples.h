@@ -11,7 +11,7 @@
  * fills it in for all who cut the order (splitters.h, record_shares.h), and owns what it points to. */
 struct records_read {
     const struct mpi_team *team;
-    const struct merge_source *lists;   /* the sorted sublists in memory, in the order of the input */
+    const struct merge_way *lists;      /* the sorted sublists in memory, in the order of the input */
     size_t n_lists;
     uint64_t bytes;              /* of the records in them */
     int n_threads;

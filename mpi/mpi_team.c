@@ -69,7 +69,7 @@ static bool has_error(const struct latch *latch)
     return latch_signal() || (latch_failed(latch) && !latch_stopped());
 }
 
-static void tell(const struct mpi_team *team, const struct latch *latch)
+static void print_error(const struct mpi_team *team, const struct latch *latch)
 {
     int caught = latch_signal();
     if (caught)
@@ -107,7 +107,7 @@ int mpi_team_agree(const struct mpi_team *team, const struct latch *latch)
     if (first == team->size)
         return 0;
     if (first == team->rank)
-        tell(team, latch);
+        print_error(team, latch);
     return -1;
 }
 
@@ -115,7 +115,7 @@ _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *l
 {
     enum { PATIENCE = 10 };      /* seconds in which the rank that has the error ends all */
     if (has_error(latch) && mpi_alarm_end(team->alarm))
-        tell(team, latch);
+        print_error(team, latch);
     else
         sleep(PATIENCE);
     fflush(stderr);

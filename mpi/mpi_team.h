@@ -20,7 +20,7 @@ struct mpi_team {
 /* Messages between ranks, by what they hold. */
 enum mpi_team_tag {
     MPI_TEAM_RECORDS = 1,        /* exchange.h */
-    MPI_TEAM_FILL,               /* block_seam.h */
+    MPI_TEAM_FILL,               /* block_boundary.h */
     MPI_TEAM_LEAD,
     MPI_TEAM_BLOCKS,             /* output_gather.h */
     MPI_TEAM_INDEX,              /* index_gather.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bam_sort.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
@@ -39,7 +39,7 @@ static int open_b(struct rank_parts *s)
     /* The bytes are those of the last input alone. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
-                                  .latch = &s->latch_b, .stats = stats_new(s->each.n_threads, STATS_TIMES)};
+                                  .latch = &s->latch_b, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
     if (sorted_open(&s->b, &sort, &s->out) < 0)
         return latch_fail(&s->latch, "%s", s->latch_b.message);
     if (s->team.rank > 0)

@@ -6,7 +6,7 @@ static size_t list_arena(struct rank_lists *l, const struct bam_arena *arena)
 {
     for (size_t i = 0; i < arena->n_sublists; i++) {
         const struct bam_sublist *list = &arena->sublists[i];
-        l->all[l->n++] = (struct merge_source){list->keys, list->keys + list->n, arena->base};
+        l->all[l->n++] = (struct merge_way){list->keys, list->keys + list->n, arena->base};
     }
     return l->n;
 }
@@ -37,7 +37,7 @@ void rank_lists_note_behind(struct rank_lists *l, const struct arenas *b)
 }
 
 /* The parts of an arena's sublists. */
-static void narrow(struct bam_sublist *to, const struct bam_arena *arena, const struct merge_source *parts)
+static void narrow(struct bam_sublist *to, const struct bam_arena *arena, const struct merge_way *parts)
 {
     for (size_t i = 0; i < arena->n_sublists; i++) {
         struct bam_key *keys = arena->sublists[i].keys;
@@ -59,7 +59,7 @@ static void show(struct rank_lists *l, struct merge_ring_options *how, const str
 void rank_lists_merge(struct rank_lists *l, const struct record_shares *shares, int rank, struct arenas *a,
                       struct arenas *b, struct merge_ring_options *how)
 {
-    const struct merge_source *own = record_shares_of(shares, rank);
+    const struct merge_way *own = record_shares_of(shares, rank);
     struct bam_arena *older = arenas_other(b), *newer = b->filled;
     size_t behind[] = {l->n_behind[older - b->each], l->n_behind[newer - b->each]};
     narrow(l->own, arenas_other(a), own);

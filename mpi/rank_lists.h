@@ -13,7 +13,7 @@
 #include "sort/arenas.h"
 
 struct rank_lists {
-    struct merge_source *all;    /* A's sublists; the older arena first */
+    struct merge_way *all;       /* A's sublists; the older arena first */
     size_t n, n_older;           /* of them in the older arena */
     struct bam_sublist *own;     /* the rank's part of each */
     size_t n_behind[2];          /* of B's arenas: sublists of ranks behind this one */

@@ -41,13 +41,13 @@ static void measure_records(void *sort)
     s->b.spill.keeps_runs = true;
     if (begin_merge(s, &n_runs) < 0)
         return;
-    if (block_seam_open(&s->seam, records_to_write(s), n_runs == 0) < 0)
+    if (block_boundary_open(&s->boundary, records_to_write(s), n_runs == 0) < 0)
         latch_fail(&s->latch_b, "out of memory for the order of all records");
     while (merge_ring_next(s->b.merge, &list) > 0)
-        block_seam_add(&s->seam, &list);
+        block_boundary_add(&s->boundary, &list);
 }
 
-static int find_seam(struct rank_parts *s)
+static int find_boundary(struct rank_parts *s)
 {
     rank_report_begin(&s->report, RANK_MEASURE);
     rank_parts_run(s, measure_records);
@@ -56,7 +56,7 @@ static int find_seam(struct rank_parts *s)
     s->b.merge = NULL;
     if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
-    block_seam_settle(&s->seam, &s->team);
+    block_boundary_settle(&s->boundary, &s->team);
     return 0;
 }
 
@@ -90,24 +90,24 @@ static int put_merged(struct rank_parts *s)
     s->b.spill.keeps_runs = false;
     if (begin_merge(s, &n_runs) < 0)
         return -1;
-    struct behind_lead behind = {s->b.merge, s->seam.n_lead};
-    struct list_stream stream = {.next = next_behind_lead, .stage = &behind};
+    struct behind_lead behind = {s->b.merge, s->boundary.n_lead};
+    struct list_stream stream = {.next = next_behind_lead, .producer = &behind};
     return written_put(&s->out, &stream);
 }
 
 static int put_kept(struct rank_parts *s)
 {
-    struct record_list list = s->seam.kept;
-    skip(&list, s->seam.n_lead);
+    struct record_list list = s->boundary.kept;
+    skip(&list, s->boundary.n_lead);
     return record_sink_put(s->out.sink, &list);
 }
 
 static int put_records(struct rank_parts *s)
 {
-    struct record_ref tail[BLOCK_SEAM_RECORDS];
-    if ((s->seam.sizes ? put_merged(s) : put_kept(s)) < 0)
+    struct record_ref tail[BLOCK_BOUNDARY_RECORDS];
+    if ((s->boundary.sizes ? put_merged(s) : put_kept(s)) < 0)
         return -1;
-    struct record_list list = {.records = tail, .n = block_seam_tail(&s->seam, tail)};
+    struct record_list list = {.records = tail, .n = block_boundary_tail(&s->boundary, tail)};
     return record_sink_put(s->out.sink, &list);
 }
 
@@ -173,7 +173,7 @@ static void count_output(struct rank_parts *s)
 
 int rank_output(struct rank_parts *s)
 {
-    if (find_seam(s) < 0)
+    if (find_boundary(s) < 0)
         return -1;
     rank_report_begin(&s->report, RANK_BLOCKS);
     rank_parts_run(s, write_part);

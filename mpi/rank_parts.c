@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_parts.h"
 
@@ -26,8 +26,8 @@ _Noreturn void rank_parts_abort(struct rank_parts *s)
 void rank_parts_close(struct rank_parts *s, struct sorted *p)
 {
     sorted_finish(p, s->n_threads);
-    if (p->stats)
-        s->report.mine.temporary += stats_total(p->stats, STAGE_SPILL_WRITE).bytes;
-    stats_free(p->stats);
-    p->stats = NULL;
+    if (p->clocks)
+        s->report.mine.temporary += clocks_total(p->clocks, STAGE_SPILL_WRITE).bytes;
+    clocks_free(p->clocks);
+    p->clocks = NULL;
 }

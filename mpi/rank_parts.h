@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The two sorts of a rank: sort A of what it reads of the input, and sort B of what it writes of the output. A is the
- * first half of a sort only; the exchange takes its records. */
+ * producer of a sort only; the exchange takes its records. */
 #ifndef RANK_PARTS_H
 #define RANK_PARTS_H
 
 #include <limits.h>
 #include "base/latch.h"
-#include "mpi/block_seam.h"
+#include "mpi/block_boundary.h"
 #include "mpi/exchange.h"
 #include "mpi/input_split.h"
 #include "mpi/rank_lists.h"
@@ -34,7 +34,7 @@ struct rank_parts {
     struct record_shares shares;
     bool keeps;                  /* all ranks keep their own records in A, until they are written */
     struct exchange *exchange;
-    struct block_seam seam;
+    struct block_boundary boundary;
     struct rank_report report;
     struct rank_totals in;       /* of all ranks */
     bool unplaced;               /* no rank has a record with a reference */

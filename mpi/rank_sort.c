@@ -9,7 +9,7 @@
 #include "bam_sort.h"
 #include "base/input_name.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/temp_prefix.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_output.h"
@@ -112,7 +112,7 @@ static int sort_part(struct rank_parts *s)
     /* One rank may have to read the whole input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
-                                 .latch = &s->latch_a, .stats = stats_new(s->each.n_threads, STATS_TIMES)};
+                                 .latch = &s->latch_a, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
     sorted_open(&s->a, &how, NULL);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
@@ -154,9 +154,9 @@ static int sort_all(struct rank_parts *s)
 /* Only rank 0's output gets a name, and only if all went well. */
 static int close_all(struct rank_parts *s, int result)
 {
-    if (s->a.stats)
+    if (s->a.clocks)
         rank_parts_close(s, &s->a);
-    if (s->b.stats) {
+    if (s->b.clocks) {
         if (result < 0 || s->team.rank > 0)
             written_abandon(&s->out);
         rank_parts_close(s, &s->b);
@@ -164,7 +164,7 @@ static int close_all(struct rank_parts *s, int result)
             result = mpi_team_agree(&s->team, &s->latch_b);
     }
     exchange_close(s->exchange);
-    block_seam_close(&s->seam);
+    block_boundary_close(&s->boundary);
     input_split_close(&s->split);
     record_shares_free(&s->shares);
     rank_lists_free(&s->lists);

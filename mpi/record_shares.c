@@ -5,7 +5,7 @@
 
 /* Returns the first of the records `ties`, which tie with the splitter, that is not below it. *tied: bytes of such
  * records in the lists before. */
-static const struct bam_key *part_ties(const struct splitter *s, struct merge_source ties, uint64_t *tied)
+static const struct bam_key *part_ties(const struct splitter *s, struct merge_way ties, uint64_t *tied)
 {
     for (; ties.next < ties.end && *tied < s->bytes; ties.next++)
         *tied += bam_key_record_size(ties.base, *ties.next);
@@ -16,16 +16,16 @@ static const struct bam_key *part_ties(const struct splitter *s, struct merge_so
 static void cut_lists(struct record_shares *shares, int rank, const struct splitter *s,
                       const struct records_read *o)
 {
-    struct merge_source *part = shares->parts + (size_t)rank * shares->n_lists;
+    struct merge_way *part = shares->parts + (size_t)rank * shares->n_lists;
     uint64_t tied = 0;
     for (size_t i = 0; i < shares->n_lists; i++, part++) {
-        struct merge_source list = o->lists[i];
-        struct merge_source ties = {splitter_find(s, o->rule, list, false), list.end, list.base};
+        struct merge_way list = o->lists[i];
+        struct merge_way ties = {splitter_find(s, o->rule, list, false), list.end, list.base};
         if (s->source >= o->team->rank)
             ties.end = splitter_find(s, o->rule, ties, true);
         part->end = s->source > o->team->rank ? ties.end
                   : s->source < o->team->rank ? ties.next : part_ties(s, ties, &tied);
-        part[shares->n_lists] = (struct merge_source){part->end, list.end, list.base};
+        part[shares->n_lists] = (struct merge_way){part->end, list.end, list.base};
     }
 }
 
@@ -35,7 +35,7 @@ static void count_list(void *of, uint32_t list)
     struct record_shares *shares = of;
     uint64_t *bytes = shares->counted + list * ((size_t)shares->size + 1), *largest = bytes + shares->size;
     for (int r = 0; r < shares->size; r++) {
-        const struct merge_source *part = record_shares_of(shares, r) + list;
+        const struct merge_way *part = record_shares_of(shares, r) + list;
         for (const struct bam_key *key = part->next; key < part->end; key++) {
             uint64_t size = bam_key_record_size(part->base, *key);
             bytes[r] += size;
@@ -48,7 +48,7 @@ static void add_list(struct record_shares *shares, size_t list)
 {
     const uint64_t *bytes = shares->counted + list * ((size_t)shares->size + 1), *largest = bytes + shares->size;
     for (int r = 0; r < shares->size; r++) {
-        const struct merge_source *part = record_shares_of(shares, r) + list;
+        const struct merge_way *part = record_shares_of(shares, r) + list;
         shares->bytes[r] += bytes[r];
         shares->records[r] += (uint64_t)(part->end - part->next);
     }

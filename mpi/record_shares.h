@@ -9,7 +9,7 @@
 struct record_shares {
     int size;                    /* ranks */
     size_t n_lists;
-    struct merge_source *parts;  /* for rank r, of sublist i: parts[r * n_lists + i] */
+    struct merge_way *parts;     /* for rank r, of sublist i: parts[r * n_lists + i] */
     uint64_t *bytes, *records;   /* for each rank */
     uint64_t largest;            /* bytes of the largest record */
     struct task_ring ring;       /* of the sublists: tasks count */
@@ -28,7 +28,7 @@ void record_shares_report(struct record_shares *shares, const struct mpi_team *t
 void record_shares_free(struct record_shares *shares);
 
 /* The parts of all sublists that are for one rank. */
-static inline const struct merge_source *record_shares_of(const struct record_shares *shares, int rank)
+static inline const struct merge_way *record_shares_of(const struct record_shares *shares, int rank)
 {
     return shares->parts + (size_t)rank * shares->n_lists;
 }

@@ -11,7 +11,7 @@ int splitter_compare(const struct splitter *s, const struct sort_rule *rule, uin
     return sort_key_compare(rule, (const struct bam_record *)record, (const struct bam_record *)s->record);
 }
 
-const struct bam_key *splitter_find(const struct splitter *s, const struct sort_rule *rule, struct merge_source list,
+const struct bam_key *splitter_find(const struct splitter *s, const struct sort_rule *rule, struct merge_way list,
                                     bool ties)
 {
     const struct bam_key *from = list.next;

@@ -22,6 +22,6 @@ int splitter_compare(const struct splitter *splitter, const struct sort_rule *ru
 /* The first record of a sorted list that does not come before what ties with the splitter, or (ties: before and with)
  * it; list.end if there is none. */
 const struct bam_key *splitter_find(const struct splitter *splitter, const struct sort_rule *rule,
-                                    struct merge_source list, bool ties);
+                                    struct merge_way list, bool ties);
 
 #endif

@@ -105,50 +105,50 @@ void tag_key_free(struct tag_key *tags)
 }
 
 /* The types of the sample's numbers. */
-struct number_sight {
+struct number_probe {
     size_t n;
     bool floats;                 /* there are floats, so the next number may not be an integer */
     double min, max;
 };
 
-static void number_look(struct number_sight *sight, const struct tag_value *value)
+static void number_look(struct number_probe *probe, const struct tag_value *value)
 {
     double v = value->number;
-    sight->floats |= value->is_float;
+    probe->floats |= value->is_float;
     if (!isfinite(v))
         return;
-    sight->min = sight->n == 0 || v < sight->min ? v : sight->min;
-    sight->max = sight->n == 0 || v > sight->max ? v : sight->max;
-    sight->n++;
+    probe->min = probe->n == 0 || v < probe->min ? v : probe->min;
+    probe->max = probe->n == 0 || v > probe->max ? v : probe->max;
+    probe->n++;
 }
 
-static void number_learn(struct tag_key *tags, const struct number_sight *sight)
+static void number_learn(struct tag_key *tags, const struct number_probe *probe)
 {
-    double span = sight->max - sight->min + 1;
-    if (sight->floats)
+    double span = probe->max - probe->min + 1;
+    if (probe->floats)
         tags->n_steps = 0;
-    if (sight->floats || sight->n == 0 || span > (double)MOST_STEPS / 16)
+    if (probe->floats || probe->n == 0 || span > (double)MOST_STEPS / 16)
         return;
-    tags->low = sight->min >= 0 ? 0 : sight->min - span;
-    double steps = sight->max - tags->low + 1 + 15 * span;
+    tags->low = probe->min >= 0 ? 0 : probe->min - span;
+    double steps = probe->max - tags->low + 1 + 15 * span;
     tags->n_steps = steps < (double)LEAST_STEPS ? LEAST_STEPS
                   : steps > (double)MOST_STEPS ? MOST_STEPS : (uint64_t)steps;
 }
 
 void tag_key_learn(struct tag_key *tags, const struct bam_record *const *records, struct text *texts, size_t n)
 {
-    struct number_sight sight = {.n = 0};
+    struct number_probe probe = {.n = 0};
     size_t n_texts = 0;
     for (size_t i = 0; i < n; i++) {
         struct tag_value value = tag_value(find_tag(tags, records[i]), records[i]);
         if (value.class == TAG_STRING)
             texts[n_texts++] = value.text;
         else if (value.class == TAG_NUMBER)
-            number_look(&sight, &value);
+            number_look(&probe, &value);
     }
     if (!tags->named && word_code_learn(&tags->words, VALUE_RANGE, texts, n_texts, FEW_WORDS) <= 0)
         text_code_learn(&tags->text, false, VALUE_RANGE, texts, n_texts);
-    number_learn(tags, &sight);
+    number_learn(tags, &probe);
 }
 
 /* The bits of a double as a number with the same order; -0 as 0. */

@@ -27,7 +27,7 @@ struct tokens {
 };
 
 /* Properties of the sample. */
-struct text_sight {
+struct text_probe {
     bool natural;
     size_t start;                /* where the columns begin in the strings */
     size_t min, max;             /* columns of the shortest string and of the longest, end included */
@@ -66,13 +66,13 @@ static size_t common_prefix(bool natural, const struct text *sample, size_t n)
     return prefix;
 }
 
-static void sight_string(struct text_sight *sight, struct text t)
+static void probe_string(struct text_probe *probe, struct text t)
 {
-    size_t at = sight->start, length = text_length(t), i = 0;
+    size_t at = probe->start, length = text_length(t), i = 0;
     for (bool ended = false; i < TEXT_COLUMNS && !ended; i++) {
-        struct tokens *tokens = &sight->column[i];
+        struct tokens *tokens = &probe->column[i];
         ended = at == length;
-        if (!ended && sight->natural && natural_digit(t.s[at])) {
+        if (!ended && probe->natural && natural_digit(t.s[at])) {
             const char *s = t.s + at;
             unsigned digits;
             natural_number(&s, &digits);
@@ -82,24 +82,24 @@ static void sight_string(struct text_sight *sight, struct text t)
             tokens->has[ended ? 0 : (uint8_t)t.s[at++]] = true;
         }
     }
-    sight->min = least(sight->min, i);
-    sight->max = most(sight->max, i);
+    probe->min = least(probe->min, i);
+    probe->max = most(probe->max, i);
 }
 
 /* Reads the columns that begin at start. */
-static void sight_take(struct text_sight *sight, bool natural, const struct text *sample, size_t n, size_t start)
+static void probe_take(struct text_probe *probe, bool natural, const struct text *sample, size_t n, size_t start)
 {
-    memset(sight, 0, sizeof *sight);
-    sight->natural = natural;
-    sight->start = start;
-    sight->min = TEXT_COLUMNS;
+    memset(probe, 0, sizeof *probe);
+    probe->natural = natural;
+    probe->start = start;
+    probe->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
-        sight_string(sight, sample[i]);
+        probe_string(probe, sample[i]);
     /* In the order of strcmp(): a place where a digit was seen may have any digit, because a sample from the beginning
      * of a file has only the first lane and tile. */
-    for (size_t i = 0; i < sight->max && !natural; i++)
-        if (memchr(sight->column[i].has + '0', 1, 10))
-            memset(sight->column[i].has + '0', true, 10);
+    for (size_t i = 0; i < probe->max && !natural; i++)
+        if (memchr(probe->column[i].has + '0', 1, 10))
+            memset(probe->column[i].has + '0', true, 10);
 }
 
 /* Number of bytes that have symbols. */
@@ -118,11 +118,11 @@ static double tokens_bits(const struct tokens *tokens)
     return bytes ? log2(bytes + (tokens->digits ? tokens->digits + 1 : 0)) + value : value;
 }
 
-static double sight_bits(const struct text_sight *sight)
+static double probe_bits(const struct text_probe *probe)
 {
     double bits = 0;
-    for (size_t i = 0; i < sight->max; i++)
-        bits += tokens_bits(&sight->column[i]);
+    for (size_t i = 0; i < probe->max; i++)
+        bits += tokens_bits(&probe->column[i]);
     return bits;
 }
 
@@ -133,9 +133,9 @@ static double bits_to_spend(uint64_t range)
 
 bool text_code_fits(bool natural, uint64_t range, const struct text *sample, size_t n)
 {
-    struct text_sight sight;
-    sight_take(&sight, natural, sample, n, common_prefix(natural, sample, n));
-    return sight_bits(&sight) <= bits_to_spend(range);
+    struct text_probe probe;
+    probe_take(&probe, natural, sample, n, common_prefix(natural, sample, n));
+    return probe_bits(&probe) <= bits_to_spend(range);
 }
 
 /* ---- columns ---- */
@@ -182,49 +182,49 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range)
 
 /* The number of columns that every string will have: all, if all strings of the sample have as many. Otherwise the
  * first ones, up to one that has neither only numbers nor only one byte. */
-static size_t columns_own(const struct text_sight *sight)
+static size_t columns_own(const struct text_probe *probe)
 {
     size_t own = 0;
-    for (; own < sight->max && sight->min < sight->max; own++) {
-        const struct tokens *tokens = &sight->column[own];
+    for (; own < probe->max && probe->min < probe->max; own++) {
+        const struct tokens *tokens = &probe->column[own];
         unsigned bytes = tokens_bytes(tokens);
         bool digits = bytes == 10 && memchr(tokens->has + '0', 0, 10) == NULL;
         if (tokens->digits ? bytes > 0 : bytes > 1 && !digits)
             return own;
     }
-    return sight->max;
+    return probe->max;
 }
 
 /* All tokens of the columns from `from` on. */
-static struct tokens tokens_behind(const struct text_sight *sight, size_t from)
+static struct tokens tokens_behind(const struct text_probe *probe, size_t from)
 {
     struct tokens all = {.digits = 0};
-    for (size_t i = from; i < sight->max; i++) {
-        all.digits = (unsigned)most(all.digits, sight->column[i].digits);
+    for (size_t i = from; i < probe->max; i++) {
+        all.digits = (unsigned)most(all.digits, probe->column[i].digits);
         for (unsigned c = 0; c < 256; c++)
-            all.has[c] |= sight->column[i].has[c];
+            all.has[c] |= probe->column[i].has[c];
     }
     return all;
 }
 
 /* Bits that strings like those of the sample will need. If they do not all have the same columns, any token may be
  * anywhere. */
-static double bits_expected(const struct text_sight *sight)
+static double bits_expected(const struct text_probe *probe)
 {
-    size_t own = columns_own(sight);
-    struct tokens behind = tokens_behind(sight, own);
-    double bits = own < sight->max ? tokens_bits(&behind) * (double)(sight->max - own) : 0;
+    size_t own = columns_own(probe);
+    struct tokens behind = tokens_behind(probe, own);
+    double bits = own < probe->max ? tokens_bits(&behind) * (double)(probe->max - own) : 0;
     while (own-- > 0)
-        bits += tokens_bits(&sight->column[own]);
+        bits += tokens_bits(&probe->column[own]);
     return bits;
 }
 
 /* In natural order: gives one more digit to each number in turn, the last number first, while there are bits, because
  * files often begin with the small numbers. Returns the bits that are left. */
-static double numbers_widen(struct text_sight *sight, size_t first, double bits)
+static double numbers_widen(struct text_probe *probe, size_t first, double bits)
 {
-    for (size_t i = sight->max; i-- > first;) {
-        unsigned *digits = &sight->column[i].digits;
+    for (size_t i = probe->max; i-- > first;) {
+        unsigned *digits = &probe->column[i].digits;
         if (*digits == 0 || *digits == NATURAL_DIGITS || bits < LOG2_10)
             continue;
         ++*digits;
@@ -235,14 +235,14 @@ static double numbers_widen(struct text_sight *sight, size_t first, double bits)
 
 /* Where the columns begin: as far before the varying part as there are bits for the digits there. These digits are the
  * same in all of the sample, but a later part of the file has another tile, lane or run. */
-static size_t columns_start(const struct text_sight *sight, const char *s, double bits)
+static size_t columns_start(const struct text_probe *probe, const char *s, double bits)
 {
-    size_t start = sight->start;
-    for (size_t at = start; at > 0 && sight->start - at < TEXT_COLUMNS / 2;) {
+    size_t start = probe->start;
+    for (size_t at = start; at > 0 && probe->start - at < TEXT_COLUMNS / 2;) {
         size_t end = at--;
         if (!natural_digit(s[at]))
             continue;
-        while (sight->natural && at > 0 && natural_digit(s[at - 1]))
+        while (probe->natural && at > 0 && natural_digit(s[at - 1]))
             at--;
         bits -= LOG2_10 * (double)(end - at);
         if (bits < 0)
@@ -252,41 +252,41 @@ static size_t columns_start(const struct text_sight *sight, const char *s, doubl
     return start;
 }
 
-/* Decides how the bits are used, and moves the sight to where the columns begin. */
-static void sight_spend(struct text_sight *sight, const struct text *sample, size_t n, double bits)
+/* Decides how the bits are used, and moves the probe to where the columns begin. */
+static void probe_spend(struct text_probe *probe, const struct text *sample, size_t n, double bits)
 {
-    size_t columns = sight->max;
-    double left = bits - bits_expected(sight), before;
+    size_t columns = probe->max;
+    double left = bits - bits_expected(probe), before;
     do {
         before = left;
-        left = numbers_widen(sight, 0, left);
+        left = numbers_widen(probe, 0, left);
     } while (left < before && bits - left < LEAST_BITS);
-    sight_take(sight, sight->natural, sample, n, columns_start(sight, sample[0].s, left));
-    left = bits - sight_bits(sight);
+    probe_take(probe, probe->natural, sample, n, columns_start(probe, sample[0].s, left));
+    left = bits - probe_bits(probe);
     do {
         before = left;
-        left = numbers_widen(sight, sight->max - columns, left);
+        left = numbers_widen(probe, probe->max - columns, left);
     } while (left < before);
 }
 
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n)
 {
-    struct text_sight sight;
+    struct text_probe probe;
     text_code_init(code, natural, range);
     if (n == 0)
         return;
-    sight_take(&sight, natural, sample, n, common_prefix(natural, sample, n));
-    if (sight.max == 1)
+    probe_take(&probe, natural, sample, n, common_prefix(natural, sample, n));
+    if (probe.max == 1)
         return;                  /* all are the same: the next string may be anything */
-    sight_spend(&sight, sample, n, bits_to_spend(range));
-    code->n_prefix = sight.start;
-    memcpy(code->prefix, sample[0].s, sight.start);
+    probe_spend(&probe, sample, n, bits_to_spend(range));
+    code->n_prefix = probe.start;
+    memcpy(code->prefix, sample[0].s, probe.start);
     code->n_columns = 0;
-    size_t own = columns_own(&sight);
-    struct tokens behind = tokens_behind(&sight, own);
-    for (size_t i = 0; i < own && column_add(code, &sight.column[i]); i++)
+    size_t own = columns_own(&probe);
+    struct tokens behind = tokens_behind(&probe, own);
+    for (size_t i = 0; i < own && column_add(code, &probe.column[i]); i++)
         ;
-    if (own < sight.max)
+    if (own < probe.max)
         columns_fill(code, &behind);
 }
 

@@ -59,7 +59,7 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
     p->use = (struct sormadup_use){opts, *in, output, f->collates};
     p->output.more = sormadup_beside;
     p->output.arg = &p->use;
-    p->in.n_sam = 1 + (f->collates ? 0 : in->n_sam);     /* the other sort parses them */
+    p->in.n_chunked = 1 + (f->collates ? 0 : in->n_chunked); /* the other sort parses them */
 }
 
 /* --------------------------------------------------------------- decisions */
@@ -90,7 +90,7 @@ static void forecast_runs(struct forecast *f, const struct memory_plan *plan)
  * wait. */
 static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
 {
-    size_t slice = plan->rings.sam.records_size;
+    size_t slice = plan->rings.chunks.records_size;
     f->fits = (uint64_t)((double)marked_room(plan) * (double)slice / (double)marked_slice_memory_of(slice));
     f->spills = f->keeps && f->record_bytes > (double)f->fits;
     if (f->sampled)
@@ -204,7 +204,7 @@ out:
 /* Makes the forecast without reading the inputs, n of which are read in chunks. */
 static void foresee(struct forecast *f, const struct engine_opts *opts, const struct memory_rings *rings, size_t n)
 {
-    const struct inputs none = {.n_sam = n};
+    const struct inputs none = {.n_chunked = n};
     struct planned planned;
     struct memory_plan plan;
     plan_for(&planned, f, opts, &none, (struct output_use){0}, rings);

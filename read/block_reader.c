@@ -10,7 +10,7 @@
 #include "codec/bgzf_block.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum {
     /* What the shape of names is learned from: one block's worth. */
@@ -27,7 +27,7 @@ struct found {
 
 int block_reader_open(struct block_reader *r, const struct block_reader_options *options)
 {
-    struct slice_copies_options copies = {options->n_slots, options->n_lent, options->latch, options->stats};
+    struct slice_copies_options copies = {options->n_slots, options->n_lent, options->latch, options->clocks};
     *r = (struct block_reader){.opt = *options};
     r->found = calloc(options->n_slots, sizeof *r->found);
     if (slice_copies_open(&r->copies, &copies) == 0 && r->found)
@@ -97,10 +97,10 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     struct block_reader *r = reader;
     struct found *found = &r->found[block->slot];
     uint64_t start = (uint64_t)(block->data - r->arena->base);
-    enum stage before = stats_enter(r->opt.stats, STAGE_FIND);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_FIND);
     settle_keys(found);
     found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
-    stats_leave(r->opt.stats, before, block->size);
+    clocks_leave(r->opt.clocks, before, block->size);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -108,7 +108,7 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
 /* Whether the input's records come in slices. */
 static bool is_stream(const struct block_reader *r)
 {
-    return r->in->stream.stage;
+    return r->in->stream.producer;
 }
 
 /* Each slot of the source has its own list of found records, so there must be as many lists as slots. */
@@ -242,7 +242,7 @@ static int take_block(struct block_reader *r, bool wait)
     int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
     if (status < 0)
         return -1;
-    stats_records(r->opt.stats, r->arena->n_records - n_before);
+    clocks_records(r->opt.clocks, r->arena->n_records - n_before);
     return status ? pass_rest(r) : 1;
 }
 

@@ -16,7 +16,7 @@
 
 struct latch;
 struct sort_rule;
-struct stats;
+struct clocks;
 
 struct block_reader_options {
     const struct inputs *inputs;
@@ -24,7 +24,7 @@ struct block_reader_options {
     uint32_t n_lent;             /* slices of a stream that it has at one time */
     uint64_t size_hint;          /* bytes of records to be expected; 0: nobody knows */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 struct found;

@@ -56,30 +56,30 @@ void chunk_pool_close(struct chunk_pool *p)
 
 /* ------------------------------------------------------------------ shares */
 
-void chunk_pool_note(struct chunk_loan *loan)
+void chunk_pool_note(struct chunk_borrower *borrower)
 {
-    struct chunk_pool *p = loan->pool;
-    struct chunk_loan **oldest = &p->last[p->n_left++ % p->opt.n_shared];
+    struct chunk_pool *p = borrower->pool;
+    struct chunk_borrower **oldest = &p->last[p->n_left++ % p->opt.n_shared];
     if (*oldest)
-        (*oldest)->meant--;
-    *oldest = loan;
-    loan->meant++;
+        (*oldest)->n_recent--;
+    *oldest = borrower;
+    borrower->n_recent++;
 }
 
-static bool may_borrow(const struct chunk_loan *loan, size_t has, size_t own, size_t borrowed, size_t rest)
+static bool may_borrow(const struct chunk_borrower *borrower, size_t has, size_t own, size_t borrowed, size_t rest)
 {
-    return has < own || (rest > 0 && borrowed < loan->pool->opt.borrows && borrowed < loan->meant
+    return has < own || (rest > 0 && borrowed < borrower->pool->opt.borrows && borrowed < borrower->n_recent
                          && borrowed < TIMES_THE_REST * rest);
 }
 
-bool chunk_pool_may_fill(const struct chunk_loan *loan, size_t chunks)
+bool chunk_pool_may_fill(const struct chunk_borrower *borrower, size_t chunks)
 {
-    return may_borrow(loan, chunks, loan->pool->opt.own_chunks, loan->chunks, loan->pool->chunks);
+    return may_borrow(borrower, chunks, borrower->pool->opt.own_chunks, borrower->chunks, borrower->pool->chunks);
 }
 
-bool chunk_pool_may_keep(const struct chunk_loan *loan, size_t slices)
+bool chunk_pool_may_keep(const struct chunk_borrower *borrower, size_t slices)
 {
-    return may_borrow(loan, slices, loan->pool->opt.own_slices, loan->slices, loan->pool->slices);
+    return may_borrow(borrower, slices, borrower->pool->opt.own_slices, borrower->slices, borrower->pool->slices);
 }
 
 /* Moves what is borrowed between the input and the rest. */
@@ -90,14 +90,14 @@ static void settle(size_t *borrowed, size_t *rest, size_t has, size_t own)
     *borrowed = now;
 }
 
-void chunk_pool_fills(struct chunk_loan *loan, size_t chunks)
+void chunk_pool_fills(struct chunk_borrower *borrower, size_t chunks)
 {
-    settle(&loan->chunks, &loan->pool->chunks, chunks, loan->pool->opt.own_chunks);
+    settle(&borrower->chunks, &borrower->pool->chunks, chunks, borrower->pool->opt.own_chunks);
 }
 
-void chunk_pool_keeps(struct chunk_loan *loan, size_t slices)
+void chunk_pool_keeps(struct chunk_borrower *borrower, size_t slices)
 {
-    settle(&loan->slices, &loan->pool->slices, slices, loan->pool->opt.own_slices);
+    settle(&borrower->slices, &borrower->pool->slices, slices, borrower->pool->opt.own_slices);
 }
 
 /* ------------------------------------------------------------------ memory */

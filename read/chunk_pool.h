@@ -15,7 +15,7 @@
 #include "read/record_slice.h"
 
 struct chunk_block;
-struct chunk_loan;
+struct chunk_borrower;
 
 /* Where the bytes of a chunk go: see struct chunk. */
 struct chunk_text {
@@ -35,7 +35,7 @@ struct chunk_pool_options {
 struct chunk_pool {
     struct chunk_pool_options opt;
     size_t chunks, slices;       /* shared ones that are not borrowed */
-    struct chunk_loan **last;    /* of the slices left last: whose they are; n_shared at most, used in turn */
+    struct chunk_borrower **last; /* of the slices left last: whose they are; n_shared at most, used in turn */
     size_t n_left;
     struct chunk_text *texts;    /* memory of chunks and slices that are not in use */
     struct record_slice *records;
@@ -44,9 +44,9 @@ struct chunk_pool {
 };
 
 /* Of one input. */
-struct chunk_loan {
+struct chunk_borrower {
     struct chunk_pool *pool;
-    size_t meant;                /* how many slices of it are among those left last */
+    size_t n_recent;             /* how many slices of it are among those left last */
     size_t chunks, slices;       /* borrowed */
 };
 
@@ -58,15 +58,15 @@ void chunk_pool_close(struct chunk_pool *pool);
 void chunk_pool_end(struct chunk_pool *pool);
 
 /* The merge has left a slice of this input. */
-void chunk_pool_note(struct chunk_loan *loan);
+void chunk_pool_note(struct chunk_borrower *borrower);
 
 /* Whether an input with so many chunks, or slices, may have one more. */
-bool chunk_pool_may_fill(const struct chunk_loan *loan, size_t chunks);
-bool chunk_pool_may_keep(const struct chunk_loan *loan, size_t slices);
+bool chunk_pool_may_fill(const struct chunk_borrower *borrower, size_t chunks);
+bool chunk_pool_may_keep(const struct chunk_borrower *borrower, size_t slices);
 
 /* It has so many now. */
-void chunk_pool_fills(struct chunk_loan *loan, size_t chunks);
-void chunk_pool_keeps(struct chunk_loan *loan, size_t slices);
+void chunk_pool_fills(struct chunk_borrower *borrower, size_t chunks);
+void chunk_pool_keeps(struct chunk_borrower *borrower, size_t slices);
 
 /* Memory that is not used. False: there is none, so that new one is to be made. */
 bool chunk_pool_take_text(struct chunk_pool *pool, struct chunk_text *text);

@@ -6,7 +6,7 @@
 #include "bam/record_fault.h"
 #include "base/latch.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "codec/kept_block.h"
@@ -53,14 +53,14 @@ static void make_records(void *reader, uint32_t number)
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.latch))
         return;                                  /* nobody waits for its span any more */
-    enum stage before = stats_enter(r->opt.in.stats, STAGE_PARSE);
+    enum stage before = clocks_enter(r->opt.in.clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
-    stats_records(r->opt.in.stats, c->n);
-    stats_leave(r->opt.in.stats, before, size);
+    clocks_records(r->opt.in.clocks, c->n);
+    clocks_leave(r->opt.in.clocks, before, size);
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -85,7 +85,7 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
     r->carry = head;
 }
 
-/* Whether it reads the records of another stage. */
+/* Whether it reads the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
     return !r->opt.in.source;
@@ -126,20 +126,20 @@ static int close_chunk(struct chunk_reader *r)
 static bool may_fill(const struct chunk_reader *r)
 {
     uint64_t n = r->filling - r->ring.tail;
-    return n < r->opt.in.use.n_chunks && (!r->opt.loan || chunk_pool_may_fill(r->opt.loan, n));
+    return n < r->opt.in.use.n_chunks && (!r->opt.borrower || chunk_pool_may_fill(r->opt.borrower, n));
 }
 
 /* Another chunk is filled, or one is free. */
-static void tell_pool(const struct chunk_reader *r)
+static void update_pool(const struct chunk_reader *r)
 {
-    if (r->opt.loan)
-        chunk_pool_fills(r->opt.loan, r->filling - r->ring.tail);
+    if (r->opt.borrower)
+        chunk_pool_fills(r->opt.borrower, r->filling - r->ring.tail);
 }
 
 /* Makes the memory of a chunk's bytes. */
 static int make_text(const struct chunk_reader *r, struct chunk *c)
 {
-    size_t size = r->opt.in.use.text_size;
+    size_t size = r->opt.in.use.chunk_size;
     c->bytes = malloc(size + 1);
     if (!c->bytes || (r->opt.in.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
                                            || !(c->kept = malloc(size)))))
@@ -151,11 +151,11 @@ static int make_text(const struct chunk_reader *r, struct chunk *c)
 static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     struct chunk_text text;
-    if (r->opt.loan && !c->made.records.p)
-        chunk_pool_take_records(r->opt.loan->pool, &c->made);
+    if (r->opt.borrower && !c->made.records.p)
+        chunk_pool_take_records(r->opt.borrower->pool, &c->made);
     if (c->bytes || reads_stream(r))
         return 0;
-    if (!r->opt.loan || !chunk_pool_take_text(r->opt.loan->pool, &text))
+    if (!r->opt.borrower || !chunk_pool_take_text(r->opt.borrower->pool, &text))
         return make_text(r, c);
     c->bytes = text.bytes;
     c->blocks = text.blocks;
@@ -166,8 +166,8 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
 /* The pool gets the memory of an empty chunk. */
 static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
 {
-    chunk_pool_put_text(r->opt.loan->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
-    chunk_pool_put_records(r->opt.loan->pool, c->made);
+    chunk_pool_put_text(r->opt.borrower->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
+    chunk_pool_put_records(r->opt.borrower->pool, c->made);
     c->bytes = c->kept = NULL;
     c->blocks = NULL;
     c->made = (struct record_slice){.n = 0};
@@ -204,7 +204,7 @@ static int close_chunks(struct chunk_reader *r)
             return -1;
         chunk_of(r, r->filling)->last_block = r->last_block;
         take_carry(r, chunk_of(r, r->filling++));
-        tell_pool(r);
+        update_pool(r);
         task_ring_hand_out(&r->ring);
     }
     return 0;
@@ -265,7 +265,7 @@ static int fill_of_stream(struct chunk_reader *r)
     c->bytes = (uint8_t *)(uintptr_t)c->span.bytes;         /* records are not changed */
     c->filled = c->arrived = c->span.size;
     r->last_block = c->span.slice->offset;
-    tell_pool(r);
+    update_pool(r);
     return 1;
 }
 
@@ -280,14 +280,14 @@ static int fill_chunk(struct chunk_reader *r)
     int found;
     if (equip_chunk(r, c) < 0)
         return -1;
-    while ((found = bgzf_source_peek(r->opt.in.source, &size)) > 0 && c->filled + size <= r->opt.in.use.text_size) {
+    while ((found = bgzf_source_peek(r->opt.in.source, &size)) > 0 && c->filled + size <= r->opt.in.use.chunk_size) {
         if (bgzf_source_ring_full(r->opt.in.source) && take_bytes(r, true) < 0)
             return -1;
         bgzf_source_hand_out(r->opt.in.source, c->bytes + c->filled, keep_block(r, c, size));
         c->filled += size;
     }
     r->filling += c->filled > 0;
-    tell_pool(r);
+    update_pool(r);
     r->at_end = found == 0;
     return found;
 }
@@ -299,13 +299,13 @@ static int fill_chunk(struct chunk_reader *r)
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
-    byte_buffer_trim(&c->head, r->opt.in.use.text_size);
+    byte_buffer_trim(&c->head, r->opt.in.use.chunk_size);
     if (c->span.users)
         c->bytes = NULL;
     c->span = (struct slice_span){.users = NULL};
     record_slice_clear(&c->made);
     byte_buffer_trim(&c->made.records, r->opt.in.use.records_size);
-    if (r->opt.loan)
+    if (r->opt.borrower)
         strip_chunk(r, c);
 }
 
@@ -315,7 +315,7 @@ static void free_chunks(struct chunk_reader *r)
     while (r->ring.tail < r->lent) {
         clear_chunk(r, chunk_of(r, r->ring.tail));
         task_ring_take(&r->ring);
-        tell_pool(r);
+        update_pool(r);
     }
 }
 
@@ -394,7 +394,7 @@ bool chunk_reader_help(void *reader)
     struct chunk_reader *r = reader;
     if (task_ring_help(&r->ring))
         return true;
-    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.stage)
+    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.producer)
                            : task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0;
 }
 
@@ -417,8 +417,8 @@ int chunk_reader_compare(const struct chunk_reader *r)
     return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.latch);
 }
 
-int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault, const uint8_t *record,
-                      const char *why)
+int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault,
+                        const uint8_t *record, const char *why)
 {
     uint64_t n = r->counts.n + c->n;
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
@@ -426,7 +426,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
     if (fault == BAM_CUT)
         return record_fault_tell_cut(r->opt.in.latch, &at, true);
     if (fault)
-        return record_fault_tell(r->opt.in.latch, &at, fault, record);
+        return record_fault_report(r->opt.in.latch, &at, fault, record);
     return latch_fail(r->opt.in.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
@@ -435,7 +435,7 @@ int chunk_reader_tell(const struct chunk_reader *r, const struct chunk *c, enum 
 void chunk_reader_put(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct chunk *first = r->chunks;
-    assert(n <= r->opt.in.use.text_size);           /* the first chunk has its memory from the beginning */
+    assert(n <= r->opt.in.use.chunk_size);          /* the first chunk has its memory from the beginning */
     first->filled = first->arrived = n;
     if (n)
         memcpy(first->bytes, bytes, n);
@@ -456,10 +456,10 @@ static int alloc_chunks(struct chunk_reader *r)
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
-    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->text_size, r->opt.in.latch,
-                                           r->opt.in.stats) < 0)
+    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->chunk_size, r->opt.in.latch,
+                                           r->opt.in.clocks) < 0)
         return -1;
-    for (uint32_t i = 0; i < (r->opt.loan ? 1 : use->n_chunks); i++)
+    for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)
         if ((!reads_stream(r) && make_text(r, &r->chunks[i]) < 0)
             || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;
@@ -500,11 +500,11 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     return NULL;
 }
 
-void chunk_reader_collect(struct chunk_reader *r, struct task_bundle *bundle)
+void chunk_reader_use_batches(struct chunk_reader *r, struct task_batches *batches)
 {
-    task_ring_collect(&r->ring, bundle);
+    task_ring_use_batches(&r->ring, batches);
     if (!reads_stream(r))
-        bgzf_source_collect(r->opt.in.source, bundle);
+        bgzf_source_use_batches(r->opt.in.source, batches);
 }
 
 static void free_buffers(struct chunk_reader *r)

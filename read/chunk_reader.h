@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inflated bytes of an input, or records of another stage, made into BAM records by tasks, chunk by chunk. The owner
+/* Inflated bytes of an input, or records of another producer, made into BAM records by tasks, chunk by chunk. The owner
  * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or
  * templates of BAM (record_cut). All are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
@@ -21,8 +21,8 @@ struct bgzf_source;
 struct bgzf_source_block;
 struct chunk_reader;
 struct latch;
-struct stats;
-struct task_bundle;
+struct clocks;
+struct task_batches;
 
 /* A block of the bytes whose compressed bytes were kept (codec/kept_block.h). */
 struct chunk_block {
@@ -78,7 +78,7 @@ struct chunk_input {
     struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     uint64_t n_before;           /* records of the input that were read before, for messages */
 };
 
@@ -102,7 +102,7 @@ struct chunk_reader_options {
     struct chunk_input in;
     struct bam_header *header;   /* of BAM: the records behind it come before the bytes of the source. If all goes well
                                   * they are taken over. NULL: it is not BAM */
-    struct chunk_loan *loan;     /* by which it gets some of its chunks; NULL: all of them are its own */
+    struct chunk_borrower *borrower; /* by which it gets some of its chunks; NULL: all of them are its own */
     struct chunk_cutter cutter;
     /* Makes the units of the head, then those of the bytes, into records, and counts them. In a task, not after an
      * error. At the end of the input the head may be a unit that is cut. number: of the chunk's slot, below
@@ -124,8 +124,8 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
 void chunk_reader_close(struct chunk_reader *reader);
 
-/* Tasks of its chunks, and of the source's blocks, become parts of the bundle (task_ring_collect()). */
-void chunk_reader_collect(struct chunk_reader *reader, struct task_bundle *bundle);
+/* Tasks of its chunks, and of the source's blocks, become parts of `batches` (task_ring_use_batches()). */
+void chunk_reader_use_batches(struct chunk_reader *reader, struct task_batches *batches);
 
 /* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
 void chunk_reader_end(struct chunk_reader *reader);
@@ -149,9 +149,9 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *reader
 int chunk_reader_compare(const struct chunk_reader *reader);
 
 /* Records in the latch what is wrong with the record behind the units of BAM in the chunk that lend() looks at. fault:
- * `record` is where it lies, see record_fault_tell(). BAM_OK: `why` ends the sentence. Returns -1. */
-int chunk_reader_tell(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
-                      const uint8_t *record, const char *why);
+ * `record` is where it lies, see record_fault_report(). BAM_OK: `why` ends the sentence. Returns -1. */
+int chunk_reader_report(const struct chunk_reader *reader, const struct chunk *chunk, enum bam_fault fault,
+                        const uint8_t *record, const char *why);
 
 /* ---- the functions of its stream ---- */
 

@@ -14,7 +14,7 @@
 #include "base/byte_buffer.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "read/cram_input.h"
 #include "read/cram_reader.h"
@@ -79,15 +79,15 @@ static void decode(void *reader, uint32_t slot)
     struct cram_slot *c = &r->slots[slot];
     if (latch_tripped(r->opt.latch))
         return;
-    enum stage before = stats_enter(r->opt.stats, STAGE_PARSE);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_PARSE);
     if (cram_seek(c->file->fp.cram, (off_t)c->place.begin, SEEK_SET) < 0)
         c->fault = HTS_BROKEN;
     while (c->n < c->place.n && !c->fault) {
         c->fault = read_record(r, c);
         c->n += c->fault == HTS_FINE;
     }
-    stats_records(r->opt.stats, c->n);
-    stats_leave(r->opt.stats, before, c->place.end - c->place.begin);
+    clocks_records(r->opt.clocks, c->n);
+    clocks_leave(r->opt.clocks, before, c->place.end - c->place.begin);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -113,7 +113,7 @@ static int hand_out(struct cram_reader *r)
 }
 
 /* Records in the latch why the container could not be decoded. */
-static int tell_fault(const struct cram_reader *r, const struct cram_slot *c)
+static int report_fault(const struct cram_reader *r, const struct cram_slot *c)
 {
     uint64_t n = r->n + c->n;
     if (c->ended && c->fault == HTS_BROKEN && cram_input_check(r->cram, n) < 0)
@@ -154,7 +154,7 @@ static int take(void *reader, struct record_slice *slice)
     if (latch_tripped(r->opt.latch))
         return -1;
     if (c->fault)
-        return tell_fault(r, c);
+        return report_fault(r, c);
     struct record_slice made = c->made;
     made.number = r->n + 1;
     made.offset = c->place.end;

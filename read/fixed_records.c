@@ -18,7 +18,7 @@ enum fix_fault {
 /* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
 struct fix_found {
     struct fixmate fixmate;
-    struct byte_buffer lone;     /* uint64_t: lone_mate() of the templates that are one */
+    struct byte_buffer orphans;  /* uint64_t: orphan_number() of the templates that are one */
     char name[UINT8_MAX + 1];    /* of the template that cannot be fixed */
 };
 
@@ -59,7 +59,7 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
-        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.wish->rules.base_mods)) {
+        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.request->rules.base_mods)) {
             if (dropped-- == 0)                  /* new tags make bytes behind the others one that hides CG */
                 return verdict.fault == BAM_BAD_CG ? FIX_BAD_TAGS : FIX_CHANGED;
             continue;
@@ -73,9 +73,9 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     return dropped == 0 && start == end ? FIX_FINE : FIX_CHANGED;
 }
 
-/* Of a mate whose other half is not in its template p[n]: a number for the name whose lowest bit says which half it is.
- * 0: there is none. */
-static uint64_t lone_mate(const uint8_t *p, size_t n)
+/* A number for the name of the orphan in p[n], a template of which only one read is there; the lowest bit says which
+ * one. 0: it is no orphan. */
+static uint64_t orphan_number(const uint8_t *p, size_t n)
 {
     enum { OTHERS = BAM_FSECONDARY | BAM_FSUPPLEMENTARY, HALVES = BAM_FREAD1 | BAM_FREAD2 };
     unsigned half = 0;
@@ -90,15 +90,15 @@ static uint64_t lone_mate(const uint8_t *p, size_t n)
     if (half != BAM_FREAD1 && half != BAM_FREAD2)
         return 0;
     size_t n_name = strnlen(bam_record_name(record_at(p)), record_at(p)->name_len);
-    uint64_t lone = (byte_hash(p + BAM_FIXED, n_name, 0) & ~(uint64_t)1) | (half == BAM_FREAD2);
-    return lone > 1 ? lone : lone | 2;
+    uint64_t orphan = (byte_hash(p + BAM_FIXED, n_name, 0) & ~(uint64_t)1) | (half == BAM_FREAD2);
+    return orphan > 1 ? orphan : orphan | 2;
 }
 
 /* Notes it. */
 static enum fix_fault look_for_mate(struct fix_found *f, const uint8_t *p, size_t n)
 {
-    uint64_t lone = lone_mate(p, n);
-    return lone && byte_buffer_append(&f->lone, &lone, sizeof lone) < 0 ? FIX_NO_MEMORY : FIX_FINE;
+    uint64_t orphan = orphan_number(p, n);
+    return orphan && byte_buffer_append(&f->orphans, &orphan, sizeof orphan) < 0 ? FIX_NO_MEMORY : FIX_FINE;
 }
 
 /* Fixes the template p[n] of so many records, which are checked. */
@@ -108,9 +108,9 @@ static enum fix_fault fix_template(const struct fixed_records *r, struct fix_fou
     struct record_slice *to = &c->made;
     size_t start = to->records.n;
     uint64_t dropped = 0;
-    if (r->opt.wish->lone && look_for_mate(f, p, n))
+    if (r->opt.request->orphans && look_for_mate(f, p, n))
         return FIX_NO_MEMORY;
-    if (fixmate_template(&f->fixmate, &r->opt.wish->rules, p, n, &to->records, &dropped) < 0)
+    if (fixmate_template(&f->fixmate, &r->opt.request->rules, p, n, &to->records, &dropped) < 0)
         return errno == EOVERFLOW ? FIX_TOO_LONG : errno == EINVAL ? FIX_NO_LENGTH
              : errno == EBADMSG ? FIX_BAD_TAGS : FIX_NO_MEMORY;
     c->dropped += dropped;
@@ -132,7 +132,7 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
 {
     struct fixed_records *r = records;
     struct fix_found *f = &r->found[number];
-    f->lone.n = 0;
+    f->orphans.n = 0;
     f->name[0] = '\0';
     record_cut_make(&r->cut, number, c);
 }
@@ -147,17 +147,17 @@ static struct byte_buffer *leave_template(void *records, const struct byte_buffe
         return NULL;
     for (size_t at = 0; at < carried->n; at += bam_record_said_size(carried->p + at))
         ++*n;
-    return &r->opt.wish->open;
+    return &r->opt.request->open;
 }
 
-/* Takes the template that the input before has left: the seam is as if its records were of this input. */
+/* Takes the template that the input before has left: the boundary is as if its records were of this input. */
 static void go_on(struct fixed_records *r)
 {
-    struct byte_buffer *open = &r->opt.wish->open;
+    struct byte_buffer *open = &r->opt.request->open;
     chunk_reader_go_on(r->chunks, open, record_cut_go_on(&r->cut, open->p, open->n));
 }
 
-static int tell(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c,
+static int report(const struct fixed_records *r, const struct fix_found *f, const struct chunk *c,
                 struct record_found found)
 {
     static const char no_memory[] = "finds no memory, with all those of its name";
@@ -176,18 +176,19 @@ static int tell(const struct fixed_records *r, const struct fix_found *f, const 
     char text[2 * UINT8_MAX + 64];
     snprintf(text, sizeof text, "%s(%s) %s", r->opt.collated ? "as collated " : "", f->name,
              found.status < 0 ? no_memory : why[found.status]);
-    return chunk_reader_tell(r->chunks, c, found.fault, NULL, text);
+    return chunk_reader_report(r->chunks, c, found.fault, NULL, text);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
 {
     struct fixed_records *r = records;
     const struct fix_found *f = &r->found[number];
-    const void *lone = f->lone.p;
+    const void *orphans = f->orphans.p;
     struct record_found found = record_cut_found(&r->cut, number);
     if (found.status || found.fault)
-        return tell(r, f, c, found);
-    return r->opt.wish->lone ? r->opt.wish->lone(r->opt.wish->lone_arg, lone, f->lone.n / sizeof(uint64_t)) : 0;
+        return report(r, f, c, found);
+    const struct fix_request *request = r->opt.request;
+    return request->orphans ? request->orphans(request->orphans_arg, orphans, f->orphans.n / sizeof(uint64_t)) : 0;
 }
 
 struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
@@ -244,7 +245,7 @@ static void free_parts(struct fixed_records *r)
 {
     for (uint32_t i = 0; r->found && i < r->opt.in.use.n_chunks; i++) {
         fixmate_free(&r->found[i].fixmate);
-        free(r->found[i].lone.p);
+        free(r->found[i].orphans.p);
     }
     free(r->found);
     record_cut_close(&r->cut);

@@ -7,7 +7,7 @@
  *
  * The task that inflates a block finds the borders in it, the main thread looks where blocks meet.
  * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
- * It is there three times while it is fixed: as it was, the primary records that are mended, and as it becomes. */
+ * It is there three times while it is fixed: as it was, the primary records that are normalised, and as it becomes. */
 #ifndef FIXED_RECORDS_H
 #define FIXED_RECORDS_H
 
@@ -20,20 +20,20 @@ struct fixed_records;
 
 /* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
  * lowest bit tells first mates from second ones; none is 0. Main thread. -1: the error is recorded in the latch. */
-typedef int fixed_lone_fn(void *arg, const uint64_t *lone, size_t n);
+typedef int fixed_orphans_fn(void *arg, const uint64_t *orphans, size_t n);
 
 /* How records are fixed: as if all inputs were one. */
-struct fix_wish {
+struct fix_request {
     struct fixmate_rules rules;
-    fixed_lone_fn *lone;         /* NULL: nobody asks for them */
-    void *lone_arg;
+    fixed_orphans_fn *orphans;   /* NULL: nobody asks for them */
+    void *orphans_arg;
     struct byte_buffer open;     /* all records of the template in which an input ended; it may go on in the next one.
-                                  * The owner of the wish frees it */
+                                  * The owner of the request frees it */
 };
 
 struct fixed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
-    struct fix_wish *wish;       /* stays the caller's */
+    struct fix_request *request; /* stays the caller's */
     const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
                                   * not */
     bool is_last;                /* no input goes on with the template in which this one ends */

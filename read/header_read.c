@@ -250,7 +250,7 @@ static int check_made(sam_hdr_t *sam, const char *path, struct latch *latch)
 }
 
 /* Records in the latch why there is no header. complete: as follow() has it. */
-static void tell_fault(const struct growing *g, int complete, const char *path, struct latch *latch)
+static void report_fault(const struct growing *g, int complete, const char *path, struct latch *latch)
 {
     char begin[FIRST_BYTES_TEXT];
     const char *why = g->bytes.n == 0 ? "it is empty"
@@ -284,7 +284,7 @@ static int parse(struct bam_header *header, const struct growing *g, int complet
     if (found.fault)
         return latch_fail(latch, "%s cannot be read as BAM: its header lines are broken: line %zu %s", path,
                           found.number, found.fault);
-    tell_fault(g, complete, path, latch);
+    report_fault(g, complete, path, latch);
     return -1;
 }
 

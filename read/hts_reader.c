@@ -18,7 +18,7 @@
 #include "base/hts_file.h"
 #include "base/htslib_version.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
 
@@ -113,7 +113,7 @@ static int read_first(struct hts_reader *r)
 
 /* Records in the latch why a file is not read that has no alignments, or that htslib does not know. first[n]: the bytes
  * that it begins with; a compressed file is shown inflated. */
-static void tell_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
+static void report_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
 {
     uint8_t plain[FIRST_BYTES];
     char text[FIRST_BYTES_TEXT];
@@ -171,10 +171,10 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
         latch_fail(options->latch, "out of memory");
         hclose_abruptly(file);
     } else if (!(r->sam = hts_hopen(file, options->given ? options->given : options->path, "r"))) {
-        tell_begin(r, "is in no format that htslib knows", first, n_first);
+        report_begin(r, "is in no format that htslib knows", first, n_first);
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
-        tell_begin(r, "does not hold alignments", first, n_first);
+        report_begin(r, "does not hold alignments", first, n_first);
     } else if (set_up(r) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
@@ -362,11 +362,11 @@ static enum chunk_state advance(void *reader)
     int next = 1;
     if (r->made.n > 0)
         return CHUNK_MADE;
-    enum stage before = stats_enter(r->opt.stats, STAGE_CONVERT);
+    enum stage before = clocks_enter(r->opt.clocks, STAGE_CONVERT);
     r->made.number = r->n + 1;
     while (next > 0 && r->made.records.n < r->slice_size)
         next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
-    stats_leave(r->opt.stats, before, r->made.bytes);
+    clocks_leave(r->opt.clocks, before, r->made.bytes);
     return next < 0 ? CHUNK_FAILED : r->made.n > 0 ? CHUNK_MADE : CHUNK_NONE;
 }
 
@@ -397,7 +397,7 @@ static int end(void *reader, struct tally *given)
 /* The slices that are lent, and the one that is being read, take no more memory than the pieces of a file would. */
 struct record_stream hts_reader_stream(struct hts_reader *r)
 {
-    size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.sam.n_lent + 1);
-    r->slice_size = share < r->opt.sam.records_size ? share : r->opt.sam.records_size;
+    size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.chunks.n_lent + 1);
+    r->slice_size = share < r->opt.chunks.records_size ? share : r->opt.chunks.records_size;
     return (struct record_stream){advance, take, help, end, r, 0};
 }

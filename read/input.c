@@ -35,11 +35,11 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
     return 0;
 }
 
-/* Makes the source of the format's window. What is to rest is read twice, and counts once; its header goes through no
- * slot. */
+/* Makes the source of the format's window. What is to be suspended is read twice, and counts once; its header goes
+ * through no slot. */
 static int open_source(struct input *in)
 {
-    bool rests = input_format_may_rest(in->format);
+    bool suspends = input_format_may_suspend(in->format);
     const struct input_part *part = in->format->opt.part;
     struct bgzf_source_options from = {
         .input = in->format->window,
@@ -47,10 +47,10 @@ static int open_source(struct input *in)
         .path = in->name,
         .n_threads = in->format->opt.n_threads,
         .n_sharing = in->n_sharing,
-        .n_slots = rests ? 1 : in->n_slots,
+        .n_slots = suspends ? 1 : in->n_slots,
         .codecs = in->codecs,
         .latch = in->format->opt.latch,
-        .stats = rests ? NULL : in->format->opt.stats,
+        .clocks = suspends ? NULL : in->format->opt.clocks,
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
         .goes_on = part && !part->is_last,
@@ -85,8 +85,8 @@ static bool passes(const struct input *in)
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, how->sam, in->name, how->latch,
-                                how->stats, 0};
+    return (struct chunk_input){in->stream.producer ? NULL : in->source, in->stream, how->chunks, in->name, how->latch,
+                                how->clocks, 0};
 }
 
 /* From now on its records come as they pass. */
@@ -124,7 +124,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         .piece_size = how->rings.piece_size,
         .n_pieces = how->rings.n_pieces,
         .htslib = how->rings.reader,
-        .sam = how->rings.sam,
+        .chunks = how->rings.chunks,
         .header_max = how->header_max,
         .reference = request->reference,
         .format_options = request->format_options,
@@ -136,7 +136,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         .known = how->known,
         .codecs = how->codecs,
         .latch = how->latch,
-        .stats = how->stats,
+        .clocks = how->clocks,
     };
     if (!(in->format = input_format_open(&file)))
         return -1;
@@ -145,7 +145,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
     in->stream = in->format->stream;
-    bool needs_source = in->stream.stage ? false : in->format->framing == INPUT_RECORDS ? !how->waits
+    bool needs_source = in->stream.producer ? false : in->format->framing == INPUT_RECORDS ? !how->waits
                       : !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
@@ -157,12 +157,12 @@ int input_open(struct input *in, const char *path, const struct input_part *part
 }
 
 /* Gives back, until its turn, what can be read again. */
-static void rest(struct input *in)
+static void suspend(struct input *in)
 {
-    if (!input_format_may_rest(in->format))
+    if (!input_format_may_suspend(in->format))
         return;
     bgzf_source_close(in->source);
-    input_format_rest(in->format);
+    input_format_suspend(in->format);
     in->source = NULL;
     bam_header_drop_rest(&in->header);
 }
@@ -198,14 +198,15 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* The first, or one that rests now, and those that wait with buffers; and one whose records pass, in its turn. */
+/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its
+ * turn. */
 static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;
     bool any = false, pass = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct input_format *format = inputs->each[i].format;
-        bool has_buffers = i > 0 && (format->window || format->stream.stage);
+        bool has_buffers = i > 0 && (format->window || format->stream.producer);
         waiting += has_buffers && input_format_is_sam(format);
         any |= !has_buffers && input_format_is_sam(format);
         pass |= passes(&inputs->each[i]);
@@ -231,7 +232,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
-        inputs->n_sam += how->join ? (size_t)input_format_is_sam(in->format) : 0;
+        inputs->n_chunked += how->join ? (size_t)input_format_is_sam(in->format) : 0;
         inputs->size += in->format->size;
         inputs->size_known = inputs->size_known && in->format->size > 0;
         inputs->length += in->format->length;
@@ -239,7 +240,7 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
     }
     if (!length_known)
         inputs->length = 0;
-    inputs->n_sam += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
+    inputs->n_chunked += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
 /* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
@@ -268,7 +269,7 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
             continue;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->latch) < 0)
             return -1;
-        rest(in);
+        suspend(in);
     }
     return 0;
 }
@@ -325,27 +326,28 @@ static int learn_of_stream(struct input *in, struct sort_rule *rule)
 }
 
 /* The buffers that it lacks. */
-static int wake(struct input *in)
+static int resume(struct input *in)
 {
     if (!in->format)
         return 0;
-    bool rested = input_format_may_rest(in->format);
-    if (input_format_wake(in->format, in->header.sam) < 0)
+    bool was_suspended = input_format_may_suspend(in->format);
+    if (input_format_resume(in->format, in->header.sam) < 0)
         return -1;
     if (!in->passed)
         in->stream = in->format->stream;
-    if (in->stream.stage)
+    if (in->stream.producer)
         return 0;
     return (!in->source && open_source(in) < 0)
-        || (rested && !in->by_region && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
+        || (was_suspended && !in->by_region
+            && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
         || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0) ? -1 : 0;
 }
 
 int input_begin(struct input *in)
 {
-    if (wake(in) < 0)
+    if (resume(in) < 0)
         return -1;
-    bool is_stream = in->stream.stage;
+    bool is_stream = in->stream.producer;
     if (!in->passed && in->format && passes(in) && open_passed(in, 0) < 0)
         return -1;
     return is_stream && in->merge && in->merge->learns ? learn_of_stream(in, in->merge->learns) : 0;
@@ -353,7 +355,7 @@ int input_begin(struct input *in)
 
 int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
 {
-    assert(!in->passed);                         /* it mends names */
+    assert(!in->passed);                         /* it normalises names */
     bam_header_drop_rest(&in->header);
     in->header.size = bytes;
     return open_passed(in, n_before);
@@ -376,7 +378,7 @@ static void close_buffers(struct input *in)
     passed_records_close(in->passed);
     input_format_close(in->format);
     in->source = NULL;
-    in->stream = (struct record_stream){.stage = NULL};
+    in->stream = (struct record_stream){.producer = NULL};
     in->passed = NULL;
     in->format = NULL;
 }

@@ -22,26 +22,26 @@ struct input_part;
 struct input_request;
 struct known_headers;
 struct latch;
-struct look_wish;
-struct merge_wish;
+struct look_request;
+struct merge_request;
 struct passed_records;
-struct stats;
+struct clocks;
 
 struct input {
     const char *name;            /* for messages */
-    struct input_format *format; /* NULL: a stage in front has it */
+    struct input_format *format; /* NULL: a producer in front has it */
     struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
-    struct record_stream stream; /* of what the next one makes, the format, or a stage in front (inputs_of_stream()).
-                                  * No stage: the source has the records */
+    struct record_stream stream; /* of what the next one makes, the format, or a producer in front (inputs_of_stream()).
+                                  * No producer: the source has the records */
     struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */
     struct bam_header header;
     struct record_remap remap;   /* what its records need, as IDs that its programs got, until its turn comes */
     const struct input_part *part;   /* NULL: the whole input */
-    const struct merge_wish *merge;  /* `passed` gives the records as a merge wants them; set it before input_begin().
+    const struct merge_request *merge; /* `passed` gives the records as a merge wants them; set it before input_begin().
                                       * NULL: no merge reads them */
-    const struct look_wish *looks;   /* likewise: `passed` looks at the records. NULL: it does not */
+    const struct look_request *looks; /* likewise: `passed` looks at the records. NULL: it does not */
     bool has_keys;               /* the stream's slices have keys, by coordinate */
-    bool is_collated;            /* it has what another sort has collated, with the same stats: counted there */
+    bool is_collated;            /* it has what another sort has collated, with the same clocks: counted there */
     uint32_t n_slots;            /* of the source; of who takes the stream */
     int n_sharing;               /* this and the next: see bgzf_source_options */
     struct bgzf_codec **codecs;
@@ -58,7 +58,7 @@ struct inputs {
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding ... */
     size_t beside;               /* ... and what is named of files takes, where only regions are read */
-    size_t n_sam;                /* of memory_use: how many are SAM, of those that have buffers at one time, and of how
+    size_t n_chunked;            /* of memory_use: how many are SAM, of those that have buffers at one time, and of how
                                   * many, at one time, records are read as they pass */
     bool parsed;                 /* htslib has parsed one of the headers */
     size_t header_size;          /* bytes of the headers as text */
@@ -83,7 +83,7 @@ struct inputs_options {
     int (*join)(void *arg, struct input *input);
     void *arg;
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 /* Opens one input, and reads its header unless a part brings it. NULL: all of it. -1: failed, and the error is recorded
@@ -92,9 +92,9 @@ int input_open(struct input *input, const char *path, const struct input_part *p
                     const struct inputs_options *options);
 void input_close(struct input *input);
 
-/* Of an input that rests, or that htslib reads: only records that overlap the regions, which are united, will be read.
- * It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is recorded
- * in the latch. */
+/* Of an input that is suspended, or that htslib reads: only records that overlap the regions, which are united, will be
+ * read. It takes the list over, also if it fails. index: as in input_format_choose(). -1: failed, and the error is
+ * recorded in the latch. */
 int input_choose(struct input *input, struct ref_regions *regions, const char *index);
 
 /* Its turn has come: it gets the buffers that it lacks, and what follows the header is read. -1: failed, and the error
@@ -123,8 +123,8 @@ int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch)
 /* Counts a header more. */
 void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
 
-/* A stage reads `front` and gives `stream`: makes the inputs of the stage behind it, which is one with this header. It
- * is also that of the stage in front. Sizes and memory stay those of `front`. -1: out of memory. */
+/* A producer reads `front` and gives `stream`: makes the inputs of its consumer, which is one with this header. It
+ * is also that of the producer in front. Sizes and memory stay those of `front`. -1: out of memory. */
 int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam);
 
 /* How many references of the output, the first ones, its format must hold in full: those of SAM and CRAM, where records

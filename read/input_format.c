@@ -19,25 +19,25 @@
 #include "read/record_filter.h"
 #include "read/sam_reader.h"
 
-/* Bytes per read of what is to rest, and such reads: most headers are smaller. */
+/* Bytes per read of what is to be suspended, and such reads: most headers are smaller. */
 enum { HEADER_PIECE = 64 << 10, HEADER_PIECES = READ_AHEAD_PIECES_LEAST };
 
-bool input_format_may_rest(const struct input_format *in)
+bool input_format_may_suspend(const struct input_format *in)
 {
     return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
 }
 
 /* Bytes that are read twice are counted once. */
-static struct stats *stats_of(const struct input_format *in)
+static struct clocks *clocks_of(const struct input_format *in)
 {
-    return input_format_may_rest(in) ? NULL : in->opt.stats;
+    return input_format_may_suspend(in) ? NULL : in->opt.clocks;
 }
 
 static int open_ahead(struct input_format *in, size_t piece_size)
 {
-    bool rests = input_format_may_rest(in);
-    in->ahead = read_ahead_open(&in->file, rests ? HEADER_PIECE : piece_size, rests ? HEADER_PIECES : in->opt.n_pieces,
-                                stats_of(in));
+    bool suspends = input_format_may_suspend(in);
+    in->ahead = read_ahead_open(&in->file, suspends ? HEADER_PIECE : piece_size,
+                                suspends ? HEADER_PIECES : in->opt.n_pieces, clocks_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -100,9 +100,9 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
 static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
-    how.stats = stats_of(in);
+    how.clocks = clocks_of(in);
     in->framing = INPUT_RECORDS;
-    if (open_ahead(in, in->opt.sam.piece_size) < 0)
+    if (open_ahead(in, in->opt.chunks.piece_size) < 0)
         return -1;
     if (!(in->sam = sam_reader_open(in->window, in->kind == INPUT_SAM_PACKED, &how, &in->header)))
         return -1;
@@ -169,11 +169,11 @@ static bool is_readable(const htsFormat *format)
         || (format->compression == custom && format->format == cram);
 }
 
-/* Reads the header of what is plainly a BAM file, and lets it rest. 0: it is to be found out what the input is. -1:
+/* Reads the header of what is plainly a BAM file, and suspends it. 0: it is to be found out what the input is. -1:
  * failed, and the error is recorded in the latch. */
 static int open_plain(struct input_format *in)
 {
-    if (!in->opt.known || !input_format_may_rest(in))
+    if (!in->opt.known || !input_format_may_suspend(in))
         return 0;
     struct bgzf_codec *codec = bgzf_codec_of(in->opt.codecs, task_thread(), 0);
     int found = known_headers_read(in->opt.known, &in->known, &in->file, codec, in->opt.header_max);
@@ -262,7 +262,7 @@ int input_format_choose(struct input_format *in, uint64_t header, const struct r
     return in->extents ? 0 : -1;
 }
 
-void input_format_rest(struct input_format *in)
+void input_format_suspend(struct input_format *in)
 {
     sam_reader_close(in->sam);
     read_ahead_close(in->ahead);
@@ -271,13 +271,13 @@ void input_format_rest(struct input_format *in)
     in->sam = NULL;
     in->ahead = NULL;
     in->window = NULL;
-    in->stream = (struct record_stream){.stage = NULL};
+    in->stream = (struct record_stream){.producer = NULL};
 }
 
-int input_format_wake(struct input_format *in, sam_hdr_t *header)
+int input_format_resume(struct input_format *in, sam_hdr_t *header)
 {
     in->opt.waits = false;
-    if (in->window || in->stream.stage)
+    if (in->window || in->stream.producer)
         return 0;
     in->header = header;
     int status = open_buffers(in);
@@ -297,7 +297,7 @@ void input_format_close(struct input_format *in)
 {
     if (!in)
         return;
-    input_format_rest(in);
+    input_format_suspend(in);
     cram_reader_close(in->containers);
     hts_reader_close(in->reader);
     cram_input_close(in->cram);

@@ -32,8 +32,9 @@ enum input_kind {
 struct input_format {
     enum input_framing framing;
     enum input_kind kind;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it rests, or ... */
-    struct record_stream stream; /* ... its records come in slices. No stage: it rests, or they do not */
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or
+                                  * ... */
+    struct record_stream stream; /* ... its records come in slices. No producer: it is suspended, or they do not */
     size_t memory;               /* bytes that htslib takes for decoding, about */
     const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
                                   * all are */
@@ -64,7 +65,7 @@ struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
 
 /* Whether it can be read from its beginning again: it waits, and is BAM or SAM in a file, not a part of one. */
-bool input_format_may_rest(const struct input_format *input);
+bool input_format_may_suspend(const struct input_format *input);
 
 /* Only what overlaps these regions of its references will be read, and maybe more: of BAM in a file, whole blocks and
  * what lies between the regions. header: bytes of the header of BAM in the uncompressed stream. index: its index; NULL:
@@ -73,11 +74,11 @@ int input_format_choose(struct input_format *input, uint64_t header, const struc
                         const char *index);
 
 /* Frees everything except the file. */
-void input_format_rest(struct input_format *input);
+void input_format_suspend(struct input_format *input);
 
-/* Its turn has come. If it rests, BAM is read from its beginning, and SAM from the end of its header, which is this
- * one. -1: failed, and the error is recorded in the latch. */
-int input_format_wake(struct input_format *input, sam_hdr_t *header);
+/* Its turn has come. If it is suspended, BAM is read from its beginning, and SAM from the end of its header, which is
+ * this one. -1: failed, and the error is recorded in the latch. */
+int input_format_resume(struct input_format *input, sam_hdr_t *header);
 
 bool input_format_is_sam(const struct input_format *input);
 

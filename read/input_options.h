@@ -12,7 +12,7 @@ struct bgzf_codec;
 struct input_part;
 struct known_headers;
 struct latch;
-struct stats;
+struct clocks;
 
 struct input_options {
     const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/
@@ -23,21 +23,22 @@ struct input_options {
     size_t piece_size;           /* bytes per read, but for SAM */
     uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
-    struct chunk_memory sam;          /* memory for SAM, see memory_plan_sam() */
+    struct chunk_memory chunks;  /* memory for SAM, see memory_plan_chunks() */
     uint64_t header_max;         /* most bytes of a SAM header */
     const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
     const struct input_part *part;   /* all that is read of it; NULL: the whole input */
     bool waits;                  /* another input is read first: of a file, only the header is read now */
-    bool shuts;                  /* while a file rests, and from then on, it has no descriptor (input_file_shut()) */
+    bool shuts;                  /* while a file is suspended, and from then on, it has no descriptor
+                                  * (input_file_shut()) */
     bool by_region;              /* before its records are read, input_format_choose() says which ones are */
     bool far;                    /* takes records with positions beyond 32 bits (long_pos.h); else they are refused */
     struct known_headers *known; /* what was read before. The header of a BAM file that waits is read when it is opened,
-                                  * if that is easy (known_headers_read()); then the file rests at once. NULL: no header
-                                  * is read so */
+                                  * if that is easy (known_headers_read()); then the file is suspended at once. NULL: no
+                                  * header is read so */
     struct bgzf_codec **codecs;  /* of each thread (bgzf_codec_of()), for that */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 #endif

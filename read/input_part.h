@@ -23,7 +23,8 @@ struct input_part {
     const uint8_t *sample;       /* records from which the order learns in every process; NULL: the part's own */
     size_t sample_size;
     size_t beside;               /* bytes of memory that the process needs meanwhile for what the sort does not know */
-    bool prepared;               /* another sort mended the records; with -M it turned reads, which keep their ranks */
+    bool prepared;               /* another sort normalised the records; with -M it turned reads, which keep their
+                                  * ranks */
     bool silent;                 /* another process tells on stderr what all would */
     bool is_last;                /* the file ends with it, which is when an EOF block is missed */
 };

@@ -12,7 +12,8 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is mended and looked at */
+enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised and looked
+                                  * at */
 
 /* The values that record_unit_fn returns; below 0, those of record_remap_append(). */
 enum pass_fault { PASS_NO_MEMORY = RECORD_CUT_NO_MEMORY, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
@@ -45,13 +46,13 @@ struct passed_records {
 /* ------------------------------------------------------------------- tasks */
 
 /* Lists the record that was appended at `start`. */
-static int list_record(const struct merge_wish *merge, struct pass_found *f, struct record_slice *to, size_t start,
-                       bool mend)
+static int list_record(const struct merge_request *merge, struct pass_found *f, struct record_slice *to, size_t start,
+                       bool normalise)
 {
     if (!merge)                                  /* who takes it makes its key */
         return record_slice_note(to, start) < 0 ? PASS_NO_MEMORY : PASS_FINE;
     f->at = start;
-    int status = record_slice_list(to, start, mend, merge->rule, &f->broken);
+    int status = record_slice_list(to, start, normalise, merge->rule, &f->broken);
     if (status < 0 || f->broken)
         return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
     const struct bam_record *made = (const struct bam_record *)(to->records.p + start);
@@ -111,30 +112,30 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
         || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
 }
 
-/* Looks at the record, or at a copy if it must be mended. If nobody looks now, the copy is kept until all do. */
+/* Looks at the record, or at a copy if it must be normalised. If nobody looks now, the copy is kept until all do. */
 static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
-                   bool mend)
+                   bool normalise)
 {
-    const struct look_wish *wish = r->opt.looks;
+    const struct look_request *request = r->opt.looks;
     struct byte_buffer *copies = &c->made.records;
     size_t start = copies->n;
     c->made.n++;
-    if (mend || !wish->look) {
+    if (normalise || !request->look) {
         if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
             return PASS_NO_MEMORY;
         record = (const struct bam_record *)(copies->p + start);
-        if (mend && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
+        if (normalise && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
             return PASS_NO_MEMORY;
-        copies->n = wish->look ? start : start + bam_record_size(record);
+        copies->n = request->look ? start : start + bam_record_size(record);
     }
-    if (wish->look)
-        wish->look(wish->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
+    if (request->look)
+        request->look(request->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
     return PASS_FINE;
 }
 
 /* Appends the checked record, if it passes. */
 static int pass_record(const struct passed_records *r, uint32_t number, struct chunk *c,
-                       const struct bam_record *record, bool mend)
+                       const struct bam_record *record, bool normalise)
 {
     int passes = r->opt.regions && !ref_regions_has(r->opt.regions, record) ? 0
                : r->filter ? record_filter_passes(r->filter, number, record) : 1;
@@ -142,7 +143,7 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     if (passes <= 0)
         return passes < 0 ? PASS_NO_FILTER : PASS_FINE;
     if (r->opt.looks)
-        return look_at(r, number, c, record, mend);
+        return look_at(r, number, c, record, normalise);
     struct record_slice *to = &c->made;
     size_t mark = to->records.n;
     if (r->marks && make_mark(&to->records, record) < 0)
@@ -153,11 +154,11 @@ static int pass_record(const struct passed_records *r, uint32_t number, struct c
     int status = record_remap_append(&r->remap, &to->records, record, &f->unknown);
     if (status < 0)
         return status;
-    if (r->opt.in.use.keeps && (status > 0 || mend) && mark_changed(&to->records, &start) < 0)
+    if (r->opt.in.use.keeps && (status > 0 || normalise) && mark_changed(&to->records, &start) < 0)
         return PASS_NO_MEMORY;
     if (r->marks)
         group_mark_set(to->records.p + start, has_second ? (uint32_t)(start - mark) : status == 1);
-    return list_record(r->opt.merge, f, to, start, mend);
+    return list_record(r->opt.merge, f, to, start, normalise);
 }
 
 static int pass_unit(void *records, uint32_t number, struct chunk *c, const struct record_unit *unit)
@@ -180,12 +181,12 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 /* ------------------------------------------------------------- main thread */
 
 /* Reports what is wrong with the record behind those that have passed. */
-static int tell(const struct passed_records *r, const struct pass_found *f, const struct chunk *c,
+static int report(const struct passed_records *r, const struct pass_found *f, const struct chunk *c,
                 struct record_found found)
 {
     const char *why = found.status < 0 ? record_remap_fault(found.status)
                     : found.status == PASS_NO_FILTER ? NO_FILTER : BEYOND;
-    return chunk_reader_tell(r->chunks, c, found.fault ? found.fault : f->broken, c->made.records.p + f->at, why);
+    return chunk_reader_report(r->chunks, c, found.fault ? found.fault : f->broken, c->made.records.p + f->at, why);
 }
 
 static int lend(void *records, uint32_t number, struct chunk *c)
@@ -194,10 +195,10 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     struct pass_found *f = &r->found[number];
     struct record_found found = record_cut_found(&r->cut, number);
     if (found.status || found.fault)
-        return tell(r, f, c, found);
+        return report(r, f, c, found);
     if (r->opt.looks)
         return r->opt.looks->looked(r->opt.looks->arg, number, &c->made.records);
-    return r->opt.merge && remap_unknown_tell(&f->unknown, &r->told, r->opt.in.path) < 0
+    return r->opt.merge && remap_unknown_report(&f->unknown, &r->told, r->opt.in.path) < 0
          ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
 }
 
@@ -208,17 +209,17 @@ struct chunk_reader *passed_records_chunks(struct passed_records *r)
 
 /* ---------------------------------------------------------- open and close */
 
-/* With a loan it has more chunks, if all are borrowed that may be. Not with a filter: each takes a copy of it. */
-static uint32_t count_chunks(const struct passed_records *r, const struct chunk_loan *loan)
+/* Room for all chunks that it may borrow; none with a filter, since each takes a copy of it. */
+static uint32_t count_chunks(const struct passed_records *r, const struct chunk_borrower *borrower)
 {
-    return !loan ? r->opt.in.use.n_chunks : r->opt.filter ? loan->pool->opt.own_chunks
-         : loan->pool->opt.own_chunks + loan->pool->opt.borrows;
+    return !borrower ? r->opt.in.use.n_chunks : r->opt.filter ? borrower->pool->opt.own_chunks
+         : borrower->pool->opt.own_chunks + borrower->pool->opt.borrows;
 }
 
 static int prepare(struct passed_records *r, struct bam_header *header)
 {
-    struct chunk_loan *loan = r->opt.merge ? r->opt.merge->loan : NULL;
-    r->opt.in.use.n_chunks = count_chunks(r, loan);
+    struct chunk_borrower *borrower = r->opt.merge ? r->opt.merge->borrower : NULL;
+    r->opt.in.use.n_chunks = count_chunks(r, borrower);
     if (r->opt.looks && r->opt.looks->look)
         r->opt.in.use.records_size = COPY_SIZE;
     struct record_cut_options cut = {
@@ -232,7 +233,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     struct chunk_reader_options how = {
         .in = r->opt.in,
         .header = header,
-        .loan = loan,
+        .borrower = borrower,
         .make = pass_chunk,
         .lend = lend,
         .arg = r,

@@ -17,17 +17,17 @@ struct record_slice;
 struct ref_regions;
 struct sort_rule;
 
-/* The wishes of a merge for an input, beside the remap; all stays the caller's. */
-struct merge_wish {
+/* The requests of a merge for an input, beside the remap; all stays the caller's. */
+struct merge_request {
     const struct sort_rule *rule;    /* as in struct bam_key_order */
     const int64_t *lengths;      /* of the references of the output: records that begin behind their ends are refused.
                                   * NULL: they are not */
     struct sort_rule *learns;    /* the same, where it is to learn from the first records of this input; else NULL */
-    struct chunk_loan *loan;     /* as in chunk_reader_options */
+    struct chunk_borrower *borrower; /* as in chunk_reader_options */
 };
 
-/* In place of that: the records that pass are looked at, checked and mended, and not kept. */
-struct look_wish {
+/* In place of that: the records that pass are looked at, checked and normalised, and not kept. */
+struct look_request {
     /* A record of a chunk, where it lies. In the chunk's task, one after the other. NULL: nobody looks there. */
     void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);
     /* All records of the chunk were looked at, and so were those before. records: if look() is NULL, one after the
@@ -40,8 +40,8 @@ struct passed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
     const char *filter;          /* an expression, which is copied; NULL: all records pass */
     const struct ref_regions *regions;   /* only records that overlap one pass; NULL: all do. The caller's */
-    const struct merge_wish *merge;  /* NULL: the records need no keys */
-    const struct look_wish *looks;   /* NULL: no task looks at them */
+    const struct merge_request *merge; /* NULL: the records need no keys */
+    const struct look_request *looks; /* NULL: no task looks at them */
 };
 
 /* Takes over what the records need, which may be nothing, and the records behind the header from `header`. NULL: no

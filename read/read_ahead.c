@@ -8,7 +8,7 @@
 #include "base/affinity.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "codec/frame_list.h"
 #include "read/file_extents.h"
@@ -51,7 +51,7 @@ struct read_ahead {
     uint64_t current;
     struct input_file *file;
     size_t piece_size;
-    struct stats *stats;
+    struct clocks *clocks;
     enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread; IN_TURN: the main thread */
     uint32_t n_pieces;
     struct task_ring ring;       /* of the pieces; piece number n is slot number n */
@@ -60,7 +60,7 @@ struct read_ahead {
     pthread_cond_t room;         /* a piece has become READY, or `stop` is true */
     pthread_cond_t news;         /* more bytes have come, or the thread has ended */
     atomic_bool stop;            /* set by the main thread, under the mutex */
-    int slot;                    /* the thread's slot of the stats */
+    int slot;                    /* the thread's slot of the clocks */
     struct read_piece pieces[];  /* n_pieces */
 };
 
@@ -87,7 +87,7 @@ static void read_piece(void *ahead, uint32_t slot)
     struct read_ahead *a = ahead;
     struct read_piece *piece = &a->pieces[slot];
     uint64_t size = a->piece_size, at = piece->number * size;
-    enum stage before = stats_enter(a->stats, STAGE_READ);
+    enum stage before = clocks_enter(a->clocks, STAGE_READ);
     const struct file_extents *extents = a->file->extents;
     if (!extents)
         input_file_expect(a->file, at + EXPECTED * size, size);
@@ -95,7 +95,7 @@ static void read_piece(void *ahead, uint32_t slot)
                         : input_file_read_at(a->file, piece->data, size, at);
     piece->filled = n > 0 ? (size_t)n : 0;
     frame_list_make(piece->frames, piece->data, piece->filled, at);
-    stats_leave(a->stats, before, piece->filled);
+    clocks_leave(a->clocks, before, piece->filled);
 }
 
 /* ------------------------------------------------------------------ thread */
@@ -112,7 +112,7 @@ static bool await_room(struct read_ahead *a, struct read_piece *piece)
 }
 
 /* Tells the main thread that so many bytes of the piece are there. done: no more bytes will come into it. */
-static void tell(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
+static void publish(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
 {
     pthread_mutex_lock(&a->mutex);
     piece->filled = filled;
@@ -137,14 +137,14 @@ static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
 {
     size_t filled = 0, size = a->piece_size;
     while (filled < size) {
-        enum stage before = stats_enter_as(a->stats, a->slot, STAGE_READ);
+        enum stage before = clocks_enter_as(a->clocks, a->slot, STAGE_READ);
         bool ready = await_input(a);
         ssize_t n = ready ? input_file_read(a->file, piece->data + filled, size - filled) : 0;
-        stats_leave_as(a->stats, a->slot, before, n > 0 ? (uint64_t)n : 0);
+        clocks_leave_as(a->clocks, a->slot, before, n > 0 ? (uint64_t)n : 0);
         if (!ready)
             return false;
         filled += n > 0 ? (size_t)n : 0;
-        tell(a, piece, filled, n <= 0 || filled == size);
+        publish(a, piece, filled, n <= 0 || filled == size);
         if (n <= 0)
             return false;
     }
@@ -156,7 +156,7 @@ static void *reader_main(void *arg)
     struct read_ahead *a = arg;
     struct read_piece *piece;
     uint64_t number = 0;
-    a->slot = stats_join(a->stats, "reader");
+    a->slot = clocks_join(a->clocks, "reader");
     do
         piece = piece_of(a, number++);
     while (await_room(a, piece) && fill_piece(a, piece));
@@ -189,9 +189,9 @@ static void read_here(struct read_ahead *a, struct read_piece *piece)
     uint8_t *to = piece->data + piece->filled;
     size_t room = a->piece_size - piece->filled;
     task_ring_claim(&a->ring, slot_of(a, piece));   /* succeeds the first time */
-    enum stage before = stats_enter(a->stats, STAGE_READ);
+    enum stage before = clocks_enter(a->clocks, STAGE_READ);
     ssize_t n = input_file_read(a->file, to, room);
-    stats_leave(a->stats, before, n > 0 ? (uint64_t)n : 0);
+    clocks_leave(a->clocks, before, n > 0 ? (uint64_t)n : 0);
     piece->filled += n > 0 ? (size_t)n : 0;
     if (n <= 0 || piece->filled == a->piece_size)
         task_ring_finish(&a->ring, slot_of(a, piece));
@@ -277,8 +277,8 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
 {
     struct read_piece *piece = piece_of(a, a->current);
     bool done = is_done(a, piece);
-    task_bundle_submit(a->ring.bundle);
-    enum stage before = stats_enter(a->stats, STAGE_WAIT);
+    task_batches_submit(a->ring.batches);
+    enum stage before = clocks_enter(a->clocks, STAGE_WAIT);
     if (!done && a->access == INPUT_IN_TURN)
         read_here(a, piece);
     else if ((!done && a->access == INPUT_ANYWHERE && task_ring_run(&a->ring, slot_of(a, piece))) || help(arg))
@@ -287,7 +287,7 @@ static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned 
         doze(a, piece);
     else
         task_pause(spins);
-    stats_leave(a->stats, before, 0);
+    clocks_leave(a->clocks, before, 0);
 }
 
 static int more(struct byte_window *window, task_help_fn *help, void *arg)
@@ -302,9 +302,9 @@ static int more(struct byte_window *window, task_help_fn *help, void *arg)
     return -1;
 }
 
-void read_ahead_collect(struct read_ahead *a, struct task_bundle *bundle)
+void read_ahead_use_batches(struct read_ahead *a, struct task_batches *batches)
 {
-    task_ring_collect(&a->ring, bundle);
+    task_ring_use_batches(&a->ring, batches);
 }
 
 struct byte_window *read_ahead_window(struct read_ahead *a)
@@ -329,12 +329,12 @@ static int alloc_pieces(struct read_ahead *a)
     return 0;
 }
 
-struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats)
+struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct clocks *clocks)
 {
     struct read_ahead *a = calloc(1, sizeof *a + n_pieces * sizeof *a->pieces);
     if (!a)
         return NULL;
-    *a = (struct read_ahead){.file = file, .piece_size = piece_size, .n_pieces = n_pieces, .stats = stats};
+    *a = (struct read_ahead){.file = file, .piece_size = piece_size, .n_pieces = n_pieces, .clocks = clocks};
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);

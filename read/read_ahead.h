@@ -11,19 +11,20 @@
 struct byte_window;
 struct input_file;
 struct read_ahead;
-struct stats;
-struct task_bundle;
+struct clocks;
+struct task_batches;
 
-/* The file stays the caller's. stats may be NULL. NULL: out of memory. Nothing is recorded in the latch. */
-struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces, struct stats *stats);
+/* The file stays the caller's. clocks may be NULL. NULL: out of memory. Nothing is recorded in the latch. */
+struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, uint32_t n_pieces,
+                                  struct clocks *clocks);
 
 /* Pieces in memory at most, where there is memory for them: blocks of two or three are being inflated, the main thread
  * looks at one, the others are being read. At least four. */
 enum { READ_AHEAD_PIECES = 16, READ_AHEAD_PIECES_LEAST = 4 };
 void read_ahead_close(struct read_ahead *ahead);
 
-/* Tasks of its pieces become parts of the bundle (task_ring_collect()). */
-void read_ahead_collect(struct read_ahead *ahead, struct task_bundle *bundle);
+/* Tasks of its pieces become parts of `batches` (task_ring_use_batches()). */
+void read_ahead_use_batches(struct read_ahead *ahead, struct task_batches *batches);
 
 /* Gives the buffers back when everything has been read and used. Tasks may still look at the ring: close it later. */
 void read_ahead_end(struct read_ahead *ahead);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_search.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
@@ -37,7 +37,7 @@ bool record_cut_same_name(const uint8_t *a, const uint8_t *b)
 
 /* --------------------------------------------- following records: main thread, inflate tasks */
 
-static void keep_name(struct record_seam *s, const uint8_t *record)
+static void keep_name(struct record_carry *s, const uint8_t *record)
 {
     s->name_size = record_at(record)->name_len;
     memcpy(s->name, record + BAM_FIXED, s->name_size);
@@ -57,7 +57,7 @@ static void add_border(struct unit_borders *b, size_t at)
 }
 
 /* Looks whether the record at p[at], which is shown, begins a unit. */
-static void look_for_border(const struct record_cut *c, struct record_seam *s, const uint8_t *p, size_t at,
+static void look_for_border(const struct record_cut *c, struct record_carry *s, const uint8_t *p, size_t at,
                             struct unit_borders *b)
 {
     if (!c->opt.by_name) {
@@ -72,7 +72,7 @@ static void look_for_border(const struct record_cut *c, struct record_seam *s, c
 }
 
 /* Passes the records of the block; the first one has been looked at. */
-static void leap(const struct record_cut *c, struct record_seam *s, struct unit_borders *b, const uint8_t *p,
+static void leap(const struct record_cut *c, struct record_carry *s, struct unit_borders *b, const uint8_t *p,
                  size_t start, const struct block_records *block)
 {
     const struct unit_borders *inner = &block->inner;
@@ -88,7 +88,7 @@ static void leap(const struct record_cut *c, struct record_seam *s, struct unit_
 
 /* Goes on with the borders of p[n] until a record is cut. Records of a block that begins at `start` are leapt over: the
  * bytes are in the caches of other threads. block: NULL if there is none. */
-static void follow(const struct record_cut *c, struct record_seam *s, struct unit_borders *b, const uint8_t *p,
+static void follow(const struct record_cut *c, struct record_carry *s, struct unit_borders *b, const uint8_t *p,
                    size_t n, size_t start, const struct block_records *block)
 {
     for (;;) {
@@ -112,17 +112,17 @@ static void follow(const struct record_cut *c, struct record_seam *s, struct uni
 static void guess(void *cut, const struct bgzf_source_block *block)
 {
     const struct record_cut *c = cut;
-    enum stage before = stats_enter(c->stats, STAGE_FIND);
+    enum stage before = clocks_enter(c->clocks, STAGE_FIND);
     struct record_chain chain = record_search_chain(block->data, block->size, c->opt.n_ref);
     struct block_records found = {chain.begin, {.end = chain.end, .n = chain.n}};
     if (c->opt.by_name && chain.n > 0) {
-        struct record_seam s = {.name_size = 0};
+        struct record_carry s = {.name_size = 0};
         found.inner = (struct unit_borders){.end = chain.begin};
         keep_name(&s, block->data + chain.begin);
         follow(c, &s, &found.inner, block->data, chain.end, 0, NULL);
     }
     c->blocks[block->slot] = found;
-    stats_leave(c->stats, before, c->opt.counts_bytes ? block->size : 0);
+    clocks_leave(c->clocks, before, c->opt.counts_bytes ? block->size : 0);
 }
 
 /* ------------------------------------------------------------- cutting chunks: main thread */
@@ -131,7 +131,7 @@ static void guess(void *cut, const struct bgzf_source_block *block)
  * SIZE_MAX if it does not end there. Of a broken record the bytes that show it will do. */
 static size_t end_record(struct record_cut *c, const struct byte_buffer *carried, const uint8_t *p, size_t n)
 {
-    struct record_seam *s = &c->seam;
+    struct record_carry *s = &c->carry;
     uint8_t head[BAM_FIXED + UINT8_MAX];
     size_t had = s->part < sizeof head ? s->part : sizeof head;
     size_t more = n < sizeof head - had ? n : sizeof head - had, known = had + more;
@@ -152,7 +152,7 @@ static size_t end_record(struct record_cut *c, const struct byte_buffer *carried
 /* Whether it is known where records begin in the p[n] of a chunk. */
 static bool begin_chunk(struct record_cut *c, const struct byte_buffer *carried, const uint8_t *p, size_t n)
 {
-    struct record_seam *s = &c->seam;
+    struct record_carry *s = &c->carry;
     if (c->follows)
         return true;
     c->borders = (struct unit_borders){.n = 0};
@@ -165,15 +165,15 @@ static void arrived(void *cut, const struct byte_buffer *carried, const uint8_t 
                     const struct bgzf_source_block *block)
 {
     struct record_cut *c = cut;
-    if (begin_chunk(c, carried, p, n) && !c->seam.is_broken)
-        follow(c, &c->seam, &c->borders, p, n, (size_t)(block->data - p), &c->blocks[block->slot]);
+    if (begin_chunk(c, carried, p, n) && !c->carry.is_broken)
+        follow(c, &c->carry, &c->borders, p, n, (size_t)(block->data - p), &c->blocks[block->slot]);
 }
 
 /* If a record is broken, all bytes from there on are given to the task, which reports it. */
 static int cut_chunk(void *cut, const struct byte_buffer *carried, const uint8_t *p, size_t n, struct chunk_cut *to)
 {
     struct record_cut *c = cut;
-    struct record_seam *s = &c->seam;
+    struct record_carry *s = &c->carry;
     struct unit_borders *b = &c->borders;
     *to = (struct chunk_cut){n, n, false, 0};
     if (!begin_chunk(c, carried, p, n)) {
@@ -209,16 +209,16 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
     if (c->opt.counts_bytes)
-        stats_leave(c->stats, stats_enter(c->stats, STAGE_FIND), span->size);
+        clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)
         return;
-    look_for_border(c, &c->seam, record_in(span, first), 0, &b);
+    look_for_border(c, &c->carry, record_in(span, first), 0, &b);
     while (!b.any && first < last)
-        look_for_border(c, &c->seam, record_in(span, ++first), 0, &b);
+        look_for_border(c, &c->carry, record_in(span, ++first), 0, &b);
     *to = (struct chunk_cut){span->size, span->size, false, span->n};
     if (!b.any)
         return;
-    keep_name(&c->seam, record_in(span, last));
+    keep_name(&c->carry, record_in(span, last));
     while (last > first && record_cut_same_name(record_in(span, last - 1), record_in(span, last)))
         last--;
     to->begin = (size_t)(record_in(span, first) - span->bytes);
@@ -233,14 +233,14 @@ struct chunk_cutter record_cut_cutter(struct record_cut *cut)
 
 bool record_cut_is_whole(const struct record_cut *c)
 {
-    return c->seam.part == 0 && !c->seam.is_broken;
+    return c->carry.part == 0 && !c->carry.is_broken;
 }
 
 uint64_t record_cut_go_on(struct record_cut *c, const uint8_t *p, size_t size)
 {
     uint64_t n = 0;
     for (size_t at = 0; at < size; at += bam_record_said_size(p + at), n++)
-        keep_name(&c->seam, p + at);
+        keep_name(&c->carry, p + at);
     return n;
 }
 
@@ -336,7 +336,7 @@ struct record_found record_cut_found(const struct record_cut *c, uint32_t number
 int record_cut_open(struct record_cut *c, const struct record_cut_options *options)
 {
     const struct chunk_input *in = options->in;
-    *c = (struct record_cut){.opt = *options, .stats = in->stats};
+    *c = (struct record_cut){.opt = *options, .clocks = in->clocks};
     c->opt.in = NULL;
     c->walks = calloc(options->n_chunks, sizeof *c->walks);
     c->blocks = calloc(in->source ? bgzf_source_slots(in->source) : 1, sizeof *c->blocks);

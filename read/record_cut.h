@@ -46,13 +46,13 @@ struct record_cut_options {
     uint32_t n_chunks;
     int32_t n_ref;               /* number of @SQ lines */
     bool by_name;                /* units are templates; else records */
-    bool counts_bytes;           /* of records found, in the stats; else another stage counts them */
+    bool counts_bytes;           /* of records found, in the clocks; else another producer counts them */
     record_unit_fn *unit;
     void *arg;
 };
 
 /* What the main thread knows of the end of the bytes that it has cut. */
-struct record_seam {
+struct record_carry {
     char name[UINT8_MAX + 1];    /* of the last record whose name is whole; by_name only */
     size_t name_size;            /* 0: there is none */
     size_t part;                 /* bytes of the record that is cut, which are carried; 0: none is */
@@ -69,10 +69,10 @@ struct unit_borders {
 /* All zeros: nothing is open. */
 struct record_cut {
     struct record_cut_options opt;
-    struct stats *stats;
+    struct clocks *clocks;
     struct block_records *blocks;    /* what was guessed, by the source's slots; the task's that inflates the block */
     struct record_walk *walks;   /* by the chunk's number; the claimer's before DONE */
-    struct record_seam seam;     /* main thread, as all below */
+    struct record_carry carry;   /* main thread, as all below */
     bool follows;                /* in the chunk whose bytes come, it is known where records begin ... */
     struct unit_borders borders; /* ... and these are there so far */
 };

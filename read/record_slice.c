@@ -61,12 +61,12 @@ bool record_slice_follows(const struct record_slice *a, size_t number_a, const s
                              record_of(b, number_b));
 }
 
-int record_slice_list(struct record_slice *s, size_t start, bool mend, const struct sort_rule *rule,
+int record_slice_list(struct record_slice *s, size_t start, bool normalise, const struct sort_rule *rule,
                       enum bam_fault *fault)
 {
     struct bam_record *r = (struct bam_record *)(s->records.p + start);
     *fault = BAM_OK;
-    if (reserve(s, s->n + 1) < 0 || (mend && bam_record_fix(r) < 0))
+    if (reserve(s, s->n + 1) < 0 || (normalise && bam_record_fix(r) < 0))
         return -1;
     size_t size = bam_record_size(r);
     struct bam_key_order order = {rule, s->records.p};

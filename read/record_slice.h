@@ -29,10 +29,10 @@ static inline void record_slice_clear(struct record_slice *slice)
 
 void record_slice_free(struct record_slice *slice);
 
-/* Lists the record that begins at records.p[start] and is the last one there. It is mended before, if `mend` says so:
- * see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: out of
- * memory. */
-int record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
+/* Lists the record that begins at records.p[start] and is the last one there. It is normalised before, if `normalise`
+ * says so: see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: out
+ * of memory. */
+int record_slice_list(struct record_slice *slice, size_t start, bool normalise, const struct sort_rule *rule,
                       enum bam_fault *fault);
 
 /* Likewise for a record that is only to be found again: no key but its place, no checksum. -1: out of memory. */

@@ -59,8 +59,8 @@ void sam_notes_add(struct sam_notes *notes, uint32_t found, const struct sam_pla
             notes->first[i] = *place;
 }
 
-static void tell_first(int note, const struct sam_place *place, uint64_t number, uint64_t header_lines,
-                       const char *path)
+static void report_first(int note, const struct sam_place *place, uint64_t number, uint64_t header_lines,
+                         const char *path)
 {
     char excerpt[SAM_EXCERPT_SIZE], line[40] = "";
     sam_notes_excerpt(excerpt, place->line, place->size);
@@ -75,7 +75,7 @@ void sam_notes_merge(struct sam_notes *all, const struct sam_notes *more, uint64
 {
     for (int i = 0; i < SAM_LINE_N_NOTES; i++) {
         if (all->n[i] == 0 && more->n[i] > 0)
-            tell_first(i, &more->first[i], before + more->first[i].number + 1, header_lines, path);
+            report_first(i, &more->first[i], before + more->first[i].number + 1, header_lines, path);
         all->n[i] += more->n[i];
     }
 }

@@ -108,8 +108,8 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     if (c->head.n)
         parse_lines(r, number, c, c->head.p, c->head.n);
     /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
-    if (c->head.n > r->opt.sam.text_size && !f->why && !has_notes(&f->notes))
-        byte_buffer_trim(&c->head, r->opt.sam.text_size);
+    if (c->head.n > r->opt.chunks.chunk_size && !f->why && !has_notes(&f->notes))
+        byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
     parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
@@ -132,7 +132,7 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 }
 
 /* Records in the latch why the chunk's line is refused. */
-static int tell_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
+static int report_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
 {
     char excerpt[SAM_EXCERPT_SIZE];
     unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
@@ -150,7 +150,7 @@ static int lend(void *reader, uint32_t number, struct chunk *c)
     const struct sam_found *f = &r->found[number];
     sam_notes_merge(&r->notes, &f->notes, chunk_reader_counts(r->chunks)->n,
                     r->opt.part ? UINT64_MAX : r->header_lines, r->opt.path);
-    return f->why ? tell_broken(r, f, c) : 0;
+    return f->why ? report_broken(r, f, c) : 0;
 }
 
 static void ended(void *reader)
@@ -220,7 +220,7 @@ static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct inp
     return NULL;
 }
 
-static int tell_header(const struct header_text *found, const struct input_options *options)
+static int report_header(const struct header_text *found, const struct input_options *options)
 {
     char excerpt[SAM_EXCERPT_SIZE];
     sam_notes_excerpt(excerpt, found->line, found->size);
@@ -232,18 +232,19 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
 {
     struct header_text found = header_text_check((const char *)text, size, true);
     if (found.fault) {
-        tell_header(&found, options);
+        report_header(&found, options);
         return NULL;
     }
-    if (found.n_to_mend == 0)
+    if (found.n_to_normalise == 0)
         return make_header(text, size, options);
-    char *mended = malloc(size + found.n_to_mend);
+    char *normalised = malloc(size + found.n_to_normalise);
     sam_hdr_t *header = NULL;
-    if (mended)
-        header = make_header((uint8_t *)mended, header_text_mend(mended, (const char *)text, size), options);
+    if (normalised)
+        header = make_header((uint8_t *)normalised, header_text_normalise(normalised, (const char *)text, size),
+                             options);
     else
         latch_fail(options->latch, "%s: out of memory for the header", options->path);
-    free(mended);
+    free(normalised);
     return header;
 }
 
@@ -253,7 +254,7 @@ static int take_names(struct sam_reader *r, sam_hdr_t *sam)
     const char *filter = record_filter_of(r->opt.format_options);
     r->names = ref_names_new(sam);
     if (r->names && filter)
-        r->filter = record_filter_new(filter, sam, r->opt.sam.n_chunks);
+        r->filter = record_filter_new(filter, sam, r->opt.chunks.n_chunks);
     return r->names && (r->filter || !filter) ? 0 : no_memory_for(r, "the header");
 }
 
@@ -292,15 +293,15 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {.source = r->source, .use = r->opt.sam, .path = r->opt.path, .latch = r->opt.latch,
-               .stats = r->opt.stats},
+        .in = {.source = r->source, .use = r->opt.chunks, .path = r->opt.path, .latch = r->opt.latch,
+               .clocks = r->opt.clocks},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
         .lend = lend,
         .ended = ended,
         .arg = r,
     };
-    if (!(r->found = calloc(r->opt.sam.n_chunks, sizeof *r->found)))
+    if (!(r->found = calloc(r->opt.chunks.n_chunks, sizeof *r->found)))
         return no_memory_for(r, "lines");
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
@@ -319,10 +320,10 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
         .framed = packed,
         .path = options->path,
         .n_threads = options->n_threads,
-        .n_slots = options->sam.source_slots,
+        .n_slots = options->chunks.source_slots,
         .latch = options->latch,
-        .stats = options->stats,
-        .text_size = (uint32_t)options->sam.text_size,
+        .clocks = options->clocks,
+        .text_size = (uint32_t)options->chunks.chunk_size,
     };
     r->source = bgzf_source_open(&from);
     if (r->source && open_chunks(r) == 0

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "bam/record_fault.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "codec/bgzf_block.h"
 #include "order/sort_key.h"
 #include "read/input.h"
@@ -26,15 +26,15 @@ static void copy(void *copies, uint32_t slot)
     const struct slice_span *span = &c->span;
     if (latch_tripped(s->opt.latch))
         return;
-    enum stage before = stats_enter(s->opt.stats, STAGE_FIND);
+    enum stage before = clocks_enter(s->opt.clocks, STAGE_FIND);
     memcpy(s->arena->base + c->start, span->bytes, span->size);
     const struct bam_key *known = s->keyed ? span->slice->keys + span->first : NULL;
     c->walk = bam_arena_take_known(s->arena, c->start, c->start + span->size, known, span->n, c->place);
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
-        latch_fail(s->opt.latch, "%s: out of memory while mending a CIGAR", s->in->name);
+        latch_fail(s->opt.latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
-    bool is_counted = s->in->has_keys;           /* by the stage in front, which found them */
-    stats_leave(s->opt.stats, before, is_counted ? 0 : span->size);
+    bool is_counted = s->in->has_keys;           /* by the producer in front, which found them */
+    clocks_leave(s->opt.clocks, before, is_counted ? 0 : span->size);
 }
 
 static bool help_copy(void *copies)
@@ -74,12 +74,12 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     a->checksum += w->checksum;
     a->beyond |= w->beyond;
     if (!s->in->is_collated)
-        stats_records(s->opt.stats, w->n);
+        clocks_records(s->opt.clocks, w->n);
     s->offset = c->offset;
     if (w->end == c->start + c->span.size)
         return 0;
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
-    return record_fault_tell(s->opt.latch, &at, w->fault, a->base + w->end);
+    return record_fault_report(s->opt.latch, &at, w->fault, a->base + w->end);
 }
 
 int slice_copies_take(struct slice_copies *s, bool wait)
@@ -87,7 +87,7 @@ int slice_copies_take(struct slice_copies *s, bool wait)
     uint32_t slot = task_ring_oldest(&s->ring);
     if (task_ring_empty(&s->ring) || (!wait && task_ring_state(&s->ring, slot) != TASK_DONE))
         return 0;
-    task_ring_wait(&s->ring, slot, TASK_DONE, NULL, s->opt.stats);
+    task_ring_wait(&s->ring, slot, TASK_DONE, NULL, s->opt.clocks);
     bool failed = latch_tripped(s->opt.latch) || accept(s, &s->copied[slot]) < 0;
     task_ring_take(&s->ring);
     return failed ? -1 : 1;
@@ -126,7 +126,7 @@ int slice_copies_begin(struct slice_copies *s, const struct input *in, struct ba
     s->arena = arena;
     s->offset = 0;
     s->keyed = in->has_keys && !arena->rule;
-    return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.latch, s->opt.stats) < 0
+    return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.latch, s->opt.clocks) < 0
          ? latch_fail(s->opt.latch, "out of memory") : 0;
 }
 

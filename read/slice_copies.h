@@ -16,7 +16,7 @@ struct slice_copies_options {
     uint32_t n_slots;            /* spans under way at most */
     uint32_t n_lent;             /* slices that it has at one time */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 struct slice_copies {

@@ -10,10 +10,10 @@ struct lent_slice {
 };
 
 int slice_feed_open(struct slice_feed *f, const struct record_stream *from, uint32_t n_slices, size_t most,
-                    const struct latch *latch, struct stats *stats)
+                    const struct latch *latch, struct clocks *clocks)
 {
     uint32_t n = from->most_lent && from->most_lent < n_slices ? from->most_lent : n_slices;
-    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .stats = stats, .n_lent = n};
+    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .clocks = clocks, .n_lent = n};
     f->lent = calloc(n, sizeof *f->lent);
     return f->lent ? 0 : -1;
 }
@@ -46,10 +46,10 @@ enum chunk_state slice_feed_advance(struct slice_feed *f)
         struct lent_slice *next = &f->lent[(f->current + 1) % f->n_lent];
         if (atomic_load_explicit(&next->users, memory_order_acquire) > 0)
             return CHUNK_AWAITED;
-        enum chunk_state state = f->from.advance(f->from.stage);
+        enum chunk_state state = f->from.advance(f->from.producer);
         if (state != CHUNK_MADE)
             return state;
-        if (f->from.take(f->from.stage, &next->records) < 0)
+        if (f->from.take(f->from.producer, &next->records) < 0)
             return CHUNK_FAILED;
         f->current++;
         f->span = (struct slice_span){.slice = NULL};
@@ -75,14 +75,14 @@ static bool is_there(void *wait)
 static bool help_both(void *wait)
 {
     const struct feed_wait *w = wait;
-    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.stage);
+    return (w->help && w->help(w->arg)) || w->feed->from.help(w->feed->from.producer);
 }
 
 enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), void *arg)
 {
     struct feed_wait w = {f, CHUNK_AWAITED, help, arg};
     if (!is_there(&w))
-        task_wait(is_there, help_both, &w, f->stats);
+        task_wait(is_there, help_both, &w, f->clocks);
     return w.state;
 }
 

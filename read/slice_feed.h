@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The slices of a stream in spans of so many bytes, for a stage whose tasks work at them. A slice goes back to the
+/* The slices of a stream in spans of so many bytes, for a consumer whose tasks work at them. A slice goes back to the
  * stream, which uses its memory again, when all its spans are released. Only the main thread uses a feed;
  * slice_span_release() alone may be called by any thread. */
 #ifndef SLICE_FEED_H
@@ -11,7 +11,7 @@
 
 struct latch;
 struct lent_slice;
-struct stats;
+struct clocks;
 
 /* Consecutive records of a slice. */
 struct slice_span {
@@ -28,7 +28,7 @@ struct slice_feed {
     struct record_stream from;
     size_t most;                 /* bytes of a span, unless one record has more */
     const struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
     struct lent_slice *lent;     /* n_lent, used in turn */
     uint32_t n_lent;
     uint64_t current;            /* number of the slice that the next span is of */
@@ -37,7 +37,7 @@ struct slice_feed {
 
 /* n_slices: in memory at most, beside those of the stream; fewer if that says so. -1: out of memory. */
 int slice_feed_open(struct slice_feed *feed, const struct record_stream *from, uint32_t n_slices, size_t most,
-                    const struct latch *latch, struct stats *stats);
+                    const struct latch *latch, struct clocks *clocks);
 
 /* Call it when all spans are released, or after the parallel region. */
 void slice_feed_close(struct slice_feed *feed);

@@ -17,10 +17,10 @@ int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk
 
 int sliced_input_begin(struct sliced_input *s, struct input *in, const struct sliced_input_options *options)
 {
-    s->wish.rule = options->rule;
-    s->loan.pool = options->pool;
-    s->wish.loan = options->pool ? &s->loan : NULL;
-    in->merge = &s->wish;
+    s->request.rule = options->rule;
+    s->borrower.pool = options->pool;
+    s->request.borrower = options->pool ? &s->borrower : NULL;
+    in->merge = &s->request;
     if (input_begin(in) < 0)
         return -1;
     return sliced_input_begin_of(s, in, passed_records_chunks(in->passed), options);
@@ -40,11 +40,11 @@ void sliced_input_close(struct sliced_input *s)
 static bool has_room(const struct sliced_input *s)
 {
     size_t n = s->made - s->freed;
-    return n < s->opt.n_slices && (!s->loan.pool || chunk_pool_may_keep(&s->loan, n));
+    return n < s->opt.n_slices && (!s->borrower.pool || chunk_pool_may_keep(&s->borrower, n));
 }
 
 /* The records of a slice must follow each other, and those before. */
-static void look_for_fallen(struct sliced_input *s, const struct record_slice *slice)
+static void look_for_disorder(struct sliced_input *s, const struct record_slice *slice)
 {
     bool follows = s->made == 0;
     if (s->out_of_order)
@@ -63,13 +63,13 @@ static void look_for_fallen(struct sliced_input *s, const struct record_slice *s
 static void put_slice(struct sliced_input *s)
 {
     struct record_slice *to = &s->slices[s->made % s->opt.n_slices].records, spare = *to;
-    look_for_fallen(s, &s->next);
+    look_for_disorder(s, &s->next);
     *to = s->next;
     s->next = spare;
     record_slice_clear(&s->next);
     s->made++;
-    if (s->loan.pool)
-        chunk_pool_keeps(&s->loan, s->made - s->freed);
+    if (s->borrower.pool)
+        chunk_pool_keeps(&s->borrower, s->made - s->freed);
 }
 
 /* Takes the records of a chunk. Mostly they are a slice as they are. */
@@ -126,22 +126,22 @@ void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)
 {
     for (; s->left < number; s->left++) {
         s->slices[s->left % s->opt.n_slices].mark = mark;
-        if (s->loan.pool)
-            chunk_pool_note(&s->loan);
+        if (s->borrower.pool)
+            chunk_pool_note(&s->borrower);
     }
 }
 
 /* Its memory is for any input. */
 static void give_back(struct sliced_input *s, struct record_slice *slice)
 {
-    chunk_pool_put_records(s->loan.pool, *slice);
+    chunk_pool_put_records(s->borrower.pool, *slice);
     *slice = (struct record_slice){.n = 0};
-    chunk_pool_keeps(&s->loan, s->made - s->freed);
+    chunk_pool_keeps(&s->borrower, s->made - s->freed);
 }
 
 void sliced_input_free(struct sliced_input *s, sliced_input_passed_fn *passed, const void *sink)
 {
     while (s->freed < s->left && passed(sink, s->slices[s->freed % s->opt.n_slices].mark))
-        if (s->freed++, s->loan.pool)
+        if (s->freed++, s->borrower.pool)
             give_back(s, &s->slices[(s->freed - 1) % s->opt.n_slices].records);
 }

@@ -46,8 +46,8 @@ struct made_slice {
 struct sliced_input {
     struct input *in;       /* the caller's, who opens and closes it */
     struct chunk_reader *chunks; /* of its records; the caller's, who closes them later */
-    struct merge_wish wish;
-    struct chunk_loan loan;      /* of the pool, if there is one */
+    struct merge_request request;
+    struct chunk_borrower borrower; /* of the pool, if there is one */
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
     size_t made, left, freed;    /* numbers of slices, see above */

@@ -15,11 +15,11 @@
 #include "base/temp_prefix.h"
 #include "base/version.h"
 
-enum stats_detail command_report_detail(const struct report_request *request)
+enum clocks_detail command_report_detail(const struct report_request *request)
 {
     if (request->trace_file || request->format == REPORT_HTML || request->format == REPORT_FOLDER)
-        return STATS_SPANS;
-    return request->format ? STATS_CPU : STATS_TIMES;
+        return CLOCKS_SPANS;
+    return request->format ? CLOCKS_CPU : CLOCKS_TIMES;
 }
 
 /* ------------------------------------------------------------------- files */
@@ -96,12 +96,12 @@ static struct report_place place_of_temp(const char *prefix)
     return report_place_of("", prefix ? temp_prefix_directory(prefix, folder) : "", -1);
 }
 
-static struct report_facts gather_facts(struct command_report *s, const struct stats *stats, uint64_t records)
+static struct report_facts gather_facts(struct command_report *s, const struct clocks *clocks, uint64_t records)
 {
     const struct report_request *o = s->request;
     struct machine_usage usage = machine_usage();
     uint64_t queue = machine_run_queue("");
-    bool converted = stats_total(stats, STAGE_CONVERT).events > 0;
+    bool converted = clocks_total(clocks, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = version_omp(), .command_line = o->command_line,
         .input = name_of(o->inputs[0], "standard input"), .output = name_of(o->output, "standard output"),
@@ -121,30 +121,30 @@ static struct report_facts gather_facts(struct command_report *s, const struct s
 
 struct what {
     const struct report *report; /* NULL: the trace */
-    const struct stats *stats;
+    const struct clocks *clocks;
 };
 
 static void put(FILE *to, enum report_format format, const void *arg)
 {
     const struct what *what = arg;
     if (!what->report)
-        report_trace(what->stats, to);
+        report_trace(what->clocks, to);
     else if (format == REPORT_HTML)
-        report_html(what->report, what->stats, to);
+        report_html(what->report, what->clocks, to);
     else if (format == REPORT_JSON)
-        report_json(what->report, what->stats, to);
+        report_json(what->report, what->clocks, to);
     else
         report_text(what->report, to);
 }
 
-int command_report_write(struct command_report *s, const struct stats *stats, uint64_t records, struct latch *latch)
+int command_report_write(struct command_report *s, const struct clocks *clocks, uint64_t records, struct latch *latch)
 {
     const struct report_request *request = s->request;
-    struct what what = {.stats = stats};
+    struct what what = {.clocks = clocks};
     if (request->format) {
-        struct report_facts facts = gather_facts(s, stats, records);
+        struct report_facts facts = gather_facts(s, clocks, records);
         struct report report;
-        report_make(&report, &facts, stats);
+        report_make(&report, &facts, clocks);
         what.report = &report;
         if (report_file_put(&s->report, request, put, &what, latch) < 0)
             return -1;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include "base/out_file.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "report/report_input.h"
 #include "report/report_place.h"
 #include "stats/counter.h"
@@ -25,7 +25,7 @@ struct command_report {
 };
 
 /* The detail of counting that these reports need. */
-enum stats_detail command_report_detail(const struct report_request *request);
+enum clocks_detail command_report_detail(const struct report_request *request);
 
 /* Opens the files. -1: failed, and the error is recorded in the latch. */
 int command_report_open(struct command_report *report, const struct report_request *request, struct latch *latch);
@@ -33,9 +33,9 @@ int command_report_open(struct command_report *report, const struct report_reque
 /* Measures how much memory is in huge pages. Call it before the arenas are freed. */
 void command_report_measure_memory(struct command_report *report);
 
-/* Writes report and trace. Call it after the output is complete and the stats are stopped. -1: failed, and the error is
- * recorded in the latch. */
-int command_report_write(struct command_report *report, const struct stats *stats, uint64_t records,
+/* Writes report and trace. Call it when the output is complete and the clocks are stopped. -1: failed, and the error
+ * is recorded in the latch. */
+int command_report_write(struct command_report *report, const struct clocks *clocks, uint64_t records,
                          struct latch *latch);
 
 /* Closes the files; a file that was not written is removed. */

@@ -13,7 +13,7 @@ double report_work(const struct report *r)
 {
     double sum = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : report_worked(&r->stages[stage]);
+        sum += clocks_stage(stage)->kind == STAGE_RESTS ? 0 : report_worked(&r->stages[stage]);
     return sum;
 }
 

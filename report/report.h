@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/topology.h"
 #include "report/report_host.h"
 #include "report/report_input.h"
@@ -62,7 +62,7 @@ struct report_stage {
     double busy;                 /* includes the time in which it was blocked */
     double blocked;              /* in a system call, without a CPU */
     double critical;             /* the part of busy on the critical thread */
-    double any_thread;           /* time in which at least one thread was in it; 0: not counted (stats.h, spans) */
+    double any_thread;           /* time in which at least one thread was in it; 0: not counted (clocks.h, spans) */
     uint64_t bytes, events, records;
 };
 
@@ -77,7 +77,7 @@ struct report {
     struct report_stage stages[N_STAGES];
     uint64_t mean_rss;           /* mean bytes of memory over time; REPORT_UNKNOWN */
     int critical;                /* the slot with the most serial work: work that only it can do */
-    char critical_name[STATS_NAME_SIZE];
+    char critical_name[CLOCKS_NAME_SIZE];
     double serial;               /* CPU seconds of that work ... */
     double serial_stages[N_STAGES];   /* ... and of each stage of it */
     double in_turn;              /* CPU seconds of work that any thread does, but only one at a time */
@@ -86,11 +86,11 @@ struct report {
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
 };
 
-/* Fills in everything, from the facts and the stats. The stats must be stopped. See report_make.c. */
-void report_make(struct report *report, const struct report_facts *facts, const struct stats *stats);
+/* Fills in everything, from the facts and the clocks. The clocks must be stopped. See report_make.c. */
+void report_make(struct report *report, const struct report_facts *facts, const struct clocks *clocks);
 
 /* Adds the share of each stage in the slot's spans to each cell. A cell is `ns` nanoseconds of the time. */
-void report_add_spans(const struct stats *stats, int slot, double ns, double (*share)[N_STAGES], int cells);
+void report_add_spans(const struct clocks *clocks, int slot, double ns, double (*share)[N_STAGES], int cells);
 
 /* Fills in the advice, from the other numbers. See report_advice.c. */
 void report_advise(struct report *report);
@@ -167,17 +167,17 @@ const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 bool report_lists(const struct report_stage *stage);
 
 void report_text(const struct report *report, FILE *to);
-void report_json(const struct report *report, const struct stats *stats, FILE *to);
+void report_json(const struct report *report, const struct clocks *clocks, FILE *to);
 
 /* Writes text in quotation marks, as a JSON string (RFC 8259). File names may be any bytes: bytes that are not UTF-8
  * become U+FFFD. */
 void report_json_string(FILE *to, const char *text);
 
 /* Writes the stages of each thread over time in the Trace Event Format, which Perfetto and chrome://tracing open: one
- * track per slot, and one for the phases. stats must have spans. */
-void report_trace(const struct stats *stats, FILE *to);
+ * track per slot, and one for the phases. clocks must have spans. */
+void report_trace(const struct clocks *clocks, FILE *to);
 
-/* Writes one page that needs no other file. stats must have spans. */
-void report_html(const struct report *report, const struct stats *stats, FILE *to);
+/* Writes one page that needs no other file. clocks must have spans. */
+void report_html(const struct report *report, const struct clocks *clocks, FILE *to);
 
 #endif

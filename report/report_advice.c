@@ -112,9 +112,9 @@ static void name_serial(const struct report *r, char *text, size_t size)
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (stage != first && took[stage] > took[second])
             second = stage;
-    int n = snprintf(text, size, "%s %.1f s", stats_stage(first)->name, took[first]);
+    int n = snprintf(text, size, "%s %.1f s", clocks_stage(first)->name, took[first]);
     if (took[second] > took[first] / 10)
-        snprintf(text + n, size - (size_t)n, ", %s %.1f s", stats_stage(second)->name, took[second]);
+        snprintf(text + n, size - (size_t)n, ", %s %.1f s", clocks_stage(second)->name, took[second]);
 }
 
 static void advise_on_threads(struct report *r)

@@ -51,10 +51,10 @@ const char *report_chart_colour(enum stage stage)
 /* ------------------------------------------------------------------ cells */
 
 /* Clears all cells; `columns` columns stand for all of the time. */
-static void cells_begin(struct cells *cells, const struct stats *stats, int columns)
+static void cells_begin(struct cells *cells, const struct clocks *clocks, int columns)
 {
     cells->columns = columns;
-    cells->ns = fmax((double)stats_wall(stats), 1) / columns;
+    cells->ns = fmax((double)clocks_wall(clocks), 1) / columns;
     memset(cells->share, 0, sizeof cells->share);
 }
 
@@ -68,7 +68,7 @@ static double share_below(const double share[N_STAGES], enum stage stage)
 {
     double below = 0;
     for (enum stage other = 0; other < N_STAGES; other++)
-        if (stats_stage(other)->kind != STAGE_RESTS && (other < stage || stage == STAGE_WAIT))
+        if (clocks_stage(other)->kind != STAGE_RESTS && (other < stage || stage == STAGE_WAIT))
             below += share[other];
     return below;
 }
@@ -89,27 +89,27 @@ static void put_area(const struct cells *cells, enum stage stage, double unit, F
                 column_x(cells, i + 1));
     for (int i = cells->columns - 1; i >= 0; i--)
         fprintf(to, "V%.1fH%.1f", AREA - unit * share_below(cells->share[i], stage), column_x(cells, i));
-    fprintf(to, "z\"><title>%s</title></path>\n", stats_stage(stage)->what);
+    fprintf(to, "z\"><title>%s</title></path>\n", clocks_stage(stage)->what);
 }
 
-static void put_areas(struct cells *cells, const struct stats *stats, double unit, FILE *to)
+static void put_areas(struct cells *cells, const struct clocks *clocks, double unit, FILE *to)
 {
-    cells_begin(cells, stats, COLUMNS);
-    for (int i = 0; i < stats_slots(stats); i++)
-        report_add_spans(stats, i, cells->ns, cells->share, cells->columns);
+    cells_begin(cells, clocks, COLUMNS);
+    for (int i = 0; i < clocks_slots(clocks); i++)
+        report_add_spans(clocks, i, cells->ns, cells->share, cells->columns);
     for (enum stage stage = STAGE_WAIT; stage < N_STAGES; stage++)      /* the rest of the height is idle */
         put_area(cells, stage, unit, to);
 }
 
-static void put_all_threads(struct cells *cells, const struct report *r, const struct stats *stats, FILE *to)
+static void put_all_threads(struct cells *cells, const struct report *r, const struct clocks *clocks, FILE *to)
 {
-    int n_slots = stats_slots(stats), step = (int)fmax(report_plot_step(n_slots), 1);
+    int n_slots = clocks_slots(clocks), step = (int)fmax(report_plot_step(n_slots), 1);
     double unit = (double)AREA / n_slots;
     report_plot_begin(to, "area", AREA, "how many threads are in which stage, over time");
-    put_areas(cells, stats, unit, to);
-    report_plot_lines(r, stats, AREA, to);
+    put_areas(cells, clocks, unit, to);
+    report_plot_lines(r, clocks, AREA, to);
     fputs("</svg>", to);
-    report_plot_phases(stats, to);
+    report_plot_phases(clocks, to);
     for (int i = 0; i <= n_slots; i += step)
         fprintf(to, "<span class=\"y\" style=\"top:%.1f%%\">%d%s</span>", 100 - 100.0 * i / n_slots, i,
                 i + step > n_slots ? n_slots > 1 ? " threads" : " thread" : "");
@@ -137,7 +137,7 @@ static void put_bars(const struct cells *cells, enum stage stage, double y, doub
                 column_x(cells, end), height * own, column_x(cells, i));
     }
     if (begun)
-        fprintf(to, "\"><title>%s</title></path>\n", stats_stage(stage)->what);
+        fprintf(to, "\"><title>%s</title></path>\n", clocks_stage(stage)->what);
 }
 
 static void put_row(const struct cells *cells, double y, double height, FILE *to)
@@ -152,32 +152,32 @@ static double row_pitch(int n_slots)
     return n_slots <= 4 ? 34 : n_slots <= 8 ? 26 : n_slots <= 32 ? 17 : n_slots <= 128 ? 7 : 3;
 }
 
-static void put_row_names(const struct stats *stats, double pitch, double height, FILE *to)
+static void put_row_names(const struct clocks *clocks, double pitch, double height, FILE *to)
 {
-    char name[STATS_NAME_SIZE];
-    for (int slot = 0; slot < stats_slots(stats); slot++)
+    char name[CLOCKS_NAME_SIZE];
+    for (int slot = 0; slot < clocks_slots(clocks); slot++)
         if (pitch > 13 || slot % 8 == 0) {
             fprintf(to, "<span class=\"y\" style=\"top:%.1fpx\">", pitch * slot + height / 2);
-            report_markup_text(to, stats_name(stats, slot, name));
+            report_markup_text(to, clocks_name(clocks, slot, name));
             fputs("</span>", to);
         }
 }
 
-static void put_rows(struct cells *cells, const struct report *r, const struct stats *stats, FILE *to)
+static void put_rows(struct cells *cells, const struct report *r, const struct clocks *clocks, FILE *to)
 {
-    int n_slots = stats_slots(stats), columns = COLUMNS;
+    int n_slots = clocks_slots(clocks), columns = COLUMNS;
     double pitch = row_pitch(n_slots), height = pitch - (pitch > 10 ? 3 : 1);
     while (columns * n_slots > CELLS_MAX && columns > COLUMNS / 8)
         columns /= 2;
     report_plot_begin(to, "rows", pitch * n_slots, "what each thread does, over time");
     for (int i = 0; i < n_slots; i++) {
-        cells_begin(cells, stats, columns);
-        report_add_spans(stats, i, cells->ns, cells->share, cells->columns);
+        cells_begin(cells, clocks, columns);
+        report_add_spans(clocks, i, cells->ns, cells->share, cells->columns);
         put_row(cells, pitch * i, height, to);
     }
-    report_plot_lines(r, stats, pitch * n_slots, to);
+    report_plot_lines(r, clocks, pitch * n_slots, to);
     fputs("</svg>", to);
-    put_row_names(stats, pitch, height, to);
+    put_row_names(clocks, pitch, height, to);
     fputs("</div>\n", to);
 }
 
@@ -189,17 +189,17 @@ static void put_legend(const struct report *r, FILE *to)
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (report_lists(&r->stages[stage]))
             fprintf(to, "<li><i style=\"background:%s\"></i><b>%s</b> %s</li>\n", colours[stage],
-                    stats_stage(stage)->name, stats_stage(stage)->what);
+                    clocks_stage(stage)->name, clocks_stage(stage)->what);
     fputs("</ul>", to);
 }
 
-void report_chart(const struct report *r, const struct stats *stats, FILE *to)
+void report_chart(const struct report *r, const struct clocks *clocks, FILE *to)
 {
     struct cells cells;
     fputs("<section><h2>Threads over time</h2>\n<div class=\"picture\"><div>\n", to);
-    put_all_threads(&cells, r, stats, to);
-    put_rows(&cells, r, stats, to);
-    report_curves(r, stats, to);
+    put_all_threads(&cells, r, clocks, to);
+    put_rows(&cells, r, clocks, to);
+    report_curves(r, clocks, to);
     report_plot_axis(r, to);
     fputs("</div>\n", to);
     put_legend(r, to);

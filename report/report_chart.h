@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include "report/report.h"
 
-/* stats must have spans, and be stopped. */
-void report_chart(const struct report *report, const struct stats *stats, FILE *to);
+/* clocks must have spans, and be stopped. */
+void report_chart(const struct report *report, const struct clocks *clocks, FILE *to);
 
 /* The colour of a stage, in CSS. */
 const char *report_chart_colour(enum stage stage);

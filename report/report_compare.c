@@ -79,7 +79,7 @@ static void take_values(struct report_compare_side *s, const json_t *root)
     for (size_t i = 0; i < REPORT_COMPARE_NUMBERS; i++)
         s->numbers[i] = number_at(root, rows[i].path);
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
-        snprintf(path, sizeof path, "stages/%s/s", stats_stage(stage)->name);
+        snprintf(path, sizeof path, "stages/%s/s", clocks_stage(stage)->name);
         s->stages[stage] = number_at(root, path);
     }
 }
@@ -191,11 +191,11 @@ static void name_changes(const struct report_compare_side sides[2], bool slower,
     int n = sort_by_change(sides, sorted), named = 0;
     for (int i = 0; i < n && named < NAMED; i++) {
         double change = change_of(sides, sorted[i]);
-        if (stats_stage(sorted[i])->kind == STAGE_RESTS || (change > 0) != slower
+        if (clocks_stage(sorted[i])->kind == STAGE_RESTS || (change > 0) != slower
             || is_noise(sides[0].stages[sorted[i]], sides[1].stages[sorted[i]], time_of_all(sides)))
             continue;
         size_t at = strlen(text);
-        snprintf(text + at, size - at, "%s %s %+.2f s", named++ ? "," : ":", stats_stage(sorted[i])->name, change);
+        snprintf(text + at, size - at, "%s %s %+.2f s", named++ ? "," : ":", clocks_stage(sorted[i])->name, change);
     }
 }
 
@@ -251,7 +251,7 @@ void report_compare_text(const struct report_compare_side sides[2], FILE *to)
     fputs("  seconds of all threads:\n", to);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (is_listed(a->stages[stage], b->stages[stage]))
-            print_row(to, stats_stage(stage)->name, SECONDS, a->stages[stage], b->stages[stage]);
+            print_row(to, clocks_stage(stage)->name, SECONDS, a->stages[stage], b->stages[stage]);
     if (*caution(sides))
         fprintf(to, "  %s\n", caution(sides));
 }
@@ -301,7 +301,7 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
         fprintf(to, "<section class=\"advice\"><p>%s</p></section>\n", caution(sides));
     begin_table(to, "Seconds of all threads, by stage: the largest changes first");
     for (int i = 0; i < n; i++)
-        put_row(to, stats_stage(sorted[i])->name, SECONDS, stats_stage(sorted[i])->kind != STAGE_RESTS, all,
+        put_row(to, clocks_stage(sorted[i])->name, SECONDS, clocks_stage(sorted[i])->kind != STAGE_RESTS, all,
                 a->stages[sorted[i]], b->stages[sorted[i]]);
     fputs("</tbody></table></section>\n", to);
     begin_table(to, "Numbers");

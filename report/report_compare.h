@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum { REPORT_COMPARE_NUMBERS = 18, REPORT_COMPARE_TEXTS = 6, REPORT_COMPARE_SIZE = 256 };
 

@@ -66,7 +66,7 @@ static double top_of(double most)
 }
 
 /* Draws up to two lines with the same scale; unit: the numbers that 1 on the axis stands for. */
-static void put_plot(const struct report *r, const struct stats *stats, const struct line *lines, int n, double unit,
+static void put_plot(const struct report *r, const struct clocks *clocks, const struct line *lines, int n, double unit,
                      const char *about, FILE *to)
 {
     double step_ns = r->wall * 1e9 / STEPS, most = 0;
@@ -74,7 +74,7 @@ static void put_plot(const struct report *r, const struct stats *stats, const st
         most = fmax(most, most_of(&lines[i], step_ns));
     double top = top_of(most / unit);
     report_plot_begin(to, "curve", HEIGHT, about);
-    report_plot_lines(r, stats, HEIGHT, to);
+    report_plot_lines(r, clocks, HEIGHT, to);
     fprintf(to, "<path class=\"grid\" d=\"M0 0H%dM0 %dH%d\"/>\n", REPORT_PLOT_WIDTH, HEIGHT, REPORT_PLOT_WIDTH);
     for (int i = 0; i < n; i++)
         put_line(&lines[i], step_ns, top * unit, to);
@@ -82,24 +82,24 @@ static void put_plot(const struct report *r, const struct stats *stats, const st
             top < 1 ? 2 : 0, top);
 }
 
-void report_curves(const struct report *r, const struct stats *stats, FILE *to)
+void report_curves(const struct report *r, const struct clocks *clocks, FILE *to)
 {
     static const char memory[] = "#2f8fd0", cpu[] = "#3aa35a", in[] = "#3f6fd8", out[] = "#d0607a";
     const struct curve_point *points;
-    size_t n = stats_curve(stats, &points);
+    size_t n = clocks_curve(clocks, &points);
     if (n < 2 || r->wall <= 0)
         return;
     struct line held = {points, n, memory_of, false, memory}, used = {points, n, cpu_of, true, cpu};
     struct line moved[] = {{points, n, read_of, true, in}, {points, n, written_of, true, out}};
     if (r->mean_rss != REPORT_UNKNOWN) {
-        put_plot(r, stats, &held, 1, 1e6, "memory of the process over time", to);
+        put_plot(r, clocks, &held, 1, 1e6, "memory of the process over time", to);
         fprintf(to, "<span class=\"what\"><b style=\"color:%s\">memory</b>, MB: mean %.0f, peak %.0f</span></div>\n",
                 memory, report_mb(r->mean_rss), r->facts.peak_rss != REPORT_UNKNOWN ? report_mb(r->facts.peak_rss) : 0);
     }
-    put_plot(r, stats, &used, 1, 1, "CPUs in use over time", to);
+    put_plot(r, clocks, &used, 1, 1, "CPUs in use over time", to);
     fprintf(to, "<span class=\"what\"><b style=\"color:%s\">CPUs</b> in use: mean %.2f</span></div>\n", cpu,
             (r->facts.user + r->facts.system) / r->wall);
-    put_plot(r, stats, moved, 2, 1e-3, "bytes read and written over time", to);
+    put_plot(r, clocks, moved, 2, 1e-3, "bytes read and written over time", to);
     fprintf(to, "<span class=\"what\">MB/s <b style=\"color:%s\">read</b> and <b style=\"color:%s\">written</b></span>"
             "</div>\n", in, out);
 }

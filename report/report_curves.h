@@ -7,6 +7,6 @@
 #include "report/report.h"
 
 /* Writes nothing if there are fewer than two points. */
-void report_curves(const struct report *report, const struct stats *stats, FILE *to);
+void report_curves(const struct report *report, const struct clocks *clocks, FILE *to);
 
 #endif

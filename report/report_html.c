@@ -147,7 +147,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
 {
     static const char *const kinds[] = {"", "", "serial", "in turn"};
     const struct report_stage *s = &r->stages[stage];
-    const struct stage_info *info = stats_stage(stage);
+    const struct stage_info *info = clocks_stage(stage);
     double all = r->wall * r->n_threads;
     fprintf(to, "<tr><td><i style=\"background:%s\"></i>%s</td>", report_chart_colour(stage), info->name);
     fprintf(to, *kinds[info->kind] ? "<td data-label=\"kind\">%s</td>" : "<td>%s</td>", kinds[info->kind]);
@@ -165,7 +165,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
 /* Whether a comes before b in the table: working stages by time, then resting ones. */
 static bool is_before(const struct report *r, enum stage a, enum stage b)
 {
-    bool a_rests = stats_stage(a)->kind == STAGE_RESTS, b_rests = stats_stage(b)->kind == STAGE_RESTS;
+    bool a_rests = clocks_stage(a)->kind == STAGE_RESTS, b_rests = clocks_stage(b)->kind == STAGE_RESTS;
     double more = r->stages[a].busy - r->stages[b].busy;
     return a_rests != b_rests ? b_rests : more != 0 ? more > 0 : a < b;
 }
@@ -298,7 +298,7 @@ static void write_headline(const struct report *r, char *text, size_t size)
         snprintf(text + n, size - (size_t)n, ", %.0f" NO_BREAK "MB/s", report_speed_in_all(r));
 }
 
-void report_html(const struct report *r, const struct stats *stats, FILE *to)
+void report_html(const struct report *r, const struct clocks *clocks, FILE *to)
 {
     char of[64], headline[240];
     snprintf(of, sizeof of, "samtools %s", message_command());
@@ -307,7 +307,7 @@ void report_html(const struct report *r, const struct stats *stats, FILE *to)
     put_verdict(r, to);
     put_tiles(r, to);
     put_advice(r, to);
-    report_chart(r, stats, to);
+    report_chart(r, clocks, to);
     put_stages(r, to);
     put_inputs(&r->facts.merged, to);
     put_facts(r, to);

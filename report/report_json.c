@@ -158,21 +158,21 @@ static void put_times(FILE *to, const double seconds[N_STAGES])
     const char *sep = "{";
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (seconds[stage] > 0) {
-            fprintf(to, "%s\"%s\": %.6f", sep, stats_stage(stage)->name, seconds[stage]);
+            fprintf(to, "%s\"%s\": %.6f", sep, clocks_stage(stage)->name, seconds[stage]);
             sep = ", ";
         }
     fputs(*sep == '{' ? "{}" : "}", to);
 }
 
-static void put_phases(const struct stats *stats, FILE *to)
+static void put_phases(const struct clocks *clocks, FILE *to)
 {
     const char *sep = "";
     fputs("  \"phases\": {", to);
     for (enum phase phase = 0; phase < N_PHASES; phase++) {
         uint64_t start, end;
-        if (!stats_phase_times(stats, phase, &start, &end))
+        if (!clocks_phase_times(clocks, phase, &start, &end))
             continue;
-        fprintf(to, "%s\"%s\": {\"start_s\": %.6f, \"s\": %.6f}", sep, stats_phase_name(phase), (double)start / 1e9,
+        fprintf(to, "%s\"%s\": {\"start_s\": %.6f, \"s\": %.6f}", sep, clocks_phase_name(phase), (double)start / 1e9,
                 (double)(end - start) / 1e9);
         sep = ", ";
     }
@@ -180,11 +180,11 @@ static void put_phases(const struct stats *stats, FILE *to)
 }
 
 /* Lists of the same length: times, and the resources used until then. */
-static void put_curve(const struct stats *stats, FILE *to)
+static void put_curve(const struct clocks *clocks, FILE *to)
 {
     static const char *const keys[] = {"s", "rss_bytes", "cpu_s", "read_bytes", "written_bytes"};
     const struct curve_point *points;
-    size_t n = stats_curve(stats, &points);
+    size_t n = clocks_curve(clocks, &points);
     fputs("  \"curve\": {", to);
     for (int key = 0; key < 5; key++) {
         fprintf(to, "%s\"%s\": [", key ? ", " : "", keys[key]);
@@ -220,8 +220,8 @@ static void put_stages(const struct report *r, FILE *to)
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
         const struct report_stage *s = &r->stages[stage];
         fprintf(to, "    \"%s\": {\"kind\": \"%s\", \"s\": %.6f, \"blocked_s\": %.6f, \"critical_s\": %.6f, "
-                "\"bytes\": %llu, \"events\": %llu, \"records\": %llu, \"any_thread_s\": ", stats_stage(stage)->name,
-                kinds[stats_stage(stage)->kind], s->busy, s->blocked, s->critical, (unsigned long long)s->bytes,
+                "\"bytes\": %llu, \"events\": %llu, \"records\": %llu, \"any_thread_s\": ", clocks_stage(stage)->name,
+                kinds[clocks_stage(stage)->kind], s->busy, s->blocked, s->critical, (unsigned long long)s->bytes,
                 (unsigned long long)s->events, (unsigned long long)s->records);
         put_number(to, s->any_thread, s->any_thread > 0);
         fputs(", \"mb_per_s_all_threads\": ", to);
@@ -231,17 +231,17 @@ static void put_stages(const struct report *r, FILE *to)
     fputs("  },\n", to);
 }
 
-static void put_slot(const struct stats *stats, int slot, FILE *to)
+static void put_slot(const struct clocks *clocks, int slot, FILE *to)
 {
-    char name[STATS_NAME_SIZE];
+    char name[CLOCKS_NAME_SIZE];
     double seconds[N_STAGES];
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        seconds[stage] = (double)stats_of(stats, slot, stage).ns / 1e9;
+        seconds[stage] = (double)clocks_of(clocks, slot, stage).ns / 1e9;
     fputs("    {\"name\": ", to);
-    report_json_string(to, stats_name(stats, slot, name));
+    report_json_string(to, clocks_name(clocks, slot, name));
     fputs(", \"stages\": ", to);
     put_times(to, seconds);
-    fprintf(to, "}%s\n", slot + 1 < stats_slots(stats) ? "," : "");
+    fprintf(to, "}%s\n", slot + 1 < clocks_slots(clocks) ? "," : "");
 }
 
 /* Prints the inputs of a merge. */
@@ -279,17 +279,17 @@ static void put_advice(const struct report *r, FILE *to)
     fputs("]\n", to);
 }
 
-void report_json(const struct report *r, const struct stats *stats, FILE *to)
+void report_json(const struct report *r, const struct clocks *clocks, FILE *to)
 {
     fputs("{\n", to);
     put_facts(r, to);
-    put_phases(stats, to);
-    put_curve(stats, to);
+    put_phases(clocks, to);
+    put_curve(clocks, to);
     put_serial(r, to);
     put_stages(r, to);
     fputs("  \"slots\": [\n", to);
-    for (int i = 0; i < stats_slots(stats); i++)
-        put_slot(stats, i, to);
+    for (int i = 0; i < clocks_slots(clocks); i++)
+        put_slot(clocks, i, to);
     fputs("  ],\n", to);
     put_inputs(&r->facts.merged, to);
     put_verdict(r, to);

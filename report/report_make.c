@@ -13,26 +13,26 @@ static double seconds(uint64_t ns)
 
 static bool works(enum stage stage)
 {
-    return stats_stage(stage)->kind != STAGE_RESTS;
+    return clocks_stage(stage)->kind != STAGE_RESTS;
 }
 
 /* CPU seconds that the slot spends in a serial stage, on work that only it can do. CPU time is used so that neither a
  * slow disk nor a crowded machine looks like work. For stages that may block, CPU time was measured. For thread 0's
  * other stages it is estimated by the share of the time in which the thread had a CPU. */
-static double serial_work(const struct stats *stats, int slot, enum stage stage)
+static double serial_work(const struct clocks *clocks, int slot, enum stage stage)
 {
-    struct stats_count c = stats_of(stats, slot, stage);
-    if (stats_stage(stage)->kind != STAGE_SERIAL)
+    struct clocks_count c = clocks_of(clocks, slot, stage);
+    if (clocks_stage(stage)->kind != STAGE_SERIAL)
         return 0;
-    return seconds(c.ns - c.blocked_ns) * (slot == 0 && !stats_stage(stage)->may_block ? stats_ran(stats) : 1);
+    return seconds(c.ns - c.blocked_ns) * (slot == 0 && !clocks_stage(stage)->may_block ? clocks_ran(clocks) : 1);
 }
 
-static void find_critical(struct report *r, const struct stats *stats)
+static void find_critical(struct report *r, const struct clocks *clocks)
 {
-    for (int slot = 0; slot < stats_slots(stats); slot++) {
+    for (int slot = 0; slot < clocks_slots(clocks); slot++) {
         double serial = 0;
         for (enum stage stage = 0; stage < N_STAGES; stage++)
-            serial += serial_work(stats, slot, stage);
+            serial += serial_work(clocks, slot, stage);
         if (serial > r->serial) {
             r->serial = serial;
             r->critical = slot;
@@ -40,22 +40,22 @@ static void find_critical(struct report *r, const struct stats *stats)
     }
 }
 
-static void count_stages(struct report *r, const struct stats *stats)
+static void count_stages(struct report *r, const struct clocks *clocks)
 {
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
-        struct stats_count c = stats_total(stats, stage);
+        struct clocks_count c = clocks_total(clocks, stage);
         r->stages[stage] = (struct report_stage){
             .busy = seconds(c.ns), .blocked = seconds(c.blocked_ns),
-            .critical = seconds(stats_of(stats, r->critical, stage).ns),
-            .any_thread = seconds(stats_any_thread(stats, stage)),
+            .critical = seconds(clocks_of(clocks, r->critical, stage).ns),
+            .any_thread = seconds(clocks_any_thread(clocks, stage)),
             .bytes = c.bytes, .events = c.events, .records = c.records};
-        r->serial_stages[stage] = serial_work(stats, r->critical, stage);
-        if (stats_stage(stage)->kind == STAGE_IN_TURN)
+        r->serial_stages[stage] = serial_work(clocks, r->critical, stage);
+        if (clocks_stage(stage)->kind == STAGE_IN_TURN)
             r->in_turn += seconds(c.ns - c.blocked_ns);
     }
 }
 
-static void count_shares(struct report *r, const struct stats *stats)
+static void count_shares(struct report *r, const struct clocks *clocks)
 {
     double all = 0, io = 0, team = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
@@ -65,7 +65,7 @@ static void count_shares(struct report *r, const struct stats *stats)
     for (int i = 0; i < r->n_threads; i++) {
         double busy = 0;
         for (enum stage stage = 0; stage < N_STAGES; stage++)
-            busy += works(stage) ? seconds(stats_of(stats, i, stage).ns) : 0;
+            busy += works(stage) ? seconds(clocks_of(clocks, i, stage).ns) : 0;
         team += busy;
         r->idle_threads += busy < IDLE_BELOW * r->wall;
     }
@@ -73,10 +73,10 @@ static void count_shares(struct report *r, const struct stats *stats)
     r->io = all > 0 ? io / all : 0;
 }
 
-void report_add_spans(const struct stats *stats, int slot, double ns, double (*share)[N_STAGES], int cells)
+void report_add_spans(const struct clocks *clocks, int slot, double ns, double (*share)[N_STAGES], int cells)
 {
-    struct stats_span span;
-    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
+    struct clocks_span span;
+    for (size_t at = 0; clocks_next_span(clocks, slot, &at, &span);) {
         double from = (double)span.start / ns, end = (double)span.end / ns;
         for (int i = (int)from; i < cells && i < end; i++)
             share[i][span.stage] += fmin(end, i + 1) - fmax(from, i);
@@ -85,12 +85,12 @@ void report_add_spans(const struct stats *stats, int slot, double ns, double (*s
 
 /* Sets any_thread of stages in which threads were not counted one by one, from the spans if there are any. A cell of
  * the time is full if the threads' parts of it add up to its length. */
-static void measure_presence(struct report *r, const struct stats *stats)
+static void measure_presence(struct report *r, const struct clocks *clocks)
 {
     enum { CELLS = 1 << 14 };
     double (*share)[N_STAGES] = r->wall > 0 ? calloc(CELLS, sizeof *share) : NULL;
-    for (int slot = 0; share && slot < stats_slots(stats); slot++)
-        report_add_spans(stats, slot, r->wall * 1e9 / CELLS, share, CELLS);
+    for (int slot = 0; share && slot < clocks_slots(clocks); slot++)
+        report_add_spans(clocks, slot, r->wall * 1e9 / CELLS, share, CELLS);
     for (enum stage stage = 0; share && stage < N_STAGES; stage++) {
         double cells = 0;
         for (int i = 0; i < CELLS; i++)
@@ -101,24 +101,24 @@ static void measure_presence(struct report *r, const struct stats *stats)
     free(share);
 }
 
-static void measure_memory(struct report *r, const struct stats *stats)
+static void measure_memory(struct report *r, const struct clocks *clocks)
 {
     const struct curve_point *points;
-    size_t n = stats_curve(stats, &points);
+    size_t n = clocks_curve(clocks, &points);
     double mean = curve_mean_rss(points, n);
     r->mean_rss = mean > 0 ? (uint64_t)mean : REPORT_UNKNOWN;
 }
 
-void report_make(struct report *r, const struct report_facts *facts, const struct stats *stats)
+void report_make(struct report *r, const struct report_facts *facts, const struct clocks *clocks)
 {
-    *r = (struct report){.facts = *facts, .n_threads = stats_threads(stats), .wall = seconds(stats_wall(stats))};
-    find_critical(r, stats);
-    stats_name(stats, r->critical, r->critical_name);
-    count_stages(r, stats);
-    count_shares(r, stats);
-    measure_presence(r, stats);
-    measure_memory(r, stats);
-    r->bytes = stats_input_bytes(r->stages[STAGE_INFLATE].bytes, r->stages[STAGE_FIND].bytes);
+    *r = (struct report){.facts = *facts, .n_threads = clocks_threads(clocks), .wall = seconds(clocks_wall(clocks))};
+    find_critical(r, clocks);
+    clocks_name(clocks, r->critical, r->critical_name);
+    count_stages(r, clocks);
+    count_shares(r, clocks);
+    measure_presence(r, clocks);
+    measure_memory(r, clocks);
+    r->bytes = clocks_input_bytes(r->stages[STAGE_INFLATE].bytes, r->stages[STAGE_FIND].bytes);
     report_judge(r);
     report_advise(r);
 }

@@ -50,34 +50,34 @@ void report_plot_axis(const struct report *r, FILE *to)
 }
 
 /* Whether the phase is long enough for its name. */
-static bool phase_begins(const struct stats *stats, enum phase phase, double *at)
+static bool phase_begins(const struct clocks *clocks, enum phase phase, double *at)
 {
     uint64_t start, end;
-    double wall = (double)stats_wall(stats);
-    bool named = stats_phase_times(stats, phase, &start, &end) && wall > 0 && (double)(end - start) >= wall / 6;
+    double wall = (double)clocks_wall(clocks);
+    bool named = clocks_phase_times(clocks, phase, &start, &end) && wall > 0 && (double)(end - start) >= wall / 6;
     *at = named ? (double)start / wall : 0;
     return named;
 }
 
-void report_plot_phases(const struct stats *stats, FILE *to)
+void report_plot_phases(const struct clocks *clocks, FILE *to)
 {
     static const char *const names[N_PHASES] = {"opening", "reading", "writing", "finishing"};
     double at;
     for (enum phase phase = 0; phase < N_PHASES; phase++)
-        if (phase_begins(stats, phase, &at))
+        if (phase_begins(clocks, phase, &at))
             fprintf(to, "<span class=\"phase\" style=\"left:%.2f%%\">%s</span>", 100 * at, names[phase]);
 }
 
-static void put_phase_marks(const struct stats *stats, double height, FILE *to)
+static void put_phase_marks(const struct clocks *clocks, double height, FILE *to)
 {
     double at;
     for (enum phase phase = 0; phase < N_PHASES; phase++)
-        if (phase_begins(stats, phase, &at) && at > 0)
+        if (phase_begins(clocks, phase, &at) && at > 0)
             fprintf(to, "<path class=\"mark\" d=\"M%.1f 0V%.0f\"/>", REPORT_PLOT_WIDTH * at, height);
 }
 
-void report_plot_lines(const struct report *r, const struct stats *stats, double height, FILE *to)
+void report_plot_lines(const struct report *r, const struct clocks *clocks, double height, FILE *to)
 {
     put_time_lines(r, height, to);
-    put_phase_marks(stats, height, to);
+    put_phase_marks(clocks, height, to);
 }

@@ -13,10 +13,10 @@ enum { REPORT_PLOT_WIDTH = 1000 };
 void report_plot_begin(FILE *to, const char *kind, double height, const char *about);
 
 /* Draws lines at times of the axis, and at the start of phases. */
-void report_plot_lines(const struct report *report, const struct stats *stats, double height, FILE *to);
+void report_plot_lines(const struct report *report, const struct clocks *clocks, double height, FILE *to);
 
 /* Writes the names of phases above a plot, after </svg>. */
-void report_plot_phases(const struct stats *stats, FILE *to);
+void report_plot_phases(const struct clocks *clocks, FILE *to);
 
 /* Writes the times, below all plots. */
 void report_plot_axis(const struct report *report, FILE *to);

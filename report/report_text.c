@@ -56,11 +56,11 @@ static void print_totals(const struct report *r, FILE *to)
 static void print_stage(const struct report *r, enum stage stage, FILE *to)
 {
     const struct report_stage *s = &r->stages[stage];
-    fprintf(to, "  %-12s %9.2f %9.2f %9.2f", stats_stage(stage)->name, s->busy, s->busy / r->n_threads, s->critical);
-    if (stats_stage(stage)->may_block)
+    fprintf(to, "  %-12s %9.2f %9.2f %9.2f", clocks_stage(stage)->name, s->busy, s->busy / r->n_threads, s->critical);
+    if (clocks_stage(stage)->may_block)
         fprintf(to, " %9.2f", s->blocked);
     if (s->bytes)
-        fprintf(to, " %*.0f %9.0f", stats_stage(stage)->may_block ? 9 : 19, report_mb(s->bytes),
+        fprintf(to, " %*.0f %9.0f", clocks_stage(stage)->may_block ? 9 : 19, report_mb(s->bytes),
                 report_thread_speed(s));
     if (s->bytes && s->any_thread > 0)
         fprintf(to, " %9.0f", report_speed(s));
@@ -92,7 +92,7 @@ static void print_serial(const struct report *r, FILE *to)
             r->critical_name);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
         if (r->serial_stages[stage] >= 0.005 * r->serial) {
-            fprintf(to, "%s%s %.3f s", sep, stats_stage(stage)->name, r->serial_stages[stage]);
+            fprintf(to, "%s%s %.3f s", sep, clocks_stage(stage)->name, r->serial_stages[stage]);
             sep = ", ";
         }
     fprintf(to, "); in turn: %.3f s\n", r->in_turn);

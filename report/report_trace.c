@@ -21,36 +21,36 @@ static void write_span(FILE *to, int track, const char *name, const char *catego
             track, name, category, (double)start / 1e3, (double)(end - start) / 1e3);
 }
 
-static void write_phases(const struct stats *stats, FILE *to)
+static void write_phases(const struct clocks *clocks, FILE *to)
 {
     name_track(to, 0, "phases");
     for (enum phase phase = 0; phase < N_PHASES; phase++) {
         uint64_t start, end;
-        if (stats_phase_times(stats, phase, &start, &end))
-            write_span(to, 0, stats_phase_name(phase), "phase", start, end);
+        if (clocks_phase_times(clocks, phase, &start, &end))
+            write_span(to, 0, clocks_phase_name(phase), "phase", start, end);
     }
 }
 
-static void write_slot(const struct stats *stats, int slot, FILE *to)
+static void write_slot(const struct clocks *clocks, int slot, FILE *to)
 {
     static const char *const categories[] = {"waiting", "parallel", "serial", "in turn"};
-    char name[STATS_NAME_SIZE];
-    struct stats_span span;
-    name_track(to, 1 + slot, stats_name(stats, slot, name));
-    for (size_t at = 0; stats_next_span(stats, slot, &at, &span);) {
-        const struct stage_info *stage = stats_stage(span.stage);
+    char name[CLOCKS_NAME_SIZE];
+    struct clocks_span span;
+    name_track(to, 1 + slot, clocks_name(clocks, slot, name));
+    for (size_t at = 0; clocks_next_span(clocks, slot, &at, &span);) {
+        const struct stage_info *stage = clocks_stage(span.stage);
         if (span.stage != STAGE_IDLE)            /* idle time is left blank */
             write_span(to, 1 + slot, stage->name, categories[stage->kind], span.start, span.end);
     }
 }
 
-void report_trace(const struct stats *stats, FILE *to)
+void report_trace(const struct clocks *clocks, FILE *to)
 {
     fprintf(to, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
             "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"samtools %s\"}}", PID,
             message_command());
-    write_phases(stats, to);
-    for (int i = 0; i < stats_slots(stats); i++)
-        write_slot(stats, i, to);
+    write_phases(clocks, to);
+    for (int i = 0; i < clocks_slots(clocks); i++)
+        write_slot(clocks, i, to);
     fputs("\n]}\n", to);
 }

@@ -40,7 +40,7 @@ static double sum_busy(const struct report *r)
 {
     double sum = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        sum += stats_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
+        sum += clocks_stage(stage)->kind == STAGE_RESTS ? 0 : r->stages[stage].busy;
     return sum;
 }
 
@@ -69,12 +69,12 @@ static void blame_cpu(struct report *r)
     enum stage most = STAGE_OTHER;
     double all = report_work(r);
     for (enum stage stage = 0; stage < N_STAGES; stage++)
-        if (stats_stage(stage)->kind != STAGE_RESTS
+        if (clocks_stage(stage)->kind != STAGE_RESTS
             && report_worked(&r->stages[stage]) > report_worked(&r->stages[most]))
             most = stage;
     double share = all > 0 ? report_worked(&r->stages[most]) / all : 0;
     judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used; most work was to %s, %.0f %%.",
-          100 * report_cpu_share(r), stats_stage(most)->what, 100 * share);
+          100 * report_cpu_share(r), clocks_stage(most)->what, 100 * share);
 }
 
 /* Whether a sort with more memory would have less work. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `sormadup`: fixmate, sort and markdup as one. Its stages, each of which reads the one before it:
+/* The driver of `sormadup`: fixmate, sort and markdup as one. Its producers, each of which reads the one before it:
  *
  *   read      the inputs                      blocks, lines or containers (read/)
  *   collate   groups records by name          a sort of its own (collated.h); only if they are not grouped
@@ -11,7 +11,7 @@
 #include "sormadup/bam_sormadup.h"
 #include "bam_sort.h"
 #include "base/machine.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/version.h"
 #include "engine/driver.h"
 #include "engine/engine_memory.h"
@@ -25,15 +25,15 @@
 
 struct sormadup {
     const struct sormadup_opts *opts;
-    const struct engine_opts *common;    /* of all stages */
-    struct driver *d;            /* includes the last stage */
+    const struct engine_opts *common;    /* of all producers */
+    struct driver *d;            /* includes the last producer */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* inputs_held() of them */
-    struct inputs in;            /* the input of the stage that is opened next */
+    struct inputs in;            /* the input of the producer that is opened next */
     struct collated collated;
     struct fixed_inputs fixed;
-    struct orphans *lone;        /* found by fixmate */
+    struct orphans *orphans;     /* found by fixmate */
     struct sorted sorted;
     struct sorted_stream merged;
     struct marking marking;
@@ -53,7 +53,7 @@ static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *comman
     return latch_fail(c->d->latch, "%s: the header could not be changed", path_of(c));
 }
 
-/* ------------------------------------------------------------- opening the stages */
+/* ---------------------------------------------------------- opening the producers */
 
 static int open_output(struct sormadup *c)
 {
@@ -63,7 +63,7 @@ static int open_output(struct sormadup *c)
 
 static int open_inputs(struct sormadup *c)
 {
-    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->stats);
+    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->clocks);
     if (inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
@@ -81,7 +81,7 @@ static int open_collated(struct sormadup *c)
         .output = c->use.output,
         .command_line = c->common->out.no_pg ? NULL : c->opts->collate_line,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
     how.output.beside += sormadup_marking(&c->rings);
@@ -91,20 +91,20 @@ static int open_collated(struct sormadup *c)
 /* Orphans are searched for in the memory of the markdup stage, which begins later. */
 static int open_fixed(struct sormadup *c)
 {
-    struct orphans_options lone = {
-        .store = engine_opts_store(c->common, c->d->latch, c->d->stats),
+    struct orphans_options search = {
+        .store = engine_opts_store(c->common, c->d->latch, c->d->clocks),
         .memory = sormadup_marking(&c->rings),
         .path = path_of(c),
     };
     struct fixed_inputs_options how = {
         .rules = &c->opts->fixmate,
-        .lone = orphans_put,
-        .lone_arg = c->lone = orphans_open(&lone),
-        .memory = c->rings.sam,
+        .orphans = orphans_put,
+        .orphans_arg = c->orphans = orphans_open(&search),
+        .memory = c->rings.chunks,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
     };
-    return c->lone ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
+    return c->orphans ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
 }
 
 static int open_sort(struct sormadup *c)
@@ -117,7 +117,7 @@ static int open_sort(struct sormadup *c)
         .rings = &c->rings,
         .output = c->use.output,
         .latch = c->d->latch,
-        .stats = c->d->stats,
+        .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
     how.output.more = sormadup_beside;
@@ -171,7 +171,7 @@ static int begin_marking(struct sormadup *c)
 static void mark_and_write(struct sormadup *c)
 {
     struct list_stream stream = marking_stream(&c->marking);
-    stats_phase(c->d->stats, PHASE_WRITE);
+    clocks_phase(c->d->clocks, PHASE_WRITE);
     if (put_header(c) == 0 && begin_marking(c) == 0)
         written_all(&c->d->out, &stream);
 }
@@ -179,7 +179,7 @@ static void mark_and_write(struct sormadup *c)
 static void work(void *sormadup)
 {
     struct sormadup *c = sormadup;
-    if (collated_read(&c->collated) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->lone) == 0
+    if (collated_read(&c->collated) == 0 && bam_sort_read(&c->sorted) == 0 && orphans_end(c->orphans) == 0
         && compare_fixed(c) == 0)
         mark_and_write(c);
 }
@@ -192,7 +192,7 @@ static void finish(struct sormadup *c, int n_threads)
     marking_close(&c->marking);
     sorted_stream_close(&c->merged);
     fixed_inputs_close(&c->fixed);
-    orphans_close(c->lone);
+    orphans_close(c->orphans);
     inputs_close(&c->in);
 }
 

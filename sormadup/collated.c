@@ -10,7 +10,7 @@
 /* Bytes of the slices that the next sort holds at one time, and of the copies for it. */
 static size_t lent_memory(const struct memory_rings *behind)
 {
-    return (behind->sam.n_lent + behind->merge_ranges) * (size_t)SORTED_SLICE;
+    return (behind->chunks.n_lent + behind->merge_ranges) * (size_t)SORTED_SLICE;
 }
 
 /* The rings of the first sort: half of the memory that the next one leaves for arenas. The inputs are open, with those
@@ -25,7 +25,7 @@ static struct memory_rings divide(const struct engine_opts *behind, const struct
     job.within = true;
     struct memory_rings ours = memory_plan_rings(&job);
     ours.source_slots = rings->source_slots;
-    ours.sam = rings->sam;
+    ours.chunks = rings->chunks;
     return ours;
 }
 
@@ -50,7 +50,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
         .rings = &rings,
         .output = {.beside = lent_memory(options->rings)},
         .latch = options->latch,
-        .stats = options->stats,
+        .clocks = options->clocks,
         .progress = options->progress,
     };
     c->opts = *behind;
@@ -63,7 +63,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
     if (inputs_of_stream(in, &c->sort.in, sorted_stream_records(&c->merged), c->sort.sam) < 0)
         return latch_fail(options->latch, "out of memory");
     in->each->is_collated = true;
-    in->n_sam = 0;                               /* this sort parses them */
+    in->n_chunked = 0;                           /* this sort parses them */
     return 0;
 }
 

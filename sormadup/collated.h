@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stage that groups records by name: a sort in the order of `collate`, whose merged records the next stage reads.
+/* The producer that groups records by name: a sort in the order of `collate`, whose merged records the next producer
+ * reads.
  *
  *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the next stage
  *                                         merged
@@ -27,12 +28,12 @@ struct collated_options {
     struct output_use output;    /* memory of everything around it, except this stage */
     const char *command_line;    /* for the @PG line; NULL: none */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     struct progress *progress;   /* NULL: not shown */
 };
 
-/* Returns the bytes that this stage needs beyond the plan of the next sort. behind, rings, in: those of that sort.
- * output: memory of everything around that sort, except this stage. */
+/* Returns the bytes that this producer needs beyond the plan of the next sort. behind, rings, in: those of that sort.
+ * output: memory of everything around that sort, except this producer. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 

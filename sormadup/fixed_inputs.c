@@ -13,14 +13,14 @@ static int begin_input(struct fixed_inputs *f)
 {
     struct input *in = &f->in.each[f->n_begun];
     struct fixed_records_options how = {
-        .wish = &f->wish,
+        .request = &f->request,
         .is_last = f->n_begun + 1 == f->in.n,
         .collated = in->is_collated,
     };
     if (input_begin(in) < 0)
         return -1;
-    how.in = (struct chunk_input){in->stream.stage ? NULL : in->source, in->stream, f->opt.memory, in->name,
-                                  f->opt.latch, f->opt.stats, 0};
+    how.in = (struct chunk_input){in->stream.producer ? NULL : in->source, in->stream, f->opt.memory, in->name,
+                                  f->opt.latch, f->opt.clocks, 0};
     f->each[f->n_begun] = fixed_records_open(&how, &in->header);
     return f->each[f->n_begun++] ? 0 : -1;
 }
@@ -74,7 +74,7 @@ static int compare_input(const struct fixed_inputs *f, size_t number)
         return -1;
     if (!f->in.each[number].is_collated)         /* it is read from a file */
         return 0;
-    if (front->end(front->stage, &given) < 0)
+    if (front->end(front->producer, &given) < 0)
         return -1;
     given.checksum = 0;
     return tally_compare(given, seen, "fixmate", f->in.each[number].name, f->opt.latch);
@@ -102,13 +102,15 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
     sam_hdr_t *sam = f->in.each->header.sam;
     f->each = calloc(f->in.n, sizeof *f->each);
     f->lengths = bam_header_lengths(sam);
-    f->wish = (struct fix_wish){.rules = *options->rules, .lone = options->lone, .lone_arg = options->lone_arg};
-    f->wish.rules.lengths = f->lengths;
+    f->request = (struct fix_request){
+        .rules = *options->rules, .orphans = options->orphans, .orphans_arg = options->orphans_arg,
+    };
+    f->request.rules.lengths = f->lengths;
     if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
         return latch_fail(options->latch, "out of memory for the header");
     in->each->has_keys = true;
     in->each->is_collated = f->in.each->is_collated;
-    in->n_sam++;                                 /* its records go through chunks again */
+    in->n_chunked++;                             /* its records go through chunks again */
     in->size = options->rules->drops ? 0 : in->size;
     in->size_known = in->size_known && !options->rules->drops;
     return 0;
@@ -122,5 +124,5 @@ void fixed_inputs_close(struct fixed_inputs *f)
     inputs_close(&f->in);
     free(f->each);
     free(f->lengths);
-    free(f->wish.open.p);
+    free(f->request.open.p);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stage that makes records as `fixmate` writes them: all inputs, one after another, as one stream. A template at
+/* The producer that makes records as `fixmate` writes them: all inputs, one after another, as one stream. A template at
  * the end of an input may continue in the next one. */
 #ifndef FIXED_INPUTS_H
 #define FIXED_INPUTS_H
@@ -10,19 +10,19 @@
 
 struct fixed_inputs_options {
     const struct fixmate_rules *rules;   /* without the lengths of references, which come from the header */
-    fixed_lone_fn *lone;         /* as in fix_wish, with its argument */
-    void *lone_arg;
+    fixed_orphans_fn *orphans;   /* as in fix_request, with its argument */
+    void *orphans_arg;
     struct chunk_memory memory;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* Zero-initialised: nothing is open. */
 struct fixed_inputs {
     struct fixed_inputs_options opt;
     struct inputs in;            /* what it reads */
-    struct fix_wish wish;
-    int64_t *lengths;            /* the wish has these */
+    struct fix_request request;
+    int64_t *lengths;            /* the request has these */
     struct fixed_records **each; /* of the inputs whose turn has come */
     size_t n_begun;
     uint64_t before;             /* bytes of the inputs before the current one */

@@ -16,7 +16,7 @@ int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in,
 /* The least bytes for the markdup stage, which copies and marks the records of the sort ... */
 size_t sormadup_marking_least(int n_threads);
 
-/* ... and its bytes in this plan; before, lone mates are searched for in this memory. */
+/* ... and its bytes in this plan; before, orphans are searched for in this memory. */
 size_t sormadup_marking(const struct memory_rings *rings);
 
 /* The numbers that sormadup_beside() adds up. */

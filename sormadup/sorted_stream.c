@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "sort/merge_ring.h"
 #include "engine/engine_opts.h"
 #include "sormadup/sorted_stream.h"
@@ -15,7 +15,7 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
     size_t bytes = 0;
-    enum stage before = stats_enter(s->sorted->stats, STAGE_GATHER);
+    enum stage before = clocks_enter(s->sorted->clocks, STAGE_GATHER);
     for (size_t i = 0; i < list->n; i++)
         bytes += list->records[i].size;
     bool done = byte_buffer_reserve(&to->records, bytes) == 0;
@@ -26,7 +26,7 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
         done = byte_buffer_append(&to->records, list->records[i].data, list->records[i].size) == 0
             && record_slice_list(to, start, false, NULL, &fault) == 0;
     }
-    stats_leave(s->sorted->stats, before, to->records.n);
+    clocks_leave(s->sorted->clocks, before, to->records.n);
     if (!done)
         latch_fail(s->sorted->latch, "out of memory for what is merged");
 }

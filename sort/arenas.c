@@ -32,13 +32,14 @@ void arenas_give_back(const struct arenas *p, size_t share, size_t n_shares)
     }
 }
 
-void arenas_expect(struct arenas *p, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule, bool mended)
+void arenas_expect(struct arenas *p, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule,
+                   bool normalised)
 {
     for (int i = 0; i < 2; i++) {
         p->each[i].n_ref = n_ref;
         p->each[i].lengths = lengths;
         p->each[i].rule = rule;
-        p->each[i].mended = mended;
+        p->each[i].normalised = normalised;
     }
 }
 

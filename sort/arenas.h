@@ -27,10 +27,10 @@ void arenas_close(struct arenas *arenas);
 void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares);
 
 /* What both must know of the records to come: the number of references, their lengths and the order, as in struct
- * bam_arena. The caller keeps both while records are read. mended: they were mended by another sort. (-M keeps ranks in
- * fields that their bins seem to disagree with.) */
+ * bam_arena. The caller keeps both while records are read. normalised: they were normalised by another sort. (-M keeps
+ * ranks in fields that their bins seem to disagree with.) */
 void arenas_expect(struct arenas *arenas, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule,
-                   bool mended);
+                   bool normalised);
 
 /* Whether a record, of all so far, begins behind the end of its reference; false without lengths. */
 bool arenas_beyond(const struct arenas *arenas);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "sort/greedy_merge.h"
 
 /* A run whose next slice is waited for. */
@@ -26,7 +26,7 @@ static bool help(void *awaited)
 
 /* The next slice of a run. Of the first ones, records may be merged already. A list ends where a run goes on in another
  * slice: else all buffers of the run could be waiting for the list to be put. */
-static int next_slice(void *greedy, size_t run, struct merge_source *source)
+static int next_slice(void *greedy, size_t run, struct merge_way *way)
 {
     struct greedy_merge *g = greedy;
     struct awaited awaited = {g, run};
@@ -34,14 +34,14 @@ static int next_slice(void *greedy, size_t run, struct merge_source *source)
     uint64_t key;
     if (!runs->first_key(runs->reader, run, g->next[run], &key))
         return 0;
-    task_wait(is_ready, help, &awaited, g->stats);
+    task_wait(is_ready, help, &awaited, g->clocks);
     if (latch_tripped(g->latch))
         return -1;
     size_t slice = g->next[run]++;
-    *source = runs->slice(runs->reader, run, slice);
+    *way = runs->slice(runs->reader, run, slice);
     g->has_crossed = true;
-    if (g->from && slice < g->taken[run] && run != g->from->source)
-        source->next = run_cut_find(g->from, g->rule, *source, run);
+    if (g->from && slice < g->taken[run] && run != g->from->way)
+        way->next = run_cut_find(g->from, g->rule, *way, run);
     return 1;
 }
 
@@ -81,12 +81,12 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
         return -1;
     record_list_empty(&g->list);
     g->has_crossed = false;
-    enum stage before = stats_enter(g->stats, STAGE_MERGE);
+    enum stage before = clocks_enter(g->clocks, STAGE_MERGE);
     while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
         record_list_add(&g->list, bam_key_record(item.base, item.key),
-                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.source);
-    stats_records(g->stats, g->list.n);
-    stats_leave(g->stats, before, 0);
+                        (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.way);
+    clocks_records(g->clocks, g->list.n);
+    clocks_leave(g->clocks, before, 0);
     *list = g->list;
     list->fit = NULL;            /* the list is used again */
     g->is_out = true;

@@ -16,7 +16,7 @@ struct greedy_merge {
     const size_t *taken;         /* ... and only the slices of each run before these have such records */
     uint32_t max;                /* records in a list */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     task_help_fn *help;          /* what the main thread does while it waits for slices; the argument is help_arg */
     void *help_arg;
     struct run_merge merge;

@@ -6,7 +6,7 @@
 #include "write/record_sink.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 
 enum {
@@ -15,7 +15,7 @@ enum {
      * second pass: with 512, 64 threads wrote 0.94 GB with 75 % efficiency, not 90 (slow motion). SAMPLES_MAX bounds
      * the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
     RECORDS_PER_SAMPLE = 128, SAMPLES_MAX = 1 << 16,
-    RECORDS_PER_SOURCE = 8,      /* in a range at least, because each source is searched for both cuts */
+    RECORDS_PER_WAY = 8,         /* in a range at least, because each way is searched for both cuts */
     RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get some */
 };
 
@@ -33,7 +33,7 @@ struct range {
     bool is_first, is_last;      /* the first range has no `from`, the last has no `to` */
     struct span *spans;          /* one per run */
     bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
-    struct run_merge merge;      /* used by the claimer; has memory for all sources */
+    struct run_merge merge;      /* used by the claimer; has memory for all ways */
     struct record_list list;     /* merged, in order; written by the claimer before DONE */
     bool whole;                  /* its records are the range's last ones; set by the claimer before DONE */
     const struct merge_ring *ring;
@@ -57,7 +57,7 @@ struct run_flow {
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
-    size_t n_sources;            /* runs, then the arenas' sublists; for cuts, those of an arena are one source */
+    size_t n_ways;               /* runs, then the arenas' sublists; for cuts, those of an arena are one way */
     size_t sample_records;       /* of a sublist, between two samples */
     size_t range_records;        /* wanted in a range */
     size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
@@ -98,7 +98,7 @@ static size_t n_records_of(const struct bam_arena *a)
 static int open_samples(struct merge_ring *m)
 {
     for (size_t i = 0; i < m->opt.n_arenas; i++)
-        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.stats) < 0)
+        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.clocks) < 0)
             return -1;
     return 0;
 }
@@ -118,7 +118,7 @@ static int ring_alloc(struct merge_ring *m)
     struct task_ring_options ring = {
         .n_slots = o->n_ranges,
         .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two, ranges would go in pairs */
-        .bunches = true,
+        .large_batches = true,
         .run = run_range,
         .arg = m,
     };
@@ -136,7 +136,7 @@ static int ring_alloc(struct merge_ring *m)
         range->ring = m;
         range->spans = calloc(o->runs.n + 1, sizeof *range->spans);
         if (record_list_alloc(&range->list, o->n_records) < 0 || !range->spans
-            || run_merge_init(&range->merge, m->rule, m->n_sources, 0) < 0)
+            || run_merge_init(&range->merge, m->rule, m->n_ways, 0) < 0)
             return -1;
     }
     for (uint32_t i = 0; i < o->n_spare; i++)
@@ -152,7 +152,7 @@ static void choose_sizes(struct merge_ring *m)
     size_t threads = (size_t)o->n_threads, in_memory = 0;
     for (size_t i = 0; i < o->n_arenas; i++)
         in_memory += n_records_of(o->arenas[i]);
-    size_t least = RECORDS_PER_SOURCE * m->n_sources, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
+    size_t least = RECORDS_PER_WAY * m->n_ways, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
     m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
@@ -174,16 +174,16 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
     if (m) {
         m->opt = *options;
         m->rule = bam_arena_order(options->arenas[0]).rule;
-        m->n_sources = options->runs.n;
+        m->n_ways = options->runs.n;
         for (size_t i = 0; i < options->n_arenas; i++)
-            m->n_sources += options->arenas[i]->n_sublists;
+            m->n_ways += options->arenas[i]->n_sublists;
         m->is_first = m->is_begun = true;
         choose_sizes(m);
-        enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+        enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
         int result = ring_alloc(m);
         for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
             run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail behind it */
-        stats_leave(m->opt.stats, before, 0);
+        clocks_leave(m->opt.clocks, before, 0);
         if (result == 0)
             return m;
     }
@@ -216,35 +216,35 @@ void merge_ring_close(struct merge_ring *m)
     free(m);
 }
 
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources)
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways)
 {
-    size_t source = sizeof(struct span) + sizeof(struct merge_source) + sizeof(struct merge_head);
-    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_sources * source)
+    size_t way = sizeof(struct span) + sizeof(struct merge_way) + sizeof(struct merge_head);
+    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_ways * way)
          + n_spare * sizeof(struct spare_list) + (n_ranges + n_spare) * record_list_memory(n_records);
 }
 
 /* ------------------------------------------------------- tasks: one range */
 
-/* The keys of a source that belong to the range. If the cut is the beginning of a slice of the same
+/* The keys of a way that belong to the range. If the cut is the beginning of a slice of the same
  * run no search is needed, because the range has whole slices of that run. */
-static struct merge_source keys_in_range(const struct range *range, size_t source, struct merge_source keys)
+static struct merge_way keys_in_range(const struct range *range, size_t way, struct merge_way keys)
 {
     const struct merge_ring *m = range->ring;
-    bool is_run = source < m->opt.runs.n;
-    if (!range->is_last && !(is_run && source == range->to.source))
-        keys.end = run_cut_find(&range->to, m->rule, keys, source);
-    if (!range->is_first && !(is_run && source == range->from.source))
-        keys.next = run_cut_find(&range->from, m->rule, keys, source);
+    bool is_run = way < m->opt.runs.n;
+    if (!range->is_last && !(is_run && way == range->to.way))
+        keys.end = run_cut_find(&range->to, m->rule, keys, way);
+    if (!range->is_first && !(is_run && way == range->from.way))
+        keys.next = run_cut_find(&range->from, m->rule, keys, way);
     return keys;
 }
 
-static int next_slice(void *arg, size_t number, struct merge_source *source)
+static int next_slice(void *arg, size_t number, struct merge_way *way)
 {
     struct range *range = arg;
     const struct merge_runs *runs = &range->ring->opt.runs;
     if (number >= runs->n || range->spans[number].next == range->spans[number].end)
         return 0;
-    *source = keys_in_range(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
+    *way = keys_in_range(range, number, runs->slice(runs->reader, number, range->spans[number].next++));
     return 1;
 }
 
@@ -255,7 +255,7 @@ static void begin_range(struct range *range)
     for (size_t i = 0; i < m->opt.n_arenas; i++)
         for (size_t j = 0; j < m->opt.arenas[i]->n_sublists; j++) {
             const struct bam_sublist *list = &m->opt.arenas[i]->sublists[j];
-            struct merge_source whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
+            struct merge_way whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
             run_merge_add(&range->merge, keys_in_range(range, m->opt.runs.n + i, whole));
         }
     run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
@@ -264,20 +264,20 @@ static void begin_range(struct range *range)
 
 static void merge_range(struct range *range)
 {
-    struct stats *stats = range->ring->opt.stats;
+    struct clocks *clocks = range->ring->opt.clocks;
     struct merge_item item;
-    enum stage before = stats_enter(stats, STAGE_MERGE);
+    enum stage before = clocks_enter(clocks, STAGE_MERGE);
     if (!range->begun)
         begin_range(range);
     size_t bytes = 0, most = range->ring->opt.copy ? range->ring->opt.n_bytes : SIZE_MAX;
     while (range->list.n < range->ring->opt.n_records && bytes < most
            && !(range->whole = run_merge_next(&range->merge, &item) == 0)) {
         uint32_t size = (uint32_t)bam_key_record_size(item.base, item.key);
-        record_list_add(&range->list, bam_key_record(item.base, item.key), size, (uint16_t)item.source);
+        record_list_add(&range->list, bam_key_record(item.base, item.key), size, (uint16_t)item.way);
         bytes += size;
     }
-    stats_records(stats, range->list.n);
-    stats_leave(stats, before, 0);
+    clocks_records(clocks, range->list.n);
+    clocks_leave(clocks, before, 0);
 }
 
 /* Merges as many records as the range's list holds. */
@@ -323,7 +323,7 @@ static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t
 {
     if (!m->rule)
         return (struct run_cut){{first_key, 0}, NULL, run};
-    struct merge_source slice = m->opt.runs.slice(m->opt.runs.reader, run, m->taken[run]);
+    struct merge_way slice = m->opt.runs.slice(m->opt.runs.reader, run, m->taken[run]);
     return (struct run_cut){slice.next[0], slice.base, run};
 }
 
@@ -368,7 +368,7 @@ static bool next_sample_cut(const struct merge_ring *m, bool found, struct run_c
     return found;
 }
 
-static void note_flow(struct merge_ring *m, size_t run, struct merge_source slice)
+static void note_flow(struct merge_ring *m, size_t run, struct merge_way slice)
 {
     const struct merge_runs *runs = &m->opt.runs;
     struct run_flow *flow = &m->flows[run];
@@ -381,7 +381,7 @@ static void note_flow(struct merge_ring *m, size_t run, struct merge_source slic
         flow->next = flow->last;
 }
 
-/* Records of all sources before the cut, about. No slice that begins before the cut is yet to be taken. */
+/* Records of all ways before the cut, about. No slice that begins before the cut is yet to be taken. */
 static double records_before(const struct merge_ring *m, const struct run_cut *cut)
 {
     uint64_t key = cut->key.sort;
@@ -399,7 +399,7 @@ static double records_before(const struct merge_ring *m, const struct run_cut *c
 /* Takes what was taken last out of the range. */
 static void take_back(struct merge_ring *m)
 {
-    size_t run = m->last.source;
+    size_t run = m->last.way;
     if (run >= m->opt.runs.n) {
         m->samples[run - m->opt.runs.n].next--;
         return;
@@ -412,7 +412,7 @@ static void take_back(struct merge_ring *m)
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
     const struct merge_runs *runs = &m->opt.runs;
-    size_t run = cut->source;
+    size_t run = cut->way;
     if (run >= runs->n) {
         m->samples[run - runs->n].next++;
         return 1;
@@ -429,7 +429,7 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
  * is not ready. */
 static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cut, double records)
 {
-    struct run_flow flow = m->flows[cut->source < m->opt.runs.n ? cut->source : m->opt.runs.n];
+    struct run_flow flow = m->flows[cut->way < m->opt.runs.n ? cut->way : m->opt.runs.n];
     if (!take(m, idle, cut))
         return 0;
     m->has_last = true;
@@ -447,12 +447,12 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, doubl
 {
     if (records >= (double)m->range_records || m->steps >= m->steps_max)
         return true;
-    if (cut->source >= m->opt.runs.n)
+    if (cut->way >= m->opt.runs.n)
         return false;
     const struct merge_runs *runs = &m->opt.runs;
-    size_t taken = m->taken[cut->source], slices = taken + 1 - m->first[cut->source], to_find_cut = m->rule != NULL;
+    size_t taken = m->taken[cut->way], slices = taken + 1 - m->first[cut->way], to_find_cut = m->rule != NULL;
     return slices + to_find_cut > runs->n_buffers
-        && !(runs->n_shared && runs->ready(runs->reader, cut->source, taken + 1 + to_find_cut, false));
+        && !(runs->n_shared && runs->ready(runs->reader, cut->way, taken + 1 + to_find_cut, false));
 }
 
 /* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs
@@ -468,11 +468,11 @@ static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut,
 {
     const struct merge_runs *runs = &m->opt.runs;
     size_t taken = m->taken[run];
-    if (m->planned_all || run == cut->source || m->first[run] == taken)
+    if (m->planned_all || run == cut->way || m->first[run] == taken)
         return taken;
     if (m->flows[run].last != cut->key.sort)
         return m->flows[run].last < cut->key.sort ? taken : taken - 1;
-    struct merge_source last = runs->slice(runs->reader, run, taken - 1);
+    struct merge_way last = runs->slice(runs->reader, run, taken - 1);
     struct run_cut end = {last.end[-1], last.base, run};
     return run_cut_before(&end, cut, m->rule) ? taken : taken - 1;
 }
@@ -619,19 +619,19 @@ static bool can_go_on(void *ring)
 
 static void plan_all(struct merge_ring *m)
 {
-    enum stage before = stats_enter(m->opt.stats, STAGE_PLAN);
+    enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
     while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
-    stats_leave(m->opt.stats, before, 0);
+    clocks_leave(m->opt.clocks, before, 0);
 }
 
 /* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
     plan_all(m);
-    task_wait(can_go_on, merge_ring_help, m, m->opt.stats);
+    task_wait(can_go_on, merge_ring_help, m, m->opt.clocks);
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
@@ -648,7 +648,7 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .taken = m->taken,
         .max = m->opt.n_records,
         .latch = m->opt.latch,
-        .stats = m->opt.stats,
+        .clocks = m->opt.clocks,
         .help = merge_ring_help,
         .help_arg = m,
     };
@@ -672,9 +672,9 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
         return -1;
     if (task_ring_empty(&m->ring))
         return m->planned_all ? 0 : go_on_greedily(m, list);
-    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.stats);
+    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.clocks);
     if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
-        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.stats);
+        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.clocks);
     if (latch_tripped(m->opt.latch))
         return -1;
     if (m->opt.copy && m->opt.runs.is_partial)

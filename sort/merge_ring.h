@@ -38,7 +38,7 @@ struct merge_ring_options {
     size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
     int n_threads;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */
@@ -65,6 +65,6 @@ bool merge_ring_help(void *ring);
 uint32_t merge_ring_given(const struct merge_ring *ring);
 
 /* Bytes of memory that a ring takes. */
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_sources);
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways);
 
 #endif

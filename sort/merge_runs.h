@@ -31,7 +31,7 @@ struct merge_runs {
 
     /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread
      * may call it. */
-    struct merge_source (*slice)(const void *reader, size_t run, size_t slice);
+    struct merge_way (*slice)(const void *reader, size_t run, size_t slice);
 
     /* Whether only so much of the slice, which is ready, was loaded as records are compared by. NULL: no slice is like
      * this, and there is no fill(). */

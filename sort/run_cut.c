@@ -11,16 +11,16 @@ bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const stru
                                             (const struct bam_record *)bam_key_record(b->base, b->key)) : 0;
     if (by_record)
         return by_record < 0;
-    return a->source != b->source ? a->source < b->source : a->key.place < b->key.place;
+    return a->way != b->way ? a->way < b->way : a->key.place < b->key.place;
 }
 
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
-                                   struct merge_source keys, size_t source)
+                                   struct merge_way keys, size_t way)
 {
     const struct bam_key *from = keys.next;
     for (size_t n = (size_t)(keys.end - from); n > 0;) {
         size_t half = n / 2;
-        struct run_cut probe = {from[half], keys.base, source};
+        struct run_cut probe = {from[half], keys.base, way};
         if (run_cut_before(&probe, cut, rule)) {
             from += half + 1;
             n -= half + 1;

@@ -14,18 +14,18 @@
 
 struct run_cut {
     struct bam_key key;          /* of the first record that is not before the cut */
-    const uint8_t *base;         /* what the key's place is relative to; any if keys decide and the source is a run */
-    size_t source;               /* number of the run, or of the arena's sublists, in the order of the input */
+    const uint8_t *base;         /* what the key's place is relative to; any if keys decide and the way is a run */
+    size_t way;                  /* number of the run, or of the arena's sublists, in the order of the input */
 };
 
 /* Whether cut a is before cut b. rule: see struct run_merge. */
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule);
 
-/* The first of these keys of source number `source` that is not before the cut; keys.end if there is none. Between
- * equal keys of one source their places decide, else their sources: all sublists of an arena are one source. But do
+/* The first of these keys of way number `way` that is not before the cut; keys.end if there is none. Between
+ * equal keys of one way their places decide, else their ways: all sublists of an arena are one way. But do
  * not search the run that holds the cut: its slices have different bases. */
 const struct bam_key *run_cut_find(const struct run_cut *cut, const struct sort_rule *rule,
-                                   struct merge_source keys, size_t source);
+                                   struct merge_way keys, size_t way);
 
 /* How many keys there are if one of every `every` keys of a sorted sublist is taken, beginning with key every / 2. */
 size_t run_cut_count(const struct bam_sublist *list, size_t every);

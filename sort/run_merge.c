@@ -10,7 +10,7 @@ static bool less(const struct run_merge *m, const struct merge_head *a, const st
         return a->sort < b->sort;
     int by_record = m->rule ? sort_key_compare(m->rule, (const struct bam_record *)a->record,
                                                (const struct bam_record *)b->record) : 0;
-    return by_record ? by_record < 0 : a->source < b->source;
+    return by_record ? by_record < 0 : a->way < b->way;
 }
 
 /* Moves the head at `at` down to where it belongs. */
@@ -30,9 +30,9 @@ static void sift_down(struct run_merge *m, size_t at)
 int run_merge_init(struct run_merge *m, const struct sort_rule *rule, size_t max, size_t n_runs)
 {
     *m = (struct run_merge){.rule = rule};
-    m->sources = malloc((max + 1) * sizeof *m->sources);
+    m->ways = malloc((max + 1) * sizeof *m->ways);
     m->heap = malloc((max + 1) * sizeof *m->heap);
-    if (!m->sources || !m->heap) {
+    if (!m->ways || !m->heap) {
         run_merge_free(m);
         return -1;
     }
@@ -42,35 +42,35 @@ int run_merge_init(struct run_merge *m, const struct sort_rule *rule, size_t max
 
 void run_merge_free(struct run_merge *m)
 {
-    free(m->sources);
+    free(m->ways);
     free(m->heap);
     *m = (struct run_merge){0};
 }
 
 void run_merge_reset(struct run_merge *m, size_t n_runs)
 {
-    memset(m->sources, 0, n_runs * sizeof *m->sources);
-    m->n_sources = n_runs;
+    memset(m->ways, 0, n_runs * sizeof *m->ways);
+    m->n_ways = n_runs;
     m->n = 0;
     m->given = false;
 }
 
-void run_merge_add(struct run_merge *m, struct merge_source source)
+void run_merge_add(struct run_merge *m, struct merge_way way)
 {
-    m->sources[m->n_sources++] = source;
+    m->ways[m->n_ways++] = way;
 }
 
-/* Finds the head of a source, and fetches more keys if the source has none. Returns 1, 0
+/* Finds the head of a way, and fetches more keys if the way has none. Returns 1, 0
  * or -1, as run_merge_more_fn does. */
 static int head_of(struct run_merge *m, size_t number, struct merge_head *head)
 {
-    struct merge_source *source = &m->sources[number];
-    while (source->next == source->end) {
-        int more = m->more ? m->more(m->more_arg, number, source) : 0;
+    struct merge_way *way = &m->ways[number];
+    while (way->next == way->end) {
+        int more = m->more ? m->more(m->more_arg, number, way) : 0;
         if (more <= 0)
             return more;
     }
-    *head = (struct merge_head){source->next->sort, bam_key_record(source->base, *source->next), number};
+    *head = (struct merge_head){way->next->sort, bam_key_record(way->base, *way->next), number};
     return 1;
 }
 
@@ -78,7 +78,7 @@ int run_merge_start(struct run_merge *m, run_merge_more_fn *more, void *arg)
 {
     m->more = more;
     m->more_arg = arg;
-    for (size_t i = 0; i < m->n_sources; i++) {
+    for (size_t i = 0; i < m->n_ways; i++) {
         int there = head_of(m, i, &m->heap[m->n]);
         if (there < 0)
             return -1;
@@ -93,8 +93,8 @@ int run_merge_start(struct run_merge *m, run_merge_more_fn *more, void *arg)
 static int advance(struct run_merge *m)
 {
     struct merge_head *top = &m->heap[0];
-    m->sources[top->source].next++;
-    int there = head_of(m, top->source, top);
+    m->ways[top->way].next++;
+    int there = head_of(m, top->way, top);
     if (there < 0)
         return -1;
     if (there == 0)
@@ -111,7 +111,7 @@ int run_merge_next(struct run_merge *m, struct merge_item *item)
     m->given = m->n > 0;
     if (m->n == 0)
         return 0;
-    const struct merge_source *source = &m->sources[m->heap[0].source];
-    *item = (struct merge_item){*source->next, source->base, m->heap[0].source};
+    const struct merge_way *way = &m->ways[m->heap[0].way];
+    *item = (struct merge_item){*way->next, way->base, m->heap[0].way};
     return 1;
 }

@@ -43,7 +43,7 @@ struct run_reader {
     struct run_state *runs;
     struct buffer *buffers;      /* n_buffers for each run, used in turn */
     struct task_ring tasks;      /* of all buffers, by their places in the array */
-    struct task_group group;     /* requests that have no task yet; main thread only */
+    struct task_batch batch;     /* requests that have no task yet; main thread only */
     size_t help;                 /* number of the run that was helped last; main thread only */
     struct spill_loader *loaders;   /* one per thread */
 };
@@ -102,7 +102,7 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
     size_t beside = size_beside(r, *buffer->place);
     buffer->partial = may_be_partial(r, *buffer->place) && is_over(r, beside);
     r->beside += buffer->partial ? 0 : beside;
-    task_ring_add(&r->tasks, &r->group, slot);
+    task_ring_add(&r->tasks, &r->batch, slot);
 }
 
 /* Marks only grow. So if one is passed, all in the list after it are passed too. */
@@ -222,16 +222,16 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
         begin_load(r, run, false);
     if (r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE)
         return !latch_tripped(r->opt.latch);
-    task_ring_submit_group(&r->tasks, &r->group);    /* since it is wanted now */
+    task_ring_submit_batch(&r->tasks, &r->batch);    /* since it is wanted now */
     return false;
 }
 
-static struct merge_source keys_of(const void *reader, size_t run, size_t slice)
+static struct merge_way keys_of(const void *reader, size_t run, size_t slice)
 {
     const struct run_reader *r = reader;
     const struct spill_slice *s = &r->buffers[slot_of(r, run, slice)].b.slice;
     const struct bam_key *keys = spill_slice_keys(s);
-    return (struct merge_source){keys, keys + s->n, s->base};
+    return (struct merge_way){keys, keys + s->n, s->base};
 }
 
 /* -1: out of memory, and the error is recorded in the latch. */

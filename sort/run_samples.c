@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdlib.h>
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
 #include "order/sort_run.h"
@@ -9,19 +9,19 @@
 static void sample_sublist(void *samples, uint32_t number)
 {
     struct run_samples *s = samples;
-    enum stage before = stats_enter(s->stats, STAGE_MERGE);
+    enum stage before = clocks_enter(s->clocks, STAGE_MERGE);
     run_cut_take(&s->arena->sublists[number], s->every, s->keys + s->first[number], SIZE_MAX);
-    stats_leave(s->stats, before, 0);
+    clocks_leave(s->clocks, before, 0);
 }
 
 int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_t every, int n_threads,
-                     struct stats *stats)
+                     struct clocks *clocks)
 {
     size_t n = arena->n_sublists;
     struct task_ring_options ring = {
-        .n_slots = (uint32_t)n, .n_threads = n_threads, .bunches = true, .run = sample_sublist, .arg = s,
+        .n_slots = (uint32_t)n, .n_threads = n_threads, .large_batches = true, .run = sample_sublist, .arg = s,
     };
-    *s = (struct run_samples){.arena = arena, .every = every, .stats = stats};
+    *s = (struct run_samples){.arena = arena, .every = every, .clocks = clocks};
     if (!(s->first = malloc((n + 1) * sizeof *s->first)))
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ void run_samples_take(struct run_samples *s)
 {
     struct bam_key_order order = bam_arena_order(s->arena);
     task_ring_hand_out_all(&s->ring);
-    task_ring_take_all(&s->ring, s->stats);
+    task_ring_take_all(&s->ring, s->clocks);
     sort_run(s->keys, s->n, &order);
 }
 

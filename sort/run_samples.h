@@ -8,7 +8,7 @@
 #include "bam_arena.h"
 #include "base/task_ring.h"
 
-struct stats;
+struct clocks;
 
 struct run_samples {
     const struct bam_arena *arena;
@@ -18,13 +18,13 @@ struct run_samples {
     size_t next;                 /* the caller's: so many are used */
     size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
     struct task_ring ring;       /* of the sublists */
-    struct stats *stats;
+    struct clocks *clocks;
 };
 
 /* Makes room for the samples that run_cut_sample() takes. All sublists are sorted. -1: out of memory; then free what
  * there is. */
 int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
-                     struct stats *stats);
+                     struct clocks *clocks);
 
 /* Takes them, once. Called by the main thread, which waits for the team. */
 void run_samples_take(struct run_samples *samples);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "bam/record_checksum.h"
 #include "order/minhash.h"
 #include "order/sort_run.h"
@@ -65,12 +65,12 @@ static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, st
     struct bam_key_order order = bam_arena_order(arena);
     if (latch_tripped(p->opt.latch))
         return;
-    enum stage before = stats_enter(p->opt.stats, STAGE_SORT);
+    enum stage before = clocks_enter(p->opt.clocks, STAGE_SORT);
     if (p->opt.minhash)
         atomic_fetch_add(&p->turned, rank_sublist(&p->opt, arena->base, sublist));
     sort_run(sublist.keys, sublist.n, &order);
-    stats_records(p->opt.stats, sublist.n);
-    stats_leave(p->opt.stats, before, sublist.n * sizeof *sublist.keys);
+    clocks_records(p->opt.clocks, sublist.n);
+    clocks_leave(p->opt.clocks, before, sublist.n * sizeof *sublist.keys);
     sort_tasks_end_arena(p, arena);
 }
 
@@ -98,7 +98,7 @@ static void add(struct sort_tasks *p, struct bam_sublist sublist, uint32_t behin
 {
     const struct bam_arena *arena = p->opt.arenas->filled;
     uint32_t index = task_ring_slot(&p->ring, p->n_closed++);
-    task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.stats);
+    task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.clocks);
     p->tasks[index] = (struct sort_task){p->n_blocks + behind, sublist, arena};
     atomic_fetch_add(&p->unsorted[arena - p->opt.arenas->each], 1);
 }
@@ -165,6 +165,6 @@ static bool all_sorted(void *sorts)
 
 int sort_tasks_finish(struct sort_tasks *p)
 {
-    task_wait(all_sorted, sort_tasks_help, p, p->opt.stats);
+    task_wait(all_sorted, sort_tasks_help, p, p->opt.clocks);
     return latch_tripped(p->opt.latch) ? -1 : 0;
 }

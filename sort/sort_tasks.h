@@ -18,7 +18,7 @@ struct sort_tasks_options {
     void (*arena_is_sorted)(void *arg);   /* see sort_tasks_end_arena() */
     void *arg;                   /* of arena_is_sorted */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 /* A sublist to be sorted. The main thread writes all fields before READY. */

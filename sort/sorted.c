@@ -5,7 +5,7 @@
 #include "bam/long_pos.h"
 #include "base/latch.h"
 #include "engine/engine_opts.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "sort/merge_ring.h"
 #include "order/minhash.h"
 #include "order/sort_key.h"
@@ -84,7 +84,7 @@ struct output_use sorted_output(const struct sorted *s)
     return output;
 }
 
-/* The second half of the plan: the headers are read, and the index of -I is made. */
+/* The second part of the plan: the headers are read, and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
     return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->latch);
@@ -92,7 +92,7 @@ static int plan_memory(struct sorted *s)
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->latch, s->stats);
+    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->latch, s->clocks);
     how.part = s->part;
     if (options->opened) {
         s->in = *options->opened;
@@ -107,12 +107,12 @@ static int open_inputs(struct sorted *s, const struct sorted_options *options)
 static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
-        .store = engine_opts_store(s->opts, s->latch, s->stats),
+        .store = engine_opts_store(s->opts, s->latch, s->clocks),
         .spill = {
             .merge_memory = s->plan.merge_memory,
             .n_threads = s->opts->n_threads,
             .latch = s->latch,
-            .stats = s->stats,
+            .clocks = s->clocks,
         },
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
@@ -129,10 +129,10 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
     struct block_reader_options reader = {
         .inputs = &s->in,
         .n_slots = s->rings.source_slots,
-        .n_lent = s->rings.sam.n_lent,
+        .n_lent = s->rings.chunks.n_lent,
         .size_hint = size_hint,
         .latch = s->latch,
-        .stats = s->stats,
+        .clocks = s->clocks,
     };
     struct sort_tasks_options sorts = {
         .arenas = &s->arenas,
@@ -143,7 +143,7 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
         .arena_is_sorted = spill_policy_arena_is_sorted,
         .arg = &s->spill,
         .latch = s->latch,
-        .stats = s->stats,
+        .clocks = s->clocks,
     };
     return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
         || arenas_open(&s->arenas, s->plan.arena_size, s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
@@ -153,7 +153,7 @@ static int open_output(struct sorted *s)
 {
     if (!s->to)
         return 0;
-    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->latch, s->stats) < 0)
+    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->latch, s->clocks) < 0)
         return -1;
     s->sink = s->to->sink;
     if (s->progress)
@@ -175,7 +175,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->output = how->output;
     s->latch = how->latch;
     s->progress = how->progress;
-    if (!(s->stats = how->stats))
+    if (!(s->clocks = how->clocks))
         return latch_fail(s->latch, "out of memory");
     s->rings = how->rings ? *how->rings
              : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
@@ -220,7 +220,7 @@ int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
         .n_records = s->rings.merge_records,
         .n_threads = s->opts->n_threads,
         .latch = s->latch,
-        .stats = s->stats,
+        .clocks = s->clocks,
     };
     return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
 }
@@ -259,12 +259,12 @@ static void close_one(struct sorted *s, uint32_t number)
 static void close_slot(void *sorted, uint32_t slot)
 {
     struct sorted *s = sorted;
-    enum stage before = stats_enter(s->stats, STAGE_FREE);
+    enum stage before = clocks_enter(s->clocks, STAGE_FREE);
     if (slot < N_CLOSED)
         close_one(s, slot);
     else
         arenas_give_back(&s->arenas, slot - N_CLOSED, s->closing.opt.n_slots - N_CLOSED);
-    stats_leave(s->stats, before, 0);
+    clocks_leave(s->clocks, before, 0);
 }
 
 /* Gives all files their names at once, if all went well, and removes what has none. */
@@ -272,12 +272,12 @@ static void finish_files(struct sorted *s)
 {
     if (!s->to)
         return;
-    enum stage before = stats_enter(s->stats, STAGE_WRITE);
+    enum stage before = clocks_enter(s->clocks, STAGE_WRITE);
     if (!latch_tripped(s->latch))
         written_commit(s->to);
-    stats_enter(s->stats, STAGE_FREE);
+    clocks_enter(s->clocks, STAGE_FREE);
     written_close(s->to);
-    stats_leave(s->stats, before, 0);
+    clocks_leave(s->clocks, before, 0);
 }
 
 /* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
@@ -287,7 +287,7 @@ static void close_in_team(void *sorted)
     struct sorted *s = sorted;
     task_ring_hand_out_all(&s->closing);
     finish_files(s);
-    task_ring_take_all(&s->closing, s->stats);
+    task_ring_take_all(&s->closing, s->clocks);
 }
 
 static void close_alone(struct sorted *s)
@@ -301,7 +301,7 @@ void sorted_finish(struct sorted *s, int n_threads)
 {
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
     struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
-    stats_phase(s->stats, PHASE_FINISH);
+    clocks_phase(s->clocks, PHASE_FINISH);
     bool much = !latch_tripped(s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
         task_team(n_threads, close_in_team, s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first half of a sort: inputs become sorted sublists and runs, whose merge is an ordered stream of records. All of
- * it is opened here, each with its share of memory and threads. write/written.h is the other half. */
+/* The producer of a sort: inputs become sorted sublists and runs, whose merge is an ordered stream of records. All of
+ * it is opened here, each with its share of memory and threads. write/written.h is the output. */
 #ifndef SORTED_H
 #define SORTED_H
 
@@ -30,23 +30,23 @@ struct sorted_options {
     struct inputs *opened;       /* inputs that are open, which it takes over. NULL: it opens those of `in` */
     const struct input_part *part;   /* what is read of each input; NULL: all */
     uint64_t size_hint;
-    const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no other half */
-    struct output_use output;    /* what stages behind the sort take, if there is no other half */
+    const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no output */
+    struct output_use output;    /* what consumers behind the sort take, if there is no output */
     struct latch *latch;
-    struct stats *stats;         /* the caller's; NULL: there was no memory for them */
+    struct clocks *clocks;       /* the caller's; NULL: there was no memory for them */
     struct progress *progress;   /* the caller's, too; NULL: nobody looks */
 };
 
 struct sorted {
     const struct engine_opts *opts;
     const struct input_part *part;
-    struct latch *latch;         /* this and the next two serve both halves */
-    struct stats *stats;
+    struct latch *latch;         /* this and the next two serve the sort and its output */
+    struct clocks *clocks;
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
-    struct written *to;          /* the other half; NULL: there is none ... */
-    struct record_sink *sink;    /* ... and its sink; NULL: the next stage copies the records */
+    struct written *to;          /* the output; NULL: there is none ... */
+    struct record_sink *sink;    /* ... and its sink; NULL: the next producer copies the records */
     struct output_use output;    /* beside `to` */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
@@ -63,12 +63,12 @@ struct sorted {
 };
 
 /* Opens and allocates everything that may fail, before the work begins. It first makes the checks that need no input,
- * so that a mistake is reported before a pipe is waited for. to: the other half, which is opened and prepared too, with
- * the options' output; NULL: there is none. Both halves are zero. -1: the error is recorded in the latch; finish it all
+ * so that a mistake is reported before a pipe is waited for. to: the output, which is opened and prepared too, with
+ * the options' output; NULL: there is none. Both are zero. -1: the error is recorded in the latch; finish it all
  * the same. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
 
-/* The memory of the other half and of the order, for the plan. */
+/* The memory of the output and of the order, for the plan. */
 struct output_use sorted_output(const struct sorted *sorted);
 
 /* The records that were read, as they will be written (-M turns reads). */
@@ -84,9 +84,9 @@ int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *h
 /* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
 void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
-/* Ends a sort: gives the outputs of the other half their names, unless the latch holds an error, and closes both
- * halves. An error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it
- * after the parallel region in which the halves were used: tasks that came too late still look at their slots. */
+/* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes the sort and its output. An
+ * error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it after the
+ * parallel region in which they were used: tasks that came too late still look at their slots. */
 void sorted_finish(struct sorted *sorted, int n_threads);
 
 #endif

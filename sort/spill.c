@@ -6,7 +6,7 @@
 #include "sort/run_cut.h"
 #include "order/sort_key.h"
 #include "sort/spill.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 
 enum {
@@ -163,9 +163,9 @@ static struct workspace *workspace(struct spill *p)
 /* ---------------------------------------------------------- arenas to runs */
 
 /* What of a sublist belongs to range `number`. */
-static struct merge_source keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
+static struct merge_way keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
-    struct merge_source mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
+    struct merge_way mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
     if (number + 1 < p->n_ranges)
         mine.end = run_cut_find(&p->ranges[number + 1].from, p->rule, mine, 0);
     if (number > 0)
@@ -216,16 +216,16 @@ static void write_range(struct spill *p, size_t number)
 static void run_range(void *spill, uint32_t number)
 {
     struct spill *p = spill;
-    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
+    enum stage before = clocks_enter(p->opt.clocks, STAGE_MERGE);
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
-    stats_leave(p->opt.stats, before, 0);
+    clocks_leave(p->opt.clocks, before, 0);
     task_ring_release(&p->range_tasks, number);  /* before it counts as done: then all may be handed out again */
     atomic_fetch_add(&p->n_done, 1);
 }
 
 /* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its
- * sublists count as one source. */
+ * sublists count as one way. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
@@ -341,14 +341,14 @@ static void run_merge_range(void *spill, uint32_t number)
     struct merge_range *range = &p->merge_ranges[number];
     struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
     range->result = -1;
-    enum stage before = stats_enter(p->opt.stats, STAGE_MERGE);
+    enum stage before = clocks_enter(p->opt.clocks, STAGE_MERGE);
     if (w) {
         range->how.loader = &w->loader;
         range->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &range->into,
                                                  .latch = p->opt.latch};
         range->result = spill_merge(&range->how);
     }
-    stats_leave(p->opt.stats, before, 0);
+    clocks_leave(p->opt.clocks, before, 0);
 }
 
 static int by_value(const void *a, const void *b)
@@ -462,7 +462,7 @@ static int finish_merging(struct spill *p)
     for (size_t i = 0; i < p->merging.n_ranges; i++)
         task_ring_run(&p->merge_tasks, (uint32_t)i);
     for (size_t i = 0; i < p->merging.n_ranges; i++)
-        task_ring_wait(&p->merge_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.stats);
+        task_ring_wait(&p->merge_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.clocks);
     return end_merging(p);
 }
 

@@ -13,7 +13,7 @@ struct spill_options {
     size_t merge_memory;         /* bytes for merging in the background */
     int n_threads;
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */

@@ -117,7 +117,7 @@ int spill_policy_await(struct spill_policy *p)
 {
     if (!spill_arena(p->spill))
         return 0;
-    task_wait(has_left, help, p, p->opt.spill.stats);
+    task_wait(has_left, help, p, p->opt.spill.clocks);
     return spill_end(p->spill);
 }
 

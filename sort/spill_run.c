@@ -8,7 +8,7 @@
 #include "sort/record_pack.h"
 #include "sort/run_merge.h"
 #include "sort/spill_run.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum { BEST_PACKING = 1000 };    /* bytes unpacked per packed byte, a generous bound: LZ4 makes at most 255
                                   * bytes of one, keys 16 of one */
@@ -76,10 +76,10 @@ static int write_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
     size_t n;
-    enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
+    enum stage before = clocks_enter(spill_store_stats(w->store), STAGE_PACK);
     int failed = spill_packer_pack(w->packer, &packed, &n);
     uint64_t size = failed ? 0 : spill_slice_size(packed);
-    stats_leave(spill_store_stats(w->store), before, size);
+    clocks_leave(spill_store_stats(w->store), before, size);
     if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
     const struct spill_bytes both[2] = {{packed, n}, {NULL, 0}};
@@ -111,12 +111,12 @@ static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t 
 {
     const struct bam_record *r = (const struct bam_record *)record;
     size_t at = qualities_at(r), n = load_le32(r->seq_len);
-    enum stage before = stats_enter(spill_store_stats(w->store), STAGE_PACK);
+    enum stage before = clocks_enter(spill_store_stats(w->store), STAGE_PACK);
     bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
     size_t end = none ? at : size, next = none ? at + n : size;
     const struct spill_bytes both[2] = {{record, end}, {record + next, size - next}};
     uint64_t hash = hash_of(record, end, record + next, size - next);
-    stats_leave(spill_store_stats(w->store), before, size);
+    clocks_leave(spill_store_stats(w->store), before, size);
     return put_slice(w, both, sort_key, hash, spill_slice_memory(size, 1));
 }
 
@@ -192,9 +192,9 @@ static int load_packed(struct spill_store *store, struct spill_place place, stru
         return spill_store_damaged(store, place);
     if (place_slice(b, size, home_is_free, latch) < 0)
         return -1;
-    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    enum stage before = clocks_enter(spill_store_stats(store), STAGE_UNPACK);
     int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed.p, place.size);
-    stats_leave(spill_store_stats(store), before, size);
+    clocks_leave(spill_store_stats(store), before, size);
     return failed ? spill_store_damaged(store, place) : 0;
 }
 
@@ -244,10 +244,10 @@ int spill_load_body(struct spill_store *store, struct spill_place place, const s
     size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
     if (get_bytes(store, place, head, body, record + head) < 0)
         return -1;
-    enum stage before = stats_enter(spill_store_stats(store), STAGE_UNPACK);
+    enum stage before = clocks_enter(spill_store_stats(store), STAGE_UNPACK);
     memset(record + head + body, 0xff, missing);
     bool damaged = hash_of(record, end, record + next, size - next) != place.hash;
-    stats_leave(spill_store_stats(store), before, size);
+    clocks_leave(spill_store_stats(store), before, size);
     return damaged ? spill_store_damaged(store, place) : 0;
 }
 
@@ -278,14 +278,14 @@ static size_t first_slice(const struct spill_run *run, uint64_t key)
 }
 
 /* The keys of the slice that are to be merged. */
-static struct merge_source keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
+static struct merge_way keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
 {
     const struct bam_key *keys = spill_slice_keys(slice), *end = keys + slice->n;
     while (keys < end && keys->sort < how->from)
         keys++;
     while (keys < end && end[-1].sort > how->to)
         end--;
-    return (struct merge_source){keys, end, slice->base};
+    return (struct merge_way){keys, end, slice->base};
 }
 
 static bool has_next(const struct merging *m, size_t number)
@@ -294,7 +294,7 @@ static bool has_next(const struct merging *m, size_t number)
     return m->next[number] < run->n && run->slices[m->next[number]].first_key <= m->how->to;
 }
 
-static int load_next(void *arg, size_t number, struct merge_source *source)
+static int load_next(void *arg, size_t number, struct merge_way *way)
 {
     struct merging *m = arg;
     const struct spill_merge *how = m->how;
@@ -311,8 +311,8 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
             spill_store_expect(how->writer.store, run->slices[m->next[number]]);
         if (spill_load(how->writer.store, place, how->loader, buffer, true, how->writer.latch) < 0)
             return -1;
-        *source = keys_to_merge(how, &buffer->slice);
-    } while (source->next == source->end);
+        *way = keys_to_merge(how, &buffer->slice);
+    } while (way->next == way->end);
     return 1;
 }
 

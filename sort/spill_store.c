@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/temp_prefix.h"
 #include "sort/spill_store.h"
 
@@ -26,7 +26,7 @@ struct volume {
 
 struct spill_store {
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     uint8_t *memory;
     size_t memory_size;
     size_t n_volumes;            /* including IN_MEMORY */
@@ -54,7 +54,7 @@ struct spill_store *spill_store_open(const struct spill_store_options *options)
     int failed = !s || !(s->volumes = calloc(options->n_prefixes + 1, sizeof *s->volumes));
     if (s) {
         s->latch = options->latch;
-        s->stats = options->stats;
+        s->clocks = options->clocks;
     }
     for (size_t i = 0; !failed && i < options->n_prefixes; i++, s->n_volumes = i + 1)
         failed = set_place(&s->volumes[i + 1], options->prefixes[i]) < 0;
@@ -230,9 +230,9 @@ int spill_store_put(struct spill_store *s, const void *data, size_t n, struct sp
 int spill_store_put_both(struct spill_store *s, const struct spill_bytes both[2], struct spill_place *place)
 {
     size_t n = both[0].n + both[1].n;
-    enum stage before = stats_enter(s->stats, STAGE_SPILL_WRITE);
+    enum stage before = clocks_enter(s->clocks, STAGE_SPILL_WRITE);
     int result = put_anywhere(s, both, n, place);
-    stats_leave(s->stats, before, n);
+    clocks_leave(s->clocks, before, n);
     return result;
 }
 
@@ -258,9 +258,9 @@ static int get(struct spill_store *s, struct spill_place place, void *data)
 
 int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
 {
-    enum stage before = stats_enter(s->stats, STAGE_SPILL_READ);
+    enum stage before = clocks_enter(s->clocks, STAGE_SPILL_READ);
     int result = get(s, place, data);
-    stats_leave(s->stats, before, place.size);
+    clocks_leave(s->clocks, before, place.size);
     return result;
 }
 
@@ -303,7 +303,7 @@ int spill_store_damaged(struct spill_store *s, struct spill_place place)
                       (unsigned long long)place.offset);
 }
 
-struct stats *spill_store_stats(const struct spill_store *s)
+struct clocks *spill_store_stats(const struct spill_store *s)
 {
-    return s->stats;
+    return s->clocks;
 }

@@ -26,7 +26,7 @@ struct spill_store_options {
     const char *const *prefixes; /* each as temp_prefix.h has it */
     size_t n_prefixes;           /* at least one */
     struct latch *latch;
-    struct stats *stats;         /* may be NULL */
+    struct clocks *clocks;       /* may be NULL */
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */
@@ -61,7 +61,7 @@ void spill_store_free(struct spill_store *store, struct spill_place place);
  * and the error is recorded in the latch. */
 int spill_store_damaged(struct spill_store *store, struct spill_place place);
 
-/* The stats from the options, for code that packs and unpacks. */
-struct stats *spill_store_stats(const struct spill_store *store);
+/* The clocks from the options, for code that packs and unpacks. */
+struct clocks *spill_store_stats(const struct spill_store *store);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/hts_file.h"
 #include "base/machine.h"
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "read/input_format.h"
 #include "stats/counted.h"
 #include "stats/idxstats.h"
@@ -55,7 +55,7 @@ static void work(void *stats)
 {
     struct counted *c = &((struct bam_stats *)stats)->counted;
     int more = counted_begin(c) < 0 ? -1 : 1;
-    stats_phase(c->d->stats, PHASE_READ);
+    clocks_phase(c->d->clocks, PHASE_READ);
     while (more > 0)
         more = counted_next(c);
     if (more == 0 && counted_end(c) == 0)

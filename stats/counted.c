@@ -4,7 +4,7 @@
 #include "bam/bam_record.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "engine/engine_memory.h"
@@ -26,8 +26,8 @@ static size_t memory_of_counts(const void *counted, const struct memory_rings *r
 {
     const struct counted *c = counted;
     const struct engine_opts *o = &c->opts->common;
-    return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads, rings->sam.n_chunks,
-                         rings->sam.text_size);
+    return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads,
+                         rings->chunks.n_chunks, rings->chunks.chunk_size);
 }
 
 static int check_memory(struct counted *c)
@@ -80,7 +80,7 @@ int counted_open(struct counted *c)
     const struct engine_opts *o = &c->opts->common;
     c->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, false);
     c->rings.n_slices = c->rings.sink_slots = 0;
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->stats);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->clocks);
     how.keeps_broken = true;
     how.far = true;
     how.join = keep_waiting;
@@ -115,10 +115,10 @@ int counted_begin(struct counted *c)
         .n = o->out.n_counters,
         .path = in->name,
         .n_threads = o->n_threads,
-        .n_slots = c->rings.sam.n_chunks,
+        .n_slots = c->rings.chunks.n_chunks,
         .latch = c->d->latch,
     };
-    c->looks = (struct look_wish){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
+    c->looks = (struct look_request){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
     in->looks = &c->looks;
     if (!(c->counts = counts_open(&how, in->header.sam)) || input_begin(in) < 0)
         return -1;
@@ -141,7 +141,7 @@ static bool help(void *counted)
 int counted_next(struct counted *c)
 {
     progress_tick(&c->d->progress);
-    task_wait(is_made, help, c, c->d->stats);
+    task_wait(is_made, help, c, c->d->clocks);
     if (c->state == CHUNK_MADE && chunk_reader_take(c->chunks, &c->spare) == 0)
         return 1;
     return c->state == CHUNK_NONE && !latch_tripped(c->d->latch) ? 0 : -1;

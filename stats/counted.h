@@ -17,7 +17,7 @@ struct counted {
     const struct stats_opts *opts;
     struct memory_rings rings;
     struct inputs in;            /* one */
-    struct look_wish looks;
+    struct look_request looks;
     struct chunk_reader *chunks; /* of the input */
     struct counts *counts;
     struct record_slice spare;   /* empty; swapped for a chunk's slice, which is empty, too */

@@ -135,16 +135,16 @@ const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader 
     return &wrong;
 }
 
-typedef int list_fn(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
+typedef int list_fn(struct record_slice *slice, size_t start, bool normalise, const struct sort_rule *rule,
                     enum bam_fault *fault);
 list_fn __real_record_slice_list, __wrap_record_slice_list;
 
 /* The record is missing in the list and in the sum. */
-int __wrap_record_slice_list(struct record_slice *slice, size_t start, bool mend, const struct sort_rule *rule,
+int __wrap_record_slice_list(struct record_slice *slice, size_t start, bool normalise, const struct sort_rule *rule,
                              enum bam_fault *fault)
 {
     struct record_slice before = *slice;
-    int result = __real_record_slice_list(slice, start, mend, rule, fault);
+    int result = __real_record_slice_list(slice, start, normalise, rule, fault);
     if (result == 0 && !*fault && strikes("listed", "drop")) {
         slice->n = before.n;
         slice->checksum = before.checksum;

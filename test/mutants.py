@@ -26,7 +26,7 @@ SUM_FIRST = """    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
-    stats_leave(o->opt.stats, before, block->size);
+    clocks_leave(o->opt.clocks, before, block->size);
     return block->size;
 }
 
@@ -41,7 +41,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
-    enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
@@ -103,7 +103,7 @@ MUTANTS = [
     ("check_readable", "if (is_sam && !tag_check_sam_name(", "if (0 && !tag_check_sam_name(", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-sam]"], "names that a line cannot hold"),
     ("record_sink_put", "if (begins_like_header(k, list))", "if (0 && begins_like_header(k, list))", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-sam]"],
      "a first record that looks like a header line"),
-    ("mend", "if (!(rules->sanitize & joins) ||", "if (1 ||", ["test_fixmate.py::test_cigar_that_looks_like_another_is_a_fault_of_memory"],
+    ("normalise", "if (!(rules->sanitize & joins) ||", "if (1 ||", ["test_fixmate.py::test_cigar_that_looks_like_another_is_a_fault_of_memory"],
      "joined operations that look like another CIGAR"),
     ("record_out_take", "|| bam_record_check(record, size, sam_hdr_nref(how->header)).fault)", "|| 0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-memory-sam]"], "and its writers"),
@@ -168,9 +168,9 @@ MUTANTS = [
      [OPEN + "test_sort_of_a_name_without_nul[sort-whole]"], "a name gets the NUL that it lacks"),
     ("block_reader_end", "return status < 0 ? -1 : pass_rest(r);", "return -1;",
      [OPEN + "test_last_record_needs_a_nul"], "also where no block follows the header's"),
-    ("deal_block", "if (in->stream.stage == stage)\n        block_reader_hand_out", "if (1)\n        block_reader_hand_out",
+    ("deal_block", "if (in->stream.producer == stage)\n        block_reader_hand_out", "if (1)\n        block_reader_hand_out",
      [OPEN + "test_name_without_nul_far_behind[each-little]"], "what was peeked of another source is peeked again"),
-    ("deal_blocks", "if (found == 0 && in->stream.stage == stage)", "if (found == 0)",
+    ("deal_blocks", "if (found == 0 && in->stream.producer == stage)", "if (found == 0)",
      [OPEN + "test_name_without_nul_far_behind[last-sort]"], "a source that came with the last block is read"),
     ("bgzf_source_peek", "        if (!s->span)\n            s->eof_block", "        s->eof_block",
      [OPEN + "test_missing_end_is_told_behind_a_name_without_nul"], "bytes that come again are no EOF block"),
@@ -188,7 +188,7 @@ MUTANTS = [
      "only the last part ends with an EOF block"),
     ("copy", "bool is_counted = s->in->has_keys;", "bool is_counted = false;",
      ["test_report.py::test_records_that_are_found_count_twice_or_never"], "records that fixmate found are not found again"),
-    ("cut_span", "    if (c->opt.counts_bytes)\n        stats_leave", "    if (false)\n        stats_leave",
+    ("cut_span", "    if (c->opt.counts_bytes)\n        clocks_leave", "    if (false)\n        clocks_leave",
      ["test_report.py::test_records_that_are_found_count_twice_or_never"], "records of SAM and CRAM are found in a merge"),
     ("accept", "s->offset = c->offset;", "s->offset = c->span.slice->offset;", ["unit_block_reader"],
      "a broken record of a slice is reported with its own file offset"),
@@ -209,7 +209,7 @@ MUTANTS = [
     ("check", "if (r->data[r->name_len - 1] != 0)", "if (0)", ["unit_bam_record"], "NUL behind the name"),
     ("check", "else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)", "else if (0)", ["unit_bam_record"],
      "CIGAR against SEQ"),
-    ("check", "if (bad || (cg && !mends_for_good(r, cg, n_real))", "if (bad", ["unit_bam_record_fix"],
+    ("check", "if (bad || (cg && !is_normal_after(r, cg, n_real))", "if (bad", ["unit_bam_record_fix"],
      "a CIGAR that would not be read again"),
     ("bam_arena_accept", "    while (arena->walked != guess->start && arena->walked < block_end) {", "    arena->walked = guess->start;\n    while (0) {",
      ["unit_bam_arena"], "a guess of where records begin is not believed"),
@@ -231,11 +231,11 @@ MUTANTS = [
     ("parse", "return found.n_repeated && !header->is_broken ? check_made(header->sam, path, latch) : 0;", "return 0;",
      ["test_header.py::test_only_one_of_two_lengths_is_changed"], "a header that is not read again"),
     ("lengths_fault", "if (length && v != length)", "if (0)", ["unit_header_text"], "two lengths"),
-    ("header_text_mend", "n = strnlen(p, whole);", "n = whole;", ["unit_header_text"], "a NUL in a header line"),
+    ("header_text_normalise", "n = strnlen(p, whole);", "n = whole;", ["unit_header_text"], "a NUL in a header line"),
     ("line_fault", "if (n < LINE_MIN)", "if (0)", ["unit_header_text"], "a header line that is too short"),
     ("line_fault", "if (is_sam && (!is_known(line) || line[3] != '\\t'))", "if (0)", ["unit_header_text"], "a type that is none"),
-    ("lend", "return f->why ? tell_broken(r, f, c) : 0;", "return 0 ? tell_broken(r, f, c) : 0;", ["unit_sam_reader"], "a broken line"),
-    ("read/passed_records.c: lend", "    if (found.status || found.fault)\n        return tell(r, f, c, found);", "", ["test_bam_filter.py::test_fault_is_told_of_another_record[1]"],
+    ("lend", "return f->why ? report_broken(r, f, c) : 0;", "return 0 ? report_broken(r, f, c) : 0;", ["unit_sam_reader"], "a broken line"),
+    ("read/passed_records.c: lend", "    if (found.status || found.fault)\n        return report(r, f, c, found);", "", ["test_bam_filter.py::test_fault_is_told_of_another_record[1]"],
      "a broken record of what is filtered"),
     ("pass_record", "r->opt.regions && !ref_regions_has(r->opt.regions, record)", "0",
      ["test_merge_regions.py::test_index_files_are_taken_for_inputs"], "records beside the region are left out"),
@@ -437,10 +437,10 @@ MUTANTS = [
     ("bgzip_names_find", "check_apart(names, opts, in);", "0;",
      ["test_bgzip.py::test_a_file_is_written_over_by_its_own_work"], "no file is written over by its own work"),
     # ------------------------------------------------------------ ranks over MPI
-    ("add_to_chains", "c->n > 0 && size > BGZF_FILL - (", "c->n > 0 && size >= BGZF_FILL - (", ["unit_block_seam"],
+    ("add_to_chains", "c->n > 0 && size > BGZF_FILL - (", "c->n > 0 && size >= BGZF_FILL - (", ["unit_block_boundary"],
      "chains of blocks end where blocks do"),
-    ("add_to_chains", "        c->into[chain] = (uint16_t)begun;\n", "", ["unit_block_seam"], "chains that meet are one"),
-    ("block_seam_settle", "    if (s->n_lead == s->n) {", "    if (0) {", ["unit_block_seam"], "a rank in which no block begins hands on"),
+    ("add_to_chains", "        c->into[chain] = (uint16_t)begun;\n", "", ["unit_block_boundary"], "chains that meet are one"),
+    ("block_boundary_settle", "    if (s->n_lead == s->n) {", "    if (0) {", ["unit_block_boundary"], "a rank in which no block begins hands on"),
     ("is_shared_file", "S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode", "true", ["unit_output_gather"],
      "a rank writes to rank 0's file only: inode"),
     ("is_shared_file", "(!same_host || (uint64_t)st->st_dev == shared->device)", "true", ["unit_output_gather"],
@@ -502,9 +502,9 @@ MUTANTS = [
      "return use->htslib + clamp(", ["unit_memory_plan"],
      "the plan counts --verify and what the order needs"),
     # ------------------------------------------------------------ merge
-    ("look_for_fallen", "    if (!follows)\n        s->out_of_order = slice->number;", "    if (0)\n        s->out_of_order = slice->number;",
+    ("look_for_disorder", "    if (!follows)\n        s->out_of_order = slice->number;", "    if (0)\n        s->out_of_order = slice->number;",
      [MERGE + "test_inversion_of_long_records_is_overlooked"], "an input goes back where a slice begins"),
-    ("look_for_fallen", "else if (slice->out_of_order < slice->n)", "else if (0)",
+    ("look_for_disorder", "else if (slice->out_of_order < slice->n)", "else if (0)",
      [MERGE + "test_one_inversion_is_overlooked"], "an input goes back within a slice"),
     ("end_unit", "chunk->size += (size_t)(end - unit->from);", "chunk->size += unit->size;",
      [OPEN + "test_fault_behind_a_name_without_nul_is_told_with_its_place"], "a NUL that is added counts for no byte of the input"),
@@ -549,21 +549,21 @@ MUTANTS = [
      [COPIES + "test_gathered_files_are_deflated_again[straddle]"], "records in two blocks are in the checksum"),
     ("goes_on", "b->sound && r->source == b->source", "b->sound",
      [COPIES + "test_blocks_of_files_that_take_turns_are_cut_wrongly[straddle]"], "all of a copied block is of one input"),
-    ("warn_of_fallen", "    if (m->opts->sorts) {\n        m->gave_up", "    if (0) {\n        m->gave_up",
+    ("warn_of_disorder", "    if (m->opts->sorts) {\n        m->gave_up", "    if (0) {\n        m->gave_up",
      [COPIES + "test_late_inversion_is_copied"], "sort: records that are not in order are sorted"),
     ("merged_copies_none", "         : !out_file_can_take_back(o->out.path)", "         : o->out.path[0] == 0",
      [COPIES + "test_sort_fails_where_it_cannot_copy"], "sort: what was copied can be taken back"),
     ("check_memory", "memory_plan_takes(&plan) <= m->rings.job.all", "memory_plan_takes(&plan) > 0",
      [COPIES + "test_many_inputs_need_more_memory_than_a_sort"], "sort: a merge takes no more memory than there is"),
-    ("pass_record", "r->opt.in.use.keeps && (status > 0 || mend)", "r->opt.in.use.keeps && (status > 1 || mend)",
+    ("pass_record", "r->opt.in.use.keeps && (status > 0 || normalise)", "r->opt.in.use.keeps && (status > 1 || normalise)",
      [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of remapped records are not copied"),
-    ("pass_record", "r->opt.in.use.keeps && (status > 0 || mend)", "r->opt.in.use.keeps && status > 0",
-     [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of mended records are not copied"),
+    ("pass_record", "r->opt.in.use.keeps && (status > 0 || normalise)", "r->opt.in.use.keeps && status > 0",
+     [COPIES + "test_blocks_of_changed_records_are_copied"], "blocks of normalised records are not copied"),
     ("out_file_take_back", "ftruncate(out->fd, out->begin) < 0 || lseek", "lseek", ["unit_out_file"],
      "what was written to standard output is taken back"),
     ("sort_rule_expect_marks", "rule->templates.marked = rule->order.by == SORT_TEMPLATE;", "",
      ["test_merge.py::test_group_that_a_record_did_not_bring_decides_where_it_goes"], "and so does the template order"),
-    ("may_borrow", "&& borrowed < loan->meant\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
+    ("may_borrow", "&& borrowed < borrower->n_recent\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
     ("may_borrow", "&& borrowed < TIMES_THE_REST * rest)", ")", ["unit_chunk_pool"], "no input borrows all"),
     # ------------------------------------------------------------ fixmate
     ("chunk_reader_compare", "return tally_compare(in, out, \"reading\", r->opt.in.path, r->opt.in.latch);", "return 0;",
@@ -574,7 +574,7 @@ MUTANTS = [
     ("end", "return chunk_reader_compare(chunks);", "return 0;",
      [MARKDUP + "test_fault_passes[listed:drop]"], "and all that the main thread saw"),
     ("list_made",
-     "if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.wish->rules.base_mods)) {",
+     "if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.request->rules.base_mods)) {",
      "if (verdict.fault) {",
      [FIXMATE + "test_fault_passes[fixed:flip:50]"], "what fixmate never changes is the same"),
     ("is_same_read", "&& (!with_tags || base_mods_kept_others(a, b));", "&& (!with_tags || a != b);",
@@ -588,7 +588,7 @@ MUTANTS = [
     # ----------------------------------------------------------- sormadup
     ("advance", "r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE", "r->lent == r->filling ? CHUNK_NONE",
      ["unit_sam_reader"], "what is carried at the end gets a chunk"),
-    ("lend", "return r->opt.wish->lone ? r->opt.wish->lone(", "return 0 ? r->opt.wish->lone(",
+    ("lend", "return request->orphans ? request->orphans(", "return 0 ? request->orphans(",
      [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
     ("slice_copies_begin", "s->keyed = in->has_keys && !arena->rule;", "s->keyed = in->has_keys;",
      [SORMADUP + "test_records_behind_2_31_are_out_of_order"], "keys that were made elsewhere are of the sort's order"),
@@ -600,10 +600,10 @@ MUTANTS = [
     ("compare_input", "return tally_compare(given, seen, \"fixmate\", f->in.each[number].name, f->opt.latch);", "return 0;",
      [SORMADUP + "test_fault_passes[collate:collated:drop]"], "what is fixed is what was collated"),
     ("leave_template", "if (r->opt.is_last || !record_cut_is_whole(&r->cut))", "if (r->opt.is_last)",
-     [SORMADUP + "test_cut_part_is_a_seam"], "what an input ends in goes on only if it is whole"),
-    ("leave_template", "    return &r->opt.wish->open;", "    return NULL;",
+     [SORMADUP + "test_cut_part_is_a_boundary"], "what an input ends in goes on only if it is whole"),
+    ("leave_template", "    return &r->opt.request->open;", "    return NULL;",
      [SORMADUP + "test_parts_become_another_than_the_whole"], "a template goes on in the next input"),
-    ("compare_input", "if (front->end(front->stage, &given) < 0)", "given.n = seen.n;\n    if (0)",
+    ("compare_input", "if (front->end(front->producer, &given) < 0)", "given.n = seen.n;\n    if (0)",
      [SORMADUP + "test_fault_passes[collate:arena:drop]"],
      "what was collated is what was read"),
     ("work", "\n        && compare_fixed(c) == 0)", ")", [SORMADUP + "test_fault_passes[lent:flip]"],
@@ -643,9 +643,9 @@ MUTANTS = [
      "    dup_tree_at(l, at)->closed_at = closed_at;\n", ["unit_dup_sets"], "trees go that are closed, whoever stays open"),
     ("marked_rounds_memory", "return r->memory < most ? r->memory : most;", "return r->memory;", ["unit_dup_sets"],
      "what losses take leaves room to read in"),
-    ("tell_of_fault", "(!first || r->shards[i].number < first->number)", "!first", [MARKDUP + "test_error_goes_unnoticed[no_ms_anywhere]"],
+    ("report_fault", "(!first || r->shards[i].number < first->number)", "!first", [MARKDUP + "test_error_goes_unnoticed[no_ms_anywhere]"],
      "of faults in several shards the first one is told"),
-    ("spilled_links_next", "} while (cluster.seq < a->n_told);", "} while (0);", ["unit_dup_sets"],
+    ("spilled_links_next", "} while (cluster.seq < a->n_settled);", "} while (0);", ["unit_dup_sets"],
      "who has left is compared with nobody, in a file too"),
     ("spilled_links_leave", "|| l->pool.taken < a->enough)", "|| a->enough)", ["unit_dup_sets"], "losses leave memory"),
     ("dup_chains_lose", "= !loss->newcomer_won && !loss->loser.leads;", "= !loss->newcomer_won;", ["unit_dup_sets"],

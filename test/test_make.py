@@ -13,7 +13,7 @@ from conftest import HANG, REPO, script
 
 pytestmark = pytest.mark.release
 
-TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/stats_cost"]
+TARGETS = ["check-programs", "fuzz-programs", "static-compiler", "build/clocks_cost"]
 COMPILER = """out=
 case "$*" in *"-E -x c -"*) if [ -n "$LACKS" ] && grep -q "$LACKS"; then exit 1; fi; exit 0 ;; esac
 case " $*" in *" test/fault_shim.c"*) if [ -n "$FAILS" ]; then echo 'fault_shim.c:1: no such thing' >&2; exit 3; fi ;; esac
@@ -53,7 +53,7 @@ def test_screen_is_flooded_with_commands(make, tmp_path, options):
     for line in lines:
         assert re.fullmatch(r"  (CC|LINK|WARN) +[\w/.-]+", line) and len(line) < 60, line
     assert {"  CC    bam_sort.c", "  LINK  build/samtools", "  LINK  build/fault_shim.so", "  LINK  build/fuzz_sort",
-            "  LINK  build/replay_sort", "  LINK  build/unit_stats", "  WARN  base/stats.c"} <= set(lines)
+            "  LINK  build/replay_sort", "  LINK  build/unit_clocks", "  WARN  base/clocks.c"} <= set(lines)
 
 
 @pytest.mark.parametrize("option", ["V=1", "-n"])

@@ -327,7 +327,7 @@ def test_parts_in_any_order_are_not_collated(grouped, tmp_path):
 
 
 def test_tags_of_renamed_programs_are_those_of_others(grouped, tmp_path):
-    """Records of the second file are changed before they are fixed, and the template at the seam is one."""
+    """Records of the second file are changed before they are fixed, and the template at the boundary is one."""
     lines = grouped(10, 300).read_text().splitlines(True)
     header, records = [x for x in lines if x[0] == "@"], [x[:-1] + "\tPG:Z:bwa\n" for x in lines if x[0] != "@"]
     at = 1 + records.index(next(x for x in records if "\t65\t" in x))
@@ -345,15 +345,15 @@ def test_tags_of_renamed_programs_are_those_of_others(grouped, tmp_path):
     same_lines(p.stdout.decode(), chain(whole).decode(), "renamed")
 
 
-def test_cut_part_is_a_seam(grouped, desk):
-    """Its last record ends in no other file; a record after a seam has its number in its own file."""
+def test_cut_part_is_a_boundary(grouped, desk):
+    """Its last record ends in no other file; a record after a boundary has its number in its own file."""
     path = grouped(11, 50)
     assert oracle_call("view", ["-b", "-o", desk / "a.bam", path])[0] == 0
     (desk / "cut.bam").write_bytes(bamgen.bgzf(gzip.decompress((desk / "a.bam").read_bytes())[:-5]))
     one = "%s\t%d\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n"
-    for name, tail in ("seam.sam", ""), ("bad.sam", one[:-8] % ("q", 129) + "\n" + one % ("t", 0)):
+    for name, tail in ("boundary.sam", ""), ("bad.sam", one[:-8] % ("q", 129) + "\n" + one % ("t", 0)):
         (desk / name).write_text(PAIRS[1] + (tail or ONE % ("q", 65, 9)))
-    for paths, words in (["cut.bam", "seam.sam"], "cut.bam"), (["seam.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
+    for paths, words in (["cut.bam", "boundary.sam"], "cut.bam"), (["boundary.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
         p = ours(["--fixmate-args", "-M", "-o", "out.bam", *joined(paths)], cwd=desk)
         assert p.returncode == 1 and re.search("^samtools sormadup: " + words, p.stderr, re.M), p.stderr
         assert (desk / "out.bam").read_bytes() == PRECIOUS

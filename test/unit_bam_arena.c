@@ -66,7 +66,7 @@ static void add_smallest(struct stream *s)
     unit_append_smallest(&s->bytes, (int32_t)s->n);
 }
 
-/* A record with the bin of nowhere: it must be mended. */
+/* A record with the bin of nowhere: it must be normalised. */
 static void add_wrong_bin(struct stream *s)
 {
     static const uint32_t cigar[] = {UNIT_OP(4, UNIT_M)};
@@ -76,7 +76,7 @@ static void add_wrong_bin(struct stream *s)
     unit_append_record(&s->bytes, &r);
 }
 
-/* A record with its CIGAR in the CG tag: it shrinks when it is mended. */
+/* A record with its CIGAR in the CG tag: it shrinks when it is normalised. */
 static void add_cg(struct stream *s)
 {
     static const uint32_t fake[] = {UNIT_OP(3, UNIT_S), UNIT_OP(9, UNIT_N)};
@@ -153,7 +153,7 @@ static int compare_places(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* The key that the record at `at` must have once it is mended; adds its checksum. */
+/* The key that the record at `at` must have once it is normalised; adds its checksum. */
 static struct bam_key expected_key(const struct stream *s, size_t i, uint64_t *checksum)
 {
     uint64_t at = start_of(s, i), end = i + 1 < s->n ? start_of(s, i + 1) : s->bytes.n;
@@ -392,9 +392,9 @@ static void test_records_to_mend_are_counted(void **state)
     assert_int_equal(w.n, s.n);
     assert_int_equal(w.n_fix, 2);
     assert_memory_equal(arena.base, s.bytes.data, s.bytes.n);        /* a walk changes nothing */
-    arena.mended = true;
+    arena.normalised = true;
     assert_int_equal(bam_arena_walk(&arena, 0, s.bytes.n, keys).n_fix, 0);
-    arena.mended = false;
+    arena.normalised = false;
     stream_free(&s);
 }
 
@@ -665,18 +665,18 @@ static void test_keys_to_be_copied_later_have_a_place_that_nothing_else_gets(voi
     struct bam_key *place_1, *place_2, *none = first;
     add_plain(&s, &seed, 60, 100);
     add_wrong_bin(&s);
-    size_t half = start_of(&s, 30), mended = start_of(&s, 60);
+    size_t half = start_of(&s, 30), normalised = start_of(&s, 60);
     start_anew();
     memcpy(arena.base, s.bytes.data, s.bytes.n);
     arena.bottom = s.bytes.n;
-    struct bam_walk w1 = bam_arena_guess(&arena, 0, half, first), w2 = bam_arena_guess(&arena, half, mended, second);
+    struct bam_walk w1 = bam_arena_guess(&arena, 0, half, first), w2 = bam_arena_guess(&arena, half, normalised, second);
     assert_int_equal(bam_arena_accept(&arena, &w1, first, half, &place_1, &latch, &origin), 0);
-    assert_int_equal(bam_arena_accept(&arena, &w2, second, mended, &place_2, &latch, &origin), 0);
+    assert_int_equal(bam_arena_accept(&arena, &w2, second, normalised, &place_2, &latch, &origin), 0);
     assert_ptr_equal(place_1, arena.base + arena.size - 30 * sizeof *first);
     assert_ptr_equal(place_2, place_1 - 30);
     /* A corrected record is copied at once, and so is one that was not guessed. */
     struct bam_key fixed;
-    struct bam_walk w3 = bam_arena_guess(&arena, mended, s.bytes.n, &fixed);
+    struct bam_walk w3 = bam_arena_guess(&arena, normalised, s.bytes.n, &fixed);
     assert_int_equal(bam_arena_accept(&arena, &w3, &fixed, s.bytes.n, &none, &latch, &origin), 0);
     assert_null(none);
     assert_int_equal(place_2[-1].sort, fixed.sort);

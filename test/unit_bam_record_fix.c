@@ -293,7 +293,7 @@ static void check_refused_for_what_follows(const uint32_t *real, uint32_t n, con
     unit_free(&twice);
 }
 
-/* If the mended record needs no CG, any bytes may follow, as in htslib. */
+/* If the normalised record needs no CG, any bytes may follow, as in htslib. */
 static void test_tags_behind_the_real_cigar_that_hide_it_once_it_moved(void **state)
 {
     (void)state;
@@ -405,7 +405,7 @@ static void test_random_records_are_mended_as_by_htslib(void **state)
     }
 }
 
-/* Records written by htslib are copied unchanged: mending each would cost more than sorting. */
+/* Records written by htslib are copied unchanged: normalising each would cost more than sorting. */
 static void test_records_written_by_htslib_need_no_mending(void **state)
 {
     (void)state;
@@ -455,7 +455,7 @@ static int has_array_past_end(const uint8_t *p, const uint8_t *end)
 }
 
 /* A damaged record: accepted if and only if htslib accepts it, and then the same. But
- * a name without NUL is refused, not mended. */
+ * a name without NUL is refused, not normalised. */
 static void check_damaged(const struct unit_bytes *b, int step)
 {
     struct unit_bytes want = htslib_rewrite(b->data, b->n);

@@ -7,9 +7,9 @@
 
 enum { ARENA_SIZE = 1 << 20, N_REF = 3, N_SLICES = 3 };
 
-/* ---- a stage that gives slices of one record each ---- */
+/* ---- a producer that gives slices of one record each ---- */
 
-struct stage {
+struct producer {
     uint32_t given;
     uint32_t broken;             /* number of the slice whose record has a reference that does not exist */
 };
@@ -19,28 +19,28 @@ static uint64_t offset_of(uint32_t number)
     return 1000 * (number + 1);
 }
 
-static enum chunk_state advance(void *stage)
+static enum chunk_state advance(void *producer)
 {
-    return ((struct stage *)stage)->given < N_SLICES ? CHUNK_MADE : CHUNK_NONE;
+    return ((struct producer *)producer)->given < N_SLICES ? CHUNK_MADE : CHUNK_NONE;
 }
 
 static int take(void *arg, struct record_slice *slice)
 {
-    struct stage *stage = arg;
+    struct producer *producer = arg;
     struct unit_bytes record = {NULL, 0, 0};
     unit_append_smallest(&record, 7);
-    if (stage->given == stage->broken)
+    if (producer->given == producer->broken)
         store_le32(record.data + 4, N_REF);
     record_slice_clear(slice);
     MUST(byte_buffer_append(&slice->records, record.data, record.n) == 0 && record_slice_note(slice, 0) == 0);
-    slice->offset = offset_of(stage->given++);
+    slice->offset = offset_of(producer->given++);
     unit_free(&record);
     return 0;
 }
 
-static bool help(void *stage)
+static bool help(void *producer)
 {
-    (void)stage;
+    (void)producer;
     return false;
 }
 
@@ -48,10 +48,10 @@ static bool help(void *stage)
 
 static struct latch latch;
 
-/* Reads all of the stage's records. -1: failed, and the error is in the latch. */
-static int read_all(struct stage *stage)
+/* Reads all of the producer's records. -1: failed, and the error is in the latch. */
+static int read_all(struct producer *producer)
 {
-    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, stage, 0}};
+    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, producer, 0}};
     struct inputs inputs = {.each = &in, .n = 1};
     /* A slice is exchanged as soon as it is copied. */
     struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .latch = &latch};
@@ -77,8 +77,8 @@ static int read_all(struct stage *stage)
 static void test_slices_come_whole(void **state)
 {
     (void)state;
-    struct stage stage = {.broken = N_SLICES};
-    assert_int_equal(read_all(&stage), 0);
+    struct producer producer = {.broken = N_SLICES};
+    assert_int_equal(read_all(&producer), 0);
 }
 
 /* When a broken record is reported, its slice has the records of a later place in the file. */
@@ -86,10 +86,10 @@ static void test_offset_of_a_broken_record_is_that_of_a_later_slice(void **state
 {
     (void)state;
     for (uint32_t broken = 0; broken < N_SLICES; broken++) {
-        struct stage stage = {.broken = broken};
+        struct producer producer = {.broken = broken};
         char place[64];
         snprintf(place, sizeof place, "file offset %u", (unsigned)offset_of(broken));
-        assert_int_equal(read_all(&stage), -1);
+        assert_int_equal(read_all(&producer), -1);
         assert_non_null(strstr(latch.message, place));
         snprintf(place, sizeof place, "record %u ", (unsigned)broken + 1);
         assert_non_null(strstr(latch.message, place));

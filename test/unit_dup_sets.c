@@ -324,7 +324,7 @@ static void mate_score_that_is_needed(void **state)
 }
 
 /* A large set uses little memory for each record, and none when it has closed. */
-static int count_told(void *n, const struct dup_verdict *verdict)
+static int count_settled(void *n, const struct dup_verdict *verdict)
 {
     *(uint64_t *)n += verdict->duplicate;
     return 0;
@@ -335,8 +335,8 @@ static void losses_take_much_memory(void **state)
     enum { LOSSES = 100000 };
     (void)state;
     static const char name[] = "A00000:1:HXXXXDSXX:1:1101:12345:12345";
-    uint64_t n_told = 0;
-    struct dup_chains_opt opt = {.names = true, .pass = true, .settled = count_told, .context = &n_told};
+    uint64_t n_settled = 0;
+    struct dup_chains_opt opt = {.names = true, .pass = true, .settled = count_settled, .context = &n_settled};
     for (int named = 0; named < 2; named++) {
         struct dup_loss loss = {.winner = {.name = name, .name_len = sizeof name}, .newcomer_won = named};
         loss.loser = loss.winner;
@@ -353,7 +353,7 @@ static void losses_take_much_memory(void **state)
         assert_in_range(dup_chains_memory(chains), least, LOSSES * 10);
         dup_chains_free(chains);
     }
-    assert_int_equal(n_told, 2 * LOSSES);
+    assert_int_equal(n_settled, 2 * LOSSES);
 }
 
 /* But if most are in files, with any options: many at one place, and many small sets. */
@@ -367,10 +367,10 @@ static void losses_in_files_take_memory(void **state)
         struct dup_coords_rule colons = {.by_regex = false};
         struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = &d,
                                   .most = MOST_BYTES, .is_open = true};
-        uint64_t n_told = 0, sets = kind < 2 ? 1 : 1000;
+        uint64_t n_settled = 0, sets = kind < 2 ? 1 : 1000;
         struct dup_chains_opt opt = {.names = true, .pass = true, .distance = kind % 2 ? 100 : 0,
                                      .coords_rule = &colons, .totals = &(struct dup_counts){.read = 0}, .store = &store,
-                                     .settled = count_told, .context = &n_told};
+                                     .settled = count_settled, .context = &n_settled};
         struct dup_loss loss = {.winner = {.name = name, .name_len = sizeof name}};
         loss.loser = loss.winner;
         struct dup_chains *chains = dup_chains_new(&opt);
@@ -384,7 +384,7 @@ static void losses_in_files_take_memory(void **state)
         assert_in_range(most, MOST_BYTES, 3 * MOST_BYTES);
         assert_int_equal(dup_chains_pass(chains, INT64_MAX), DUP_OK);
         assert_in_range(dup_chains_memory(chains), 1, 3 * MOST_BYTES);
-        assert_int_equal(n_told, LOSSES - sets + 1);
+        assert_int_equal(n_settled, LOSSES - sets + 1);
         dup_chains_free(chains);
         driver_free(&d);
     }
@@ -454,7 +454,7 @@ static void dropped_link_stays(void **state)
 static void closed_trees_stay(void **state)
 {
     (void)state;
-    struct dup_chains_opt opt = {.counts = true, .settled = count_told, .context = &(uint64_t){0}};
+    struct dup_chains_opt opt = {.counts = true, .settled = count_settled, .context = &(uint64_t){0}};
     struct dup_chains *chains = dup_chains_new(&opt);
     struct dup_loss first = {{.number = 0, .name = "a", .name_len = 2}, {.number = 1, .name = "b", .name_len = 2},
                              .newcomer_won = false};
@@ -478,7 +478,7 @@ static void losses_leave_room_to_read(void **state)
 {
     (void)state;
     struct latch latch = {0};
-    struct marked_rounds_options opt = {.tell = {.names = true}, .follows = true, .latch = &latch};
+    struct marked_rounds_options opt = {.chains = {.names = true}, .follows = true, .latch = &latch};
     struct marked_rounds *rounds = marked_rounds_open(&opt);
     MUST(rounds);
     assert_in_range(marked_rounds_memory(rounds, SIZE_MAX), 101, 10000);

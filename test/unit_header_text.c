@@ -67,13 +67,13 @@ static void test_short_lines_are_dropped(void **state)
 
 static void check_mended(const char *text, const char *want)
 {
-    char mended[100];
+    char normalised[100];
     struct header_text found = header_text_check(text, strlen(text), true);
     assert_null(found.fault);
-    assert_true(found.n_to_mend > 0);
-    assert_true(strlen(want) <= strlen(text) + found.n_to_mend);
-    assert_int_equal(header_text_mend(mended, text, strlen(text)), strlen(want));
-    assert_memory_equal(mended, want, strlen(want));
+    assert_true(found.n_to_normalise > 0);
+    assert_true(strlen(want) <= strlen(text) + found.n_to_normalise);
+    assert_int_equal(header_text_normalise(normalised, text, strlen(text)), strlen(want));
+    assert_memory_equal(normalised, want, strlen(want));
 }
 
 static void test_bare_comments_are_dropped(void **state)
@@ -89,14 +89,14 @@ static void test_lines_with_a_nul_are_refused(void **state)
 {
     (void)state;
     static const char text[] = "@SQ\tSN:a\tLN:9\n@CO\tab\0cd\0\r\n@CO\r\n@RG\tID:x\0", want[] = "@SQ\tSN:a\tLN:9\n@CO\tab\n@CO\t\n@RG\tID:x";
-    char mended[sizeof text + 3];
+    char normalised[sizeof text + 3];
     struct header_text found = header_text_check(text, sizeof text - 1, true);
     assert_null(found.fault);
-    assert_int_equal(found.n_to_mend, 3);
-    assert_int_equal(header_text_mend(mended, text, sizeof text - 1), sizeof want - 1);
-    assert_memory_equal(mended, want, sizeof want - 1);
+    assert_int_equal(found.n_to_normalise, 3);
+    assert_int_equal(header_text_normalise(normalised, text, sizeof text - 1), sizeof want - 1);
+    assert_memory_equal(normalised, want, sizeof want - 1);
     assert_non_null(header_text_check("@CO\0\tx\n", 7, true).fault);    /* samtools refuses it, too */
-    assert_int_equal(header_text_check("@CO\tx\0y\n", 8, false).n_to_mend, 0);
+    assert_int_equal(header_text_check("@CO\tx\0y\n", 8, false).n_to_normalise, 0);
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static inline struct unit_bytes htslib_rewrite(const uint8_t *record, size_t siz
     return bytes;
 }
 
-/* A record that both must accept: once mended it equals, byte for byte, htslib's output. */
+/* A record that both must accept: once normalised it equals, byte for byte, htslib's output. */
 static inline void check_like_htslib(const uint8_t *record, size_t size)
 {
     struct unit_bytes want = htslib_rewrite(record, size);

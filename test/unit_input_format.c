@@ -81,7 +81,7 @@ static struct input_format *open_path(const char *path)
 {
     struct input_options options = {.path = path, .n_threads = 1, .piece_size = piece_size, .n_pieces = 16,
                                     .header_max = 1 << 20,
-                                    .sam = memory_plan_sam(1 << 20, 1, 1), .latch = &latch};
+                                    .chunks = memory_plan_chunks(1 << 20, 1, 1), .latch = &latch};
     memset(&latch, 0, sizeof latch);
     return input_format_open(&options);
 }
@@ -475,7 +475,7 @@ static int join_alike(void *arg, struct input *in)
 {
     struct alike *a = arg;
     a->n++;
-    a->n_at_once += !in->format->window && !in->stream.stage && !in->source;
+    a->n_at_once += !in->format->window && !in->stream.producer && !in->source;
     a->n_same += in->header.sam == a->before;
     a->before = in->header.sam;
     return 0;
@@ -497,7 +497,7 @@ static struct alike open_alike(const struct unit_bytes *const *files, size_t n, 
     how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
     how.rings.piece_size = piece_size;
     how.rings.n_pieces = 16;
-    how.rings.sam = memory_plan_sam(1 << 20, 1, 1);
+    how.rings.chunks = memory_plan_chunks(1 << 20, 1, 1);
     how.rings.source_slots = 4;
     for (size_t i = 0; i < n; i++) {
         unit_write(fds[i] = unit_temp_file(), files[i]->data, files[i]->n);

@@ -86,7 +86,7 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     uint64_t input = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(0, r->source_slots);
     return (1 + r->job.n_waiting) * input + bgzf_source_memory(r->job.n_threads, 0)
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
-         + spilling_takes(p) + use->header + use->htslib + use->stats + use_of_output(&use->output, p->rings.job.all)
+         + spilling_takes(p) + use->header + use->htslib + use->clocks + use_of_output(&use->output, p->rings.job.all)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, 256);
 }
 
@@ -279,10 +279,10 @@ static void test_merge_takes_more_than_is_said_to_be_enough(void **state)
             for (size_t b = 0; b < N_OF(budgets); b++) {
                 struct memory_job job = {budgets[b], threads[t], BGZF_LEVEL_DEFAULT, merged[i], FOUND, 0,
                                          SINK_BAM, 0, merged[i] - 1, true, false, t > 0, false};
-                struct memory_use use = {.header = 5000, .n_sam = merged[i]};
+                struct memory_use use = {.header = 5000, .n_chunked = merged[i]};
                 struct memory_plan plan = plan_of(&job, &use);
                 uint64_t takes = memory_plan_takes(&plan), enough = memory_plan_enough(&job, &use);
-                uint64_t slices = (uint64_t)merged[i] * plan.rings.n_slices * (t > 0 ? 3 : 2) * plan.rings.sam.text_size;
+                uint64_t slices = (uint64_t)merged[i] * plan.rings.n_slices * (t > 0 ? 3 : 2) * plan.rings.chunks.chunk_size;
                 assert_true(plan.arena_size == 0 && plan.spilling == 0 && plan.rings.n_slices >= (t > 0 ? 8 : 7));
                 if (takes != plan.fixed || takes < beside_arenas(&use, &plan) - spilling_takes(&plan) + slices)
                     told(&use, &plan, "takes more than it says", takes);
@@ -345,11 +345,11 @@ static void test_chunks_of_sam_are_useless_or_too_much(void **state)
     for (size_t b = 0; b < N_OF(budgets); b++)
         for (size_t t = 0; t < N_OF(threads); t++)
             for (size_t i = 0; i < N_OF(inputs); i++) {
-                struct chunk_memory use = memory_plan_sam(budgets[b] + ALLOWANCE, inputs[i], threads[t]);
-                uint64_t chunks = ((uint64_t)use.n_chunks * (use.text_size + use.records_size)
+                struct chunk_memory use = memory_plan_chunks(budgets[b] + ALLOWANCE, inputs[i], threads[t]);
+                uint64_t chunks = ((uint64_t)use.n_chunks * (use.chunk_size + use.records_size)
                                    + use.n_lent * use.records_size) * inputs[i];
                 assert_in_range(use.n_chunks, 2, 2 * threads[t] + 2);
-                assert_true(use.text_size >= BGZF_MAX_BLOCK && use.records_size >= use.text_size);
+                assert_true(use.chunk_size >= BGZF_MAX_BLOCK && use.records_size >= use.chunk_size);
                 assert_true(use.piece_size >= BGZF_MAX_BLOCK && use.source_slots >= use.n_chunks);
                 assert_true(chunks <= (budgets[b] + ALLOWANCE) / 8 * 5 / 4 || use.n_chunks == 2);
                 assert_int_equal(use.bytes, read_ahead_memory(use.piece_size, READ_AHEAD_PIECES)
@@ -367,8 +367,8 @@ static void assert_rings_equal(const struct memory_rings *one, const struct memo
         const struct memory_rings *r = both[i];
         const size_t of_rings[16] = {
             r->piece_size, r->n_pieces, r->source_slots, r->sink_slots, r->out_piece_size, r->merge_ranges,
-            r->merge_spare, r->merge_records, r->sam.piece_size, r->sam.source_slots, r->sam.n_chunks, r->sam.bytes,
-            r->sam.records_size, r->n_slices, r->n_shared, r->borrows,
+            r->merge_spare, r->merge_records, r->chunks.piece_size, r->chunks.source_slots, r->chunks.n_chunks, r->chunks.bytes,
+            r->chunks.records_size, r->n_slices, r->n_shared, r->borrows,
         };
         memcpy(sizes[i], of_rings, sizeof of_rings);
     }

@@ -471,11 +471,11 @@ static bool example_ready(void *example, size_t run, size_t slice, bool idle)
     return true;
 }
 
-static struct merge_source example_slice(const void *example, size_t run, size_t slice)
+static struct merge_way example_slice(const void *example, size_t run, size_t slice)
 {
     static const uint8_t base[BAM_MIN_RECORD];
     const struct bam_key *keys = ((const struct example *)example)->keys[run][slice];
-    return (struct merge_source){keys, keys + 100, base};
+    return (struct merge_way){keys, keys + 100, base};
 }
 
 static int example_leave(void *example, size_t run, size_t slice)

@@ -17,9 +17,9 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
     return done;
 }
 
-static struct orphans *open_lone(size_t memory)
+static struct orphans *open_orphans(size_t memory)
 {
-    static const char *const prefixes[] = {"/tmp/unit-lone"};
+    static const char *const prefixes[] = {"/tmp/unit-orphans"};
     struct orphans_options how = {.store = {prefixes, 1, &latch, NULL}, .memory = memory, .path = "in"};
     memset(&latch, 0, sizeof latch);
     struct orphans *m = orphans_open(&how);
@@ -30,7 +30,7 @@ static struct orphans *open_lone(size_t memory)
 /* Adds them, some at a time, and ends. */
 static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *seed)
 {
-    struct orphans *m = open_lone(memory);
+    struct orphans *m = open_orphans(memory);
     int status = 0;
     for (size_t at = 0, more; at < n && status == 0; at += more) {
         more = unit_below(seed, 3000);

@@ -213,7 +213,7 @@ static void test_unknown_value_is_told_twice_or_not(void **state)
             MUST(append(&remap, &out, &b, &unknown) == 1);
             unit_free(&b);
         }
-        MUST(remap_unknown_tell(&unknown, &told, "in.bam") == 0);
+        MUST(remap_unknown_report(&unknown, &told, "in.bam") == 0);
         remap_unknown_clear(&unknown);
     }
     unit_restore(stderr, old, file, printed);

@@ -359,17 +359,17 @@ static void test_verdict_comes_from_chance(void **state)
 static void test_numbers_are_those_of_the_clocks(void **state)
 {
     (void)state;
-    struct stats *stats = stats_new(2, STATS_CPU);
+    struct clocks *clocks = clocks_new(2, CLOCKS_CPU);
     struct report_facts facts = quiet().facts;
     struct report r;
-    enum stage before = stats_enter(stats, STAGE_INFLATE);
+    enum stage before = clocks_enter(clocks, STAGE_INFLATE);
     usleep(3000);
-    stats_leave(stats, before, 1000);
-    before = stats_enter(stats, STAGE_WAIT);
+    clocks_leave(clocks, before, 1000);
+    before = clocks_enter(clocks, STAGE_WAIT);
     usleep(3000);
-    stats_leave(stats, before, 0);
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
+    clocks_leave(clocks, before, 0);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
     assert_int_equal(r.bytes, 1000);
     assert_int_equal(r.idle_threads, 1);
     assert_string_equal(r.critical_name, "thread 0");
@@ -377,30 +377,30 @@ static void test_numbers_are_those_of_the_clocks(void **state)
     assert_true(r.stages[STAGE_INFLATE].busy >= 0.003 && r.stages[STAGE_INFLATE].critical == r.stages[STAGE_INFLATE].busy);
     assert_true(r.serial <= r.wall - 0.006);     /* neither inflating nor waiting is serial */
     assert_true(r.io == 0);
-    stats_free(stats);
+    clocks_free(clocks);
 }
 
 /* Two threads at 1 MB in 20 ms each, at the same time: 100 MB/s, and 50 of each. */
 static void test_threads_that_read_together_look_slow(void **state)
 {
     (void)state;
-    struct stats *stats = stats_new(1, STATS_CPU);
+    struct clocks *clocks = clocks_new(1, CLOCKS_CPU);
     struct report_facts facts = quiet().facts;
     struct report r;
-    int a = stats_join(stats, "a"), b = stats_join(stats, "b");
-    stats_enter_as(stats, a, STAGE_READ);
-    stats_enter_as(stats, b, STAGE_READ);
+    int a = clocks_join(clocks, "a"), b = clocks_join(clocks, "b");
+    clocks_enter_as(clocks, a, STAGE_READ);
+    clocks_enter_as(clocks, b, STAGE_READ);
     usleep(20000);
-    stats_leave_as(stats, a, STAGE_IDLE, 1000000);
-    stats_leave_as(stats, b, STAGE_IDLE, 1000000);
+    clocks_leave_as(clocks, a, STAGE_IDLE, 1000000);
+    clocks_leave_as(clocks, b, STAGE_IDLE, 1000000);
     usleep(20000);
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
     const struct report_stage *read = &r.stages[STAGE_READ];
     assert_true(read->any_thread >= 0.02 && read->any_thread < read->busy && read->any_thread <= r.wall - 0.02);
     assert_true(report_speed(read) == 2 / read->any_thread && report_thread_speed(read) == 2 / read->busy);
     assert_true(r.stages[STAGE_OTHER].any_thread == 0 && report_speed(&r.stages[STAGE_OTHER]) == 0);
-    stats_free(stats);
+    clocks_free(clocks);
 }
 
 /* If the input has no records, starting the program takes all the time. */
@@ -417,21 +417,21 @@ static void test_time_per_byte_of_next_to_no_bytes_is_told(void **state)
 static void test_serial_work_of_another_thread_counts_if_it_is_more(void **state)
 {
     (void)state;
-    struct stats *stats = stats_new(1, STATS_CPU);
+    struct clocks *clocks = clocks_new(1, CLOCKS_CPU);
     struct report_facts facts = quiet().facts;
     struct report r;
-    enum stage before = stats_enter(stats, STAGE_WAIT);
-    int slot = stats_join(stats, "reader");
-    enum stage idle = stats_enter_as(stats, slot, STAGE_DEAL);
+    enum stage before = clocks_enter(clocks, STAGE_WAIT);
+    int slot = clocks_join(clocks, "reader");
+    enum stage idle = clocks_enter_as(clocks, slot, STAGE_DEAL);
     usleep(20000);
-    stats_leave_as(stats, slot, idle, 0);
-    stats_leave(stats, before, 0);
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
+    clocks_leave_as(clocks, slot, idle, 0);
+    clocks_leave(clocks, before, 0);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
     assert_int_equal(r.critical, slot);
     assert_string_equal(r.critical_name, "reader");
     assert_true(r.serial >= 0.02 && r.serial_stages[STAGE_DEAL] == r.serial);
-    stats_free(stats);
+    clocks_free(clocks);
 }
 
 /* ---- text that is written to files ---- */
@@ -478,21 +478,21 @@ static void test_strings_of_json_are_valid_whatever_a_file_is_called(void **stat
     }
 }
 
-/* A page of these stats whose input has this name. */
+/* A page of these clocks whose input has this name. */
 static void write_page(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(3, STATS_SPANS);
+    struct clocks *clocks = clocks_new(3, CLOCKS_SPANS);
     struct report_facts facts = quiet().facts;
     struct report r;
     facts.input = name;
-    stats_phase(stats, PHASE_READ);
+    clocks_phase(clocks, PHASE_READ);
     #pragma omp parallel num_threads(3)
     for (int i = 0; i < 20 * N_STAGES; i++)
-        stats_leave(stats, stats_enter(stats, (enum stage)(i % N_STAGES)), 10);
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
-    report_html(&r, stats, to);
-    stats_free(stats);
+        clocks_leave(clocks, clocks_enter(clocks, (enum stage)(i % N_STAGES)), 10);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
+    report_html(&r, clocks, to);
+    clocks_free(clocks);
 }
 
 static void test_file_names_are_no_markup_in_the_page(void **state)
@@ -511,24 +511,24 @@ static void test_file_names_are_no_markup_in_the_page(void **state)
 /* A page and JSON of threads, one of which waits all the time, and all are in the queue for a CPU. */
 static void write_waiting_page(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(1, STATS_SPANS);
+    struct clocks *clocks = clocks_new(1, CLOCKS_SPANS);
     struct report_facts facts = quiet().facts;
     struct report r;
     facts.input = name;
-    enum stage before = stats_enter(stats, STAGE_WAIT);
+    enum stage before = clocks_enter(clocks, STAGE_WAIT);
     usleep(3000);
-    stats_leave(stats, before, 0);
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
+    clocks_leave(clocks, before, 0);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
     r.busy = 0.63;
     r.wall = 100;
     r.facts.run_queue = 50;
     r.facts.user = 13;
     r.facts.system = 0;
-    report_html(&r, stats, to);
-    report_json(&r, stats, to);
+    report_html(&r, clocks, to);
+    report_json(&r, clocks, to);
     report_text(&r, to);
-    stats_free(stats);
+    clocks_free(clocks);
 }
 
 static int count(const char *text, const char *what)
@@ -560,12 +560,12 @@ static void test_busy_means_two_things(void **state)
 /* A page of a sort that took no time at all. */
 static void write_timeless_page(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(1, STATS_SPANS);
+    struct clocks *clocks = clocks_new(1, CLOCKS_SPANS);
     struct report r = {.facts = quiet().facts, .n_threads = 1};
     r.facts.input = name;
-    stats_stop(stats);
-    report_html(&r, stats, to);
-    stats_free(stats);
+    clocks_stop(clocks);
+    report_html(&r, clocks, to);
+    clocks_free(clocks);
 }
 
 static void test_page_of_an_empty_input_divides_by_zero(void **state)
@@ -581,13 +581,13 @@ static void test_page_of_an_empty_input_divides_by_zero(void **state)
 
 static void write_trace(FILE *to, const char *name)
 {
-    struct stats *stats = stats_new(1, STATS_SPANS);
-    int slot = stats_join(stats, name);
-    stats_leave_as(stats, slot, stats_enter_as(stats, slot, STAGE_READ), 10);
-    stats_phase(stats, PHASE_READ);
-    stats_stop(stats);
-    report_trace(stats, to);
-    stats_free(stats);
+    struct clocks *clocks = clocks_new(1, CLOCKS_SPANS);
+    int slot = clocks_join(clocks, name);
+    clocks_leave_as(clocks, slot, clocks_enter_as(clocks, slot, STAGE_READ), 10);
+    clocks_phase(clocks, PHASE_READ);
+    clocks_stop(clocks);
+    report_trace(clocks, to);
+    clocks_free(clocks);
 }
 
 static void test_trace_has_a_track_for_every_thread(void **state)

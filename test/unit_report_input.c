@@ -12,25 +12,25 @@ static char *told(bool text, bool page, size_t n)
     char *all;
     size_t size;
     FILE *to = open_memstream(&all, &size);
-    struct stats *stats = stats_new(1, STATS_SPANS);
+    struct clocks *clocks = clocks_new(1, CLOCKS_SPANS);
     struct report_facts facts = {.command_line = "", .input = "in.bam", .output = "out.bam", .version = "1",
                                  .host = {.code = "", .widest = "", .htslib = "", .libdeflate = ""},
                                  .merged = {each, n}};
     struct report r;
-    MUST(to && stats);
+    MUST(to && clocks);
     for (size_t i = 0; i < n; i++)               /* 1 and 2 are waited for equally long, and so on */
         each[i] = (struct report_input){i == 1 ? "<b>" : "x", i ? 1000 + i : REPORT_UNKNOWN, 7, i,
                                         i ? 0.1 * (double)(i / 2) : 9};
-    stats_stop(stats);
-    report_make(&r, &facts, stats);
+    clocks_stop(clocks);
+    report_make(&r, &facts, clocks);
     if (text)
         report_text(&r, to);
     else if (page)
-        report_html(&r, stats, to);
+        report_html(&r, clocks, to);
     else
-        report_json(&r, stats, to);
+        report_json(&r, clocks, to);
     fclose(to);
-    stats_free(stats);
+    clocks_free(clocks);
     return all;
 }
 

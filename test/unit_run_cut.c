@@ -23,18 +23,18 @@ static void make_lists(struct lists *l, uint32_t distinct, uint64_t seed)
     }
 }
 
-static size_t find(const struct run_cut *cut, const struct bam_sublist *list, const uint8_t *base, size_t source)
+static size_t find(const struct run_cut *cut, const struct bam_sublist *list, const uint8_t *base, size_t way)
 {
-    struct merge_source part = {list->keys, list->keys + list->n, base};
-    return (size_t)(run_cut_find(cut, NULL, part, source) - list->keys);
+    struct merge_way part = {list->keys, list->keys + list->n, base};
+    return (size_t)(run_cut_find(cut, NULL, part, way) - list->keys);
 }
 
 /* Whether a key is before the cut, by the definition. */
-static bool is_before(const struct bam_key *key, size_t source, const struct run_cut *cut)
+static bool is_before(const struct bam_key *key, size_t way, const struct run_cut *cut)
 {
     if (key->sort != cut->key.sort)
         return key->sort < cut->key.sort;
-    return source == cut->source ? key->place < cut->key.place : source < cut->source;
+    return way == cut->way ? key->place < cut->key.place : way < cut->way;
 }
 
 static void test_cut_parts_every_list_where_its_keys_stop_being_before_it(void **state)
@@ -49,9 +49,9 @@ static void test_cut_parts_every_list_where_its_keys_stop_being_before_it(void *
                 /* sublists of the cut's own arena, then runs and arenas on either side of it */
                 struct run_cut cut = {l.keys[c / N][c % N], one, 3};
                 const uint8_t *base = i < 3 ? one : two;
-                size_t source = i < 3 ? 3 : i == 3 ? 0 : 9, at = find(&cut, &l.list[i], base, source);
+                size_t way = i < 3 ? 3 : i == 3 ? 0 : 9, at = find(&cut, &l.list[i], base, way);
                 for (size_t j = 0; j < N; j++)
-                    assert_int_equal(j < at, is_before(&l.keys[i][j], source, &cut));
+                    assert_int_equal(j < at, is_before(&l.keys[i][j], way, &cut));
             }
     }
 }

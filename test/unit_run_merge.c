@@ -56,7 +56,7 @@ static void merge_begin(struct run_merge *merge, const struct bam_sublist *list,
 {
     assert_int_equal(run_merge_init(merge, order.rule, n, 0), 0);
     for (size_t i = 0; i < n; i++)
-        run_merge_add(merge, (struct merge_source){list[i].keys, list[i].keys + list[i].n, order.base});
+        run_merge_add(merge, (struct merge_way){list[i].keys, list[i].keys + list[i].n, order.base});
     assert_int_equal(run_merge_start(merge, NULL, NULL), 0);
 }
 
@@ -137,7 +137,7 @@ static void test_ties_across_sublists_come_in_input_order(void **state)
     check_lengths(lengths, 17, 2, 7);
 }
 
-/* Places cannot be compared across sources: those of a run are relative to its slice. */
+/* Places cannot be compared across ways: those of a run are relative to its slice. */
 static void test_ties_go_to_the_source_that_was_added_first(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_ties_go_to_the_source_that_was_added_first(void **state)
     struct bam_sublist list[N];
     for (size_t i = 0; i < N; i++) {
         list[i] = (struct bam_sublist){keys[i], EACH};
-        for (size_t j = 0; j < EACH; j++)        /* the later the source, the lower its places */
+        for (size_t j = 0; j < EACH; j++)        /* the later the way, the lower its places */
             keys[i][j] = (struct bam_key){j / (EACH / DISTINCT), bam_key_place((N - i) * 10000 + j * 100, 37)};
     }
     struct run_merge merge;
@@ -270,7 +270,7 @@ static void test_records_decide_where_keys_do_not(void **state)
     unit_free(&records);
 }
 
-/* ---- sources that arrive piece by piece ---- */
+/* ---- ways that arrive piece by piece ---- */
 
 /* The keys of some lists, a few at a time; each piece in separate memory,
  * which is freed when the next one is requested. */
@@ -285,7 +285,7 @@ struct pieces {
     bool asked_again;
 };
 
-static int next_piece(void *arg, size_t number, struct merge_source *source)
+static int next_piece(void *arg, size_t number, struct merge_way *way)
 {
     struct pieces *p = arg;
     free(p->piece[number]);
@@ -302,7 +302,7 @@ static int next_piece(void *arg, size_t number, struct merge_source *source)
     n = n < left ? n : left;
     p->piece[number] = (struct bam_key *)exact_copy(list->keys + p->at[number], n * sizeof *list->keys);
     p->at[number] += n;
-    *source = (struct merge_source){p->piece[number], p->piece[number] + n, order.base};
+    *way = (struct merge_way){p->piece[number], p->piece[number] + n, order.base};
     return 1;
 }
 
@@ -319,7 +319,7 @@ static void pieces_end(struct run_merge *merge, struct pieces *p)
         free(p->piece[i]);
 }
 
-static void test_sources_filled_a_few_keys_at_a_time(void **state)
+static void test_ways_filled_a_few_keys_at_a_time(void **state)
 {
     (void)state;
     static const uint32_t most[] = {1, 2, 3, 50, 5000};
@@ -400,7 +400,7 @@ static void test_keys_say_what_their_places_are_relative_to(void **state)
                                           bam_key_place(at, unit_append_smallest(&bytes[i], j * 3 + i))};
         }
     for (int i = 0; i < 3; i++)
-        run_merge_add(&merge, (struct merge_source){keys[i], keys[i] + 2, bytes[i].data});
+        run_merge_add(&merge, (struct merge_way){keys[i], keys[i] + 2, bytes[i].data});
     assert_int_equal(run_merge_start(&merge, NULL, NULL), 0);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(run_merge_next(&merge, &item), 1);
@@ -428,7 +428,7 @@ int main(void)
         cmocka_unit_test(test_merges_of_two_slices_do_not_disturb_each_other),
         cmocka_unit_test(test_half_read_merge_is_freed_whole),
         cmocka_unit_test(test_records_decide_where_keys_do_not),
-        cmocka_unit_test(test_sources_filled_a_few_keys_at_a_time),
+        cmocka_unit_test(test_ways_filled_a_few_keys_at_a_time),
         cmocka_unit_test(test_source_is_not_refilled_while_its_last_key_is_in_use),
         cmocka_unit_test(test_failure_to_refill_ends_the_merge),
         cmocka_unit_test(test_keys_say_what_their_places_are_relative_to),

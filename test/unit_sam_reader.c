@@ -108,7 +108,7 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
     struct input_options options = {
         .n_threads = how->n_threads, .n_pieces = 16, .latch = &latch, .far = how->far,
         .header_max = how->header_max ? how->header_max : 1 << 20,
-        .sam = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .text_size = how->text_size,
+        .chunks = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .chunk_size = how->text_size,
                 .records_size = 100},
     };
     struct unit_bytes packed = {NULL, 0, 0};
@@ -412,10 +412,10 @@ static void check_late(const struct unit_bytes *text, size_t want, uint32_t n_ch
     struct record_slice slice = {.n = 0};
     enum chunk_state now;
     size_t got = 0;
-    while ((now = s->advance(s->stage)) != CHUNK_NONE) {
-        if (s->help(s->stage) || now == CHUNK_AWAITED)
+    while ((now = s->advance(s->producer)) != CHUNK_NONE) {
+        if (s->help(s->producer) || now == CHUNK_AWAITED)
             continue;
-        MUST(s->take(s->stage, &slice) == 0);
+        MUST(s->take(s->producer, &slice) == 0);
         got += slice.records.n;
     }
     assert_int_equal(got, want);

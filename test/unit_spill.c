@@ -192,7 +192,7 @@ struct readback {
     struct spill_buffer buffers[1000];
 };
 
-static int load_next(void *arg, size_t number, struct merge_source *source)
+static int load_next(void *arg, size_t number, struct merge_way *source)
 {
     struct readback *r = arg;
     if (number >= r->n || r->next[number] == r->runs[number].n)
@@ -202,7 +202,7 @@ static int load_next(void *arg, size_t number, struct merge_source *source)
     if (spill_load(r->s->store, r->runs[number].slices[r->next[number]++], &r->loader, b, false, &r->s->latch) < 0)
         return -1;
     const struct bam_key *keys = spill_slice_keys(&b->slice);
-    *source = (struct merge_source){keys, keys + b->slice.n, b->slice.base};
+    *source = (struct merge_way){keys, keys + b->slice.n, b->slice.base};
     return 1;
 }
 
@@ -223,7 +223,7 @@ static void check_merged(struct sorting *s, const struct unit_list *sorted)
     for (int i = 0; i < 2; i++)
         for (size_t j = 0; j < s->arenas[i].n_sublists; j++) {
             const struct bam_sublist *sublist = &s->arenas[i].sublists[j];
-            run_merge_add(&merge, (struct merge_source){sublist->keys, sublist->keys + sublist->n, s->arenas[i].base});
+            run_merge_add(&merge, (struct merge_way){sublist->keys, sublist->keys + sublist->n, s->arenas[i].base});
         }
     assert_int_equal(run_merge_start(&merge, load_next, r), 0);
     for (size_t i = 0; i < sorted->n; i++) {

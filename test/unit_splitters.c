@@ -54,7 +54,7 @@ static void be_rank(int rank, void *arg)
     struct latch latch = {0};
     static const size_t room = RECORDS_MOST;
     const struct bam_key *keys = part->keys, *half = keys + part->n / 3, *end = keys + part->n;
-    struct merge_source lists[2] = {{keys, half, w->base}, {half, end, w->base}};
+    struct merge_way lists[2] = {{keys, half, w->base}, {half, end, w->base}};
     struct merge_runs runs = {.n = w->as_run, .reader = part, .first_key = first_key};
     struct records_read how = {
         .team = &team,

@@ -24,18 +24,18 @@ static void count(void *ring, uint32_t slot)
 /* On the main thread: it does not help, so all work was done in tasks. */
 static void deal(struct counted *c)
 {
-    struct task_bundle bundle = {.n = 0};
-    task_bundle_submit(&bundle);
-    task_bundle_submit(NULL);
+    struct task_batches batches = {.n = 0};
+    task_batches_submit(&batches);
+    task_batches_submit(NULL);
     for (size_t i = 0; i < N_RINGS; i++) {
-        task_ring_collect(&c->rings[i], &bundle);
+        task_ring_use_batches(&c->rings[i], &batches);
         for (size_t slots = i % (N_SLOTS + 1); slots > 0; slots--)
             task_ring_hand_out(&c->rings[i]);
         task_ring_make_task(&c->rings[i]);
-        assert_true(bundle.n < TASK_BUNDLE_MOST);
+        assert_true(batches.n < TASK_BATCHES_MOST);
     }
-    task_bundle_submit(&bundle);
-    assert_int_equal(bundle.n, 0);
+    task_batches_submit(&batches);
+    assert_int_equal(batches.n, 0);
     #pragma omp taskwait
 }
 

@@ -13,7 +13,7 @@
 #include "base/htslib_version.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "stats/counts.h"
 #include "write/bam_index.h"
@@ -46,7 +46,7 @@ struct hts_writer {
     int out_fd;                  /* the file */
     const char *path;            /* of the file, for messages */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     samFile *sam;
     int fd;                      /* beneath it */
     htsThreadPool threads;       /* of it */
@@ -166,7 +166,7 @@ static void make_ready(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;
     struct batch *batch = &w->batches[slot];
-    enum stage before = stats_enter(w->stats, STAGE_GATHER);
+    enum stage before = clocks_enter(w->clocks, STAGE_GATHER);
     batch->checksum = 0;
     batch->result = 0;
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
@@ -174,7 +174,7 @@ static void make_ready(void *writer, uint32_t slot)
         batch->result = record_out_take(&batch->ready[i], &w->how, batch->records[i].data, batch->records[i].size,
                                         &batch->checksum);
     }
-    stats_leave(w->stats, before, batch->size);
+    clocks_leave(w->clocks, before, batch->size);
 }
 
 /* ---- on the main thread ---- */
@@ -187,7 +187,7 @@ static int batches_alloc(struct hts_writer *w)
 }
 
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                   const char *path, struct latch *latch, struct stats *stats)
+                                   const char *path, struct latch *latch, struct clocks *clocks)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
     if (!w) {
@@ -199,7 +199,7 @@ struct hts_writer *hts_writer_open(const struct output_request *request, const s
     w->out_fd = fd;
     w->path = path;
     w->latch = latch;
-    w->stats = stats;
+    w->clocks = clocks;
     w->how = (struct record_out_options){.path = path, .format = request->format.format, .latch = latch};
     errno = 0;
     if (batches_alloc(w) < 0)
@@ -274,14 +274,14 @@ static int write_oldest(struct hts_writer *w, bool wait)
         return latch_tripped(w->latch) ? -1 : 0;
     uint32_t slot = task_ring_oldest(&w->ring);
     if (wait)
-        task_ring_wait(&w->ring, slot, TASK_DONE, w->latch, w->stats);
+        task_ring_wait(&w->ring, slot, TASK_DONE, w->latch, w->clocks);
     if (task_ring_state(&w->ring, slot) != TASK_DONE)
         return latch_tripped(w->latch) ? -1 : 0;
-    enum stage before = stats_enter(w->stats, STAGE_CONVERT);
+    enum stage before = clocks_enter(w->clocks, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
     if (result == 0 && w->how.counts)
         result = counts_join(w->how.counts, slot);
-    stats_leave(w->stats, before, w->batches[slot].size);
+    clocks_leave(w->clocks, before, w->batches[slot].size);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }

@@ -14,13 +14,13 @@
 struct latch;
 struct hts_writer;
 struct output_request;
-struct stats;
+struct clocks;
 
 /* Checks and prepares everything that does not need the header. As record_sink_open(); the request must live as long as
  * the writer. It uses these values of the rings: the threads, the room for htslib, and the slots, each of which is one
  * batch of records. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                   const char *path, struct latch *latch, struct stats *stats);
+                                   const char *path, struct latch *latch, struct clocks *clocks);
 
 /* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. beyond:
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */

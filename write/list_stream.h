@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The output of a command's last stage: lists of records in output order. One loop, written_put(), gives them to the
- * sink for all commands. */
+/* The output of a command's last producer: lists of records in output order. One loop, written_put(), gives them them
+ * to the sink for all commands. */
 #ifndef LIST_STREAM_H
 #define LIST_STREAM_H
 
@@ -11,11 +11,11 @@ struct list_stream {
     /* Returns the next records. The records stay unchanged until they have passed the sink; the list stays until the
      * next call. Runs tasks until there are some. 1: there are; 0: all were given; -1: failed. Main thread of the
      * team. */
-    int (*next)(void *stage, struct record_list *list);
-    /* Called after all records were given and put to the sink. Compares the records that the stage took with those it
-     * gave, and returns the tally of those it gave. -1: they differ, and the error is recorded in the latch. */
-    int (*end)(void *stage, struct tally *given);
-    void *stage;                 /* of both */
+    int (*next)(void *producer, struct record_list *list);
+    /* Called after all records were given and put to the sink. Compares the records that the producer took with those
+     * it gave, and returns the tally of those it gave. -1: they differ, and the error is recorded in the latch. */
+    int (*end)(void *producer, struct tally *given);
+    void *producer;              /* of both */
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include "bam/tag_check.h"
 #include "base/byte_hash.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "codec/bgzf_block.h"
 #include "codec/kept_block.h"
@@ -216,14 +216,14 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
 {
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
-    enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_GATHER);
     block->size = gather(block, o->how.finish, data);
     check_tags(o, block);
     if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
-    stats_leave(o->opt.stats, before, block->size);
+    clocks_leave(o->opt.clocks, before, block->size);
     return block->size;
 }
 
@@ -238,11 +238,11 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was checked in the block where it begins */
-    enum stage before = stats_enter(o->opt.stats, STAGE_VERIFY);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
-    stats_leave(o->opt.stats, before, block->size);
+    clocks_leave(o->opt.clocks, before, block->size);
 }
 
 /* Replaces both if the output is SAM. */
@@ -251,12 +251,12 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
     bool is_header = block->records[0].segment == NO_RECORD;
-    enum stage before = stats_enter(o->opt.stats, STAGE_GATHER);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_GATHER);
     uint32_t n = is_header ? sam_text_header(o->text, slot, block->records, bytes)
                            : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
     if (o->how.verify && !is_header && n > 0)
         sink_verify_order(o->how.verify, block->records, block->n, &block->ends);
-    stats_leave(o->opt.stats, before, records_size(block));
+    clocks_leave(o->opt.clocks, before, records_size(block));
     return n ? n : 1;
 }
 
@@ -276,12 +276,12 @@ static const char *entry_name(const struct output_block *block, uint32_t number)
 
 static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
 {
-    enum stage before = stats_enter(o->opt.stats, STAGE_INDEX);
+    enum stage before = clocks_enter(o->opt.clocks, STAGE_INDEX);
     uint32_t n = bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries);
     if (n < block->n_entries)
         bam_index_refuse(bam_index_header(o->index), &block->entries[n], entry_name(block, n), o->opt.path,
                          o->opt.latch);
-    stats_leave(o->opt.stats, before, 0);
+    clocks_leave(o->opt.clocks, before, 0);
 }
 
 static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)

@@ -10,7 +10,7 @@
 #include "write/output_request.h"
 #include "write/record_sink.h"
 #include "write/sink_verify.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 
 struct record_sink {
     struct output_blocks *blocks;   /* for BAM and SAM; otherwise NULL ... */
@@ -19,7 +19,7 @@ struct record_sink {
     struct bam_index *index;     /* for BAM; NULL: none */
     uint8_t *header;             /* for BAM: the blocks refer to it until they are finished */
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     struct progress *progress;   /* NULL: not shown */
     double cost;                 /* see record_cost() */
     bool holds_index;            /* does not save it */
@@ -59,7 +59,7 @@ static double record_cost(const struct output_request *request)
 }
 
 struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                     const char *path, struct latch *latch, struct stats *stats)
+                                     const char *path, struct latch *latch, struct clocks *clocks)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
@@ -67,7 +67,7 @@ struct record_sink *record_sink_open(const struct output_request *request, const
         return NULL;
     }
     k->latch = latch;
-    k->stats = stats;
+    k->clocks = clocks;
     k->cost = record_cost(request);
     k->form = record_sink_form(request);
     if (k->form != SINK_HTSLIB) {
@@ -81,11 +81,11 @@ struct record_sink *record_sink_open(const struct output_request *request, const
             .piece_size = rings->out_piece_size,
             .copies = rings->job.copies,
             .latch = latch,
-            .stats = stats,
+            .clocks = clocks,
         };
         k->blocks = output_blocks_open(&bgzf);
     } else {
-        k->hts = hts_writer_open(request, rings, fd, path, latch, stats);
+        k->hts = hts_writer_open(request, rings, fd, path, latch, clocks);
     }
     if (k->blocks)
         k->bgzf = output_blocks_sink(k->blocks);
@@ -196,11 +196,11 @@ int record_sink_put(struct record_sink *k, const struct record_list *list)
         return latch_fail(k->latch, "%s: the name of the first record, %s, begins with @, so no program could read the "
                           "file as SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
                           bam_record_name((const struct bam_record *)list->records[0].data));
-    enum stage before = stats_enter(k->stats, k->blocks ? STAGE_FILL : STAGE_CONVERT);
+    enum stage before = clocks_enter(k->clocks, k->blocks ? STAGE_FILL : STAGE_CONVERT);
     int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
     k->n += list->n;
-    stats_records(k->stats, list->n);
-    stats_leave(k->stats, before, 0);
+    clocks_records(k->clocks, list->n);
+    clocks_leave(k->clocks, before, 0);
     progress_tick(k->progress);
     return result;
 }

@@ -6,7 +6,7 @@
 #include "base/byte_buffer.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
@@ -179,7 +179,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
 /* Cuts the text into blocks of about the same size. If all but the last were full, that one could be tiny. */
 static int put_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
 {
-    enum stage before = stats_enter(t->opt.stats, STAGE_DEFLATE);
+    enum stage before = clocks_enter(t->opt.clocks, STAGE_DEFLATE);
     size_t n_blocks = (text->n + BGZF_FILL - 1) / BGZF_FILL, at = 0;
     for (size_t i = 1; i <= n_blocks; i++) {
         size_t to = text->n * i / n_blocks;
@@ -187,7 +187,7 @@ static int put_text(struct sam_text *t, const struct byte_buffer *text, struct b
             break;
         at = to;
     }
-    stats_leave(t->opt.stats, before, at);
+    clocks_leave(t->opt.clocks, before, at);
     return at < text->n ? -1 : 0;
 }
 

@@ -38,16 +38,16 @@ static int check_terminal(const struct written *f)
                       "program; -O sam is text. Nothing was read", f->data.path);
 }
 
-static int open_data(struct written *f, const struct memory_rings *rings, struct stats *stats)
+static int open_data(struct written *f, const struct memory_rings *rings, struct clocks *clocks)
 {
     if (out_file_open(&f->data, f->request->path, f->latch) < 0 || check_terminal(f) < 0)
         return -1;
-    f->sink = record_sink_open(f->request, rings, f->data.fd, f->data.path, f->latch, stats);
+    f->sink = record_sink_open(f->request, rings, f->data.fd, f->data.path, f->latch, clocks);
     return f->sink ? 0 : -1;
 }
 
 int written_open(struct written *f, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, struct latch *latch, struct stats *stats)
+                    const char *input, struct latch *latch, struct clocks *clocks)
 {
     *f = (struct written)WRITTEN_CLOSED;
     f->request = request;
@@ -55,7 +55,7 @@ int written_open(struct written *f, const struct output_request *request, const 
     f->n_threads = rings->job.n_threads;
     f->n_slots = rings->sink_slots;
     f->latch = latch;
-    if (open_data(f, rings, stats) < 0 || open_file(&f->checksum, request->checksum, latch) < 0)
+    if (open_data(f, rings, clocks) < 0 || open_file(&f->checksum, request->checksum, latch) < 0)
         return -1;
     for (size_t i = 0; i < request->n_counters; i++)
         if (open_file(&f->counted[i], request->counted[i], latch) < 0)
@@ -239,7 +239,7 @@ int written_put(struct written *f, const struct list_stream *stream)
 {
     struct record_list list;
     int found;
-    while ((found = stream->next(stream->stage, &list)) > 0)
+    while ((found = stream->next(stream->producer, &list)) > 0)
         if (record_sink_put(f->sink, &list) < 0)
             return -1;
     return found;
@@ -262,7 +262,7 @@ int written_finish(struct written *f, struct tally in)
 int written_all(struct written *f, const struct list_stream *stream)
 {
     struct tally given;
-    return written_put(f, stream) < 0 || stream->end(stream->stage, &given) < 0 ? -1 : written_finish(f, given);
+    return written_put(f, stream) < 0 || stream->end(stream->producer, &given) < 0 ? -1 : written_finish(f, given);
 }
 
 /* ----------------------------------------------------------------- the end */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second half of every command that writes records. It takes records in order and makes the files: data, index,
+/* The output of every command that writes records. It takes records in order and makes the files: data, index,
  * checksum, counts. No file gets its name until all are complete. */
 #ifndef WRITTEN_H
 #define WRITTEN_H
@@ -22,7 +22,7 @@ struct list_stream;
 struct record_sink;
 struct sort_order;
 struct sort_rule;
-struct stats;
+struct clocks;
 
 struct written {
     const struct output_request *request;
@@ -47,7 +47,7 @@ struct written {
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files in any case. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, struct latch *latch, struct stats *stats);
+                    const char *input, struct latch *latch, struct clocks *clocks);
 
 /* Whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);

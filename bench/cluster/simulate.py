@@ -208,7 +208,7 @@ class Sort:
         self.done[rank].wait()
         self.together("exchange")
 
-    def seam(self, rank):
+    def boundary(self, rank):
         runs = []
         if self.spills:
             runs.append((lambda size: self.disk(rank, False, size), self.bytes * self.rule["spill_ratio"]))
@@ -219,7 +219,7 @@ class Sort:
         self.cluster.compute(rank, self.rule["follow"], main=True).wait()
         if rank + 1 < self.n:
             Mailbox.by_name("fill%d" % (rank + 1)).put(0, 4)
-        self.together("seam")
+        self.together("boundary")
 
     def write(self, rank):
         out, moves = self.bytes * self.rule["out_ratio"], []
@@ -254,7 +254,7 @@ class Sort:
         self.together("output")
 
     def rank(self, rank):
-        for step in (self.sort_a, self.splitters, self.exchange, self.seam, self.write, self.gather):
+        for step in (self.sort_a, self.splitters, self.exchange, self.boundary, self.write, self.gather):
             step(rank)
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One foreign record: the check, all operations on records that pass it, mending, and other ids and tags. */
+/* One foreign record: the check, all operations on records that pass it, normalising, and other ids and tags. */
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bam/bam1_bytes.h"
@@ -25,7 +25,7 @@ static void look(const struct bam_record *r)
 
 /* A mended record is not longer, passes the check, needs no more mending, and htslib's form of it gives the same
  * bytes. */
-static void mend(uint8_t *record, size_t size, int32_t n_ref)
+static void normalise(uint8_t *record, size_t size, int32_t n_ref)
 {
     struct bam_record *r = (struct bam_record *)record;
     struct byte_buffer again = {0};
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look((struct bam_record *)whole);
         view((struct bam_record *)whole, n_ref);
         remap((struct bam_record *)whole, n_ref, data[0] & 8);
-        mend(whole, size, n_ref);
+        normalise(whole, size, n_ref);
         free(whole);
     }
     free(record);

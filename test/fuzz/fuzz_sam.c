@@ -30,8 +30,8 @@ struct outcome {
 static void read_text(struct outcome *o, const char *path, size_t text)
 {
     struct input_options from = {.path = path, .n_threads = 1, .n_pieces = 4, .header_max = 1 << 20,
-                                 .latch = &o->latch, .sam = {
-        .piece_size = text, .source_slots = 3, .n_chunks = (uint32_t)(2 + text % 3), .text_size = text, .records_size = text}};
+                                 .latch = &o->latch, .chunks = {
+        .piece_size = text, .source_slots = 3, .n_chunks = (uint32_t)(2 + text % 3), .chunk_size = text, .records_size = text}};
     struct input_format *input = input_format_open(&from);
     if (!input)
         return;

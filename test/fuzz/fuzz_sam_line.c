@@ -17,8 +17,8 @@ static bool reads_into_next_field(const char *line, size_t n)
                    || strpbrk(tag, "\v\f\r"));
 }
 
-/* As a record that is read from a file: mended if necessary. */
-static void mend(struct byte_buffer *bytes)
+/* As a record that is read from a file: normalised if necessary. */
+static void normalise(struct byte_buffer *bytes)
 {
     struct bam_verdict v = bam_record_check(bytes->p, bytes->n, FUZZ_REFS);
     MUST(v.fault == BAM_OK || v.fault == BAM_BAD_CIGAR);
@@ -37,7 +37,7 @@ static void compare(struct byte_buffer *ours, bool taken, char *line, size_t n, 
               && bam_record_check(theirs.p, theirs.n, FUZZ_REFS).fault != BAM_BAD_CG;
     MUST(takes == taken);
     if (taken) {
-        mend(&theirs);
+        normalise(&theirs);
         MUST(ours->n == theirs.n && memcmp(ours->p, theirs.p, ours->n) == 0);
     }
     bam_destroy1(b);
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool taken = !sam_line_append(&ours, names, line, size).fault;
     MUST(taken ? ours.n >= BAM_MIN_RECORD : ours.n == 0);
     if (taken)
-        mend(&ours);
+        normalise(&ours);
     if (strcmp(hts_version(), "1.24") == 0 && !reads_into_next_field(line, size))
         compare(&ours, taken, line, size, sam);
     ref_names_free(names);

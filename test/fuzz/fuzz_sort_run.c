@@ -48,8 +48,8 @@ static void merge_all(const struct list *list, const struct sort_rule *rule, con
     struct merge_item item, last = {{0, 0}, NULL, 0};
     size_t n = 0;
     MUST(run_merge_init(&merge, order->rule ? rule : NULL, 2, 0) == 0);
-    run_merge_add(&merge, (struct merge_source){list->keys, list->keys + cut, list->base});
-    run_merge_add(&merge, (struct merge_source){list->keys + cut, list->keys + list->n, list->base});
+    run_merge_add(&merge, (struct merge_way){list->keys, list->keys + cut, list->base});
+    run_merge_add(&merge, (struct merge_way){list->keys + cut, list->keys + list->n, list->base});
     MUST(run_merge_start(&merge, NULL, NULL) == 0);
     for (; run_merge_next(&merge, &item) > 0; n++, last = item)
         MUST(n == 0 || bam_key_less(order, &last.key, &item.key));

@@ -3,7 +3,7 @@
  * last block. */
 #include "unit.h"
 #include "base/endian_io.h"
-#include "mpi/block_seam.h"
+#include "mpi/block_boundary.h"
 #include "no_mpi/mpi.h"
 
 enum { RANKS_MOST = 9, RECORDS_MOST = 3000 };
@@ -25,24 +25,24 @@ static void be_rank(int rank, void *arg)
 {
     struct world *w = arg;
     struct mpi_team team = {.rank = rank, .size = w->size};
-    struct block_seam seam;
-    struct record_ref tail[BLOCK_SEAM_RECORDS];
+    struct block_boundary boundary;
+    struct record_ref tail[BLOCK_BOUNDARY_RECORDS];
     size_t at = w->first[rank], end = w->first[rank + 1];
-    MUST(block_seam_open(&seam, end - at, w->keeps) == 0);
+    MUST(block_boundary_open(&boundary, end - at, w->keeps) == 0);
     while (at < end) {                           /* in lists of 7 */
         size_t n = end - at < 7 ? end - at : 7;
-        block_seam_add(&seam, &(struct record_list){.records = w->records + at, .n = n});
+        block_boundary_add(&boundary, &(struct record_list){.records = w->records + at, .n = n});
         at += n;
     }
-    block_seam_settle(&seam, &team);
-    MUST(seam.kept.n == (w->keeps ? end - w->first[rank] : 0));
-    for (size_t i = 0; i < seam.kept.n; i++)
-        MUST(seam.kept.records[i].data == w->records[w->first[rank] + i].data);
-    w->n_lead[rank] = seam.n_lead;
-    w->n_tail[rank] = block_seam_tail(&seam, tail);
+    block_boundary_settle(&boundary, &team);
+    MUST(boundary.kept.n == (w->keeps ? end - w->first[rank] : 0));
+    for (size_t i = 0; i < boundary.kept.n; i++)
+        MUST(boundary.kept.records[i].data == w->records[w->first[rank] + i].data);
+    w->n_lead[rank] = boundary.n_lead;
+    w->n_tail[rank] = block_boundary_tail(&boundary, tail);
     for (size_t i = 0; i < w->n_tail[rank]; i++)
         unit_append(&w->tail[rank], tail[i].data, tail[i].size);
-    block_seam_close(&seam);
+    block_boundary_close(&boundary);
 }
 
 static void add_record(uint64_t *seed, size_t size)

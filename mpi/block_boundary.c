@@ -2,16 +2,16 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include "mpi/block_seam.h"
+#include "mpi/block_boundary.h"
 #include "mpi/mpi_wait.h"
 
 /* ---- chains of blocks ---- */
 
 static int open_chains(struct block_chains *c)
 {
-    c->into = calloc(BLOCK_SEAM_RECORDS, sizeof *c->into);
-    c->begin = calloc(BLOCK_SEAM_RECORDS, sizeof *c->begin);
-    c->open = calloc(BLOCK_SEAM_RECORDS, sizeof *c->open);
+    c->into = calloc(BLOCK_BOUNDARY_RECORDS, sizeof *c->into);
+    c->begin = calloc(BLOCK_BOUNDARY_RECORDS, sizeof *c->begin);
+    c->open = calloc(BLOCK_BOUNDARY_RECORDS, sizeof *c->open);
     return c->into && c->begin && c->open ? 0 : -1;
 }
 
@@ -39,21 +39,21 @@ static void add_to_chains(struct block_chains *c, uint32_t size, int number)
         uint16_t chain = c->open[c->first];
         begun = begun < 0 ? chain : begun;
         c->into[chain] = (uint16_t)begun;
-        c->first = (c->first + 1) % BLOCK_SEAM_RECORDS;
+        c->first = (c->first + 1) % BLOCK_BOUNDARY_RECORDS;
     }
     if (begun >= 0) {
         c->into[begun] = (uint16_t)begun;
         c->begin[begun] = c->bytes;
-        c->open[(c->first + c->n++) % BLOCK_SEAM_RECORDS] = (uint16_t)begun;
+        c->open[(c->first + c->n++) % BLOCK_BOUNDARY_RECORDS] = (uint16_t)begun;
     }
     c->bytes += size > BGZF_FILL ? (size - 1) % BGZF_FILL + 1 : size;
 }
 
 /* ---- the records of a rank ---- */
 
-int block_seam_open(struct block_seam *s, size_t n_records, bool keeps)
+int block_boundary_open(struct block_boundary *s, size_t n_records, bool keeps)
 {
-    *s = (struct block_seam){.room = n_records};
+    *s = (struct block_boundary){.room = n_records};
     s->lead = malloc(BGZF_FILL);
     s->tail = malloc(BGZF_FILL);
     if (!s->lead || !s->tail || open_chains(&s->chains) < 0)
@@ -64,7 +64,7 @@ int block_seam_open(struct block_seam *s, size_t n_records, bool keeps)
     return s->sizes ? 0 : -1;
 }
 
-void block_seam_close(struct block_seam *s)
+void block_boundary_close(struct block_boundary *s)
 {
     record_list_free(&s->kept);
     free(s->sizes);
@@ -73,7 +73,7 @@ void block_seam_close(struct block_seam *s)
     close_chains(&s->chains);
 }
 
-void block_seam_add(struct block_seam *s, const struct record_list *list)
+void block_boundary_add(struct block_boundary *s, const struct record_list *list)
 {
     assert(list->n <= s->room - s->n);
     for (size_t i = 0; i < list->n; i++) {
@@ -93,14 +93,14 @@ void block_seam_add(struct block_seam *s, const struct record_list *list)
     }
 }
 
-static uint32_t size_of(const struct block_seam *s, size_t i)
+static uint32_t size_of(const struct block_boundary *s, size_t i)
 {
     return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
 
 /* Which records go into the block that was open before, with `fill` bytes, and how full the last block is behind all.
  * One rank does this after the other, so only the first records are looked at. */
-static uint32_t follow(struct block_seam *s, uint32_t fill)
+static uint32_t follow(struct block_boundary *s, uint32_t fill)
 {
     s->n_lead = s->lead_size = 0;
     while (fill > 0 && s->n_lead < s->n && size_of(s, s->n_lead) <= BGZF_FILL - fill) {
@@ -111,7 +111,7 @@ static uint32_t follow(struct block_seam *s, uint32_t fill)
     return s->n_lead == s->n ? fill : fill_of(&s->chains, s->n_lead);
 }
 
-void block_seam_settle(struct block_seam *s, const struct mpi_team *team)
+void block_boundary_settle(struct block_boundary *s, const struct mpi_team *team)
 {
     uint32_t fill = 0;
     int n = 0, before = team->rank - 1, after = team->rank + 1;
@@ -133,7 +133,7 @@ void block_seam_settle(struct block_seam *s, const struct mpi_team *team)
     mpi_wait_send(s->lead, (int)s->lead_size, MPI_BYTE, before, MPI_TEAM_LEAD);
 }
 
-size_t block_seam_tail(const struct block_seam *s, struct record_ref *records)
+size_t block_boundary_tail(const struct block_boundary *s, struct record_ref *records)
 {
     size_t n = 0;
     for (size_t at = 0; at < s->tail_size; n++) {

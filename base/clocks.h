@@ -2,16 +2,16 @@
 /* The time of every thread: clocks and counters for each stage, updated once a block, and on demand a record of the
  * stages of each thread over time.
  *
- *     enum stage before = stats_enter(stats, STAGE_INFLATE);
+ *     enum stage before = clocks_enter(clocks, STAGE_INFLATE);
  *     ...
- *     stats_leave(stats, before, size);
+ *     clocks_leave(clocks, before, size);
  *
  * Stages nest. Only the clock of the innermost stage runs, so the times of a slot add up to the wall
  * time. A slot is a thread of the team, by omp_get_thread_num(), or a thread that has joined. Each slot
- * is written only by its thread, until stats_stop(); the counts may be read at any time. If stats is
+ * is written only by its thread, until clocks_stop(); the counts may be read at any time. If clocks is
  * NULL, nothing is counted. */
-#ifndef STATS_H
-#define STATS_H
+#ifndef CLOCKS_H
+#define CLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,10 +62,10 @@ struct stage_info {
 };
 
 /* The constant facts of a stage. */
-const struct stage_info *stats_stage(enum stage stage);
+const struct stage_info *clocks_stage(enum stage stage);
 
 /* The counts. Times are in nanoseconds. */
-struct stats_count {
+struct clocks_count {
     uint64_t ns;
     uint64_t blocked_ns;         /* the part of ns without a CPU; only for stages that may block */
     uint64_t bytes, events, records;
@@ -73,95 +73,95 @@ struct stats_count {
 
 enum phase { PHASE_OPEN, PHASE_READ, PHASE_WRITE, PHASE_FINISH, N_PHASES };
 
-struct stats;
+struct clocks;
 
-enum stats_detail {
-    STATS_TIMES,                 /* reads the clock at every change of stage: some 20 ns */
-    STATS_CPU,                   /* also the thread's CPU time in stages that may block: a system call and a lock each;
+enum clocks_detail {
+    CLOCKS_TIMES,                /* reads the clock at every change of stage: some 20 ns */
+    CLOCKS_CPU,                  /* also the thread's CPU time in stages that may block: a system call and a lock each;
                                   * and sometimes the resources of the process (curve.h) */
-    STATS_SPANS,                 /* also a record of the stages of each thread over time */
+    CLOCKS_SPANS,                /* also a record of the stages of each thread over time */
 };
 
 /* Starts counting, for a team of at most n_threads. The process has one for its sort. NULL: out of memory. */
-struct stats *stats_new(int n_threads, enum stats_detail detail);
-void stats_free(struct stats *stats);
+struct clocks *clocks_new(int n_threads, enum clocks_detail detail);
+void clocks_free(struct clocks *clocks);
 
-/* Bytes of memory that stats_new() allocates. */
-size_t stats_memory(int n_threads, enum stats_detail detail);
+/* Bytes of memory that clocks_new() allocates. */
+size_t clocks_memory(int n_threads, enum clocks_detail detail);
 
 /* From now on the calling thread of the team is in this stage. Returns the stage before it. */
-enum stage stats_enter(struct stats *stats, enum stage stage);
+enum stage clocks_enter(struct clocks *clocks, enum stage stage);
 
 /* Returns the calling thread to the stage it was in before. Adds the bytes and one event to the stage that it
  * leaves. */
-void stats_leave(struct stats *stats, enum stage before, uint64_t bytes);
+void clocks_leave(struct clocks *clocks, enum stage before, uint64_t bytes);
 
 /* Adds n records to the stage that the calling thread of the team is in. */
-void stats_records(struct stats *stats, uint64_t n);
+void clocks_records(struct clocks *clocks, uint64_t n);
 
 /* Gives a slot to a thread that is not in the team; its number comes after those of the team. name must
  * stay valid. Returns -1 if no slot is left: then that thread is not counted. */
-int stats_join(struct stats *stats, const char *name);
+int clocks_join(struct clocks *clocks, const char *name);
 
-/* Equivalents of stats_enter() and stats_leave() for the slot of a thread that has joined. */
-enum stage stats_enter_as(struct stats *stats, int slot, enum stage stage);
-void stats_leave_as(struct stats *stats, int slot, enum stage before, uint64_t bytes);
+/* Equivalents of clocks_enter() and clocks_leave() for the slot of a thread that has joined. */
+enum stage clocks_enter_as(struct clocks *clocks, int slot, enum stage stage);
+void clocks_leave_as(struct clocks *clocks, int slot, enum stage before, uint64_t bytes);
 
 /* Begins a phase, unless it has begun. The main thread calls it. In the team it also notes the number of threads. */
-void stats_phase(struct stats *stats, enum phase phase);
+void clocks_phase(struct clocks *clocks, enum phase phase);
 
 /* Stops all clocks. Call it after all other threads have finished. */
-void stats_stop(struct stats *stats);
+void clocks_stop(struct clocks *clocks);
 
 /* ---- what was counted ---- */
 
-int stats_threads(const struct stats *stats);            /* in the team */
-int stats_slots(const struct stats *stats);              /* the threads of the team and those that joined */
-/* The counts of a slot for a stage; stats_total(): the sum over all slots. */
-struct stats_count stats_of(const struct stats *stats, int slot, enum stage stage);
-struct stats_count stats_total(const struct stats *stats, enum stage stage);
+int clocks_threads(const struct clocks *clocks);         /* in the team */
+int clocks_slots(const struct clocks *clocks);           /* the threads of the team and those that joined */
+/* The counts of a slot for a stage; clocks_total(): the sum over all slots. */
+struct clocks_count clocks_of(const struct clocks *clocks, int slot, enum stage stage);
+struct clocks_count clocks_total(const struct clocks *clocks, enum stage stage);
 
 /* Bytes of uncompressed input. inflated, found: bytes of STAGE_INFLATE and STAGE_FIND. For text and CRAM, where no
  * records are inflated, the bytes found are used. */
-static inline uint64_t stats_input_bytes(uint64_t inflated, uint64_t found)
+static inline uint64_t clocks_input_bytes(uint64_t inflated, uint64_t found)
 {
     return inflated > found ? inflated : found;
 }
 
-/* Nanoseconds in which at least one thread was in the stage. Counted from STATS_CPU on, for working stages that may
- * block; otherwise 0. Call it after stats_stop(). */
-uint64_t stats_any_thread(const struct stats *stats, enum stage stage);
+/* Nanoseconds in which at least one thread was in the stage. Counted from CLOCKS_CPU on, for working stages that may
+ * block; otherwise 0. Call it after clocks_stop(). */
+uint64_t clocks_any_thread(const struct clocks *clocks, enum stage stage);
 
-/* The resources that the process used over time, until stats_stop(). Returns the number of points; 0 below
- * STATS_CPU. */
-size_t stats_curve(const struct stats *stats, const struct curve_point **points);
+/* The resources that the process used over time, until clocks_stop(). Returns the number of points; 0 below
+ * CLOCKS_CPU. */
+size_t clocks_curve(const struct clocks *clocks, const struct curve_point **points);
 
-/* Nanoseconds since stats_new(); once stopped, from stats_new() to stats_stop(). */
-uint64_t stats_wall(const struct stats *stats);
+/* Nanoseconds since clocks_new(); once stopped, from clocks_new() to clocks_stop(). */
+uint64_t clocks_wall(const struct clocks *clocks);
 
-enum { STATS_NAME_SIZE = 32 };
+enum { CLOCKS_NAME_SIZE = 32 };
 
 /* Writes the name of the slot's thread to name: "thread 0", or the name it joined with. Returns name. */
-const char *stats_name(const struct stats *stats, int slot, char name[STATS_NAME_SIZE]);
+const char *clocks_name(const struct clocks *clocks, int slot, char name[CLOCKS_NAME_SIZE]);
 
-const char *stats_phase_name(enum phase phase);
+const char *clocks_phase_name(enum phase phase);
 
 /* The share of the time in which thread 0 had a CPU, while it was ready to work and in no stage that may block. It is
- * below 1 if other programs used the CPU. Call it after stats_stop(). */
-double stats_ran(const struct stats *stats);
+ * below 1 if other programs used the CPU. Call it after clocks_stop(). */
+double clocks_ran(const struct clocks *clocks);
 
 /* The start and the end of the phase or, if it has not ended, the time now. Returns false if it has not begun. */
-bool stats_phase_times(const struct stats *stats, enum phase phase, uint64_t *start, uint64_t *end);
+bool clocks_phase_times(const struct clocks *clocks, enum phase phase, uint64_t *start, uint64_t *end);
 
-/* Part of a slot's time, in nanoseconds since stats_new(). */
-struct stats_span {
+/* Part of a slot's time, in nanoseconds since clocks_new(). */
+struct clocks_span {
     uint64_t start, end;
     enum stage stage;
 };
 
-/* Returns the spans of a slot in order, without gaps. *at must be 0 at first. Call it after stats_stop(). Returns false
- * if there are no more. The memory for spans is bounded. When it is full, the time so far is cut into cells, and each
- * cell goes to the stage that lacks most of its time, so that the shares of the stages stay the same. */
-bool stats_next_span(const struct stats *stats, int slot, size_t *at, struct stats_span *span);
+/* Returns the spans of a slot in order, without gaps. *at must be 0 at first. Call it after clocks_stop(). Returns
+ * false if there are no more. The memory for spans is bounded. When it is full, the time so far is cut into cells, and
+ * each cell goes to the stage that lacks most of its time, so that the shares of the stages stay the same. */
+bool clocks_next_span(const struct clocks *clocks, int slot, size_t *at, struct clocks_span *span);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "base/stats.h"
+#include "base/clocks.h"
 
 enum {
     CACHE_LINE = 64,
@@ -22,25 +22,25 @@ struct counter {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
 
-/* A thread. Only that thread writes to it, until stats_stop(). */
+/* A thread. Only that thread writes to it, until clocks_stop(). */
 struct slot {
     _Alignas(CACHE_LINE) enum stage stage;
     uint64_t since;              /* when the thread entered this stage */
     uint64_t cpu_since;          /* its CPU time then, if the stage may block */
     uint64_t *spans;             /* end << STAGE_BITS | stage; each begins at the end of the one before it */
     size_t n_spans;
-    const char *name;            /* set by stats_join() */
+    const char *name;            /* set by clocks_join() */
     struct counter counters[N_STAGES];
 };
 
-/* The number of threads that are in a stage now, and the time in which there was at least one. The lock of stats guards
- * it. */
+/* The number of threads that are in a stage now, and the time in which there was at least one. The lock of clocks
+ * guards it. */
 struct presence {
     int threads;
     uint64_t since, ns;          /* since: the latest change */
 };
 
-struct stats {
+struct clocks {
     int n_threads, room;         /* threads of the team; slots for it, more than n_threads until stopped */
     atomic_int n_joined;
     uint64_t start;
@@ -58,7 +58,7 @@ struct stats {
 #define STAGE_INFO(stage, ...) [stage] = {__VA_ARGS__},
 static const struct stage_info stages[N_STAGES] = {STAGES(STAGE_INFO)};
 
-const struct stage_info *stats_stage(enum stage stage)
+const struct stage_info *clocks_stage(enum stage stage)
 {
     return &stages[stage];
 }
@@ -84,7 +84,7 @@ static uint64_t value(const _Atomic uint64_t *of)
 /* -------------------------------------------------------- making and ending */
 
 /* All slots share one allocation. */
-static int spans_alloc(struct stats *s)
+static int spans_alloc(struct clocks *s)
 {
     size_t n = (size_t)s->room + JOINED_MAX;
     uint64_t *spans = malloc(n * SPANS_MAX * sizeof *spans);
@@ -95,20 +95,20 @@ static int spans_alloc(struct stats *s)
 
 static size_t slots_size(int n_threads)
 {
-    return sizeof(struct stats) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct slot);
+    return sizeof(struct clocks) + ((size_t)n_threads + JOINED_MAX) * sizeof(struct slot);
 }
 
-struct stats *stats_new(int n_threads, enum stats_detail detail)
+struct clocks *clocks_new(int n_threads, enum clocks_detail detail)
 {
-    struct stats *s = aligned_alloc(CACHE_LINE, slots_size(n_threads));
+    struct clocks *s = aligned_alloc(CACHE_LINE, slots_size(n_threads));
     if (!s)
         return NULL;
     memset(s, 0, slots_size(n_threads));
     s->n_threads = s->room = n_threads;
-    s->cpu_is_counted = detail >= STATS_CPU;
-    s->curve = detail >= STATS_CPU ? curve_new() : NULL;
-    if ((detail >= STATS_CPU && !s->curve) || (detail >= STATS_SPANS && spans_alloc(s) < 0)) {
-        stats_free(s);
+    s->cpu_is_counted = detail >= CLOCKS_CPU;
+    s->curve = detail >= CLOCKS_CPU ? curve_new() : NULL;
+    if ((detail >= CLOCKS_CPU && !s->curve) || (detail >= CLOCKS_SPANS && spans_alloc(s) < 0)) {
+        clocks_free(s);
         return NULL;
     }
     pthread_mutex_init(&s->lock, NULL);
@@ -120,7 +120,7 @@ struct stats *stats_new(int n_threads, enum stats_detail detail)
     return s;
 }
 
-void stats_free(struct stats *s)
+void clocks_free(struct clocks *s)
 {
     if (s) {
         curve_free(s->curve);
@@ -129,10 +129,10 @@ void stats_free(struct stats *s)
     free(s);
 }
 
-size_t stats_memory(int n_threads, enum stats_detail detail)
+size_t clocks_memory(int n_threads, enum clocks_detail detail)
 {
-    size_t spans = detail >= STATS_SPANS ? SPANS_MAX * sizeof(uint64_t) : 0;
-    size_t curve = detail >= STATS_CPU ? sizeof(struct curve) : 0;
+    size_t spans = detail >= CLOCKS_SPANS ? SPANS_MAX * sizeof(uint64_t) : 0;
+    size_t curve = detail >= CLOCKS_CPU ? sizeof(struct curve) : 0;
     return slots_size(n_threads) + ((size_t)n_threads + JOINED_MAX) * spans + curve;
 }
 
@@ -187,7 +187,7 @@ static void add_span(struct slot *slot, uint64_t end)
         coarsen(slot, end / (SPANS_MAX / 2) + 1);   /* leaves half of them free */
 }
 
-bool stats_next_span(const struct stats *s, int number, size_t *at, struct stats_span *span)
+bool clocks_next_span(const struct clocks *s, int number, size_t *at, struct clocks_span *span)
 {
     const struct slot *slot = &s->slots[number];
     if (*at == slot->n_spans)
@@ -202,13 +202,13 @@ bool stats_next_span(const struct stats *s, int number, size_t *at, struct stats
 /* ---------------------------------------------------------------- counting */
 
 /* Whether the threads in the stage are counted. */
-static bool has_presence(const struct stats *s, enum stage stage)
+static bool has_presence(const struct clocks *s, enum stage stage)
 {
     return s->cpu_is_counted && stages[stage].may_block && stages[stage].kind != STAGE_RESTS;
 }
 
 /* Counts `threads` more threads in the stage from now on. */
-static void note_presence(struct stats *s, enum stage stage, int threads, uint64_t now)
+static void note_presence(struct clocks *s, enum stage stage, int threads, uint64_t now)
 {
     struct presence *p = &s->present[stage];
     if (!has_presence(s, stage))
@@ -220,7 +220,7 @@ static void note_presence(struct stats *s, enum stage stage, int threads, uint64
 
 /* The time at which a thread changes its stage. It is read under the lock, so that the times of all threads are in
  * order. */
-static uint64_t time_of_change(struct stats *s, enum stage before, enum stage next)
+static uint64_t time_of_change(struct clocks *s, enum stage before, enum stage next)
 {
     if (!has_presence(s, before) && !has_presence(s, next))
         return clock_ns(CLOCK_MONOTONIC);
@@ -233,19 +233,19 @@ static uint64_t time_of_change(struct stats *s, enum stage before, enum stage ne
 }
 
 /* Bytes that all threads have counted in the two stages. */
-static uint64_t bytes_of(const struct stats *s, enum stage a, enum stage b)
+static uint64_t bytes_of(const struct clocks *s, enum stage a, enum stage b)
 {
-    return stats_total(s, a).bytes + stats_total(s, b).bytes;
+    return clocks_total(s, a).bytes + clocks_total(s, b).bytes;
 }
 
-static void add_point(struct stats *s, uint64_t now)
+static void add_point(struct clocks *s, uint64_t now)
 {
     curve_add(s->curve, now - s->start, bytes_of(s, STAGE_READ, STAGE_SPILL_READ),
               bytes_of(s, STAGE_WRITE, STAGE_SPILL_WRITE));
 }
 
 /* Ends the slot's stage and begins the next one. */
-static void change(struct stats *s, struct slot *slot, enum stage next)
+static void change(struct clocks *s, struct slot *slot, enum stage next)
 {
     uint64_t now = time_of_change(s, slot->stage, next), took = now - slot->since;
     struct counter *c = &slot->counters[slot->stage];
@@ -263,7 +263,7 @@ static void change(struct stats *s, struct slot *slot, enum stage next)
         add_point(s, now);
 }
 
-enum stage stats_enter_as(struct stats *s, int number, enum stage stage)
+enum stage clocks_enter_as(struct clocks *s, int number, enum stage stage)
 {
     if (!s || number < 0)
         return STAGE_IDLE;
@@ -272,7 +272,7 @@ enum stage stats_enter_as(struct stats *s, int number, enum stage stage)
     return before;
 }
 
-void stats_leave_as(struct stats *s, int number, enum stage before, uint64_t bytes)
+void clocks_leave_as(struct clocks *s, int number, enum stage before, uint64_t bytes)
 {
     if (!s || number < 0)
         return;
@@ -282,24 +282,24 @@ void stats_leave_as(struct stats *s, int number, enum stage before, uint64_t byt
     change(s, slot, before);
 }
 
-enum stage stats_enter(struct stats *s, enum stage stage)
+enum stage clocks_enter(struct clocks *s, enum stage stage)
 {
-    return stats_enter_as(s, omp_get_thread_num(), stage);
+    return clocks_enter_as(s, omp_get_thread_num(), stage);
 }
 
-void stats_leave(struct stats *s, enum stage before, uint64_t bytes)
+void clocks_leave(struct clocks *s, enum stage before, uint64_t bytes)
 {
-    stats_leave_as(s, omp_get_thread_num(), before, bytes);
+    clocks_leave_as(s, omp_get_thread_num(), before, bytes);
 }
 
-void stats_records(struct stats *s, uint64_t n)
+void clocks_records(struct clocks *s, uint64_t n)
 {
     struct slot *slot = s ? &s->slots[omp_get_thread_num()] : NULL;
     if (slot)
         add(&slot->counters[slot->stage].records, n);
 }
 
-int stats_join(struct stats *s, const char *name)
+int clocks_join(struct clocks *s, const char *name)
 {
     if (!s)
         return -1;
@@ -312,15 +312,15 @@ int stats_join(struct stats *s, const char *name)
     return s->room + joined;
 }
 
-void stats_phase(struct stats *s, enum phase phase)
+void clocks_phase(struct clocks *s, enum phase phase)
 {
     if (s && !s->phases[phase]) {
-        s->phases[phase] = stats_wall(s) + 1;
+        s->phases[phase] = clocks_wall(s) + 1;
         s->n_threads = omp_get_level() > 0 ? omp_get_num_threads() : s->n_threads;
     }
 }
 
-void stats_stop(struct stats *s)
+void clocks_stop(struct clocks *s)
 {
     if (!s || s->wall)
         return;
@@ -331,7 +331,7 @@ void stats_stop(struct stats *s)
         add_point(s, now);
     memmove(&s->slots[s->n_threads], &s->slots[s->room], JOINED_MAX * sizeof s->slots[0]);
     s->room = s->n_threads;
-    for (int i = 0; i < stats_slots(s); i++) {
+    for (int i = 0; i < clocks_slots(s); i++) {
         struct slot *slot = &s->slots[i];
         if (slot->since < now)
             add(&slot->counters[slot->stage].ns, now - slot->since);
@@ -344,37 +344,37 @@ void stats_stop(struct stats *s)
 
 /* -------------------------------------------------------- what was counted */
 
-int stats_threads(const struct stats *s)
+int clocks_threads(const struct clocks *s)
 {
     return s->n_threads;
 }
 
-int stats_slots(const struct stats *s)
+int clocks_slots(const struct clocks *s)
 {
     return s->room + atomic_load(&s->n_joined);
 }
 
-const char *stats_name(const struct stats *s, int slot, char name[STATS_NAME_SIZE])
+const char *clocks_name(const struct clocks *s, int slot, char name[CLOCKS_NAME_SIZE])
 {
     if (s->slots[slot].name)
-        snprintf(name, STATS_NAME_SIZE, "%s", s->slots[slot].name);
+        snprintf(name, CLOCKS_NAME_SIZE, "%s", s->slots[slot].name);
     else
-        snprintf(name, STATS_NAME_SIZE, "thread %d", slot);
+        snprintf(name, CLOCKS_NAME_SIZE, "thread %d", slot);
     return name;
 }
 
-struct stats_count stats_of(const struct stats *s, int slot, enum stage stage)
+struct clocks_count clocks_of(const struct clocks *s, int slot, enum stage stage)
 {
     const struct counter *c = &s->slots[slot].counters[stage];
-    return (struct stats_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
+    return (struct clocks_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
                                 value(&c->records)};
 }
 
-struct stats_count stats_total(const struct stats *s, enum stage stage)
+struct clocks_count clocks_total(const struct clocks *s, enum stage stage)
 {
-    struct stats_count sum = {0};
-    for (int i = 0; i < stats_slots(s); i++) {
-        struct stats_count c = stats_of(s, i, stage);
+    struct clocks_count sum = {0};
+    for (int i = 0; i < clocks_slots(s); i++) {
+        struct clocks_count c = clocks_of(s, i, stage);
         sum.ns += c.ns;
         sum.blocked_ns += c.blocked_ns;
         sum.bytes += c.bytes;
@@ -384,33 +384,33 @@ struct stats_count stats_total(const struct stats *s, enum stage stage)
     return sum;
 }
 
-uint64_t stats_any_thread(const struct stats *s, enum stage stage)
+uint64_t clocks_any_thread(const struct clocks *s, enum stage stage)
 {
     return s->present[stage].ns;
 }
 
-size_t stats_curve(const struct stats *s, const struct curve_point **points)
+size_t clocks_curve(const struct clocks *s, const struct curve_point **points)
 {
     *points = s->curve ? s->curve->points : NULL;
     return s->curve ? s->curve->n : 0;
 }
 
-uint64_t stats_wall(const struct stats *s)
+uint64_t clocks_wall(const struct clocks *s)
 {
     return s->wall ? s->wall : clock_ns(CLOCK_MONOTONIC) - s->start;
 }
 
-const char *stats_phase_name(enum phase phase)
+const char *clocks_phase_name(enum phase phase)
 {
     static const char *const names[N_PHASES] = {"open", "read", "write", "finish"};
     return names[phase];
 }
 
-double stats_ran(const struct stats *s)
+double clocks_ran(const struct clocks *s)
 {
     double cpu = (double)s->cpu, took = 0;
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
-        struct stats_count c = stats_of(s, 0, stage);
+        struct clocks_count c = clocks_of(s, 0, stage);
         if (stages[stage].may_block)
             cpu -= (double)(c.ns - c.blocked_ns);
         else
@@ -419,10 +419,10 @@ double stats_ran(const struct stats *s)
     return cpu >= took ? 1 : cpu > 0 ? cpu / took : 0;
 }
 
-bool stats_phase_times(const struct stats *s, enum phase phase, uint64_t *start, uint64_t *end)
+bool clocks_phase_times(const struct clocks *s, enum phase phase, uint64_t *start, uint64_t *end)
 {
     *start = s->phases[phase] - 1;
-    *end = stats_wall(s);
+    *end = clocks_wall(s);
     for (enum phase next = phase + 1; next < N_PHASES && s->phases[next]; next++)
         if (s->phases[next] - 1 < *end)
             *end = s->phases[next] - 1;

@@ -2,8 +2,8 @@
 /* Blocks that lie across two ranks. A block belongs to the rank in which it begins; the records of it that are
  * another rank's go there. write/output_block.c has the rule: a record that does not fit into the open block begins
  * another, and one that fits into none begins a block, and its last segment's block stays open. */
-#ifndef BLOCK_SEAM_H
-#define BLOCK_SEAM_H
+#ifndef BLOCK_BOUNDARY_H
+#define BLOCK_BOUNDARY_H
 
 #include "codec/bgzf_block.h"
 #include "mpi/mpi_team.h"
@@ -19,7 +19,7 @@ struct block_chains {
     uint64_t bytes;              /* of all records so far; a long one has those of its last block only */
 };
 
-struct block_seam {
+struct block_boundary {
     struct record_list kept;     /* this rank's records, in order, if it keeps them; else empty, and ... */
     uint32_t *sizes;             /* ... their sizes; else NULL */
     size_t n, room;
@@ -33,19 +33,19 @@ struct block_seam {
 
 /* For n_records. keeps: they stay where they are, and all of them are listed in `kept`: 18 bytes for each, not 4.
  * -1: out of memory. Either way, close it. */
-int block_seam_open(struct block_seam *seam, size_t n_records, bool keeps);
-void block_seam_close(struct block_seam *seam);
+int block_boundary_open(struct block_boundary *boundary, size_t n_records, bool keeps);
+void block_boundary_close(struct block_boundary *boundary);
 
 /* Tells it of this rank's records, all of them, in order. */
-void block_seam_add(struct block_seam *seam, const struct record_list *list);
+void block_boundary_add(struct block_boundary *boundary, const struct record_list *list);
 
 /* Every rank calls it then. Afterwards n_lead and tail are known. */
-void block_seam_settle(struct block_seam *seam, const struct mpi_team *team);
+void block_boundary_settle(struct block_boundary *boundary, const struct mpi_team *team);
 
 /* A list of the tail's records, with room for them. Returns how many there are. */
-size_t block_seam_tail(const struct block_seam *seam, struct record_ref *records);
+size_t block_boundary_tail(const struct block_boundary *boundary, struct record_ref *records);
 
 /* Records in a tail at most. */
-enum { BLOCK_SEAM_RECORDS = BGZF_FILL / BAM_MIN_RECORD + 1 };
+enum { BLOCK_BOUNDARY_RECORDS = BGZF_FILL / BAM_MIN_RECORD + 1 };
 
 #endif
