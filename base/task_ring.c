@@ -13,7 +13,7 @@
 enum { TASKS_PER_THREAD = 2 };
 /* If a thread sleeps, the thread that makes a task also pays for waking it: 1 to 5 us. Many threads sleep if the main
  * thread is too slow for them, and then waking makes it slower still. So in a large team it makes one task of a large
- * batch. The thread that gets the large batch makes tasks of its parts, which are halves of batches, and wakes others. */
+ * batch. The thread that gets it makes tasks of its parts, which are halves of batches, and wakes others. */
 enum { THREADS_PER_BATCH = 8, BATCHES_MOST = 8, LARGE_BATCHES_LEAST = 8 };
 
 /* The largest group that leaves every thread of the team some tasks. */
