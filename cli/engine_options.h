@@ -31,6 +31,7 @@ struct engine_args {
     struct engine_opts *o;
     void *own;                   /* the command's, for its options */
     bool is_step;                /* of sormadup: the command's own options are read, and no operands. Set it before */
+    bool is_program;             /* bgzip: no word before the options names a command, and there is no `o` */
     char option[48];             /* the current option as it was given: "-K", "--report" ... */
     void *target;                /* ... and its target, if its row has one */
     bool apart;                  /* the current option has its value in a word of its own */
@@ -77,8 +78,8 @@ extern const struct option_row engine_options[];
 /* Prints the help of a command. */
 void engine_args_help(const struct engine_command *command, FILE *to);
 
-/* Reads the options from word number 2 on by the table of args->command, and leaves the operands behind optind.
- * o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not ours. */
+/* Reads the options from word number 2 on (number 1 of a program) by the table of args->command, and leaves the operands
+ * behind optind. o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
 /* An integer; *value is clamped to low..high. name: of the option, for the message. -1: it is none, told. */
