@@ -123,7 +123,6 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
     to->checksum = from->checksum;
     to->origin = from->origin + from->walked;
     to->n_before = from->n_before;
-    to->beyond |= from->beyond;
     to->huge_pages_are_slow |= from->huge_pages_are_slow;
     if (bam_arena_room(to) < cut && bam_arena_grow(to, cut) < 0)
         return -1;

@@ -6,11 +6,19 @@
 #include <htslib/hts_log.h>
 #include "base/message.h"
 
-static const char *command = "sort";
+/* "samtools sort: ..."; and where its help is named, it is before command behind. */
+static const char *before = "samtools ", *command = "sort", *behind = "";
 
 void message_set_command(const char *name)
 {
     command = name;
+}
+
+void message_set_program(const char *name)
+{
+    command = name;
+    before = "";
+    behind = "-omp";
 }
 
 const char *message_command(void)
@@ -39,9 +47,9 @@ int message_print(enum message_kind kind, const char *format, ...)
     va_end(values);
     hide_controls(text);
     bool mistake = kind == MESSAGE_MISTAKE;
-    fprintf(stderr, "samtools %s: %s%s%s%s%s\n", command, kind == MESSAGE_WARNING ? "warning: " : "",
-            text ? text : "out of memory", mistake ? ". See samtools " : "", mistake ? command : "",
-            mistake ? " --help" : "");
+    fprintf(stderr, "%s%s: %s%s%s%s%s%s%s\n", before, command, kind == MESSAGE_WARNING ? "warning: " : "",
+            text ? text : "out of memory", mistake ? ". See " : "", mistake ? before : "", mistake ? command : "",
+            mistake ? behind : "", mistake ? " --help" : "");
     free(text);
     return -1;
 }

@@ -10,13 +10,13 @@
 #include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/machine.h"
+#include "base/message.h"
 #include "base/out_file.h"
 #include "base/task_ring.h"
 #include "bgzip/bgzip.h"
 #include "bgzip/bgzip_names.h"
 #include "bgzip/bgzip_opts.h"
 #include "bgzip/bgzip_pass.h"
-#include "bgzip/bgzip_say.h"
 #include "bgzip/gzi_index.h"
 #include "codec/bgzf_block.h"
 #include "read/input_file.h"
@@ -205,7 +205,7 @@ static int team_of(const struct bgzip *b)
     const char *why;
     int wanted = b->opts->n_threads, had = machine_team(wanted, 0, &why), n = had < b->n_threads ? had : b->n_threads;
     if (had < wanted && !told)
-        bgzip_say("warning: only %d of %d threads can be started: %s", n, wanted, why);
+        message_warning("only %d of %d threads can be started: %s", n, wanted, why);
     told |= had < wanted;
     return n;
 }
@@ -268,9 +268,9 @@ static int commit(struct bgzip *b)
 static void print_warnings(const struct bgzip *b)
 {
     if (b->result.lacks_eof_block)
-        bgzip_say("warning: %s: EOF marker is absent. The input is probably truncated", b->input.path);
+        message_warning("%s: EOF marker is absent. The input is probably truncated", b->input.path);
     if (b->result.lacks_places)
-        bgzip_say("warning: %s ends before some offsets in %s. Is that the index of another file?", b->input.path,
+        message_warning("%s ends before some offsets in %s. Is that the index of another file?", b->input.path,
                   b->names.index);
 }
 
@@ -311,7 +311,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct output
         if (result == 0)
             print_warnings(&b);
         else
-            bgzip_say("%s", b.latch.message);
+            message_error("%s", b.latch.message);
     }
     close_all(&b);
     return result;
@@ -341,7 +341,7 @@ static int all_to_one(const struct bgzip_opts *o, int n_threads)
     char *beside = NULL;
     int result = -1;
     if (makes_index(o) && !o->index_name && asprintf(&beside, "%s.gzi", o->output) < 0)
-        return bgzip_say("out of memory");
+        return message_error("out of memory");
     all.index_name = makes_index(o) ? beside ? beside : o->index_name : NULL;
     if (open_output(&all, o->output, &latch) == 0)
         result = all_files(o, &all, n_threads);
@@ -351,7 +351,7 @@ static int all_to_one(const struct bgzip_opts *o, int n_threads)
     gzi_index_free(&all.index);
     free(beside);
     if (latch.message[0])
-        bgzip_say("%s", latch.message);
+        message_error("%s", latch.message);
     return result;
 }
 

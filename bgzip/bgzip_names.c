@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/input_name.h"
+#include "base/message.h"
 #include "base/out_file.h"
 #include "bgzip/bgzip_names.h"
 #include "bgzip/bgzip_opts.h"
-#include "bgzip/bgzip_say.h"
 #include "read/held_data.h"
 
 static bool is_stdin(const char *in)
@@ -43,9 +43,9 @@ static char *decompressed_name(const struct bgzip_opts *opts, const char *in, in
         return strndup(in, (size_t)(ending - in));
     *result = ending ? BGZIP_DECLINED : -1;
     if (!ending)
-        bgzip_say("%s: the name has no extension to remove; rename it, or use -c or -o", in);
+        message_error("%s: the name has no extension to remove; rename it, or use -c or -o", in);
     else
-        bgzip_say("%s: unknown extension %s; -f removes it, -c and -o need none", in, ending);
+        message_error("%s: unknown extension %s; -f removes it, -c and -o need none", in, ending);
     return NULL;
 }
 
@@ -100,9 +100,9 @@ static int check_index(const char *index, const struct bgzip_opts *opts)
 {
     for (size_t i = 0; i < opts->n_files; i++)
         if (is_same(index, opts->files[i]))
-            return bgzip_say("%s would be overwritten by an index", opts->files[i]);
+            return message_error("%s would be overwritten by an index", opts->files[i]);
     const char *kind = strcmp(index, "-") == 0 ? NULL : held_data_kind(index);
-    return kind ? bgzip_say("%s holds %s, so the index does not replace it. Name another file, or remove this one "
+    return kind ? message_error("%s holds %s, so the index does not replace it. Name another file, or remove this one "
                             "before", index, kind) : 0;
 }
 
@@ -111,11 +111,11 @@ static int check_apart(const struct bgzip_names *names, const struct bgzip_opts 
 {
     bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
     if (names->out && is_same(names->out, in))
-        return bgzip_say("%s would be overwritten by its own output", in);
+        return message_error("%s would be overwritten by its own output", in);
     if (writes_index && check_index(names->index, opts) < 0)
         return -1;
     if (names->index && names->out && is_same(names->index, names->out))
-        return bgzip_say("%s cannot be both the output and the index", names->index);
+        return message_error("%s cannot be both the output and the index", names->index);
     return 0;
 }
 
@@ -125,12 +125,12 @@ static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, 
     if (!needs_index(opts))
         return 0;
     if (!opts->index_name && opts->rebgzip)
-        return bgzip_say("-g needs -I and the index whose blocks it is to follow");
+        return message_error("-g needs -I and the index whose blocks it is to follow");
     bool named = true;
     names->index = opts->index_name ? strdup(opts->index_name) : index_name(opts, names, in, &named);
     if (!named)
-        return bgzip_say("standard input has no name for the index: give one with -I");
-    return names->index ? 0 : bgzip_say("out of memory");
+        return message_error("standard input has no name for the index: give one with -I");
+    return names->index ? 0 : message_error("out of memory");
 }
 
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
@@ -141,7 +141,7 @@ int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, c
     if (result != 0)
         return result;
     if (writes && !names->out)
-        return bgzip_say("out of memory");
+        return message_error("out of memory");
     return find_index(names, opts, in) < 0 ? -1 : check_apart(names, opts, in);
 }
 
@@ -171,7 +171,7 @@ bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_o
     int forced_before = ending && !is_known(ending);   /* one -f allows one of the two */
     if (opts->force > forced_before || asked(names->out))
         return true;
-    bgzip_say("%s exists and was kept. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
+    message_error("%s exists and was kept. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
     return false;
 }
 

@@ -338,7 +338,7 @@ static enum engine_args_result take(struct engine_args *args, const struct optio
     }
     if (row->kind == OPTION_HANDED_ON)
         return ENGINE_ARGS_HAND_ON;
-    if (optarg && !row->writes)
+    if (optarg && !row->writes && o)
         o->values[o->n_values++] = optarg;
     return apply(args, row) < 0 ? ENGINE_ARGS_ERROR : ENGINE_ARGS_RUN;
 }
@@ -351,7 +351,7 @@ enum engine_args_result engine_args_options(struct engine_args *args, int argc, 
     bool by_name;
     int next;
     option_table_open(&table, args->command->name, args->command->options);
-    optind = 2;
+    optind = args->is_program ? 1 : 2;
     opterr = 0;
     while ((next = option_table_next(&table, argc, argv, &row, &by_name)) > 0) {
         args->apart = optarg && optarg == argv[optind - 1];

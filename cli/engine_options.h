@@ -31,6 +31,7 @@ struct engine_args {
     struct engine_opts *o;
     void *own;                   /* the command's own struct, for its options */
     bool is_step;  /* a step of sormadup: only the command's own options are read, and no operands. Set it before */
+    bool is_program;             /* bgzip: no word before the options names a command, and there is no `o` */
     char option[48];             /* the current option as given: "-K", "--report" ... */
     void *target;                /* ... and its target, if its row has one */
     bool apart;                  /* the current option's value is a separate word */
@@ -77,8 +78,8 @@ extern const struct option_row engine_options[];
 /* Prints the help of a command. */
 void engine_args_help(const struct engine_command *command, FILE *to);
 
-/* Reads the options from word number 2 on with the table of args->command, and sets optind to the first operand.
- * o->values has room for all words. RUN: the operands follow; HAND_ON: one of the options is not ours. */
+/* Reads the options from word number 2 on (number 1 of a program) by the table of args->command, and leaves the operands
+ * behind optind. o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
 /* Reads an integer; *value is clamped to low..high. name: the option, for the message. -1: not an integer, reported. */

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: MIT
 # All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt,
 # which build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too,
-# and must sort to the same bytes. "short" takes each command-line test with one set of its parameters, and no tests of
-# what knows nothing of htslib: memory, runs on disk, threads, ranks, reports, units that do not call it. The last lines
-# tell what failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
+# and must sort to the same bytes. "short" builds once with each version: with the newest by clang, where it is. It takes
+# each command-line test with one set of its parameters, and no tests of what knows nothing of htslib: memory, runs on
+# disk, threads, ranks, reports, units that do not call it. The last lines tell what failed, each beginning with "! ", and
+# "N passed, N failed[, N skipped]".
 #
 # usage: test/check_htslibs.sh [short] [VERSION]...
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 passed=0 failed=0 skipped=0 repeated=''
 unset MORE_CHECKS SAMTOOLS_OMP
-tests=all
+tests=all short=''
 
 # The unit tests whose programs in build/ need functions of htslib.
 units_of_htslib() {
@@ -25,7 +26,7 @@ units_of_htslib() {
 }
 
 if [ "${1:-}" = short ]; then
-    tests=check
+    tests=check short=1
     export TEST_SAMPLE=1 TEST_SHORT=1 TEST_WITHOUT='affinity commit copy_blocks direct hints install limits messages mpi mpi_faults
         mpi_input mpi_options mpi_output mpi_places mpi_report mpi_trace mpi_whole report settings size spill
         streams stress'
@@ -66,12 +67,12 @@ count() {
     esac
 }
 
-# with BUILD ARGUMENT...: make, with the htslib of $folder
+# with BUILD ARGUMENT...: make, with the htslib of $folder, by $compiler or else the build's
 # shellcheck disable=SC2046,SC2086
 with() {
     build=$1
     shift
-    make -s BUILD="$build" CFLAGS='-O2 -g1' ${UNITS:+"UNIT_SRCS=$(printf 'test/%s.c ' $UNITS)"} \
+    make -s BUILD="$build" ${compiler:+CC=$compiler} CFLAGS="-O2 -g1 ${compiler:+\$(SMALL)}" ${UNITS:+"UNIT_SRCS=$(printf 'test/%s.c ' $UNITS)"} \
         CPPFLAGS="-I$folder/include $cppflags" HTS_LIBS=-lhts \
         LDFLAGS="-L$folder/lib -Wl,-rpath,$folder/lib $ldflags" "$@"
 }
@@ -104,46 +105,59 @@ sorts() {
         "$1/samtools" sort --no-PG -@ 2 -o "$1/sorted.bam" test/data/NA12878.chr22.small.bam
 }
 
-clang_too() {
-    clang=build-htslib-$version-clang
-    if ! command -v clang >/dev/null 2>&1; then
-        count skipped "$version, clang: not here"
-        return
-    fi
-    # As test_affinity.py builds them.
-    # shellcheck disable=SC2046
-    make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=build-clang 'CFLAGS=-O2 -g1 $(SMALL)' \
-        $(printf 'build-clang/%s ' $same) && take build-clang "$clang"
-    if ! with "$clang" -j"$(getconf _NPROCESSORS_ONLN)" CC=clang 'CFLAGS=-O2 -g1 $(SMALL)' "$clang/samtools"; then
-        count FAILED "$version, clang: it does not build"
-    elif sorts "$clang" && cmp "$clang/sorted.bam" "build-htslib-$version/sorted.bam"; then
-        count ok "$version, clang: builds, and sorts to the same bytes"
+# As test_affinity.py builds them.
+# shellcheck disable=SC2046
+objects_of_clang() {
+    make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=build-clang 'CFLAGS=-O2 -g1 $(SMALL)' $(printf 'build-clang/%s ' $same)
+}
+
+has_clang() { command -v clang >/dev/null 2>&1; }
+
+# same_bytes WHAT BUILD: as the first build sorts
+same_bytes() {
+    if ! sorts "$2"; then
+        count FAILED "$1: the program runs with another htslib, or does not sort"
+    elif [ -n "$first" ] && ! cmp "$2/sorted.bam" "$first/sorted.bam"; then
+        count FAILED "$1: sorts otherwise than $first"
     else
-        count FAILED "$version, clang: sorts otherwise than built by the other compiler"
+        count ok "$1: is what the program runs with; it sorts to the same bytes"
+    fi
+    first=${first:-$2}
+}
+
+clang_too() {
+    clang=build-htslib-$version-clang compiler=clang
+    if ! has_clang; then
+        count skipped "$version, clang: not here"
+    elif ! { objects_of_clang && take build-clang "$clang" && with "$clang" -j"$(getconf _NPROCESSORS_ONLN)" "$clang/samtools"; }; then
+        count FAILED "$version, clang: it does not build"
+    else
+        same_bytes "$version, clang" "$clang"
     fi
 }
 
 check() {
-    version=$1
+    version=$1 compiler='' objects=build
     mkdir -p "build-htslib-$version"
     if ! folder=$(sh test/build_htslib.sh "$version" 2>"build-htslib-$version/build.log"); then
         count skipped "$version: $(tail -n 1 "build-htslib-$version/build.log")"
         return
     fi
-    take build "build-htslib-$version"
+    if [ -n "$short" ] && [ -n "$first" ] && has_clang; then
+        compiler=clang objects=build-clang
+        objects_of_clang
+    fi
+    take $objects "build-htslib-$version"
     if ! with "build-htslib-$version" -j"$(getconf _NPROCESSORS_ONLN)" check-programs; then
-        count FAILED "$version: it does not build"
+        count FAILED "$version${compiler:+, $compiler}: it does not build"
         return
     fi
-    if sorts "build-htslib-$version"; then
-        count ok "$version: is what the program runs with"
-    else
-        count FAILED "$version: the program runs with another, or does not sort"
-    fi
+    same_bytes "$version${compiler:+, $compiler}" "build-htslib-$version"
     tests
-    clang_too
+    [ -n "$short" ] || clang_too
 }
 
+first=''
 # shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $(sed -n 's/.*# htslib //p' test/htslibs.txt)
 for version; do

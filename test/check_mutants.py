@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-mutants"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 JOBS = 2
-SHORT = 32
+SHORT = 24
 TOO_LONG = 120  # seconds for the tests of a mutant; those of the unchanged program take a few
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "test"))

@@ -242,12 +242,11 @@ unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_LONG TESTS
 one_in() { [ -z "$turn" ] || export TEST_TURN="$1 ${turn#* }"; }
 
 if [ -n "${MORE_CHECKS:-}" ]; then
-    one_in 3
+    one_in 4
     run_again 'all once more under sanitizers; some 5 minutes on 2 cores' test/check_asan.sh short
     run_again 'guards made blind in turn, a sample; some 3 minutes' test/check_mutants.py short
     run_script 'data races; some 2 minutes' test/check_tsan.sh short
     run_script 'each fuzz target, for 2 seconds; with the build some 2 minutes' test/fuzz/run.sh 2
-    one_in 4
     run_script 'static checks; some 2 to 4 minutes' test/check_static.sh short
     run_again 'all once more with other versions of htslib; some 4 to 12 minutes' test/check_htslibs.sh short
 fi

@@ -27,41 +27,6 @@ def refused(args, tmp_path, words="", usage=None, **kw):
     return told
 
 
-@pytest.mark.parametrize("args", [
-    ["-@", "0"], ["-@", "1"], ["-@", "-3"], ["-@", "64"], ["-@", "200"], ["-@2"], ["-@", " 4"],
-    ["--threads", "2"], ["--threads=2"], ["--thr", "2"], ["-@", "2", "-@", "3"]], ids=" ".join)
-def test_thread_count_is_refused_or_changes_output(made, args):
-    path = made("mixed", "prime_blocks")
-    out = sorted_bytes(["--no-PG", "-l", "1", *args, "-m", "64M", path])
-    assert out == sorted_bytes(["--no-PG", "-l", "1", path])
-
-
-@pytest.mark.parametrize("args", [
-    ["-O", "bam"], ["-O", "BAM"], ["-Obam"], ["--output-fmt", "bam"], ["--output-fmt=BAM"],
-    ["-T", "prefix"], ["-T", "."], ["-T", "/nonexistent/dir/prefix"], ["-T", "."] * 3, ["--size-hint", "5G"], ["--verbosity", "3"],
-    ["--verbosity", "0"], ["--"], ["--no-PG"]], ids=" ".join)
-def test_option_without_effect_on_records_is_refused_or_has_one(made, tmp_path, args):
-    path = made("mixed")
-    p = run_sort(["--no-PG", "-l", "1", *args, path], cwd=tmp_path)
-    assert p.returncode == 0, p.stderr
-    assert p.stdout == sorted_bytes(["--no-PG", "-l", "1", path])
-    assert os.listdir(tmp_path) == []
-
-
-def test_operand_before_options_is_refused(made, tmp_path):
-    path = made("ties")
-    p = run_sort([path, "-o", tmp_path / "out.bam", "-@", "2", "--no-PG"])
-    assert p.returncode == 0, p.stderr
-    same_bam(read_bam(tmp_path / "out.bam"), oracle(path, "--no-PG"))
-
-
-def test_unknown_extension_is_refused_instead_of_taken_as_bam(made, tmp_path):
-    path = made("ties")
-    p = run_sort(["--no-PG", "-o", "out.xyz", path], cwd=tmp_path)
-    assert p.returncode == 0, p.stderr
-    same_bam(read_bam(tmp_path / "out.xyz"), oracle(path, "--no-PG"))
-
-
 def test_output_named_dash_becomes_a_file(made, tmp_path):
     p = run_sort(["--no-PG", "-o", "-", made("ties")], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
@@ -74,23 +39,6 @@ def test_normal_run_chatters(made):
     assert re.fullmatch(r"(\[bam_sort_core\] merging from .*\n)?", p.stderr)
     for level in ("0", "1"):
         assert run_sort(["-@", "2", "--verbosity", level, made("mixed")]).stderr == ""
-
-
-@pytest.mark.parametrize("args", [["-f"], ["-Z"], ["--foo"], ["--no-pg"], ["-m"], ["-o"],
-                                  ["--threads"], ["--no-PG=1"]], ids=" ".join)
-def test_unknown_or_incomplete_option_is_accepted(made, tmp_path, args):
-    refused(["-o", "out.bam", made("ties"), *args], tmp_path, "sort", usage=True)
-
-
-@pytest.mark.parametrize("value", ["xyz", "", "bam,foo=1"])
-def test_unknown_output_format_is_accepted(made, tmp_path, value):
-    refused(["-O", value, "-o", "out.bam", made("ties")], tmp_path, ".")
-
-
-def test_two_inputs_are_accepted(made, tmp_path):
-    path = made("ties")
-    refused(["-o", "out.bam", path, path], tmp_path,
-            "Use -T PREFIX / -o FILE to specify temporary and final output files", usage=True)
 
 
 @pytest.mark.parametrize("name", ["missing.bam", "", "."])
@@ -109,15 +57,6 @@ def test_input_name_that_looks_like_an_option_cannot_be_given(made, tmp_path):
 # ---------------------------------------------------------------- orders, formats, memory
 
 
-@pytest.mark.parametrize("args,words", [
-    (["-K", "x"], "-K"), (["-K", ""], "-K"), (["-K", "2.5"], "-K"), (["-K", "20k"], "-K"),
-    (["-w", "x"], "-w"), (["-w", ""], "-w"), (["-w", "1e3"], "-w"),
-    (["--input-fmt-option", "nonsense=1"], "input-fmt-option"), (["--input-fmt-option", "nonsense"], "input-fmt-option"),
-    (["--output-fmt-option", "nonsense=1"], "output-fmt-option")], ids=lambda v: " ".join(v) if isinstance(v, list) else "")
-def test_bad_value_of_an_order_or_format_option_is_accepted(made, tmp_path, args, words):
-    refused([*args, "-o", "out.bam", made("ties")], tmp_path, words, usage=True)
-
-
 @pytest.mark.parametrize("tag", ["", "N", "1A", "N:", "*", "  ", "X ", "\u00e9", "--", "-n"])
 @pytest.mark.parametrize("order", [[], ["-n"]], ids=["", "-n"])
 def test_what_is_no_tag_is_refused_or_sorts_otherwise_than_in_samtools(made, tag, order):
@@ -125,18 +64,6 @@ def test_what_is_no_tag_is_refused_or_sorts_otherwise_than_in_samtools(made, tag
     p = run_sort(["-t", tag, *order, path])
     assert p.returncode == 0 and re.fullmatch("samtools sort: warning: -t '%s' is not a valid tag .*\n" % re.escape(tag), p.stderr), p.stderr
     same_bam(read_bam(p.stdout), oracle(path, "-t", tag, *order), read_bam(path).lines())
-
-
-@pytest.mark.parametrize("option", ["-t", "-I", "-K", "-w", "--reference", "--input-fmt-option", "--output-fmt-option",
-                                    "--total-memory", "-O", "--size-hint", "-T", "--add-input"])
-def test_option_without_its_value_is_accepted(made, tmp_path, option):
-    refused(["-o", "out.bam", made("ties"), option], tmp_path, "requires an argument", usage=True)
-
-
-@pytest.mark.parametrize("option", ["--template-coordinate=1", "--picard=1", "--no-PG=x", "--write-inde=foo",
-                                    "--tmpdir-env=/tmp"])
-def test_value_where_none_is_taken_is_accepted(made, tmp_path, option):
-    refused(["-o", "out.bam", option, made("ties")], tmp_path, "sort", usage=True)
 
 
 def silent_stdin(args, tmp_path, **kw):
@@ -191,14 +118,6 @@ def test_size_hint_is_refused_or_changes_output(made, value):
     plain = sorted_bytes(["--no-PG", path])
     assert sorted_bytes(["--no-PG", "--size-hint", value, path]) == plain
     assert sorted_bytes(["--no-PG", "--size-hint=" + value], stdin=path.read_bytes()) == plain
-
-
-@pytest.mark.parametrize("args", [["-n", "--"], ["-n"], ["-@", "2", "-n"]], ids=" ".join)
-def test_order_after_the_operand_is_ignored(made, args):
-    path = made("mixed")
-    expected = sorted_bytes(["--no-PG", "-n", path])
-    assert expected != sorted_bytes(["--no-PG", path])
-    assert sorted_bytes(["--no-PG", path, *args]) == expected
 
 
 def test_option_after_double_dash_is_taken_for_one(made, tmp_path):

@@ -82,6 +82,16 @@ def test_name_of_255_bytes_has_no_room_for_a_nul(tmp_path, command):
     assert p.returncode == 1 and "record 1 " in p.stderr and "does not end in NUL" in p.stderr and not out.exists()
 
 
+def test_record_behind_an_open_name_has_the_number_of_another_input(tmp_path):
+    recs = pairs(True)[:6]
+    first, second = tmp_path / "first.bam", tmp_path / "second.bam"
+    first.write_bytes(bamgen.bam(bamgen.header(), [bamgen.record("r", 0, 0, 5)] * 9))
+    bad = recs[0][:4] + struct.pack("<i", 99) + recs[0][8:]      # a reference that is not there
+    second.write_bytes(bamgen.bam(bamgen.header(), [recs[0], opened(bamgen.record("o", 0, 0, 5)), bad]))
+    p = run(["sort", "-o", tmp_path / "out.bam", "--add-input", second, first])
+    assert p.returncode == 1 and "second.bam: record 3 " in p.stderr, p.stderr
+
+
 SORTS = {"sort": "sort --no-PG {x} -o {o} {a}", "by name": "sort -n --no-PG {x} -o {o} {a}",
          "by tag": "sort -t MC --no-PG {x} -o {o} {a}", "collate": "collate --no-PG {x} -o {o} {a}"}
 

@@ -1128,26 +1128,6 @@ def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig,
 # ---------------------------------------------------------------- memory
 
 
-@pytest.mark.slow
-def test_data_beyond_the_memory_setting_are_refused(desk):
-    """They go through the disk; test_spill.py has the rest."""
-    path = desk / "in.bam"
-    path.write_bytes(bamgen.bgzf(bamgen.header() + bamgen.tiny(1200000), level=0))
-    before = snapshot(desk)
-    expected = sorted_bytes(["-u", "--no-PG", path])
-    for way in ([path], []):
-        p = run_sort(["-u", "--no-PG", "-m", "1M", *way], cwd=desk, **({} if way else {"stdin": path.read_bytes()}))
-        assert p.returncode == 0 and "merging from" in p.stderr, p.stderr
-        assert p.stdout == expected
-    assert snapshot(desk) == before
-
-
-def test_small_data_do_not_fit_the_smallest_memory_setting(made):
-    """samtools allows 1M, and it must suffice for smaller inputs."""
-    path = made("ties")
-    assert sorted_bytes(["--no-PG", "-m", "1M", path]) == sorted_bytes(["--no-PG", path])
-
-
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 def test_limit_on_address_space_fails_tiny_input(made):
     """ulimit -v far below -m x -@, as batch systems set it."""

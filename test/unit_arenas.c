@@ -37,10 +37,27 @@ static void test_shares_are_all_memory(void **state)
     }
 }
 
+static void test_records_or_keys_are_not_counted_as_memory(void **state)
+{
+    (void)state;
+    struct latch latch = {0};
+    struct arenas arenas;
+    MUST(arenas_open(&arenas, SIZE, &latch) == 0);
+    assert_int_equal(arenas_taken(&arenas), 0);
+    for (int i = 0; i < 2; i++) {
+        bam_arena_take(&arenas.each[i], 1000);
+        assert_int_equal(arenas_taken(&arenas), 1000 + (uint64_t)i * (1000 + 7 * sizeof(struct bam_key)));
+        bam_arena_list(&arenas.each[i], 7);
+    }
+    assert_int_equal(arenas_taken(&arenas), 2 * (1000 + 7 * sizeof(struct bam_key)));
+    arenas_close(&arenas);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_are_all_memory),
+        cmocka_unit_test(test_records_or_keys_are_not_counted_as_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -939,7 +939,7 @@ static void test_record_larger_than_the_arena_makes_it_grow(void **state)
 static void test_long_part_of_a_record_is_carried_into_a_small_arena(void **state)
 {
     (void)state;
-    enum { LONG = 2 << 20 };
+    enum { LONG = 5 << 20 };                     /* so large that its pages are given back */
     struct stream s = {{NULL, 0, 0}, {NULL, 0, 0}, 0};
     struct bam_arena big, small;
     uint64_t seed = 23;
@@ -959,6 +959,7 @@ static void test_long_part_of_a_record_is_carried_into_a_small_arena(void **stat
     assert_int_equal(big.n_records, 100);
     assert_int_equal(bam_arena_carry(&small, &big), 0);
     assert_int_equal(small.bottom, s.bytes.n - 1 - start_of(&s, 100));
+    assert_memory_equal(big.base, s.bytes.data, start_of(&s, 100));  /* also those in its first page */
     feed(&small, &s, s.bytes.n - 1, 1);
     assert_int_equal(small.n_records, 101);
     assert_memory_equal(small.base, s.bytes.data + start_of(&s, 100), small.bottom);
@@ -1061,6 +1062,8 @@ static void test_sublist_closes_at_its_records_or_its_bytes(void **state)
     assert_int_equal(close_after(&s, 1, 1, SIZE_MAX, &sublist), 1);
     assert_int_equal(sublist.n, 1);
     assert_int_equal(arena.n_sublists, 3);
+    bam_arena_reset(&arena, arena.size);         /* what was in it counts no more */
+    assert_int_equal(close_after(&s, 1, SIZE_MAX, 5 * BAM_MIN_RECORD, &sublist), 0);
     stream_free(&s);
 }
 

@@ -442,19 +442,6 @@ static void check_marked(const char *before, const char *command, const char *wa
     sam_hdr_destroy(sam);
 }
 
-static void test_header_is_marked_as_sorted(void **state)
-{
-    (void)state;
-    check_marked("", NULL, "@HD\tVN:1.6\tSO:coordinate\n");
-    check_marked("@SQ\tSN:a\tLN:5\n", NULL, "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:5\n");
-    check_marked("@HD\tVN:1.0\n", NULL, "@HD\tVN:1.0\tSO:coordinate\n");
-    check_marked("@HD\tVN:1.5\tSO:queryname\n@CO\tx\n", NULL,
-                 "@HD\tVN:1.5\tSO:coordinate\n@CO\tx\n");
-    check_marked("@HD\tVN:1.5\tSO:coordinate\n", NULL, "@HD\tVN:1.5\tSO:coordinate\n");
-    check_marked("@HD\tVN:1.6\tXX:kept\tSO:unknown\n", NULL,
-                 "@HD\tVN:1.6\tXX:kept\tSO:coordinate\n");
-}
-
 /* @HD of an empty header after it was marked as sorted in this order. */
 static void check_order(struct sort_order order, bool unplaced, const char *want)
 {
@@ -511,54 +498,7 @@ static void test_grouping_and_subsort_are_removed(void **state)
                  "@HD\tVN:1.6\tSO:coordinate\n");
 }
 
-static void test_command_line_is_noted_at_the_end_of_the_chain(void **state)
-{
-    (void)state;
-    check_marked(
-        "@HD\tVN:1.6\n", "samtools sort x",
-        "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:samtools\tPN:samtools\tVN:9.9\tCL:samtools sort x\n");
-    check_marked("@HD\tVN:1.6\n@PG\tID:bwa\tPN:bwa\n", "c",
-                 "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:bwa\tPN:bwa\n"
-                 "@PG\tID:samtools\tPN:samtools\tPP:bwa\tVN:9.9\tCL:c\n");
-    check_marked("@HD\tVN:1.6\n@PG\tID:samtools\tPN:samtools\n", "c",
-                 "@HD\tVN:1.6\tSO:coordinate\n@PG\tID:samtools\tPN:samtools\n"
-                 "@PG\tID:samtools.1\tPN:samtools\tPP:samtools\tVN:9.9\tCL:c\n");
-}
-
 /* ---- tests: bytes ---- */
-
-static void test_bytes_are_those_that_htslib_writes(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {
-        "@CO\tonly a comment\n",
-        two_text,
-        "@HD\tVN:1.6\n@RG\tID:a\tSM:b\n@SQ\tSN:z\tLN:1\n@SQ\tSN:a\tLN:2147483647\n",
-        "@SQ\tSN:no newline at the end\tLN:7",
-    };
-    for (size_t i = 0; i < N_OF(texts); i++) {
-        sam_hdr_t *sam = sam_hdr_parse(strlen(texts[i]), texts[i]);
-        MUST(sam);
-        check_bytes(sam);
-        sam_hdr_destroy(sam);
-    }
-}
-
-static void test_header_written_and_read_again_is_the_same(void **state)
-{
-    (void)state;
-    struct unit_bytes data = usual_header();
-    struct reading r;
-    uint8_t *bytes;
-    size_t size;
-    read_header(&r, &data, 77);
-    assert_int_equal(bam_header_bytes(r.header.sam, &bytes, &size), 0);
-    assert_int_equal(size, data.n);
-    assert_memory_equal(bytes, data.data, size);
-    free(bytes);
-    reading_free(&r);
-    unit_free(&data);
-}
 
 /* The list has 32 bits for a length: a larger one becomes the largest, as in htslib. */
 static void test_reference_too_long_for_bam_gets_the_largest_length(void **state)
@@ -737,13 +677,9 @@ int main(void)
         cmocka_unit_test(test_reference_whose_name_is_none),
         cmocka_unit_test(test_header_lines_that_are_broken),
         cmocka_unit_test(test_damaged_block_in_the_header),
-        cmocka_unit_test(test_header_is_marked_as_sorted),
         cmocka_unit_test(test_every_order_is_named_as_by_samtools),
         cmocka_unit_test(test_collated_records_keep_the_subsort_of_the_input),
         cmocka_unit_test(test_grouping_and_subsort_are_removed),
-        cmocka_unit_test(test_command_line_is_noted_at_the_end_of_the_chain),
-        cmocka_unit_test(test_bytes_are_those_that_htslib_writes),
-        cmocka_unit_test(test_header_written_and_read_again_is_the_same),
         cmocka_unit_test(test_reference_too_long_for_bam_gets_the_largest_length),
     };
     hts_set_log_level(HTS_LOG_OFF);

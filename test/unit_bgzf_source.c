@@ -883,43 +883,6 @@ static void test_damaged_block_is_reported_with_its_offset(void **state)
     input_free(in);
 }
 
-static void test_first_of_two_damaged_blocks_is_reported(void **state)
-{
-    (void)state;
-    struct input *in = input_new(1, 15);
-    struct reading r;
-    add_random_blocks(in, 300);
-    in->file.data[in->offset[101] - 8] ^= 1;     /* CRC of block 100 */
-    in->file.data[in->offset[103] - 8] ^= 1;
-    for (size_t i = 0; i < N_OF(team_sizes); i++) {
-        read_input(&r, in, team_sizes[i], PIECE);
-        check_failed(&r, "CRC", in->offset[100]);
-    }
-    input_free(in);
-}
-
-static void test_damaged_header_block_is_reported_with_its_offset(void **state)
-{
-    (void)state;
-    struct input *in = input_new(1, 16);
-    struct reading r;
-    uint32_t size;
-    char path[64];
-    add_block(in, 1000);
-    add_block(in, 1000);
-    in->file.data[in->file.n - 8] ^= 1;
-    int fd = input_file(in);
-    reading_open(&r, in, unit_fd_path(path, fd), 1, PIECE);
-    assert_int_equal(bgzf_source_peek(r.source, &size), 1);
-    assert_int_equal(bgzf_source_inflate(r.source, r.out), 0);
-    assert_int_equal(bgzf_source_peek(r.source, &size), 1);
-    r.result = bgzf_source_inflate(r.source, r.out);
-    check_failed(&r, "CRC", in->offset[1]);
-    reading_close(&r);
-    close(fd);
-    input_free(in);
-}
-
 static void test_file_cut_inside_a_block_is_reported_with_its_offset(void **state)
 {
     (void)state;
@@ -958,61 +921,6 @@ static void test_garbage_between_blocks_is_reported_with_its_offset(void **state
     memset(unit_more(&in->file, 2 * BGZF_MAX_BLOCK), 0, 2 * BGZF_MAX_BLOCK);
     read_input(&r, in, 2, 70000);
     check_failed(&r, "contradict", at);
-    input_free(in);
-}
-
-/* It replaces the C library's. While these are set it reads only a part, or is
- * interrupted, or fails after a place in the file. */
-static uint64_t short_reads;
-static off_t fails_at;
-
-ssize_t pread(int fd, void *buffer, size_t n, off_t at)
-{
-    if (fails_at && at + (off_t)n > fails_at) {
-        errno = EIO;
-        return -1;
-    }
-    if (short_reads && n > 1 && unit_below(&short_reads, 4) == 0) {
-        errno = EINTR;
-        return -1;
-    }
-    if (short_reads && n > 1)
-        n = 1 + unit_below(&short_reads, (uint32_t)n - 1);
-    return syscall(SYS_pread64, fd, buffer, n, at);
-}
-
-/* One thread: the seed must not be shared. */
-static void test_system_that_reads_less_than_asked(void **state)
-{
-    (void)state;
-    struct input *in = input_new(1, 30);
-    struct reading r;
-    add_random_blocks(in, 1000);
-    add_eof(in);
-    for (int round = 1; round <= 5; round++) {
-        short_reads = (uint64_t)round;
-        read_input(&r, in, 1, PIECE);
-        short_reads = 0;
-        check_whole(&r);
-    }
-    input_free(in);
-}
-
-static void test_disk_that_fails_is_taken_for_the_end(void **state)
-{
-    (void)state;
-    struct input *in = input_new(0, 31);
-    for (int i = 0; i < 40; i++)
-        add_block(in, BGZF_FILL);
-    for (size_t j = 0; j < N_OF(team_sizes); j++) {
-        struct reading r;
-        fails_at = (off_t)in->file.n / 2;
-        read_input(&r, in, team_sizes[j], PIECE);
-        fails_at = 0;
-        assert_int_equal(r.result, -1);
-        assert_non_null(strstr(r.latch.message, "reading "));
-        assert_non_null(strstr(r.latch.message, "Input/output error"));
-    }
     input_free(in);
 }
 
@@ -1069,22 +977,6 @@ static void test_latch_tripped_elsewhere_ends_the_reading(void **state)
     input_free(in);
 }
 
-static void test_missing_file_and_directory_are_told(void **state)
-{
-    (void)state;
-    struct latch latch = {0};
-    struct unit_source opened;
-    assert_int_equal(unit_source_open(&opened, "/no/such/file.bam", 2, PIECE, &latch), -1);
-    unit_source_close(&opened);
-    assert_non_null(strstr(latch.message, "/no/such/file.bam"));
-    assert_non_null(strstr(latch.message, "No such file"));
-
-    struct latch second = {0};
-    assert_int_equal(unit_source_open(&opened, "/tmp", 1, PIECE, &second), -1);
-    unit_source_close(&opened);
-    assert_non_null(strstr(second.message, "directory"));
-}
-
 static void test_closing_nothing_is_allowed(void **state)
 {
     (void)state;
@@ -1119,15 +1011,10 @@ int main(void)
         cmocka_unit_test(test_peek_repeats_itself_until_the_block_is_handed_out),
         cmocka_unit_test(test_header_blocks_inflated_at_once_are_not_handed_out),
         cmocka_unit_test(test_damaged_block_is_reported_with_its_offset),
-        cmocka_unit_test(test_first_of_two_damaged_blocks_is_reported),
-        cmocka_unit_test(test_damaged_header_block_is_reported_with_its_offset),
         cmocka_unit_test(test_file_cut_inside_a_block_is_reported_with_its_offset),
         cmocka_unit_test(test_garbage_between_blocks_is_reported_with_its_offset),
-        cmocka_unit_test(test_system_that_reads_less_than_asked),
-        cmocka_unit_test(test_disk_that_fails_is_taken_for_the_end),
         cmocka_unit_test(test_file_that_becomes_shorter_or_longer_meanwhile),
         cmocka_unit_test(test_latch_tripped_elsewhere_ends_the_reading),
-        cmocka_unit_test(test_missing_file_and_directory_are_told),
         cmocka_unit_test(test_closing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

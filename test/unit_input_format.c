@@ -145,15 +145,6 @@ static void check_bytes(const struct unit_bytes *file, enum input_framing framin
     }
 }
 
-static void check_refused(const void *data, size_t n, const char *why)
-{
-    struct input_format *source = open_bytes(data, n);
-    assert_null(source);
-    assert_true(latch_tripped(&latch));
-    if (!strstr(latch.message, why))
-        fail_msg("\"%s\" does not say \"%s\"", latch.message, why);
-}
-
 /* ---- BAM ---- */
 
 static void test_bam_is_given_as_it_is(void **state)
@@ -244,78 +235,7 @@ static void test_pipe_that_gives_a_byte_at_a_time_and_has_no_size(void **state)
 
 /* ---- SAM, converted to records ---- */
 
-/* htslib's output for the lines. */
-static struct unit_bytes records_of(const char *lines, sam_hdr_t *sam)
-{
-    struct unit_bytes all = {NULL, 0, 0};
-    bam1_t *b = bam_init1();
-    MUST(b);
-    while (*lines) {
-        size_t n = strcspn(lines, "\n");
-        kstring_t line = {0, 0, NULL};
-        kputsn(lines, n, &line);
-        assert_int_equal(sam_parse1(&line, sam, b), 0);
-        struct unit_bytes one = htslib_write(b);
-        unit_append(&all, one.data, one.n);
-        unit_free(&one);
-        free(line.s);
-        lines += n + 1;
-    }
-    bam_destroy1(b);
-    return all;
-}
-
-static void test_sam_becomes_the_records_that_htslib_writes(void **state)
-{
-    (void)state;
-    struct unit_bytes file = {NULL, 0, 0};
-    unit_append(&file, text, sizeof text - 1);
-    unit_append(&file, sam_lines, sizeof sam_lines - 1);
-    struct input_format *source = open_bytes(file.data, file.n);
-    if (!source)
-        fail_msg("%s", latch.message);
-    assert_int_equal(source->framing, INPUT_RECORDS);
-    sam_hdr_t *sam = input_format_header(source);
-    assert_non_null(sam);
-    assert_int_equal(sam_hdr_nref(sam), 2);
-    assert_string_equal(sam_hdr_str(sam), text);
-    struct unit_bytes want = records_of(sam_lines, sam);
-    struct slice_feed feed;
-    MUST(slice_feed_open(&feed, &source->stream, 2, SIZE_MAX, &latch, NULL) == 0);
-    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_MADE);
-    struct slice_span got = slice_feed_take(&feed);
-    assert_int_equal(got.size, want.n);
-    assert_memory_equal(got.bytes, want.data, got.size);
-    slice_span_release(&got);
-    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_NONE);
-    slice_feed_close(&feed);
-    sam_hdr_destroy(sam);
-    input_format_close(source);
-    unit_free(&want);
-    unit_free(&file);
-}
-
-static void test_broken_sam_line_is_an_error_and_no_end(void **state)
-{
-    (void)state;
-    struct unit_bytes file = {NULL, 0, 0};
-    unit_append(&file, text, sizeof text - 1);
-    unit_append(&file, sam_lines, sizeof sam_lines - 1);
-    unit_append(&file, "broken\t0\ta\tx\n", 13);
-    struct input_format *source = open_bytes(file.data, file.n);
-    MUST(source);
-    sam_hdr_t *sam = input_format_header(source);
-    struct slice_feed feed;
-    MUST(slice_feed_open(&feed, &source->stream, 2, SIZE_MAX, &latch, NULL) == 0);
-    assert_int_equal(slice_feed_await(&feed, no_help, NULL), CHUNK_FAILED);
-    slice_feed_close(&feed);
-    assert_non_null(strstr(latch.message, "record 4 (line 7)"));
-    sam_hdr_destroy(sam);
-    input_format_close(source);
-    unit_free(&file);
-}
-
-/* ---- sizes, from which the rest is estimated ---- */
+/* ---- sizes, from which is told how much will come ---- */
 
 static void test_size_of_a_file_and_of_what_has_none(void **state)
 {
@@ -418,32 +338,6 @@ static void test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end(void **s
 }
 
 /* ---- unreadable files ---- */
-
-static void test_empty_file_is_refused(void **state)
-{
-    (void)state;
-    check_refused("", 0, "empty");
-}
-
-static void test_other_data_are_refused(void **state)
-{
-    (void)state;
-    check_refused("##fileformat=VCFv4.2\n#CHROM\tPOS\n", 32, "");
-    check_refused("\x89PNG\r\n\x1a\n and so on", 17, "");
-    check_refused("%PDF-1.4 and so on", 18, "");
-}
-
-static void test_missing_file_and_directory_are_told(void **state)
-{
-    (void)state;
-    assert_null(open_path("/no/such/file.bam"));
-    assert_non_null(strstr(latch.message, "/no/such/file.bam"));
-    assert_non_null(strstr(latch.message, "No such file"));
-    assert_null(open_path("/tmp"));
-    assert_non_null(strstr(latch.message, "/tmp"));
-    assert_non_null(strstr(latch.message, "directory"));
-    input_format_close(NULL);
-}
 
 static void test_tripped_latch_ends_the_reading(void **state)
 {
@@ -663,15 +557,10 @@ int main(void)
         cmocka_unit_test(test_magic_that_is_split_over_blocks),
         cmocka_unit_test(test_empty_blocks_before_the_header),
         cmocka_unit_test(test_pipe_that_gives_a_byte_at_a_time_and_has_no_size),
-        cmocka_unit_test(test_sam_becomes_the_records_that_htslib_writes),
-        cmocka_unit_test(test_broken_sam_line_is_an_error_and_no_end),
         cmocka_unit_test(test_size_of_a_file_and_of_what_has_none),
         cmocka_unit_test(test_place_in_a_file_is_counted_from_where_it_stood),
         cmocka_unit_test(test_file_that_becomes_shorter_ends_there),
         cmocka_unit_test(test_pipe_is_ready_with_what_htslib_has_read_and_at_its_end),
-        cmocka_unit_test(test_empty_file_is_refused),
-        cmocka_unit_test(test_other_data_are_refused),
-        cmocka_unit_test(test_missing_file_and_directory_are_told),
         cmocka_unit_test(test_tripped_latch_ends_the_reading),
         cmocka_unit_test(test_header_that_is_there_again_is_read_again),
         cmocka_unit_test(test_file_that_is_not_plainly_bam_is_opened_in_another_way),

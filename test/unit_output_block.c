@@ -276,14 +276,6 @@ static void check_failure(const struct job *job, int fd, int n_threads, const ch
     close(fd);
 }
 
-static void check_full_disk(const struct job *job, int n_threads)
-{
-    int fd = open("/dev/full", O_WRONLY);
-    if (fd < 0)
-        skip();
-    check_failure(job, fd, n_threads, "No space left");
-}
-
 /* ---- tests: the output ---- */
 
 static void test_pieces_come_out_whole_and_in_order_at_any_team_size(void **state)
@@ -565,78 +557,14 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
 
 /* ---- tests: writing under difficulties ---- */
 
-static void test_full_disk_is_an_error_and_not_a_hang(void **state)
-{
-    (void)state;
-    struct job *job = random_job(13, 6000);
-    for (size_t i = 0; i < N_OF(team_sizes); i++)
-        check_full_disk(job, team_sizes[i]);
-    job_free(job);
-}
-
-/* Nothing is put after it that could notice: finish has to. */
-static void test_failure_to_write_the_last_block_is_not_forgotten(void **state)
-{
-    (void)state;
-    for (int n_pieces = 1; n_pieces <= 3; n_pieces++) {
-        struct job *job = job_new(20);
-        for (int i = 0; i < n_pieces; i++)
-            add_piece(job, BGZF_FILL, 0, 0);
-        bind(job);
-        for (size_t i = 0; i < N_OF(team_sizes); i++)
-            check_full_disk(job, team_sizes[i]);
-        job_free(job);
-    }
-}
-
-static void test_full_disk_at_the_eof_block_is_an_error(void **state)
-{
-    (void)state;
-    struct job *job = job_new(14);
-    check_full_disk(job, 2);
-    job_free(job);
-}
-
-static void test_reader_that_went_away_is_an_error(void **state)
-{
-    (void)state;
-    struct job *job = random_job(15, 2000);
-    int ends[2];
-    MUST(pipe(ends) == 0);
-    close(ends[0]);
-    void (*old)(int) = signal(SIGPIPE, SIG_IGN);
-    check_failure(job, ends[1], 3, "Broken pipe");
-    signal(SIGPIPE, old);
-    job_free(job);
-}
-
 /* They replace the C library's, for files that are written in order (at < 0) or anywhere. */
 static ssize_t write_now(int fd, const struct iovec *iov, int n, off_t at)
 {
     return at < 0 ? syscall(SYS_writev, fd, iov, n) : syscall(SYS_pwritev, fd, iov, n, (long)at, 0L);
 }
 
-/* While this is not 0 they do what the system may do at any time: they write only a part, of one
- * or more of the pieces, or nothing because of a signal. */
-static uint64_t short_writes;
-
-static ssize_t write_less(int fd, const struct iovec *iov, int n, off_t at)
-{
-    if (unit_below(&short_writes, 4) == 0) {
-        errno = EINTR;
-        return -1;
-    }
-    struct iovec part[64];
-    int n_part = 1 + (int)unit_below(&short_writes, (uint32_t)(n < 64 ? n : 64));
-    memcpy(part, iov, (size_t)n_part * sizeof *part);
-    if (unit_below(&short_writes, 4) > 0)        /* otherwise it ends with a piece */
-        part[n_part - 1].iov_len
-            = 1 + unit_below(&short_writes, (uint32_t)part[n_part - 1].iov_len);
-    return write_now(fd, part, n_part, at);
-}
-
-/* Threads that are writing now, and the most so far; and while this is set a writer
- * waits for another one, but not forever. */
+/* Threads that are writing now, and the most there ever were; and while this is set a writer
+ * waits for another one, but not for ever. */
 static atomic_int writing_now, writing_most;
 static bool writers_wait;
 
@@ -653,7 +581,7 @@ static void count_writer(void)
 static ssize_t write_counted(int fd, const struct iovec *iov, int n, off_t at)
 {
     count_writer();
-    ssize_t done = short_writes ? write_less(fd, iov, n, at) : write_now(fd, iov, n, at);
+    ssize_t done = write_now(fd, iov, n, at);
     atomic_fetch_sub(&writing_now, 1);
     return done;
 }
@@ -681,24 +609,7 @@ ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
     return -1;
 }
 
-/* One thread: the seed of short_writes must not be shared. */
-static void test_system_that_writes_less_than_asked(void **state)
-{
-    (void)state;
-    struct job *job = random_job(21, 3000);
-    for (int round = 0; round < 10; round++) {
-        int fd = unit_temp_file();
-        if (round % 2)
-            fcntl(fd, F_SETFL, O_APPEND);
-        short_writes = (uint64_t)round + 1;
-        write_whole(job, fd, round % 4 < 2, 1);
-        short_writes = 0;
-        check_and_close(fd, job);
-    }
-    job_free(job);
-}
-
-/* Several threads write at any place of a file, otherwise one at a time. */
+/* Anywhere in a file several threads write, else one at a time. */
 static void test_blocks_wait_for_the_block_before_them_to_be_written(void **state)
 {
     (void)state;
@@ -1085,11 +996,6 @@ int main(void)
         cmocka_unit_test(test_file_that_is_appended_to),
         cmocka_unit_test(test_header_bytes_are_not_in_the_checksum),
         cmocka_unit_test(test_segments_of_a_long_record_sum_to_its_checksum),
-        cmocka_unit_test(test_full_disk_is_an_error_and_not_a_hang),
-        cmocka_unit_test(test_failure_to_write_the_last_block_is_not_forgotten),
-        cmocka_unit_test(test_full_disk_at_the_eof_block_is_an_error),
-        cmocka_unit_test(test_reader_that_went_away_is_an_error),
-        cmocka_unit_test(test_system_that_writes_less_than_asked),
         cmocka_unit_test(test_blocks_wait_for_the_block_before_them_to_be_written),
         cmocka_unit_test(test_regular_file_is_written_in_small_pieces),
         cmocka_unit_test(test_blocks_are_written_in_parts_only),

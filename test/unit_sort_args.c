@@ -109,28 +109,6 @@ static void test_all_options_at_once(void **state)
     forget(p);
 }
 
-static void test_options_after_the_operand(void **state)
-{
-    (void)state;
-    struct parsed *p = parse_good("in.bam -@3 -oout.bam --threads=2 --no-PG");
-    assert_string_equal(p->opts.in.paths[0], "in.bam");
-    assert_string_equal(p->opts.out.path, "out.bam");
-    assert_int_equal(p->opts.n_threads, 2);
-    assert_true(p->opts.out.no_pg);
-    forget(p);
-    p = parse_good("-o out.bam -- -odd-name.bam");
-    assert_string_equal(p->opts.in.paths[0], "-odd-name.bam");
-    forget(p);
-}
-
-static void test_dash_is_standard_input(void **state)
-{
-    (void)state;
-    struct parsed *p = parse_good("-o out.bam -");
-    assert_string_equal(p->opts.in.paths[0], "-");
-    forget(p);
-}
-
 /* ---- -m ---- */
 
 static void test_memory_in_all_its_spellings(void **state)
@@ -154,52 +132,6 @@ static void test_memory_in_all_its_spellings(void **state)
             fail_msg("-m %s: %llu bytes", table[i].text, (unsigned long long)p->opts.memory);
         forget(p);
     }
-}
-
-static void test_memory_that_is_too_little(void **state)
-{
-    (void)state;
-    static const char *const few[]
-        = {"0", "1", "768", "1048575", "1023K", "0.9M", "0x0M", "1e9", "0.0001G", "1.5K", "5", "4X"};
-    for (size_t i = 0; i < N_OF(few); i++) {
-        char line[100];
-        snprintf(line, sizeof line, "-m %s in.bam", few[i]);
-        check_bad(line, few[i]);
-        check_bad(line, "1M");                   /* the minimum is named */
-    }
-}
-
-static void test_memory_that_is_no_size(void **state)
-{
-    (void)state;
-    static const char *const wrong[] = {"G",
-                                        "x",
-                                        ".",
-                                        ".G",
-                                        "-1G",
-                                        "-5",
-                                        "-0.5G",
-                                        "-.5T",
-                                        "99999999999999999999",
-                                        "18446744073709551616",
-                                        "20000000000G",
-                                        "nan",
-                                        "inf",
-                                        "abc",
-                                        "M",
-                                        "17179869184G",
-                                        "0.5.5.5-",
-                                        "8388608T"};
-    for (size_t i = 0; i < N_OF(wrong); i++) {
-        char line[100];
-        snprintf(line, sizeof line, "-m %s in.bam", wrong[i]);
-        check_bad(line, wrong[i]);
-    }
-    char *empty[] = {"samtools", "sort", "-m", "", "in.bam", NULL};
-    struct parsed p;
-    parse_words(&p, 5, empty);
-    assert_int_equal(p.result, ENGINE_ARGS_ERROR);
-    engine_args_free(&p.opts);
 }
 
 static void test_memory_is_per_thread_and_does_not_overflow(void **state)
@@ -255,19 +187,6 @@ static void test_last_of_level_and_uncompressed_wins(void **state)
     }
 }
 
-static void test_level_that_is_no_number(void **state)
-{
-    (void)state;
-    static const char *const wrong[]
-        = {"x", "5x", "1.5", "0x5", "99999999999", "-99999999999999999999"};
-    for (size_t i = 0; i < N_OF(wrong); i++) {
-        char line[100];
-        snprintf(line, sizeof line, "-l %s in.bam", wrong[i]);
-        check_bad(line, "Invalid compression level");
-        check_bad(line, "See samtools sort --help");
-    }
-}
-
 /* ---- -@ ---- */
 
 static void test_threads(void **state)
@@ -283,15 +202,6 @@ static void test_threads(void **state)
         assert_int_equal(p->opts.n_threads, table[i].n);
         forget(p);
     }
-}
-
-static void test_threads_that_are_no_number(void **state)
-{
-    (void)state;
-    check_bad("-@ many x", "many");
-    check_bad("-@ 4x x", "4x");
-    check_bad("-@ 2.5 x", "2.5");
-    check_bad("-@ 99999999999 x", "99999999999");
 }
 
 static void test_threads_of_openmp_count_when_none_are_given(void **state)
@@ -315,44 +225,6 @@ static void test_threads_of_openmp_count_when_none_are_given(void **state)
 
 /* ---- formats ---- */
 
-static void test_formats(void **state)
-{
-    (void)state;
-    static const struct { const char *line; int format, compression; } table[] = {
-        {"x", bam, -1},
-        {"-o x.bam x", bam, -1},
-        {"-o x x", bam, -1},
-        {"-o sam x", bam, -1},
-        {"-o .sam/x x", bam, -1},
-        {"-o x.sam x", sam, no_compression},
-        {"-o x.SAM x", sam, no_compression},
-        {"-o x.sam.gz x", sam, bgzf},
-        {"-o x.cram x", cram, -1},
-        {"-O bam x", bam, -1},
-        {"-O BAM x", bam, -1},
-        {"--output-fmt Bam x", bam, -1},
-        {"-O sam x", sam, no_compression},
-        {"-O sam.gz x", sam, bgzf},
-        {"-O cram x", cram, -1},
-        {"-O bam -o x.sam x", bam, -1},
-        {"-o x.cram -O sam x", sam, no_compression},
-        {"-O sam -O bam x", bam, -1},
-        {"-O sam,level=5 x", sam, bgzf},
-        {"-O sam -l 5 x", sam, no_compression},
-        {"-o x.fastq x", fastq_format, -1},      /* htslib before 1.15 sees no extension in x.fq */
-        {"-O fasta x", fasta_format, -1},
-    };
-    for (size_t i = 0; i < N_OF(table); i++) {
-        struct parsed *p = parse_good(table[i].line);
-        if ((int)p->opts.out.format.format != table[i].format)
-            fail_msg("%s: format %d", table[i].line, (int)p->opts.out.format.format);
-        if (table[i].compression >= 0
-            && (int)p->opts.out.format.compression != table[i].compression)
-            fail_msg("%s: compression %d", table[i].line, (int)p->opts.out.format.compression);
-        forget(p);
-    }
-}
-
 static void test_level_of_the_format_wins(void **state)
 {
     (void)state;
@@ -368,16 +240,6 @@ static void test_level_of_the_format_wins(void **state)
             fail_msg("%s: level %d", table[i].line, p->opts.out.level);
         forget(p);
     }
-}
-
-static void test_format_that_nobody_knows(void **state)
-{
-    (void)state;
-    check_bad("-O json x", "json");
-    check_bad("-O ba x", "ba");
-    check_bad("-O bai x", "bai");
-    check_bad("--output-fmt-option nonsense=1 x", "nonsense");
-    check_bad("--input-fmt-option nonsense=1 x", "nonsense");
 }
 
 /* ---- orders ---- */
@@ -414,27 +276,6 @@ static void test_last_order_wins_but_ascii_stays(void **state)
             || (table[i].by == SORT_TAG && p->opts.order.then != table[i].then))
             fail_msg("%s: order %d, %d", table[i].line, (int)p->opts.order.by,
                      (int)p->opts.order.then);
-        forget(p);
-    }
-}
-
-static void test_tag_is_two_characters(void **state)
-{
-    (void)state;
-    static const char *const good[] = {"-t RG x", "-t RGX x", "-tRG x"};
-    static const char *const warning[] = {NULL, "-t RGX: a tag has two characters", NULL};
-    for (size_t i = 0; i < N_OF(good); i++) {
-        struct parsed *p = parse_warned(good[i], warning[i]);
-        assert_memory_equal(p->opts.order.tag, "RG", 2);
-        forget(p);
-    }
-    static const char *const odd[] = {"-t R x", "-t 1R x", "-t R: x"};
-    static const char tags[][3] = {"R", "1R", "R:"};
-    for (size_t i = 0; i < N_OF(odd); i++) {
-        struct parsed *p = parse(odd[i]);
-        assert_int_equal(p->result, ENGINE_ARGS_RUN);
-        assert_memory_equal(p->opts.order.tag, tags[i], 2);
-        assert_non_null(strstr(p->err, "warning"));
         forget(p);
     }
 }
@@ -497,20 +338,6 @@ static void test_index_and_its_name(void **state)
         }
         forget(p);
     }
-}
-
-static void test_index_that_cannot_be_written(void **state)
-{
-    (void)state;
-    check_bad("--write-index x", "--write-index");
-    check_bad("--write-index -o x.sam x", "--write-index");
-    check_bad("--write-index=gzi -o x.bam x", "gzi");
-    struct parsed *p = parse("--write-index -n -o x.bam x");         /* a warning, as samtools */
-    assert_int_equal(p->result, ENGINE_ARGS_RUN);
-    assert_null(p->opts.out.index);
-    assert_non_null(
-        strstr(p->err, "Ignoring --write-index as it only works for position sorted files."));
-    forget(p);
 }
 
 /* ---- --total-memory ---- */
@@ -577,156 +404,7 @@ static void test_places_for_temporary_files(void **state)
     unsetenv("TMPDIR");
 }
 
-static void test_tmpdir_that_is_wanted_and_not_set(void **state)
-{
-    (void)state;
-    unsetenv("TMPDIR");
-    check_bad("--tmpdir-env x", "TMPDIR");
-    setenv("TMPDIR", "", 1);
-    check_bad("--tmpdir-env x", "TMPDIR");
-    forget(parse_good("--tmpdir-env -T tmp x")); /* not needed */
-    unsetenv("TMPDIR");
-}
-
-static void test_size_hint(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        uint64_t size;
-    } table[] = {{"1", 1}, {"300G", 300 * GIB}, {"1.5T", 3 * TIB / 2}, {"20k", 20 * KIB}, {"7M", 7 * MIB}};
-    char line[100];
-    for (size_t i = 0; i < N_OF(table); i++) {
-        snprintf(line, sizeof line, "--size-hint %s x", table[i].text);
-        struct parsed *p = parse_good(line);
-        assert_int_equal(p->opts.size_hint, table[i].size);
-        forget(p);
-    }
-    static const char *const wrong[] = {"lots", "-1G", "-5", "-1.5G", "G", ".", "%", "nan", "inf", "99999999999T"};
-    for (size_t i = 0; i < N_OF(wrong); i++) {
-        snprintf(line, sizeof line, "--size-hint %s x", wrong[i]);
-        check_bad(line, "--size-hint");
-    }
-}
-
-static void test_report_and_progress(void **state)
-{
-    (void)state;
-    struct parsed *p = parse_good("x");
-    assert_true(p->opts.report.format == REPORT_NONE && !p->opts.report.file && !p->opts.report.trace_file);
-    assert_int_equal(p->opts.progress, PROGRESS_ON_TERMINAL);
-    forget(p);
-    p = parse_good("--report --progress x");     /* x is the input */
-    assert_int_equal(p->opts.report.format, REPORT_TEXT);
-    assert_null(p->opts.report.file);
-    assert_string_equal(p->opts.in.paths[0], "x");
-    assert_int_equal(p->opts.progress, PROGRESS_ALWAYS);
-    forget(p);
-    p = parse_good("--report=r.html --trace t.json --progress --no-progress x");
-    assert_string_equal(p->opts.report.file, "r.html");
-    assert_string_equal(p->opts.report.trace_file, "t.json");
-    assert_int_equal(p->opts.progress, PROGRESS_NEVER);
-    forget(p);
-    static const struct { const char *name; enum report_format format; } files[] = {
-        {"r.html", REPORT_HTML}, {"r.JSON", REPORT_JSON}, {"r.txt", REPORT_TEXT}, {"html", REPORT_TEXT},
-    };
-    for (size_t i = 0; i < N_OF(files); i++) {
-        char line[100];
-        snprintf(line, sizeof line, "--report=%s x", files[i].name);
-        p = parse_good(line);
-        assert_int_equal(p->opts.report.format, files[i].format);
-        forget(p);
-    }
-    check_bad("--check --report x", "--check");
-    check_bad("--check --trace t x", "--check");
-}
-
 /* ---- mistakes and help ---- */
-
-static void test_mistakes_do_not_say_where_the_help_is(void **state)
-{
-    (void)state;
-    static const char *const lines[]
-        = {"--no-such-option x", "-Z x", "-m", "-@", "-o", "-f x", "a.bam b.bam",
-           "a.bam b.bam c.bam",  "-l"};
-    for (size_t i = 0; i < N_OF(lines); i++)
-        check_bad(lines[i], "See samtools sort --help\n");
-    check_bad("in.bam out_prefix", "Use -T PREFIX / -o FILE");
-}
-
-static void test_help_goes_to_stdout_and_is_no_error(void **state)
-{
-    (void)state;
-    static const char *const lines[] = {"--help", "-h", "-o x.bam --help in.bam", "in.bam -h"};
-    for (size_t i = 0; i < N_OF(lines); i++) {
-        struct parsed *p = parse(lines[i]);
-        assert_int_equal(p->result, ENGINE_ARGS_DONE);
-        assert_non_null(strstr(p->out, "Usage: samtools sort"));
-        assert_string_equal(p->err, "");
-        forget(p);
-    }
-}
-
-static void test_usage_names_every_option(void **state)
-{
-    (void)state;
-    static const char *const names[] = {
-        "-@",
-        "--threads",
-        "-m ",
-        "-l ",
-        "-u ",
-        "-o ",
-        "-O",
-        "--output-fmt ",
-        "-T ",
-        "--no-PG",
-        "--verbosity",
-        "--help",
-        "-n ",
-        "-N ",
-        "-t ",
-        "-M ",
-        "-I ",
-        "-K ",
-        "-w ",
-        "-R",
-        "-H",
-        "--template-coordinate",
-        "--write-index",
-        "--reference",
-        "--input-fmt-option",
-        "--output-fmt-option",
-        "--total-memory",
-        "--size-hint",
-        "--tmpdir-env",
-    };
-    struct parsed *p = parse("--help");
-    for (size_t i = 0; i < N_OF(names); i++)
-        assert_non_null(strstr(p->out, names[i]));
-    forget(p);
-}
-
-static void test_no_operand_reads_a_pipe_and_helps_at_a_terminal(void **state)
-{
-    (void)state;
-    int old = unit_replace_stdin(open("/dev/null", O_RDONLY)), terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    struct parsed *pipe = parse("-o out.bam");
-    struct parsed *tty = NULL;
-    if (terminal >= 0) {
-        close(unit_replace_stdin(terminal));
-        tty = isatty(STDIN_FILENO) ? parse("-o out.bam") : NULL;
-    }
-    unit_restore_stdin(old);
-    assert_int_equal(pipe->result, ENGINE_ARGS_RUN);
-    assert_string_equal(pipe->opts.in.paths[0], "-");
-    forget(pipe);
-    if (!tty)
-        skip();
-    assert_int_equal(tty->result, ENGINE_ARGS_DONE);
-    assert_non_null(strstr(tty->out, "Usage: samtools sort"));
-    forget(tty);
-}
 
 static void test_verbosity_is_handed_to_htslib(void **state)
 {
@@ -769,35 +447,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_all_options_at_once),
-        cmocka_unit_test(test_options_after_the_operand),
-        cmocka_unit_test(test_dash_is_standard_input),
         cmocka_unit_test(test_memory_in_all_its_spellings),
-        cmocka_unit_test(test_memory_that_is_too_little),
-        cmocka_unit_test(test_memory_that_is_no_size),
         cmocka_unit_test(test_memory_is_per_thread_and_does_not_overflow),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_last_of_level_and_uncompressed_wins),
-        cmocka_unit_test(test_level_that_is_no_number),
         cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_threads_that_are_no_number),
         cmocka_unit_test(test_threads_of_openmp_count_when_none_are_given),
-        cmocka_unit_test(test_formats),
         cmocka_unit_test(test_level_of_the_format_wins),
-        cmocka_unit_test(test_format_that_nobody_knows),
         cmocka_unit_test(test_last_order_wins_but_ascii_stays),
-        cmocka_unit_test(test_tag_is_two_characters),
         cmocka_unit_test(test_minimiser_options),
         cmocka_unit_test(test_index_and_its_name),
-        cmocka_unit_test(test_index_that_cannot_be_written),
         cmocka_unit_test(test_memory_in_all),
         cmocka_unit_test(test_places_for_temporary_files),
-        cmocka_unit_test(test_tmpdir_that_is_wanted_and_not_set),
-        cmocka_unit_test(test_size_hint),
-        cmocka_unit_test(test_report_and_progress),
-        cmocka_unit_test(test_mistakes_do_not_say_where_the_help_is),
-        cmocka_unit_test(test_help_goes_to_stdout_and_is_no_error),
-        cmocka_unit_test(test_usage_names_every_option),
-        cmocka_unit_test(test_no_operand_reads_a_pipe_and_helps_at_a_terminal),
         cmocka_unit_test(test_verbosity_is_handed_to_htslib),
         cmocka_unit_test(test_command_line_has_no_tab_or_newline),
         cmocka_unit_test(test_command_line_keeps_its_order),

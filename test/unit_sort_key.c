@@ -57,42 +57,6 @@ static void test_edge_values_order_as_samtools_orders_them(void **state)
     free(r);
 }
 
-static void test_unplaced_reads_come_after_every_reference(void **state)
-{
-    (void)state;
-    struct bam_record last, none;
-    set_record(&last, INT32_MAX - 1, INT32_MAX, 0x10);
-    set_record(&none, -1, -1, 0);
-    assert_true(coordinate_key(&last) < coordinate_key(&none));
-    set_record(&last, INT32_MAX - 1, -2, 0xffff);
-    assert_true(coordinate_key(&last) < coordinate_key(&none));
-}
-
-static void test_only_the_strand_bit_of_the_flag_counts(void **state)
-{
-    (void)state;
-    struct bam_record r;
-    set_record(&r, 3, 1000, 0);
-    uint64_t forward = coordinate_key(&r);
-    for (uint32_t flag = 0; flag <= 0xffff; flag++) {
-        store_le16(r.flag, (uint16_t)flag);
-        assert_int_equal(coordinate_key(&r), forward + (flag >> 4 & 1));
-    }
-}
-
-static void test_position_overflow_does_not_reach_the_reference(void **state)
-{
-    (void)state;
-    struct bam_record r, next;
-    for (size_t i = 0; i < N_OF(positions); i++) {
-        set_record(&r, 7, positions[i], 0x10);
-        set_record(&next, 8, -1, 0);
-        assert_true(coordinate_key(&r) < coordinate_key(&next));
-        set_record(&next, 6, -2, 0x10);
-        assert_true(coordinate_key(&next) < coordinate_key(&r));
-    }
-}
-
 /* ---- the other orders: common parts ---- */
 
 static const char header[] = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000000\n@SQ\tSN:b\tLN:250000000\n@SQ\tSN:c\tLN:16000\n"
@@ -235,32 +199,6 @@ static void add_name(struct set *set, const char *name, uint16_t flag, const voi
     set_add(set, &r);
 }
 
-/* The specification: bytes; digit runs without leading zeros by length, then by digits. */
-static int naive_natural(const char *a, const char *b)
-{
-    const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
-    while (*x && *y) {
-        if (isdigit(*x) && isdigit(*y)) {
-            while (*x == '0') x++;
-            while (*y == '0') y++;
-            size_t m = strspn((const char *)x, "0123456789"), n = strspn((const char *)y, "0123456789");
-            if (m != n)
-                return m < n ? -1 : 1;
-            int order = memcmp(x, y, m);
-            if (order)
-                return sign(order);
-            x += m;
-            y += n;
-        } else {
-            if (*x != *y)
-                return *x < *y ? -1 : 1;
-            x++;
-            y++;
-        }
-    }
-    return *x ? 1 : *y ? -1 : 0;
-}
-
 static const char *const odd_names[] = {
     "", "0", "00", "000", "1", "01", "9", "09", "10", "010", "99", "100", "a", "a0", "a00", "a9", "a09", "a009", "a9b",
     "a09b", "a9b1", "a09b1", "a09a", "a10", "a1a", "a1.", "a:", "a/", "ab", "aB", "A", "a\x7f", "a\x80", "a\xff", "\xff",
@@ -339,24 +277,6 @@ static void test_no_key_contradicts_the_order_of_instrument_names(void **state)
         check_names(illumina_set(runs, runs), "runs");
 }
 
-static void test_natural_order_is_that_of_the_spec(void **state)
-{
-    (void)state;
-    struct sort_rule *rule = rule_for(SORT_NAME_NATURAL, SORT_COORDINATE, "XX");
-    struct set *sets[] = {odd_name_set(), illumina_set(9, 1), random_name_set("a09", 8, 1)};
-    for (size_t s = 0; s < N_OF(sets); s++) {
-        for (size_t i = 0; i < sets[s]->n; i++)
-            for (size_t j = 0; j < sets[s]->n; j++) {
-                const struct bam_record *a = sets[s]->r[i], *b = sets[s]->r[j];
-                int naive = naive_natural(bam_record_name(a), bam_record_name(b));
-                if (naive && naive != sign(sort_key_compare(rule, a, b)))
-                    fail_msg("%s against %s", bam_record_name(a), bam_record_name(b));
-            }
-        set_free(sets[s]);
-    }
-    sort_rule_free(rule);
-}
-
 /* Each record of the set comes before the next. */
 static void check_ascending(struct sort_rule *rule, struct set *set)
 {
@@ -366,19 +286,6 @@ static void check_ascending(struct sort_rule *rule, struct set *set)
                      bam_record_flag(set->r[i - 1]), bam_record_name(set->r[i]), bam_record_flag(set->r[i]));
     set_free(set);
     sort_rule_free(rule);
-}
-
-static void test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary(void **state)
-{
-    (void)state;
-    static const uint16_t ascending[] = {0x10, 0x800, 0x100, 0x900, 0x41, 0x853, 0x140, 0x940, 0x80, 0x880, 0x191, 0x980, 0xc0, 0x9c0};
-    static const enum sort_by orders[] = {SORT_NAME_NATURAL, SORT_NAME_ASCII};
-    for (size_t i = 0; i < N_OF(orders); i++) {
-        struct set *set = set_new();
-        for (size_t j = 0; j < N_OF(ascending); j++)
-            add_name(set, j % 2 && orders[i] == SORT_NAME_NATURAL ? "r07" : "r7", ascending[j], NULL, 0);
-        check_ascending(rule_for(orders[i], SORT_COORDINATE, "XX"), set);
-    }
 }
 
 /* As by samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
@@ -391,24 +298,6 @@ static void test_collated_names_come_by_bin_and_mates_by_flag(void **state)
     for (size_t i = 0; i < N_OF(ascending); i++)
         add_name(set, ascending[i].name, ascending[i].flag, NULL, 0);
     check_ascending(rule_for(SORT_COLLATE, SORT_COORDINATE, "XX"), set);
-}
-
-static void test_picard_breaks_ties_as_htsjdk_does(void **state)
-{
-    (void)state;
-    static const uint16_t ascending[] = {0x41, 0x841, 0x141, 0x941, 0x51, 0x1, 0x81, 0x91, 0x991, 0x0, 0x800, 0x100, 0x10};
-    struct set *set = set_new();
-    add_name(set, "a10", 0, NULL, 0);
-    for (size_t i = 0; i < N_OF(ascending); i++)
-        add_name(set, "a9", ascending[i], NULL, 0);
-    add_name(set, "a9", 0x10, "HIc\xff", 4);
-    add_name(set, "a9", 0x10, "HIC\xff", 4);
-    add_name(set, "a9", 0x10, "HIs\0\1", 5);
-    check_order(SORT_NAME_PICARD, SORT_COORDINATE, "XX", set, "picard");
-    check_ascending(rule_for(SORT_NAME_PICARD, SORT_COORDINATE, "XX"), set);
-    struct set *odd = odd_name_set();
-    check_order(SORT_NAME_PICARD, SORT_COORDINATE, "XX", odd, "picard, odd names");
-    set_free(odd);
 }
 
 /* ---- tags ---- */
@@ -433,24 +322,6 @@ static const struct value values[][4] = {
     {VALUE("XXf\0\0\x80\x7f")},                                  /* inf */
     {VALUE("XXf\0\0\xc0\x7f"), VALUE("XXf\1\0\x80\xff"), VALUE("XXd\0\0\0\0\0\0\xf8\x7f")},
 };
-
-static void test_tag_values_order_by_class_then_value(void **state)
-{
-    (void)state;
-    struct sort_rule *rule = rule_for(SORT_TAG, SORT_COORDINATE, "XX");
-    struct set *set = set_new();
-    size_t row_of[N_OF(values) * 4];
-    for (size_t i = 0; i < N_OF(values); i++)
-        for (size_t j = 0; j < 4 && (j == 0 || values[i][j].n); j++) {
-            row_of[set->n] = i;
-            add_name(set, "r", 4, values[i][j].bytes, values[i][j].n);
-        }
-    for (size_t i = 0; i < set->n; i++)
-        for (size_t j = 0; j < set->n; j++)
-            assert_int_equal(sign(sort_key_compare(rule, set->r[i], set->r[j])), compare(row_of[i], row_of[j]));
-    sort_rule_free(rule);
-    set_free(set);
-}
 
 static struct set *tag_set(uint64_t seed, size_t low, size_t high)
 {
@@ -644,38 +515,6 @@ static void test_no_key_contradicts_the_template_order(void **state)
     }
 }
 
-static void test_templates_order_by_unclipped_ends(void **state)
-{
-    (void)state;
-    const struct end at100 = ends[0], clipped100 = ends[1], hard = ends[2], reverse100 = ends[3], far = ends[10], none = ends[14];
-    struct set *set = set_new();
-    add_template(set, "a", 1, reverse100, far, "");              /* reverse first */
-    add_template(set, "a", 1, at100, far, "");
-    add_template(set, "aa", 1, clipped100, far, "");             /* 105 - 5 is 100 */
-    add_template(set, "ab", 1, far, hard, "");                   /* hard clips are ignored; upper end */
-    add_template(set, "a", 1, at100, far, "MIZ1");
-    add_template(set, "b", 1, at100, far, "MIZ1/B");
-    add_template(set, "a", 1, at100, far, "CBZA");
-    add_template(set, "a", 1, at100, far, "RGZg2");
-    add_template(set, "b", 1, at100, far, "RGZg4");
-    add_template(set, "a", 1, at100, far, "RGZg1");
-    add_template(set, "a", 1, at100, none, "");
-    add_template(set, "b", 0, at100, none, "");
-    add_template(set, "a", 1, none, none, "RGZg3");
-    add_template(set, "b", 1, none, none, "");
-    struct sort_rule *rule = rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX");
-    check_ascending(rule, set);
-}
-
-static void test_lower_end_comes_first(void **state)
-{
-    (void)state;
-    struct set *set = set_new();
-    add_template(set, "a", 0x41, ends[0], ends[10], "");
-    add_template(set, "a", 0x81, ends[10], ends[0], "");
-    check_ascending(rule_for(SORT_TEMPLATE, SORT_COORDINATE, "XX"), set);
-}
-
 static void test_missing_or_wrong_tags_are_faults(void **state)
 {
     (void)state;
@@ -782,23 +621,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_edge_values_order_as_samtools_orders_them),
-        cmocka_unit_test(test_unplaced_reads_come_after_every_reference),
-        cmocka_unit_test(test_only_the_strand_bit_of_the_flag_counts),
-        cmocka_unit_test(test_position_overflow_does_not_reach_the_reference),
         cmocka_unit_test(test_no_key_contradicts_the_order_of_odd_names),
         cmocka_unit_test(test_no_key_contradicts_the_order_of_instrument_names),
-        cmocka_unit_test(test_natural_order_is_that_of_the_spec),
-        cmocka_unit_test(test_reads_of_one_name_go_by_mate_then_supplementary_then_secondary),
         cmocka_unit_test(test_collated_names_come_by_bin_and_mates_by_flag),
-        cmocka_unit_test(test_picard_breaks_ties_as_htsjdk_does),
-        cmocka_unit_test(test_tag_values_order_by_class_then_value),
         cmocka_unit_test(test_no_key_contradicts_the_tag_orders),
         cmocka_unit_test(test_no_key_contradicts_the_order_of_barcodes),
         cmocka_unit_test(test_no_key_contradicts_the_order_of_few_texts),
         cmocka_unit_test(test_texts_that_the_sample_could_not_show_have_keys),
         cmocka_unit_test(test_no_key_contradicts_the_template_order),
-        cmocka_unit_test(test_templates_order_by_unclipped_ends),
-        cmocka_unit_test(test_lower_end_comes_first),
         cmocka_unit_test(test_missing_or_wrong_tags_are_faults),
         cmocka_unit_test(test_reads_without_mc_are_one_fault),
         cmocka_unit_test(test_keys_decide_what_the_sample_could_not_show),

@@ -505,9 +505,10 @@ static void test_records_decide_whether_a_run_goes_on(void **state)
     uint64_t seed = 32;
     add_named(&list, &seed, 100, 10, 500);
     add_named(&list, &seed, 110, 10, 500);       /* goes on */
+    add_named(&list, &seed, 112, 4, 500);        /* lower than its last one, not than that before */
     add_named(&list, &seed, 5, 10, 500);         /* lower as numbers, though not as letters */
     add_named(&list, &seed, 1000, 10, 500);      /* goes on */
-    check_named(&list, 4, 1000, 2);
+    check_named(&list, 5, 1000, 3);
     unit_list_free(&list);
 }
 

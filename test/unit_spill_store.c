@@ -18,15 +18,14 @@ enum { KIB = 1 << 10, MIB = 1 << 20, MAX_DIRS = 4, MAX_PUTS = 3000 };
 
 /* ---- a file system that fails on demand ----
  *
- * It replaces the C library's pwrite(), pread() and open(), for files in one directory. */
+ * It replaces the C library's pwrite() and pread(), for files in one directory. */
 
 static struct {
     char dir[100];               /* "": none */
-    int write_error, read_error; /* errno; 0: none */
+    int write_error;             /* errno; 0: none */
     off_t end;                   /* offset from which on writing fails */
     int wrote, did_read;         /* ours were called */
-    bool no_unnamed;             /* open() does not support O_TMPFILE, in any directory */
-    uint64_t short_seed;  /* not 0: less is written and read than requested, or a signal comes; one thread only */
+    uint64_t short_seed;         /* not 0: less is written and read than asked, or a signal comes; one thread only */
 } faulty;
 
 static bool is_faulty(int fd)
@@ -72,27 +71,10 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
     if (is_faulty(fd)) {
         #pragma omp atomic write
         faulty.did_read = 1;
-        if (faulty.read_error) {
-            errno = faulty.read_error;
-            return -1;
-        }
         if ((n = bite(n)) == 0)
             return -1;
     }
     return syscall(SYS_pread64, fd, data, n, at);
-}
-
-int open(const char *path, int flags, ...)
-{
-    va_list args;
-    va_start(args, flags);
-    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
-    va_end(args);
-    if (faulty.no_unnamed && (flags & O_TMPFILE) == O_TMPFILE) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 /* ---- directories, and the data stored ---- */
@@ -139,17 +121,6 @@ static struct spill_store *open_dirs(size_t n)
     assert_int_equal(spill_store_prepare(store, &room), 0);
     assert_true(room > 0);
     return store;
-}
-
-static int entries_in(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-    MUST(dir);
-    for (struct dirent *e; (e = readdir(dir));)
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(dir);
-    return n;
 }
 
 /* One of the process's open files that is in this directory and has no name; -1: none. */
@@ -406,37 +377,6 @@ static void test_directories_take_turns(void **state)
     puts_free(p);
 }
 
-/* A directory is full from `end` on; at the end all data are stored, the rest elsewhere. */
-static void check_full(size_t which, int error, off_t end)
-{
-    struct puts *p = puts_new(300, 3000, 11 + which);
-    struct spill_store *store = open_dirs(3);
-    strcpy(faulty.dir, dirs[which]);
-    faulty.write_error = error;
-    faulty.end = end;
-    put_all(store, p);
-    check_all(store, p);
-    assert_string_equal(latch.message, "");
-    size_t there = count_volume(p, 1 + (uint32_t)which);
-    assert_true(end < 5000 ? there <= (size_t)end : there > 0);
-    assert_true(there < 80);
-    spill_store_close(store);
-    puts_free(p);
-    memset(&faulty, 0, sizeof faulty);
-}
-
-static void test_full_directory_is_left_for_the_next(void **state)
-{
-    (void)state;
-    need_faults();
-    static const int errors[] = {ENOSPC, EDQUOT, EFBIG};
-    for (size_t which = 0; which < 3; which++)
-        for (size_t i = 0; i < N_OF(errors); i++) {
-            check_full(which, errors[i], 0);
-            check_full(which, errors[i], 50001); /* in the middle of a slice */
-        }
-}
-
 static void test_full_directory_is_left_by_many_threads_at_once(void **state)
 {
     (void)state;
@@ -516,85 +456,7 @@ static void test_limit_for_files_is_a_full_directory(void **state)
     puts_free(p);
 }
 
-/* In a separate child, which has its own mount. 0: correct; 77: cannot be tried. */
-static int in_small_file_system(void)
-{
-    enum { ROOM = 256 * KIB };
-    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
-        || mount("tmpfs", dirs[0], "tmpfs", 0, "size=256k") < 0)
-        return 77;
-    struct puts *p = puts_new(500, 3000, 15);
-    struct spill_store *store = open_dirs(2);
-    for (size_t i = 0; i < p->n; i++)
-        if (put_one(store, p, i) < 0)
-            return 1;
-    for (size_t i = 0; i < p->n; i++)
-        if (!comes_back(store, p, i))
-            return 2;
-    spill_store_close(store);
-    const char *small[] = {dirs[0]};
-    uint64_t room = 0;
-    store = open_only(small, 1);
-    if (spill_store_prepare(store, &room) < 0 || room > ROOM || room < ROOM / 2)
-        return 3;                                /* closing freed all of it */
-    size_t i = 0;
-    while (i < p->n && put_one(store, p, i) == 0)
-        i++;
-    if (i == p->n || !strstr(latch.message, dirs[0]) || !strstr(latch.message, "no space is left"))
-        return 4;
-    spill_store_close(store);
-    puts_free(p);
-    return entries_in(dirs[0]) ? 5 : 0;
-}
-
-static void test_file_system_that_is_really_full(void **state)
-{
-    (void)state;
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(in_small_file_system());
-    MUST(child > 0 && waitpid(child, &status, 0) == child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77)
-        skip();
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 /* ---- tests: other failures ---- */
-
-static void test_write_error_is_told_with_the_directory(void **state)
-{
-    (void)state;
-    need_faults();
-    struct puts *p = puts_new(1, 3000, 16);
-    struct spill_store *store = open_dirs(2);
-    strcpy(faulty.dir, dirs[0]);
-    faulty.write_error = EIO;
-    int first = put_one(store, p, 0), second = put_one(store, p, 0);     /* the directories take turns */
-    assert_int_equal(first + second, first < 0 && second < 0 ? -2 : -1);
-    assert_non_null(strstr(latch.message, dirs[0]));
-    assert_non_null(strstr(latch.message, strerror(EIO)));
-    spill_store_close(store);
-    puts_free(p);
-}
-
-static void test_read_error_is_told_with_the_directory(void **state)
-{
-    (void)state;
-    need_faults();
-    struct puts *p = puts_new(1, 3000, 17);
-    struct spill_store *store = open_dirs(1);
-    put_all(store, p);
-    strcpy(faulty.dir, dirs[0]);
-    faulty.read_error = EIO;
-    assert_false(comes_back(store, p, 0));
-    assert_non_null(strstr(latch.message, dirs[0]));
-    assert_non_null(strstr(latch.message, strerror(EIO)));
-    spill_store_close(store);
-    puts_free(p);
-}
 
 static void test_file_cut_short_by_another_program_is_told(void **state)
 {
@@ -614,165 +476,7 @@ static void test_file_cut_short_by_another_program_is_told(void **state)
     puts_free(p);
 }
 
-static void test_directory_that_is_not_there_is_told_before_anything_is_put(void **state)
-{
-    (void)state;
-    static const struct { const char *prefix, *part; } table[] = {
-        {"/no/such/directory/name", "/no/such/directory"},
-        {"/proc/name", "/proc"},                 /* it exists, but nothing can be made in it */
-        {"/dev/null/name", "/dev/null"},
-    };
-    for (size_t i = 0; i < N_OF(table); i++) {
-        uint64_t room;
-        memset(&latch, 0, sizeof latch);
-        struct spill_store *store = open_only(&table[i].prefix, 1);
-        assert_string_equal(latch.message, "");  /* all may fit into memory: not checked */
-        assert_int_equal(spill_store_prepare(store, &room), -1);
-        if (!strstr(latch.message, table[i].part) || !strstr(latch.message, "-T"))
-            fail_msg("%s: \"%s\"", table[i].prefix, latch.message);
-        spill_store_close(store);
-    }
-}
-
-static void test_second_directory_that_is_not_there_is_told(void **state)
-{
-    (void)state;
-    const char *prefixes[] = {dirs[0], "/no/such/directory/name"};
-    uint64_t room;
-    struct spill_store *store = open_only(prefixes, 2);
-    assert_int_equal(spill_store_prepare(store, &room), -1);
-    assert_non_null(strstr(latch.message, "/no/such/directory"));
-    spill_store_close(store);
-    assert_int_equal(entries_in(dirs[0]), 0);
-}
-
-/* ---- tests: places of the files ---- */
-
-static void test_nothing_is_visible_at_any_time(void **state)
-{
-    (void)state;
-    struct puts *p = puts_new(20, 30000, 20);
-    const char *prefixes[] = {dirs[0]};
-    uint64_t room;
-    struct spill_store *store = open_only(prefixes, 1);
-    assert_int_equal(entries_in(dirs[0]), 0);
-    assert_int_equal(unnamed_in(dirs[0]), -1);   /* not before it is needed */
-    assert_int_equal(spill_store_prepare(store, &room), 0);
-    assert_int_equal(entries_in(dirs[0]), 0);
-    assert_true(unnamed_in(dirs[0]) >= 0);
-    int fd = unnamed_in(dirs[0]);
-    assert_int_equal(spill_store_prepare(store, &room), 0);  /* again: the same file */
-    assert_int_equal(unnamed_in(dirs[0]), fd);
-    put_all(store, p);
-    assert_int_equal(entries_in(dirs[0]), 0);
-    check_all(store, p);
-    struct stat st;
-    MUST(fstat(fd, &st) == 0);
-    assert_int_equal(st.st_nlink, 0);
-    assert_int_equal(st.st_mode & 077, 0);       /* not readable by other users */
-    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    spill_store_close(store);
-    assert_int_equal(entries_in(dirs[0]), 0);
-    assert_int_equal(unnamed_in(dirs[0]), -1);   /* closed */
-    puts_free(p);
-}
-
-/* As on NFS: the file has a name for a moment. */
-static void test_file_system_without_unnamed_files(void **state)
-{
-    (void)state;
-    static const char *const forms[] = {"", "/", "/name", "/a.b c"};
-    struct puts *p = puts_new(20, 30000, 24);
-    faulty.no_unnamed = true;
-    for (size_t i = 0; i < N_OF(forms); i++) {
-        char text[100];
-        const char *prefix = text;
-        uint64_t room;
-        sigset_t before, after;
-        snprintf(text, sizeof text, "%s%s", dirs[0], forms[i]);
-        pthread_sigmask(SIG_BLOCK, NULL, &before);
-        struct spill_store *store = open_only(&prefix, 1);
-        assert_int_equal(spill_store_prepare(store, &room), 0);
-        pthread_sigmask(SIG_BLOCK, NULL, &after);
-        assert_int_equal(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
-        assert_int_equal(entries_in(dirs[0]), 0);
-        assert_true(unnamed_in(dirs[0]) >= 0);
-        put_all(store, p);
-        check_all(store, p);
-        spill_store_close(store);
-    }
-    const char *missing = "/no/such/directory/name";
-    uint64_t room;
-    struct spill_store *store = open_only(&missing, 1);
-    assert_int_equal(spill_store_prepare(store, &room), -1);
-    assert_non_null(strstr(latch.message, "/no/such/directory: No such file"));
-    spill_store_close(store);
-    puts_free(p);
-}
-
-static void check_prefix(const char *prefix, const char *dir)
-{
-    uint64_t room;
-    struct spill_store *store = open_only(&prefix, 1);
-    assert_int_equal(spill_store_prepare(store, &room), 0);
-    if (unnamed_in(dir) < 0)
-        fail_msg("-T %s is not in %s", prefix, dir);
-    spill_store_close(store);
-}
-
-static void test_every_form_of_prefix(void **state)
-{
-    (void)state;
-    char prefix[100], old[200];
-    struct stat st;
-    MUST(getcwd(old, sizeof old) && chdir(dirs[1]) == 0);
-    check_prefix(dirs[0], dirs[0]);                          /* a directory */
-    snprintf(prefix, sizeof prefix, "%s/", dirs[0]);
-    check_prefix(prefix, dirs[0]);
-    snprintf(prefix, sizeof prefix, "%s/name", dirs[0]);     /* DIR/NAME */
-    check_prefix(prefix, dirs[0]);
-    snprintf(prefix, sizeof prefix, "%s/a.b c", dirs[0]);
-    check_prefix(prefix, dirs[0]);
-    check_prefix("name", dirs[1]);                           /* NAME: here */
-    check_prefix(".", dirs[1]);
-    check_prefix("./name", dirs[1]);
-    snprintf(prefix, sizeof prefix, "../%s/name", strrchr(dirs[2], '/') + 1);
-    check_prefix(prefix, dirs[2]);
-    MUST(mkdir("sub", 0700) == 0);
-    snprintf(prefix, sizeof prefix, "%s/sub", dirs[1]);
-    check_prefix("sub", prefix);                             /* a directory here */
-    check_prefix("sub/name", prefix);
-    MUST(rmdir("sub") == 0);
-
-    int fd = open("file", O_CREAT | O_WRONLY, 0600);         /* a file of this name is unchanged */
-    MUST(fd >= 0 && write(fd, "kept", 4) == 4);
-    check_prefix("file", dirs[1]);
-    MUST(fstat(fd, &st) == 0);
-    assert_int_equal(st.st_nlink, 1);
-    assert_int_equal(st.st_size, 4);
-    close(fd);
-    unlink("file");
-    MUST(chdir(old) == 0);
-}
-
-static void test_two_stores_in_one_directory_do_not_meet(void **state)
-{
-    (void)state;
-    struct puts *p = puts_new(200, 3000, 21), *q = puts_new(200, 3000, 22);
-    struct spill_store *one = open_dirs(1), *other = open_dirs(1);
-    for (size_t i = 0; i < p->n; i++) {
-        assert_int_equal(put_one(one, p, i), 0);
-        assert_int_equal(put_one(other, q, i), 0);
-    }
-    check_all(one, p);
-    check_all(other, q);
-    spill_store_close(one);
-    check_all(other, q);
-    spill_store_close(other);
-    spill_store_close(NULL);
-    puts_free(p);
-    puts_free(q);
-}
+/* ---- tests: where the files are ---- */
 
 static void test_same_directory_given_twice(void **state)
 {
@@ -800,20 +504,10 @@ int main(void)
         WITH_DIRS(test_system_that_writes_and_reads_less_than_asked),
         WITH_DIRS(test_many_threads_put_and_get_at_once),
         WITH_DIRS(test_directories_take_turns),
-        WITH_DIRS(test_full_directory_is_left_for_the_next),
         WITH_DIRS(test_full_directory_is_left_by_many_threads_at_once),
         WITH_DIRS(test_message_when_the_only_directory_is_full),
         WITH_DIRS(test_limit_for_files_is_a_full_directory),
-        WITH_DIRS(test_file_system_that_is_really_full),
-        WITH_DIRS(test_write_error_is_told_with_the_directory),
-        WITH_DIRS(test_read_error_is_told_with_the_directory),
         WITH_DIRS(test_file_cut_short_by_another_program_is_told),
-        WITH_DIRS(test_directory_that_is_not_there_is_told_before_anything_is_put),
-        WITH_DIRS(test_second_directory_that_is_not_there_is_told),
-        WITH_DIRS(test_nothing_is_visible_at_any_time),
-        WITH_DIRS(test_file_system_without_unnamed_files),
-        WITH_DIRS(test_every_form_of_prefix),
-        WITH_DIRS(test_two_stores_in_one_directory_do_not_meet),
         WITH_DIRS(test_same_directory_given_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
