@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include "base/latch.h"
 #include "base/out_file.h"
+#include "write/out_text.h"
 
 enum { NOBODY = 65534 };
 
@@ -584,6 +585,26 @@ static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* As a stream in memory does that cannot grow: printing goes on, and only the stream knows. */
+static int print_in_vain(void *arg, FILE *to)
+{
+    (void)arg;
+    fputs("the first half", to);
+    fgetc(to);
+    return 0;
+}
+
+static void test_text_that_was_not_printed_whole_is_refused(void **state)
+{
+    (void)state;
+    const char *path = in_dir("text");
+    assert_int_equal(out_file_open(&out, path, &latch), 0);
+    assert_int_equal(out_text_print(&out, print_in_vain, NULL, &latch), -1);
+    assert_non_null(strstr(latch.message, "out of memory for its text"));
+    out_file_abandon(&out);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -617,6 +638,7 @@ int main(void)
         TEST(test_standard_output_is_written_and_stays_open),
         TEST(test_what_is_taken_back_from_standard_output_stays_or_takes_more_along),
         TEST(test_temporary_name_where_there_are_no_unnamed_files),
+        TEST(test_text_that_was_not_printed_whole_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

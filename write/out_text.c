@@ -15,7 +15,7 @@ int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct l
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     int printed = to ? print(arg, to) : -1;
-    if (to && fclose(to) != 0)
+    if (to && (ferror(to) | fclose(to)) != 0)
         printed = -1;
     int result = printed < 0 ? latch_fail(latch, "%s: out of memory for its text", out->path)
                              : out_text_write(out, text, size, latch);
