@@ -66,7 +66,7 @@ struct counter {
     /* The fault of the first record that has one, and its number from 0 on among all that were joined. NULL: nothing.
      * If this is NULL, add() never fails. */
     const char *(*fault)(const void *part, uint64_t *record);
-    /* Closes the counting and prints the text to a stream in memory; the caller looks at ferror(). -1: the settings do
+    /* Closes the counting and prints the text; the caller looks at whether the stream took all. -1: the settings do
      * not fit what was counted, or no memory, and the error is recorded in the latch. */
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
     struct counter_files files;

@@ -82,13 +82,12 @@ static void end(void *settings)
 
 struct counter stats_counter(struct stats_settings *settings)
 {
-    if (settings->split_tag)
-        return stats_split_counter(settings);
-    return (struct counter){
+    struct counter all = {
         .command = "stats", .settings = settings, .begin = begin,
         .sums = {open_sums, join_sums, close_sums, stats_memory_sums},
         .part = {open_part, join_parts, close_part, stats_memory_part},
         .whole_memory = stats_memory_whole,
         .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,
     };
+    return settings->split_tag ? stats_split_counter(all) : all;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/latch.h"
 #include "stats/stats_mates.h"
-#include "stats/stats_memory.h"
 #include "stats/stats_part.h"
 #include "stats/stats_settings.h"
 #include "stats/stats_split.h"
@@ -30,34 +29,34 @@ static void *open_sums(const void *settings)
     return calloc(1, sizeof(struct split_sums));
 }
 
+static void *open_value_sums(const void *arg)
+{
+    (void)arg;
+    return calloc(1, sizeof(struct stats_sums));
+}
+
 static void close_value_sums(void *sums)
 {
-    stats_sums_free(sums);
+    if (sums)
+        stats_sums_free(sums);
     free(sums);
 }
+
+static const struct stats_values_kind kind_of_sums = {open_value_sums, close_value_sums};
 
 static void close_sums(void *sums)
 {
     struct split_sums *s = sums;
     if (s) {
         stats_sums_free(&s->all);
-        stats_values_free(&s->values, close_value_sums);
+        stats_values_free(&s->values, &kind_of_sums);
     }
     free(s);
 }
 
-/* Those of the value, made when it is first seen. NULL: out of memory. */
 static struct stats_sums *sums_of(struct split_sums *s, const char *value)
 {
-    struct stats_sums *sums = stats_values_find(&s->values, value);
-    if (sums)
-        return sums;
-    sums = calloc(1, sizeof *sums);
-    if (!stats_values_add(&s->values, value, sums)) {
-        free(sums);
-        return NULL;
-    }
-    return sums;
+    return stats_values_take(&s->values, value, &kind_of_sums, NULL);
 }
 
 static int join_sums(void *left, void *right)
@@ -74,9 +73,25 @@ static int join_sums(void *left, void *right)
 
 /* -------------------------------------------------------------------- part */
 
+static void *open_value_part(const void *arg)
+{
+    const struct split_part *p = arg;
+    struct stats_part *part = stats_part_open(p->all->settings->value);
+    if (part)
+        part->table = p->all->table;
+    return part;
+}
+
 static void close_value_part(void *part)
 {
     stats_part_close(part);
+}
+
+static const struct stats_values_kind kind_of_parts = {open_value_part, close_value_part};
+
+static struct stats_part *part_of(struct split_part *p, const char *value)
+{
+    return stats_values_take(&p->values, value, &kind_of_parts, p);
 }
 
 static void close_part(void *part)
@@ -84,40 +99,21 @@ static void close_part(void *part)
     struct split_part *p = part;
     if (p) {
         stats_part_close(p->all);
-        stats_values_free(&p->values, close_value_part);
+        stats_values_free(&p->values, &kind_of_parts);
         mate_table_free(&p->table);
     }
     free(p);
-}
-
-static struct mate_table *shared_table(struct split_part *p, const struct stats_settings *settings)
-{
-    return settings->overlaps ? &p->table : NULL;
 }
 
 static void *open_part(const void *settings)
 {
     struct split_part *p = calloc(1, sizeof *p);
     if (p && (p->all = stats_part_open(settings))) {
-        p->all->table = shared_table(p, settings);
+        p->all->table = p->all->settings->overlaps ? &p->table : NULL;
         return p;
     }
     close_part(p);
     return NULL;
-}
-
-static struct stats_part *part_of(struct split_part *p, const char *value)
-{
-    struct stats_part *part = stats_values_find(&p->values, value);
-    if (part)
-        return part;
-    part = stats_part_open(p->all->settings->value);
-    if (!stats_values_add(&p->values, value, part)) {
-        stats_part_close(part);
-        return NULL;
-    }
-    part->table = shared_table(p, part->settings);
-    return part;
 }
 
 static int join_parts(void *left, void *right)
@@ -152,11 +148,6 @@ static const char *fault(const void *part, uint64_t *record)
 
 /* ------------------------------------------------------------------- count */
 
-static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
-{
-    return stats_settings_begin(settings, sam, latch);
-}
-
 /* The value of the tag. NULL: the record has none, which is the fault of the part. */
 static const char *value_of(struct split_part *p, const uint8_t *record)
 {
@@ -188,11 +179,6 @@ static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
     stats_part_follow(value_part, p->all);
     int result = stats_part_add(value_part, value_sums, record);
     return stats_part_add(p->all, &((struct split_sums *)sums)->all, record) < 0 ? -1 : result;
-}
-
-static bool in_sequence(const void *settings)
-{
-    return stats_settings_in_sequence(settings);
 }
 
 /* ------------------------------------------------------------------- print */
@@ -228,19 +214,18 @@ static void numbers(const void *sums, struct counter_numbers *found)
     stats_text_numbers(&((const struct split_sums *)sums)->all, found);
 }
 
-static void end(void *settings)
+struct counter stats_split_counter(struct counter c)
 {
-    stats_settings_free(settings);
-}
-
-struct counter stats_split_counter(struct stats_settings *settings)
-{
-    return (struct counter){
-        .command = "stats", .settings = settings, .begin = begin,
-        .sums = {open_sums, join_sums, close_sums, stats_memory_sums},
-        .part = {open_part, join_parts, close_part, stats_memory_part},
-        .whole_memory = stats_memory_whole,
-        .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,
-        .files = {n_files, file_path, print_file},
-    };
+    c.sums.open = open_sums;
+    c.sums.join = join_sums;
+    c.sums.close = close_sums;
+    c.part.open = open_part;
+    c.part.join = join_parts;
+    c.part.close = close_part;
+    c.add = add;
+    c.fault = fault;
+    c.print = print;
+    c.numbers = numbers;
+    c.files = (struct counter_files){n_files, file_path, print_file};
+    return c;
 }

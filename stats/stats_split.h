@@ -6,9 +6,7 @@
 
 #include "stats/counter.h"
 
-struct stats_settings;
-
-/* As stats_counter(). */
-struct counter stats_split_counter(struct stats_settings *settings);
+/* Makes it of the counter of all records. */
+struct counter stats_split_counter(struct counter all);
 
 #endif

@@ -14,7 +14,7 @@ static uint32_t *find_slot(const struct stats_values *v, const char *text)
     return &v->slots[at];
 }
 
-void *stats_values_find(struct stats_values *v, const char *text)
+static void *find(struct stats_values *v, const char *text)
 {
     if (v->n == 0)
         return NULL;
@@ -41,27 +41,40 @@ static int grow(struct stats_values *v)
     return 0;
 }
 
-void *stats_values_add(struct stats_values *v, const char *text, void *kept)
+/* Takes over `kept` for a text that is not there. -1: out of memory. */
+static int add(struct stats_values *v, const char *text, void *kept)
 {
     if (!kept || (2 * v->n >= v->n_slots && grow(v) < 0))
-        return NULL;
+        return -1;
     void *grown = byte_buffer_grow(v->each, v->n, &v->room, sizeof *v->each);
     if (!grown)
-        return NULL;
+        return -1;
     v->each = grown;
     struct stats_value *added = &v->each[v->n];
     *added = (struct stats_value){strdup(text), kept};
     if (!added->text)
-        return NULL;
+        return -1;
     *find_slot(v, text) = (uint32_t)++v->n;
-    return kept;
+    return 0;
 }
 
-void stats_values_free(struct stats_values *v, void (*close)(void *kept))
+void *stats_values_take(struct stats_values *v, const char *text, const struct stats_values_kind *kind, const void *arg)
+{
+    void *kept = find(v, text);
+    if (kept)
+        return kept;
+    kept = kind->open(arg);
+    if (add(v, text, kept) == 0)
+        return kept;
+    kind->close(kept);
+    return NULL;
+}
+
+void stats_values_free(struct stats_values *v, const struct stats_values_kind *kind)
 {
     for (size_t i = 0; i < v->n; i++) {
         free(v->each[i].text);
-        close(v->each[i].kept);
+        kind->close(v->each[i].kept);
     }
     free(v->each);
     free(v->slots);

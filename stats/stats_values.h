@@ -20,13 +20,17 @@ struct stats_values {
     size_t last;                 /* the value found last: mostly it is that of the next record */
 };
 
-/* The state that is kept for the text; NULL if there is none. */
-void *stats_values_find(struct stats_values *values, const char *text);
+/* How something is kept. */
+struct stats_values_kind {
+    void *(*open)(const void *arg);      /* NULL: out of memory */
+    void (*close)(void *kept);           /* also of NULL */
+};
 
-/* Takes over `kept` for a text that is not there. NULL: out of memory, or kept is NULL; else `kept`. */
-void *stats_values_add(struct stats_values *values, const char *text, void *kept);
+/* What is kept for the text; it is opened if there is none. NULL: out of memory. */
+void *stats_values_take(struct stats_values *values, const char *text, const struct stats_values_kind *kind,
+                        const void *arg);
 
-/* Frees everything, and each state by `close`. */
-void stats_values_free(struct stats_values *values, void (*close)(void *kept));
+/* Frees everything. */
+void stats_values_free(struct stats_values *values, const struct stats_values_kind *kind);
 
 #endif

@@ -679,6 +679,8 @@ MUTANTS = [
      "a mapped record has a CIGAR"),
     ("stats_whole_take", "grows = log->longest >= whole->ring.room", "grows = false",
      ["test_stats.py::test_reads_that_grow_make_the_ring_lose_depths"], "a range in which the ring grows is counted from its log"),
+    ("keep", "        t->failed = true;\n        return 0;", "        return (ssize_t)n;", ["unit_out_file"],
+     "a text that was not printed whole is not written"),
     ("value_of", "if (tag && bam_record_aux_is_text(tag))", "if (tag)",
      ["test_stats.py::test_what_cannot_be_split_leaves_nothing"], "the value of a tag is a text"),
     ("paths_check", "{o->out.counted[0], o->out.counters[0].command}", "{NULL, NULL}",

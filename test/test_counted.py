@@ -8,12 +8,13 @@ import os
 import random
 import re
 import shlex
+import subprocess
 
 import pysam
 import pytest
 
 import bamgen
-from conftest import FASTA_REFS, SANITIZED, run
+from conftest import BINARY, FASTA_REFS, SANITIZED, clean_env, run
 from test_flagstat import all_flags, theirs
 from test_own_files import refused, seen
 from test_spill import MANY
@@ -138,6 +139,19 @@ def test_failure_leaves_counts(inputs, tmp_path):
     for words in ["--flagstat", "none/f", "--idxstats", "i"], ["--flagstat", "f", "--idxstats", "none/i"]:
         p = run(["sort", *words, "-o", "out.bam", inputs / "one.bam"], cwd=tmp_path)
         assert p.returncode == 1 and "none/" in p.stderr and seen(tmp_path) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_disk_is_full_when_counts_are_written(inputs, tmp_path):
+    for option in "--stats", "--flagstat", "--idxstats":
+        p = run(["sort", option, "/dev/full", "-o", "out.bam", inputs / "one.bam"], cwd=tmp_path)
+        assert p.returncode == 1 and "/dev/full" in p.stderr and "No space left" in p.stderr and not seen(tmp_path)
+    (tmp_path / "x.bam").write_bytes(bamgen.bgzf(bamgen.header() + bamgen.record("r", 0, 0, 5, seq="ACGT", tags=b"RGZa\0")))
+    before = seen(tmp_path)
+    with open("/dev/full", "wb") as full:
+        for words in ["x.bam"], ["-S", "RG", "x.bam"]:
+            p = subprocess.run([BINARY, "stats", *words], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, env=clean_env())
+            assert p.returncode == 1 and b"No space left" in p.stderr and seen(tmp_path) == before
 
 
 def test_check_ignores_them(inputs, tmp_path):

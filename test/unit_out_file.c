@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "base/latch.h"
 #include "base/out_file.h"
+#include "write/out_text.h"
 
 enum { NOBODY = 65534 };
 
@@ -342,6 +344,38 @@ static void test_temporary_name_where_there_are_no_unnamed_files(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { HAS_LIMIT = 0 };                  /* it has reserved far more memory than that */
+#else
+enum { HAS_LIMIT = 1 };
+#endif
+
+/* Memory ends while it prints, and is there again afterwards. */
+static int print_in_vain(void *arg, FILE *to)
+{
+    struct rlimit old, low = {.rlim_cur = 1};
+    (void)arg;
+    MUST(getrlimit(RLIMIT_AS, &old) == 0);
+    low.rlim_max = old.rlim_max;
+    MUST(setrlimit(RLIMIT_AS, &low) == 0);
+    for (int i = 0; i < 1 << 20; i++)
+        fputs("row\n", to);
+    return setrlimit(RLIMIT_AS, &old);
+}
+
+static void test_text_that_was_not_printed_whole_is_refused(void **state)
+{
+    (void)state;
+    if (!HAS_LIMIT)
+        skip();
+    const char *path = in_dir("text");
+    assert_int_equal(out_file_open(&out, path, &latch), 0);
+    assert_int_equal(out_text_print(&out, print_in_vain, NULL, &latch), -1);
+    assert_non_null(strstr(latch.message, "out of memory for its text"));
+    out_file_abandon(&out);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -359,6 +393,7 @@ int main(void)
         TEST(test_directory_that_went_away_is_told_at_the_end),
         TEST(test_what_is_taken_back_from_standard_output_stays_or_takes_more_along),
         TEST(test_temporary_name_where_there_are_no_unnamed_files),
+        TEST(test_text_that_was_not_printed_whole_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
