@@ -7,14 +7,16 @@
 # LIBDEFLATE=FOLDER in the environment: the sources of another libdeflate (the crate libdeflate-sys carries those of each
 # version), which is built and linked instead of the installed one.
 #
-# With a folder: instead puts there, linked statically and without libcurl, samtools-1.24, our samtools-omp, and gen_bam
-# and timed: all that bench/scaling16.sh takes to a machine that has nothing.
+# "static" links it statically and without libcurl, so it reads no URLs. With a folder: instead puts there, linked so,
+# samtools-1.24, our samtools-omp, and gen_bam and timed: all that bench/scaling16.sh takes to a machine that has nothing.
 #
 #   BENCH_SAMTOOLS=$(sh bench/build_samtools.sh) bench/bench.sh
+#   sh bench/build_samtools.sh static
 #   sh bench/build_samtools.sh FOLDER
 set -eu
 cd -- "$(dirname -- "$0")/.."
-into=${1:-}
+into=${1:-} static=${1:+-static}
+[ "$into" != static ] || into=''
 version=1.24
 cc=${CC:-$(make -s show-CC)}
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/samtools-omp
@@ -24,7 +26,7 @@ sources() {
     [ -z "$libdeflate" ] || cat "$libdeflate"/libdeflate.h "$libdeflate"/lib/*.[ch] "$libdeflate"/lib/*/*.[ch]
 }
 
-program=$cache/samtools-$version-$({ $cc --version; uname -sm; sources; } | cksum | cut -d' ' -f1)
+program=$cache/samtools-$version$static-$({ $cc --version; uname -sm; sources; } | cksum | cut -d' ' -f1)
 [ -n "$into" ] || [ ! -x "$program" ] || { echo "$program"; exit 0; }
 
 mkdir -p "$cache"
@@ -71,7 +73,7 @@ samtools=$(echo "$scratch"/pysam-*/samtools) htslib=$(echo "$scratch"/pysam-*/ht
 [ -z "$libdeflate" ] || build_libdeflate "$scratch/libdeflate"
 step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate \
     CPPFLAGS="${libdeflate:+-I$libdeflate}" LDFLAGS="${libdeflate:+-L$scratch/libdeflate}" \
-    ${into:+--disable-libcurl --disable-s3 --disable-gcs}
+    ${static:+--disable-libcurl --disable-s3 --disable-gcs}
 step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
 libs=$(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk")
 write_missing
@@ -79,7 +81,7 @@ rm -f "$samtools"/*.pysam.c
 # shellcheck disable=SC2086
 step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$htslib" \
     -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$htslib/libhts.a" \
-    ${libdeflate:+"-L$scratch/libdeflate"} $libs -lm -lpthread ${into:+-static}
+    ${libdeflate:+"-L$scratch/libdeflate"} $libs -lm -lpthread $static
 if [ -n "$into" ]; then
     step 'our own does not build' make -j"$(getconf _NPROCESSORS_ONLN)" BUILD=build-static CC="$cc" CPPFLAGS="-I$htslib" \
         LDFLAGS=-static HTS_LIBS="$htslib/libhts.a $libs" build-static/samtools build-static/gen_bam build-static/timed
@@ -91,5 +93,6 @@ if [ -n "$into" ]; then
     echo "$into"
     exit 0
 fi
+[ -z "$static" ] || strip "$scratch/samtools"
 mv "$scratch/samtools" "$program"
 echo "$program"

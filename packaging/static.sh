@@ -32,6 +32,10 @@ make -s -j"$(getconf _NPROCESSORS_ONLN)" "$@" "$build/samtools" 2>"$scratch/warn
 # glibc warns of what it loads when it runs: names of hosts and users, which nothing here asks for.
 grep -v -e 'in statically linked applications requires at runtime' -e 'in function' "$scratch/warnings" >&2 || :
 make -s "$@" INSTALL_PROGRAM="install -s --strip-program=${HOST:+$HOST-}strip" prefix=/ DESTDIR="$scratch/$name" install >/dev/null
+# People unpack it anywhere, so its module files take the folder from their own path.
+modules=$scratch/$name/share/samtools-omp/modulefiles/samtools-omp/$version
+sed -i -e '1a set root [file normalize [file dirname $ModulesCurrentModulefile]/../../../..]' -e 's|{//*\(.*\)}|$root/\1|' "$modules"
+sed -i -e '1a local root = myFileName():match("(.*)/share/samtools%-omp/")' -e 's|\[\[//*\(.*\)\]\]|root .. "/\1"|' "$modules.lua"
 cp LICENSE NEWS.md "$scratch/$name/"
 ${EMULATOR:-} "$scratch/$name/bin/samtools-omp" --version >/dev/null
 tar -C "$scratch" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=ustar -cf - "$name" |

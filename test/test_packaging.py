@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The recipes of packages agree with the program."""
 
+import hashlib
 import re
 import subprocess
 
@@ -69,9 +70,33 @@ def test_field_that_reviewers_want_is_missing(name, pattern):
     assert re.search(pattern, (REPO / name).read_text())
 
 
-def test_place_that_only_a_release_fills_is_not_found():
-    """packaging/README.md has the command that lists them."""
-    command, = re.findall(r"`(grep [^`]*invalid[^`]*)`", (REPO / "packaging/README.md").read_text())
-    p = subprocess.run(["sh", "-c", command], cwd=REPO, capture_output=True, text=True, check=True)
-    assert {line.split(":")[0] for line in p.stdout.splitlines()} >= {
-        "packaging/conda/meta.yaml", "packaging/spack/package.py", "packaging/Containerfile", "packaging/debian/control", "packaging/debian/changelog"}
+def published(tmp_path, *changes):
+    """release.conf of a published release; changes: (name, value)."""
+    text = (REPO / "packaging/release.conf").read_text()
+    for name, value in dict([("home", "https://example.org/omp"), ("url", "https://example.org/omp/v%s/samtools-omp-%s.tgz" % (RELEASE, RELEASE)),
+                             ("maintainer", "somebody"), ("email", "somebody@example.org"), ("base", "debian@sha256:12"), *changes]).items():
+        assert re.search(r"(?m)^%s=" % name, text)
+        text = re.sub(r"(?m)^%s=\S*" % name, "%s=%s" % (name, value), text)
+    (tmp_path / "release.conf").write_text(text)
+    (tmp_path / "omp.tgz").write_bytes(b"tarball")
+    return [REPO / "packaging/fill_in.sh", tmp_path / "omp.tgz", tmp_path / "out", tmp_path / "release.conf"]
+
+
+def test_recipe_of_a_release_keeps_a_placeholder(tmp_path):
+    subprocess.run(published(tmp_path), check=True, capture_output=True)
+    filled = {str(path.relative_to(tmp_path / "out")): path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert not [name for name, text in filled.items() if re.search(r"\.invalid|0{64}|omp-maintainer", text)]
+    digest, address = hashlib.sha256(b"tarball").hexdigest(), "https://example.org/omp/v%s/samtools-omp-%s.tgz"
+    assert digest in filled["conda/meta.yaml"] and address % (("{{ version }}",) * 2) in filled["conda/meta.yaml"]
+    assert 'url = "%s"' % (address % (RELEASE, RELEASE)) in filled["spack/package.py"] and 'sha256="%s"' % digest in filled["spack/package.py"]
+    assert "Homepage: https://example.org/omp\n" in filled["debian/control"] and "ARG BASE=debian@sha256:12\n" in filled["Containerfile"]
+    assert "<somebody@example.org>" in filled["debian/changelog"] and "    - somebody\n" in filled["conda/meta.yaml"]
+    assert (tmp_path / "out/debian/rules").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("change,why", [
+    (("home", "https://samtools-omp.invalid"), "does not say all yet"), (("url", ""), "does not say all yet"),
+    (("url", "https://example.org/omp-0.0.9.tgz"), "which https://example.org/omp-0.0.9.tgz does not name"), (("maintainer", "a\\&b"), "no |, & or")])
+def test_recipe_of_a_release_is_made_of_what_is_not_one(tmp_path, change, why):
+    p = subprocess.run(published(tmp_path, change), capture_output=True, text=True)
+    assert p.returncode == 1 and why in p.stderr and p.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
