@@ -9,7 +9,7 @@
 #include "base/sink_form.h"
 
 /* Bytes that the program may take beside -m times -@. */
-static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
+static const uint64_t MEMORY_OVERHEAD = (uint64_t)64 << 20;
 
 /* How the inputs are read. */
 enum memory_reads {
@@ -39,15 +39,15 @@ struct memory_job {
 struct memory_rings;
 
 /* Bytes of something that grows with the memory there is, with these rings. */
-typedef size_t memory_beside_fn(const void *arg, const struct memory_rings *rings);
+typedef size_t memory_overhead_fn(const void *arg, const struct memory_rings *rings);
 
 /* Bytes that an output takes beside its rings, and what is like it. */
 struct output_use {
     size_t htslib;               /* where htslib writes it: made for what there is, and more where there is more */
     bool is_cram;
-    size_t beside;               /* --verify, ranks of -M, regions: the same however much there is */
+    size_t overhead;             /* --verify, ranks of -M, regions: the same however much there is */
     uint64_t references;         /* its index, or references of CRAM: as much, but a third of all at most */
-    memory_beside_fn *more;      /* what is beside the sort, with its argument; NULL: nothing */
+    memory_overhead_fn *more;    /* what is beside the sort, with its argument; NULL: nothing */
     const void *arg;
 };
 

@@ -32,7 +32,7 @@ static int open_b(struct rank_parts *s)
             .sample = s->split.parts[0].sample,
             .sample_size = s->split.parts[0].sample_size,
             .prepared = true,
-            .beside = RANK_PARTS_BESIDE,
+            .overhead = RANK_PARTS_OVERHEAD,
         };
     char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
     struct input_request in = {.paths = names, .n = 2};

@@ -80,7 +80,7 @@ struct output_use sorted_output(const struct sorted *s)
     struct output_use output = s->output;
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
-    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
+    output.overhead += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->overhead : 0);
     return output;
 }
 

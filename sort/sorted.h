@@ -84,9 +84,9 @@ int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *h
 /* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
 void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
-/* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes
- * the sort and its output. An error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it
- * after the parallel region in which they were used: tasks that came too late still look at their slots. */
+/* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes the sort and its output. An
+ * error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it after the
+ * parallel region in which they were used: tasks that came too late still look at their slots. */
 void sorted_finish(struct sorted *sorted, int n_threads);
 
 #endif
