@@ -261,7 +261,7 @@ static int merge_and_write(struct sorted *s)
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
-    sorted_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
+    sorted_say_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
     return written_all(s->to, &stream);
 }
 

@@ -23,6 +23,6 @@ int record_fault_report(struct latch *latch, const struct record_place *place, e
 
 /* Records in the latch that the input ends inside a record. Several processes guess where records begin, and a guess
  * may be wrong: then file_ends is false. Returns -1. */
-int record_fault_tell_cut(struct latch *latch, const struct record_place *place, bool file_ends);
+int record_fault_report_cut(struct latch *latch, const struct record_place *place, bool file_ends);
 
 #endif

@@ -192,7 +192,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
 
 /* ------------------------------------------------------------------- merge */
 
-void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
+void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
 {
     bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
     if (n_runs > 0 && is_told)
