@@ -49,7 +49,7 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
     const void *producer = in->stream.producer;
     if ((block_reader_full(&s->reader) && take_block(s, true) < 0) || make_room(s, size) < 0)
         return -1;
-    if (in->stream.producer == stage)
+    if (in->stream.producer == producer)
         block_reader_hand_out(&s->reader, size);
     show_progress(s);
     return 0;
@@ -65,7 +65,7 @@ static int deal_blocks(struct sorted *s, const struct input *in)
         int found = block_reader_peek(&s->reader, &size);
         if (found < 0 || (found > 0 && deal_block(s, in, size) < 0) || take_blocks(s, found == 0) < 0)
             return -1;
-        if (found == 0 && in->stream.producer == stage)
+        if (found == 0 && in->stream.producer == producer)
             return 0;
     }
 }
@@ -261,7 +261,7 @@ static int merge_and_write(struct sorted *s)
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
-    sorted_tell_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
+    sorted_say_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
     return written_all(s->to, &stream);
 }
 

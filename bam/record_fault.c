@@ -20,7 +20,7 @@ int record_fault_report(struct latch *latch, const struct record_place *at, enum
                       bam_fault_text(fault), latch_index_hint(latch));
 }
 
-int record_fault_tell_cut(struct latch *latch, const struct record_place *at, bool file_ends)
+int record_fault_report_cut(struct latch *latch, const struct record_place *at, bool file_ends)
 {
     const char *what = latch->by_index ? "what its index names ends" : file_ends ? "the file ends"
                      : "this process's part ends";

@@ -23,6 +23,6 @@ int record_fault_report(struct latch *latch, const struct record_place *place, e
 
 /* Records in the latch that the input ends inside a record. file_ends is false if several processes guess where records
  * begin, since a guess may be wrong. Returns -1. */
-int record_fault_tell_cut(struct latch *latch, const struct record_place *place, bool file_ends);
+int record_fault_report_cut(struct latch *latch, const struct record_place *place, bool file_ends);
 
 #endif

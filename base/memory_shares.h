@@ -9,7 +9,7 @@
 #include "base/sink_form.h"
 
 /* Bytes that the program may use besides -m times -@. */
-static const uint64_t MEMORY_BESIDE = (uint64_t)64 << 20;
+static const uint64_t MEMORY_OVERHEAD = (uint64_t)64 << 20;
 
 /* How the inputs are read. */
 enum memory_reads {
@@ -40,15 +40,15 @@ struct memory_job {
 struct memory_rings;
 
 /* Bytes of something that grows with the available memory, for these rings. */
-typedef size_t memory_beside_fn(const void *arg, const struct memory_rings *rings);
+typedef size_t memory_overhead_fn(const void *arg, const struct memory_rings *rings);
 
 /* Bytes that an output, and similar stages, use besides the rings. */
 struct output_use {
     size_t htslib;               /* if htslib writes it: chosen for the available memory, and more if there is more */
     bool is_cram;
-    size_t beside;               /* --verify, ranks of -M, regions: independent of the available memory */
+    size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
     uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
-    memory_beside_fn *more;      /* memory of stages beside the sort, with its argument; NULL: none */
+    memory_overhead_fn *more;    /* memory of stages beside the sort, with its argument; NULL: none */
     const void *arg;
 };
 

@@ -263,7 +263,7 @@ static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
     struct engine_opts *o = args->o;
     if (!args->total && !args->per_thread && memory_setting(&args->total) < 0)
         return -1;
-    o->memory_beside = args->total ? 0 : MEMORY_BESIDE;
+    o->memory_overhead = args->total ? 0 : MEMORY_OVERHEAD;
     o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
     return 0;
 }
@@ -282,7 +282,7 @@ int engine_args_settle_memory_at_once(struct engine_args *args)
     static const uint64_t EACH = 4 * MIB;        /* for each input and each thread */
     struct engine_opts *o = args->o;
     int result = settle_memory(args, o->in.n + (uint64_t)o->n_threads, EACH);
-    o->report.memory = o->memory + o->memory_beside;
+    o->report.memory = o->memory + o->memory_overhead;
     return result;
 }
 

@@ -43,7 +43,8 @@ void driver_finish(struct driver *driver);
 void driver_forget(struct driver *driver);
 
 /* Stops the clocks and ends the line of progress. Writes the reports, if all went well. Call it when producers and
- * output are finished. Prints what went wrong. Frees the clocks, which may be NULL. The result is the exit status. Does
+ * output are finished. Prints what went wrong. Frees the clocks, which may be NULL. The result is the exit status.
+ * Does
  * not return if a signal ended the work. */
 int driver_end(struct driver *driver, uint64_t records);
 

@@ -61,7 +61,7 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
         .request = in,
         .other_fasta = opts->order.index_fasta,
         .rings = *rings,
-        .header_max = opts->memory_beside == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
+        .header_max = opts->memory_overhead == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = long_pos_fits(&opts->out.format),
         .latch = latch,
         .clocks = clocks,
@@ -84,7 +84,7 @@ static int too_little(const struct memory_rings *rings, const struct engine_opts
 static struct memory_use use_of(const struct memory_rings *rings, const struct engine_opts *opts,
                                 const struct inputs *inputs, struct output_use output)
 {
-    output.beside += inputs->beside;
+    output.overhead += inputs->overhead;
     return (struct memory_use){
         .header = inputs->header_size,
         .references = inputs->n_references,
@@ -108,7 +108,7 @@ int engine_memory_plan(struct memory_plan *plan, const struct memory_rings *ring
 {
     struct memory_use use = use_of(rings, opts, inputs, output);
     *plan = memory_plan_make(rings, &use);
-    if (opts->memory_beside > 0 || memory_plan_takes(plan) <= opts->memory)
+    if (opts->memory_overhead > 0 || memory_plan_takes(plan) <= opts->memory)
         return 0;
     return too_little(rings, opts, &use, latch);
 }

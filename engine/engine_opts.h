@@ -30,7 +30,7 @@ struct engine_opts {
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     int n_threads;               /* at least 1 */
     uint64_t memory;             /* -m for all threads together, or --total-memory; bytes ... */
-    uint64_t memory_beside;      /* ... and what the program may take beside it; 0: nothing, and that is refused */
+    uint64_t memory_overhead;    /* ... and what the program may take beside it; 0: nothing, and that is refused */
     const char *statistics;      /* -f of markdup: the file they go to; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
     enum plan_format plan;       /* see sort_plan(): likewise */

@@ -6,14 +6,14 @@
 #include "engine/engine_opts.h"
 
 static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
-static const uint64_t SPACE_BESIDE = (uint64_t)128 << 20;   /* the plan's 64 MiB, and what is never touched */
+static const uint64_t SPACE_OVERHEAD = (uint64_t)128 << 20;    /* the plan's 64 MiB, and what is never touched */
 
 uint64_t limits_memory(const struct engine_opts *opts)
 {
     uint64_t space = machine_address_space();
-    uint64_t beside = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_BESIDE;
-    uint64_t left = (space > beside ? space - beside : 0) + MEMORY_BESIDE;
-    uint64_t all = opts->memory < UINT64_MAX - opts->memory_beside ? opts->memory + opts->memory_beside : UINT64_MAX;
+    uint64_t overhead = (uint64_t)opts->n_threads * THREAD_SPACE + SPACE_OVERHEAD;
+    uint64_t left = (space > overhead ? space - overhead : 0) + MEMORY_OVERHEAD;
+    uint64_t more = opts->memory_overhead, all = opts->memory < UINT64_MAX - more ? opts->memory + more : UINT64_MAX;
     return all < left ? all : left;
 }
 

@@ -42,7 +42,7 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left
  *
  * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). A merge has none of the last two.
- * Its inputs share what all is beyond MEMORY_BESIDE, at least half of all. Of its part, each input gives
+ * Its inputs share what all is beyond MEMORY_OVERHEAD, at least half of all. Of its part, each input gives
  *
  *   1/4          reads                              PIECE_MIN, PIECE_MAX / 4        4 to 16 of them are under way
  *   3/4          chunks and slices                  TEXT_MIN, TEXT_MAX              see divide_for_merge() */
@@ -84,7 +84,7 @@ static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
 /* All there is. Keys cannot tell more than BAM_ARENA_MAX bytes apart. */
 static size_t all_of(uint64_t all)
 {
-    static const uint64_t MOST = BAM_ARENA_MAX + MEMORY_BESIDE;
+    static const uint64_t MOST = BAM_ARENA_MAX + MEMORY_OVERHEAD;
     return (size_t)(all < MOST ? all : MOST);
 }
 
@@ -178,8 +178,8 @@ static void divide_for_merge(struct memory_rings *rings)
 {
     enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, OVERHEAD_PART = 32 };
     const struct memory_job *job = &rings->job;
-    const size_t beside = (size_t)MEMORY_BESIDE, all = all_of(job->all);
-    size_t each = (all > 2 * beside ? all - beside : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
+    const size_t overhead = (size_t)MEMORY_OVERHEAD, all = all_of(job->all);
+    size_t each = (all > 2 * overhead ? all - overhead : all / 2) / job->n_inputs, ahead = each / AHEAD_PART;
     rings->piece_size = clamp(ahead / READ_AHEAD_PIECES, PIECE_MIN, PIECE_MAX / 4);
     rings->n_pieces = (uint32_t)clamp(ahead / read_ahead_memory(rings->piece_size, 1), READ_AHEAD_PIECES_LEAST,
                                       READ_AHEAD_PIECES);
@@ -242,7 +242,7 @@ static size_t header_memory(const struct memory_use *use)
 
 static size_t output_memory(const struct output_use *use, const struct memory_rings *rings)
 {
-    return use->htslib + use->beside + clamp((size_t)use->references, 0, all_of(rings->job.all) / HTSLIB_SHARE)
+    return use->htslib + use->overhead + clamp((size_t)use->references, 0, all_of(rings->job.all) / HTSLIB_SHARE)
          + (use->more ? use->more(use->arg, rings) : 0);
 }
 

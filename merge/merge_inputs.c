@@ -72,7 +72,7 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
     for (size_t i = 0; i < m->in.n && status == 0; i++) {
         struct input *in = &m->in.each[i];
         status = merge_regions_choose(&regions, in, indexes ? indexes[i] : NULL);
-        m->in.beside += ref_regions_memory(&in->regions) + (in->format->extents ? in->format->memory : 0);
+        m->in.overhead += ref_regions_memory(&in->regions) + (in->format->extents ? in->format->memory : 0);
     }
     merge_regions_close(&regions);
     return status;

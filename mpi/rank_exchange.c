@@ -32,7 +32,7 @@ static int open_b(struct rank_parts *s)
             .sample = s->split.parts[0].sample,
             .sample_size = s->split.parts[0].sample_size,
             .prepared = true,
-            .beside = RANK_PARTS_BESIDE,
+            .overhead = RANK_PARTS_OVERHEAD,
         };
     char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
     struct input_request in = {.paths = names, .n = 2};
@@ -53,7 +53,7 @@ static void report_merge(const struct rank_parts *s, size_t n_runs)
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
     mpi_wait_allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM);
     if (s->team.rank == 0)
-        sorted_tell_merge(&s->opts->order, all[0], all[1]);
+        sorted_say_merge(&s->opts->order, all[0], all[1]);
 }
 
 /* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be

@@ -46,7 +46,7 @@ struct rank_parts {
 
 /* Memory that a sort leaves to the other one. Both are there while records are exchanged, and each plans with 64 MiB
  * beside -m; but neither has a full sink then, and the program and MPI are there once. Measured, with a margin. */
-static const size_t RANK_PARTS_BESIDE = (size_t)6 << 20;
+static const size_t RANK_PARTS_OVERHEAD = (size_t)6 << 20;
 
 /* The sums, over all ranks, of what each has. Every rank calls it. */
 struct rank_totals rank_parts_add_up(struct rank_totals mine);

@@ -41,8 +41,8 @@ static bool reads_stdin(const struct engine_opts *o)
 /* Returns the memory for records: --total-memory without what a program takes beside -m. */
 static uint64_t memory_for_records(const struct engine_opts *o)
 {
-    uint64_t beside = MEMORY_BESIDE - o->memory_beside;
-    return o->memory > beside ? o->memory - beside : 0;
+    uint64_t overhead = MEMORY_OVERHEAD - o->memory_overhead;
+    return o->memory > overhead ? o->memory - overhead : 0;
 }
 
 /* PRTE_LAUNCHED: mpirun of Open MPI 5 has started the rank (openpmix/prrte issue 2220). */
@@ -60,7 +60,7 @@ const char *rank_sort_refuses(const struct engine_opts *o)
     if (o->report.trace_file)
         return "--trace is not there yet";
     if (memory_for_records(o) < MEMORY_LEAST)
-        return o->memory_beside > 0 ? "-m times -@ is for a rank and must be at least 2M"
+        return o->memory_overhead > 0 ? "-m times -@ is for a rank and must be at least 2M"
                                     : "--total-memory is for a rank and needs at least 66M";
     return NULL;
 }
@@ -81,7 +81,7 @@ static void share_options(struct rank_parts *s)
     s->each = *s->opts;
     /* Each of the two plans with what a program takes beside -m. */
     s->each.memory = memory_for_records(s->opts) / 2;
-    s->each.memory_beside = MEMORY_BESIDE;
+    s->each.memory_overhead = MEMORY_OVERHEAD;
     s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one of all */
     if (s->team.rank > 0) {
         s->each.out.path = s->part_path;
@@ -107,7 +107,7 @@ static void count_input(struct rank_parts *s)
 
 static int sort_part(struct rank_parts *s)
 {
-    s->split.parts[0].beside = RANK_PARTS_BESIDE;
+    s->split.parts[0].overhead = RANK_PARTS_OVERHEAD;
     s->split.parts[0].silent = s->team.rank > 0;
     /* One rank may have to read the whole input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);

@@ -57,7 +57,7 @@ static void plan_for(struct planned *p, const struct forecast *f, const struct e
     if (f->of != FORECAST_SORMADUP)
         return;
     p->use = (struct sormadup_use){opts, *in, output, f->collates};
-    p->output.more = sormadup_beside;
+    p->output.more = sormadup_overhead;
     p->output.arg = &p->use;
     p->in.n_chunked = 1 + (f->collates ? 0 : in->n_chunked); /* the other sort parses them */
 }
@@ -99,9 +99,9 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
 
 /* Adds the memory that a sormadup uses besides its sort. If it spills nothing, few records wait for their marks, and
  * the other sort has the records as well. */
-static void forecast_beside(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
+static void forecast_overhead(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
-    size_t reserved = sormadup_beside(&p->use, rings) - sormadup_marking_least(f->n_threads);
+    size_t reserved = sormadup_overhead(&p->use, rings) - sormadup_marking_least(f->n_threads);
     if (f->sampled && !f->spills)
         f->memory += (f->collates ? (uint64_t)f->with_keys : 0) - (uint64_t)reserved;
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
@@ -187,7 +187,7 @@ static void look(struct forecast *f, const struct engine_opts *opts, const struc
     f->file_bytes = in->length;
     forecast_memory(f, &plan, &sample);
     if (f->of == FORECAST_SORMADUP)
-        forecast_beside(f, &planned, rings);
+        forecast_overhead(f, &planned, rings);
     if (f->sampled && sample_ratios_measure(&f->ratios, &sample, opts, sam, f->spills) < 0) {
         latch_fail(&f->latch, "out of memory");
         goto out;

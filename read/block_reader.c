@@ -260,7 +260,7 @@ static int record_is_cut(const struct block_reader *r)
 {
     const struct bam_arena *a = r->arena;
     struct record_place at = {r->in->name, a->n_records - a->n_before + 1, a->origin + a->walked, r->last_block};
-    return record_fault_tell_cut(r->opt.latch, &at, !r->in->part || r->in->part->is_last);
+    return record_fault_report_cut(r->opt.latch, &at, !r->in->part || r->in->part->is_last);
 }
 
 int block_reader_end(struct block_reader *r)

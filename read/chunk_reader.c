@@ -424,7 +424,7 @@ int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enu
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
                               c->last_block};
     if (fault == BAM_CUT)
-        return record_fault_tell_cut(r->opt.in.latch, &at, true);
+        return record_fault_report_cut(r->opt.in.latch, &at, true);
     if (fault)
         return record_fault_report(r->opt.in.latch, &at, fault, record);
     return latch_fail(r->opt.in.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);

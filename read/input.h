@@ -57,7 +57,7 @@ struct inputs {
     int n_converted;             /* how many are not BAM */
     int n_threads;               /* how many may start one more thread of htslib's when they are read */
     size_t memory;               /* bytes that htslib takes for decoding ... */
-    size_t beside;               /* ... and what is named of files takes, where only regions are read */
+    size_t overhead;             /* ... and what is named of files takes, where only regions are read */
     size_t n_chunked;            /* of memory_use: how many are SAM, of those that have buffers at one time, and of how
                                   * many, at one time, records are read as they pass */
     bool parsed;                 /* htslib has parsed one of the headers */

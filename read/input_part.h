@@ -22,7 +22,7 @@ struct input_part {
     size_t head_size, tail_size;
     const uint8_t *sample;       /* records from which the order learns in every process; NULL: the part's own */
     size_t sample_size;
-    size_t beside;               /* bytes of memory that the process needs meanwhile for what the sort does not know */
+    size_t overhead;             /* bytes of memory that the process needs meanwhile for what the sort does not know */
     bool prepared;               /* another sort normalised the records; with -M it turned reads, which keep their
                                   * ranks */
     bool silent;                 /* another process tells on stderr what all would */

@@ -84,7 +84,7 @@ static int open_collated(struct sormadup *c)
         .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
-    how.output.beside += sormadup_marking(&c->rings);
+    how.output.overhead += sormadup_marking(&c->rings);
     return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
 }
 
@@ -120,7 +120,7 @@ static int open_sort(struct sormadup *c)
         .clocks = c->d->clocks,
         .progress = &c->d->progress,
     };
-    how.output.more = sormadup_beside;
+    how.output.more = sormadup_overhead;
     how.output.arg = &c->use;
     return sorted_open(&c->sorted, &how, NULL);
 }

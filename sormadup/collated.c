@@ -33,7 +33,7 @@ size_t collated_memory(const struct engine_opts *behind, const struct memory_rin
                        struct output_use output)
 {
     struct memory_rings ours = divide(behind, rings, in, output);
-    struct output_use lent = {.beside = lent_memory(rings)};
+    struct output_use lent = {.overhead = lent_memory(rings)};
     struct memory_plan plan = engine_memory_plan_any(&ours, behind, in, lent);
     return (size_t)memory_plan_takes(&plan);
 }
@@ -48,14 +48,14 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
         .opened = in,
         .size_hint = behind->size_hint,
         .rings = &rings,
-        .output = {.beside = lent_memory(options->rings)},
+        .output = {.overhead = lent_memory(options->rings)},
         .latch = options->latch,
         .clocks = options->clocks,
         .progress = options->progress,
     };
     c->opts = *behind;
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
-    c->opts.memory_beside = 1;                   /* A larger request is reduced, not refused. */
+    c->opts.memory_overhead = 1;                 /* A larger request is reduced, not refused. */
     if (sorted_open(&c->sort, &how, NULL) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)

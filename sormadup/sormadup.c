@@ -28,11 +28,11 @@ size_t sormadup_marking(const struct memory_rings *rings)
     return share > least ? share : least;
 }
 
-size_t sormadup_beside(const void *arg, const struct memory_rings *rings)
+size_t sormadup_overhead(const void *arg, const struct memory_rings *rings)
 {
     const struct sormadup_use *use = arg;
     struct output_use output = use->output;
     size_t marking = sormadup_marking(rings);
-    output.beside += marking;
+    output.overhead += marking;
     return marking + (use->collates ? collated_memory(use->opts, rings, &use->in, output) : 0);
 }

@@ -19,7 +19,7 @@ size_t sormadup_marking_least(int n_threads);
 /* ... and its bytes in this plan; before, orphans are searched for in this memory. */
 size_t sormadup_marking(const struct memory_rings *rings);
 
-/* The numbers that sormadup_beside() adds up. */
+/* The numbers that sormadup_overhead() adds up. */
 struct sormadup_use {
     const struct engine_opts *opts;
     struct inputs in;       /* as they were opened; its pointers are not used */
@@ -27,7 +27,7 @@ struct sormadup_use {
     bool collates;
 };
 
-/* All bytes besides the sort and the files, with these rings: a memory_beside_fn of a struct sormadup_use. */
-size_t sormadup_beside(const void *use, const struct memory_rings *rings);
+/* All bytes besides the sort and the files, with these rings: a memory_overhead_fn of a struct sormadup_use. */
+size_t sormadup_overhead(const void *use, const struct memory_rings *rings);
 
 #endif

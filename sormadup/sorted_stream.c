@@ -101,7 +101,7 @@ int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
     if (sorted_prepare_merge(sorted, &how) < 0 || open_copies(s, sorted, &how) < 0
         || sorted_begin_merge(sorted, &how) < 0)
         return -1;
-    sorted_tell_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);
+    sorted_say_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);
     return 0;
 }
 

@@ -80,7 +80,7 @@ struct output_use sorted_output(const struct sorted *s)
     struct output_use output = s->output;
     if (s->to)
         output = written_use(&s->opts->out, s->sam, &s->rings);
-    output.beside += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->beside : 0);
+    output.overhead += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->overhead : 0);
     return output;
 }
 
@@ -192,7 +192,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
 
 /* ------------------------------------------------------------------- merge */
 
-void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
+void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists)
 {
     bool is_told = order->by != SORT_COLLATE && hts_verbose > HTS_LOG_ERROR;   /* the line of upstream's sort */
     if (n_runs > 0 && is_told)

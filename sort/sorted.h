@@ -82,7 +82,7 @@ int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
 /* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
-void sorted_tell_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
+void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 /* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes the sort and its output. An
  * error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it after the

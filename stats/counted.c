@@ -71,7 +71,7 @@ static int choose_regions(struct counted *c)
     if (status == 0)
         status = input_choose(in, &list, indexes[0]);
     free(list.each);
-    c->in.beside += ref_regions_memory(&in->regions);
+    c->in.overhead += ref_regions_memory(&in->regions);
     return status;
 }
 

@@ -9,8 +9,8 @@
 #       -> read, sort, write, report, markdup/marked_*
 #       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
-# The folder of a command has its driver and first half (layer_of() names them) above engine/, and its stages and serial
-# functions below. Stages do not include each other, except markdup -> read, sort, write and sort -> write. The includes
+# The folder of a command has its driver and last producer (layer_of() names them) above engine/, and other producers and
+# serial functions below. Folders below engine/ do not include each other, except markdup -> read, sort, write and sort -> write. The includes
 # named under "known" are older than this rule. A new one fails, and so does a known one that is gone: take it off the
 # list. The last lines count what is there.
 #

@@ -498,7 +498,7 @@ MUTANTS = [
     ("affinity_unbind", "    if (at_start.known)\n        change(&at_start, before);\n    else\n        affinity_widen(before);\n",
      "    affinity_widen(before);\n", ["test_affinity.py::test_other_commands_get_the_mask_we_were_started_with"],
      "another command gets the mask of the start"),
-    ("output_memory", "return use->htslib + use->beside + clamp(",
+    ("output_memory", "return use->htslib + use->overhead + clamp(",
      "return use->htslib + clamp(", ["unit_memory_plan"],
      "the plan counts --verify and what the order needs"),
     # ------------------------------------------------------------ merge

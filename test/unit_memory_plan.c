@@ -76,7 +76,7 @@ static uint64_t spilling_takes(const struct memory_plan *p)
 
 static uint64_t use_of_output(const struct output_use *use, uint64_t all)
 {
-    return use->htslib + use->beside + (use->references < all / 3 ? use->references : all / 3);
+    return use->htslib + use->overhead + (use->references < all / 3 ? use->references : all / 3);
 }
 
 /* Everything besides the arenas, by the same measures as its parts. */
@@ -245,7 +245,7 @@ static void test_plan_takes_more_than_all_there_is(void **state)
     (void)state;
     static const struct memory_use uses[] = {
         {.header = 100}, {.header = 20 * MIB, .references = 500000},
-        {.output = {.beside = 40 * MIB, .references = 20 * MIB}},    /* --verify and an index */
+        {.output = {.overhead = 40 * MIB, .references = 20 * MIB}},  /* --verify and an index */
     };
     for (size_t t = 0; t < N_OF(threads); t++)
         for (size_t u = 0; u < N_OF(uses); u++) {

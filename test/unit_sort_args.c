@@ -347,11 +347,11 @@ static void test_memory_in_all(void **state)
     (void)state;
     struct parsed *p = parse_good("--total-memory 5G -@ 4 -m 2G x");
     assert_int_equal(p->opts.memory, 5 * GIB);
-    assert_int_equal(p->opts.memory_beside, 0);
+    assert_int_equal(p->opts.memory_overhead, 0);
     forget(p);
     p = parse_good("-@ 4 -m 2G x");
     assert_int_equal(p->opts.memory, 8 * GIB);
-    assert_int_equal(p->opts.memory_beside, 64 << 20);
+    assert_int_equal(p->opts.memory_overhead, 64 << 20);
     forget(p);
     p = parse_good("--total-memory 40% x");
     struct parsed *whole = parse_good("--total-memory 80% x");

@@ -81,7 +81,7 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     return (struct output_use){
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
-        .beside = (request->verify ? sink_verify_memory(n) : 0)
+        .overhead = (request->verify ? sink_verify_memory(n) : 0)
                 + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
