@@ -132,7 +132,7 @@ static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
         if ((status = merge_group(into, from, &programs, i)) > 0)
             clash = i;
     if (clash >= 0)
-        latch_fail(latch, "%s: its @RG line of ID %s differs from that of an input before it. Nothing was written; "
+        latch_fail(latch, "%s: its @RG line of ID %s differs from that of an earlier input. Nothing was written; "
                    "rename the read group", file, sam_hdr_line_name(from, "RG", clash));
     else if (status < 0 || merge_comments(into, from) < 0
              || (values && program_lines_values(&programs, from, values) < 0))
@@ -145,7 +145,7 @@ static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
 void bam_header_warn_of_renamed(const char *file, int n)
 {
     if (n > 0)
-        message_warning("%s: %d of its @PG lines had IDs of other lines of inputs before it, and got new ones: "
+        message_warning("%s: %d of its @PG lines had IDs of other lines in earlier inputs, and got new ones: "
                         "ID-XXXXXXXX. Over MPI, PG tags of records are not changed", file, n);
 }
 
@@ -342,8 +342,8 @@ int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char 
 {
     uint64_t most = text_max(format);
     if (text > most)
-        return latch_fail(latch, "%s: the text of its header has %llu bytes, and %s holds %llu. Nothing was read; use "
-                          "-O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
+        return latch_fail(latch, "%s: the text of its header has %llu bytes, but %s holds at most %llu. Nothing was "
+                                 "read; use -O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
                           (unsigned long long)most);
     if (format == bam && text > INT32_MAX)       /* as samtools, which writes it all the same */
         message_warning("%s: the text of its header has %llu bytes. More than 2 GiB are not read by all programs", file,

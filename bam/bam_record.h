@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view")
     X(BAM_BAD_LENGTHS, "name, CIGAR and SEQ do not fit into block_size") \
     X(BAM_BAD_CIGAR, "CIGAR and SEQ differ in length") \
     X(BAM_BAD_CG, "its CIGAR in the CG tag cannot be read") \
-    X(BAM_HEADER, "another BAM header begins: cat has put files behind one another") \
+    X(BAM_HEADER, "another BAM header begins: cat has joined files") \
     /* a tag that the order needs is missing or has a wrong type: */ \
     X(BAM_NO_MC, "a paired read has no MC tag; run samtools fixmate on the file first") \
     X(BAM_NO_MC_SUPPLEMENTARY, "a paired supplementary read has no MC tag; samtools fixmate sets it since version " \

@@ -226,7 +226,7 @@ static void forget_last(struct header_join *join)
 /* Warns of the first reference whose length or checksum differs: the first line with its name is kept. */
 static void report_clash(const struct ref_union *all, const char *file)
 {
-    message_warning("%s: %s in an input before it. The line of that one stays, and all records with it; check that all "
+    message_warning("%s: %s in an earlier input. Its line is used for all records; check that all "
                     "reads were aligned to the same genome", file, all->clash.s);
 }
 
@@ -259,7 +259,7 @@ static void check_references(struct header_join *join, const char *file)
 {
     if (!join->opt.by_coordinate || join->last.rises)
         return;
-    message_warning("%s: its references are in another order than those of the output, which so is not sorted by "
+    message_warning("%s: its references are in another order than in the output, which is therefore not sorted by "
                     "coordinate. @HD will say SO:unsorted", file);
     join->order_lost = true;
 }
@@ -274,7 +274,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
         return latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
     if (r->group && !*r->group)
-        message_warning("%s: the ID of its read group (-r) is empty, as nothing of its name is left", a.file);
+        message_warning("%s: the ID of its read group (-r) is empty, because nothing of its name is left", a.file);
     int status = grouped && !r->group ? -1 : begin_header(join, sam, a.file);
     if (status == 0) {
         a.lines = join->last.lines;

@@ -234,7 +234,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
 
 const char *record_remap_fault(int status)
 {
-    return status == -3 ? "has an RG or PG tag that is no string. Nothing was written; remove the tag first"
+    return status == -3 ? "has an RG or PG tag that is not a string. Nothing was written; remove the tag first"
          : status == -2 ? "is too long for the new ID in its RG or PG tag. Nothing was written; rename the @RG and @PG "
                           "lines first"
                         : "finds no memory";

@@ -16,7 +16,7 @@
     X(SAM_LINE_TLEN, "has a TLEN that is not a number") \
     X(SAM_LINE_SEQ, "has a CIGAR and a SEQ of different lengths") \
     X(SAM_LINE_QUAL, "has a SEQ and a QUAL of different lengths") \
-    X(SAM_LINE_QUAL_VALUE, "has a character in QUAL that is no quality") \
+    X(SAM_LINE_QUAL_VALUE, "has an invalid character in QUAL") \
     X(SAM_LINE_TAG, "has an optional field that cannot be read") \
     X(SAM_LINE_TAG_RANGE, "has a number in an optional field that its type cannot hold") \
     X(SAM_LINE_CG, "has a CIGAR that BAM cannot hold, or a CG tag that cannot be read") \

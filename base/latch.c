@@ -41,8 +41,8 @@ int latch_fail(struct latch *latch, const char *format, ...)
 
 const char *latch_index_hint(const struct latch *latch)
 {
-    return latch->by_index ? ". Offsets count only what its index names, which may be that of another file: samtools "
-                             "index makes a new one" : "";
+    return latch->by_index ? ". Offsets only count the data that its index names, which may belong to another file: "
+                             "samtools index makes a new one" : "";
 }
 
 bool latch_failed(const struct latch *latch)

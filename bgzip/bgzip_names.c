@@ -103,7 +103,7 @@ static int check_index(const char *index, const struct bgzip_opts *opts)
             return message_error("%s would be overwritten by an index", opts->files[i]);
     const char *kind = strcmp(index, "-") == 0 ? NULL : held_data_kind(index);
     return kind ? message_error("%s holds %s, so the index does not replace it. Name another file, or remove this one "
-                            "before", index, kind) : 0;
+                            "first", index, kind) : 0;
 }
 
 /* Checks that no file is written over another one of the same job. */
@@ -125,7 +125,7 @@ static int find_index(struct bgzip_names *names, const struct bgzip_opts *opts, 
     if (!needs_index(opts))
         return 0;
     if (!opts->index_name && opts->rebgzip)
-        return message_error("-g needs -I and the index whose blocks it is to follow");
+        return message_error("-g needs -I and the index whose blocks it must follow");
     bool named = true;
     names->index = opts->index_name ? strdup(opts->index_name) : index_name(opts, names, in, &named);
     if (!named)

@@ -62,10 +62,10 @@ const struct engine_command collate_command = {
     .name = "collate",
     .options = options,
     .usage = "Usage: samtools collate [options...] <in.bam> [<prefix>]\n"
-             "Puts records of one name together, and names in an order that says nothing of the genome, on as many\n"
+             "Groups records by name, with the names in an order that does not depend on the genome, on as many\n"
              "threads as -@ gives.\n\n",
-    .more = "\nWithout -o and -O the output is <prefix>.bam. Records of one name that neither READ1 nor READ2 tells\n"
-            "apart keep their order.\n",
+    .more = "\nWithout -o and -O the output is <prefix>.bam. Records with the same name and the same READ1 and READ2\n"
+            "flags keep their order.\n",
     .more_threads = 1,
     .level = LEVEL,
     .order = {.by = SORT_COLLATE, .n_bins = COLLATE_BINS},

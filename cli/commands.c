@@ -209,11 +209,11 @@ static void print_how_to_get_one(FILE *to)
     const char *chosen = getenv("SAMTOOLS_UPSTREAM");
     fputs("All other commands (view, index, depth ...) need upstream samtools. ", to);
     if (chosen && *chosen)
-        fprintf(to, "SAMTOOLS_UPSTREAM\nis to name it, but %s cannot be run. Correct or unset it.\n", chosen);
+        fprintf(to, "SAMTOOLS_UPSTREAM\nnames it, but %s cannot be run. Correct or unset it.\n", chosen);
     else
         fputs("There is none on PATH.\n"
               "Install one (apt install samtools; conda install -c bioconda samtools) in a folder that comes after\n"
-              "this program's on PATH, or set SAMTOOLS_UPSTREAM to its full name.\n", to);
+              "this program's on PATH, or set SAMTOOLS_UPSTREAM to its path.\n", to);
 }
 
 struct listing {

@@ -77,7 +77,7 @@ void engine_args_settle_order(struct engine_args *args)
     if (!args->by_tag)
         return;
     if (args->many_tags)                         /* as in samtools; in sort(1), a second -k has another meaning */
-        message_warning("-t is given several times: only the last one counts, -t %.2s", order->tag);
+        message_warning("-t is given several times: only the last one is used, -t %.2s", order->tag);
     /* samtools accepts it, too */
     if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
         message_warning("-t '%.2s' is not a valid tag (a letter, then a letter or digit): no record should have it",
@@ -233,8 +233,8 @@ static int temp_setting(struct engine_opts *o)
     for (char *rest = o->default_prefix, *place; (place = strsep(&rest, ":"));) {
         int fault = *place ? fault_of(place) : ENOENT;
         if (fault)
-            return message_mistake("%s names '%s' as a directory for temporary files: %s. Several have ':' between "
-                                   "them", name, place, strerror(fault));
+            return message_mistake("%s names '%s' as a directory for temporary files: %s. Separate several with ':'",
+                                   name, place, strerror(fault));
         o->temp_prefixes[o->n_temp_prefixes++] = place;
     }
     return 0;

@@ -293,15 +293,15 @@ const struct option_row engine_options[] = {
     [ENGINE_REPORT] = OPTION_BEYOND(0, "report", "[=FILE]", WRITES(take_report),
                                     "where the time went, and advice; FILE.json and FILE.html too"),
     [ENGINE_SIZE_HINT] = OPTION_BEYOND(0, "size-hint", "SIZE", TAKES(take_size_hint),
-                                       "about how many bytes of uncompressed records will come by a pipe"),
+                                       "expected bytes of uncompressed records, if the input is a pipe"),
     [ENGINE_TMPDIR_ENV] = OPTION_BEYOND(0, "tmpdir-env", NULL, SETS(ARGS(tmpdir_env)),
                                         "temporary files in TMPDIR, without -T"),
     [ENGINE_TOTAL_MEMORY] = OPTION_BEYOND(0, "total-memory", "SIZE|N%", TAKES(take_total_memory),
                                           "memory in all, or as a share of what the machine or its cgroup has"),
     [ENGINE_TRACE] = OPTION_BEYOND(0, "trace", "=FILE", WRITES(take_trace),
-                                   "what each thread did when, for ui.perfetto.dev"),
+                                   "the work of each thread over time, for ui.perfetto.dev"),
     [ENGINE_VERIFY] = OPTION_BEYOND(0, "verify", NULL, SETS(OPTS(out.verify)),
-                                    "inflate every block of output again, compare it, and look at its order"),
+                                    "inflate every block of output again, compare it, and check its order"),
 };
 
 /* -------------------------------------------------------------- the options */

@@ -10,18 +10,18 @@ static int take_sanitize(struct engine_args *args, const char *list)
 {
     struct fixmate_rules *rules = args->own;
     return sanitize_parse(list, &rules->sanitize) < 0
-         ? message_mistake("-z (--sanitize): there is a word in '%s' that it does not know", list) : 0;
+         ? message_mistake("-z (--sanitize): unknown word in '%s'", list) : 0;
 }
 
 #define OWN(member) OPTION_IN(OPTION_OWN, struct fixmate_rules, member)
 
 static const struct option_row options[] = {
     OPTION('r', NULL, NULL, SETS(OWN(drops)), "leave unmapped and secondary records out"),
-    OPTION('p', NULL, NULL, SETS(OWN(keeps_proper)), "do not look whether pairs are proper"),
+    OPTION('p', NULL, NULL, SETS(OWN(keeps_proper)), "do not check whether pairs are proper"),
     OPTION('c', NULL, NULL, SETS(OWN(template_cigar)), "add the CIGAR of the template (tag ct)"),
     OPTION('m', NULL, NULL, SETS(OWN(mate_score)), "add the score of the mate (tag ms), which markdup needs"),
     OPTION('M', NULL, NULL, SETS(OWN(base_mods)),
-           "make tags of base modifications (MM, ML, MN) fit to what is left of the bases"),
+           "make tags of base modifications (MM, ML, MN) fit the remaining bases"),
     OPTION_BEYOND('z', "sanitize", "LIST", TAKES(take_sanitize), /* samtools only has -z */
                   "what else is corrected: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
                   "cigarx, aux [all: all of these but cigarx]"),

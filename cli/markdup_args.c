@@ -77,7 +77,7 @@ static int take_statistics(struct engine_args *args, const char *file)
 
 static const struct option_row options[] = {
     OPTION_HEADING("Which records are duplicates"),
-    OPTION('l', NULL, "INT", TAKES(take_window), "length of the window: longest read that is expected [300]"),
+    OPTION('l', NULL, "INT", TAKES(take_window), "length of the window: longest read expected [300]"),
     OPTION('m', "mode", "t|s", TAKES(take_mode),
            "pairs are compared by the ends of the template, or by those of each read [t]"),
     OPTION('S', NULL, NULL, SETS(OWN(others)),
@@ -89,19 +89,19 @@ static const struct option_row options[] = {
     OPTION(0, "barcode-name", NULL, TAKES(take_barcode_name), "likewise; the barcode is the eighth field of the name"),
     OPTION(0, "barcode-rgx", "RE", TAKES(take_barcode_regex),
            "likewise; the barcode is the first group of RE in the name"),
-    OPTION_HEADING("What becomes of them"),
+    OPTION_HEADING("Treatment of duplicates"),
     OPTION('r', NULL, NULL, SETS(OWN(remove)), "leave duplicates out"),
     OPTION('c', NULL, NULL, SETS(OWN(clear)), "clear the flags and tags of an earlier run"),
     OPTION('t', NULL, NULL, SETS(OWN(originals)), "tag do: the name of the original"),
-    OPTION(0, "duplicate-count", NULL, SETS(OWN(counts)), "tag dc of an original: how many records it stands for"),
+    OPTION(0, "duplicate-count", NULL, SETS(OWN(counts)), "tag dc of an original: the number of records it stands for"),
     OPTION('d', NULL, "INT", NUMBER(OWN(distance), 0, INT_MAX),
-           "tag dt: SQ within so many pixels on the flow cell (optical duplicates), else LB"),
+           "tag dt: SQ within this many pixels on the flow cell (optical duplicates), else LB"),
     OPTION(0, "read-coords", "RE", TEXT(OWN(read_coords)),
            "the groups of RE in the name are tile, x and y [fields between colons]"),
     OPTION(0, "coords-order", "ORDER", TEXT(OWN(coords_order)),
            "of these groups: txy, tyx, xyt, yxt, xty, ytx, xy or yx [txy]"),
     OPTION(0, "no-multi-dup", NULL, CLEARS(OWN(pass)), "do not follow chains of duplicates for do and dt"),
-    OPTION(0, "move-umi-to-tag", NULL, SETS(OWN(move_umi)), "the barcode of the name goes to tag RX"),
+    OPTION(0, "move-umi-to-tag", NULL, SETS(OWN(move_umi)), "move the barcode from the name to tag RX"),
     OPTION(0, "umi-separator", "C", TAKES(take_separator), "character between the name and the barcode [:]"),
     OPTION_HEADING("Statistics"),
     OPTION('s', NULL, NULL, SETS(OWN(stats)), "to standard error"),
@@ -124,7 +124,7 @@ const struct engine_command markdup_command = {
     .options = options,
     .usage = "Usage: samtools markdup [options...] <in.bam> <out.bam>\n"
              "Marks duplicates in an alignment file that is sorted by coordinate, on as many threads as -@ gives.\n"
-             "Mates must know of each other: run samtools fixmate -m before the sort. - is standard input or\n"
+             "Records need the data of their mates: run samtools fixmate -m before the sort. - is standard input or\n"
              "output.\n\n",
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,

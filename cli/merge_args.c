@@ -56,21 +56,21 @@ static const struct option_row options[] = {
            "only records in the region, such as chr1:1000-2000, by the indexes of the inputs"),
     OPTION('L', NULL, "BED", TEXT(OPTS(bed)), "only records in the regions of a BED file, likewise"),
     OPTION('X', NULL, NULL, SETS(OWN(has_indexes)),
-           "the index files are operands, too, behind all inputs and in their order"),
+           "the index files are operands, too, after all inputs and in their order"),
     ENGINE_READING_ROWS,
     OPTION_HEADING("Header"),
     OPTION('h', NULL, "FILE", INPUT_FILE(OPTS(header)), "begin with the header of FILE"),
-    OPTION('c', NULL, NULL, SETS(OPTS(join_groups)), "read groups (@RG) of one ID are one group"),
-    OPTION('p', NULL, NULL, SETS(OPTS(join_programs)), "programs (@PG) of one ID are one program"),
+    OPTION('c', NULL, NULL, SETS(OPTS(join_groups)), "read groups (@RG) with the same ID become one"),
+    OPTION('p', NULL, NULL, SETS(OPTS(join_programs)), "programs (@PG) with the same ID become one"),
     OPTION('r', NULL, NULL, SETS(OPTS(groups_by_file)), "the read group of each record is the name of its file"),
-    OPTION('s', NULL, "INT", TAKES(take_seed), "seed of what makes equal IDs different [1]"),
+    OPTION('s', NULL, "INT", TAKES(take_seed), "seed for the suffix that makes equal IDs differ [1]"),
     ENGINE(NO_PG),
     OPTION_HEADING("Output"),
     OPTION('o', NULL, "FILE", OUTPUT_FILE(OWN(output)), "write to FILE; - is standard output"),
-    OPTION('f', NULL, NULL, SETS(OWN(overwrite)), "overwrite FILE if it is there"),
+    OPTION('f', NULL, NULL, SETS(OWN(overwrite)), "overwrite FILE if it exists"),
     ENGINE(FORMAT), ENGINE(FORMAT_OPTION), ENGINE(LEVEL), ENGINE(UNCOMPRESSED),
     OPTION('1', NULL, NULL, STORES(1, OPTION_IN(OPTION_ARGS, struct engine_args, level)), "fast, as -l 1"),
-    ENGINE_SAYS(COPY_BLOCKS, "compressed blocks of BAM whose records stay as they are go out as they came in"),
+    ENGINE_SAYS(COPY_BLOCKS, "copy compressed blocks of BAM whose records do not change"),
     ENGINE(WRITE_INDEX),
     OPTION_HEADING("Resources"),
     ENGINE(MORE_THREADS), ENGINE(VERBOSITY), ENGINE(LONG_HELP),
@@ -159,7 +159,7 @@ static int settle_inputs(struct merge_words *own, int n, char **operands)
     if (own->has_indexes && own->n_lists)
         return message_mistake("-b cannot be combined with -X");
     if (own->has_indexes && n % 2)
-        return message_mistake("-X wants one index for each input: there are %d operands behind the output", n);
+        return message_mistake("-X needs one index for each input: there are %d operands after the output", n);
     if (own->has_indexes)
         n /= 2;
     if (own->opts->header && take_stdin(own, own->opts->header) < 0)

@@ -149,8 +149,8 @@ static int check_own(const struct engine_opts *o, const char *path, const char *
         return message_error("%s cannot be the %s: the command line also names it elsewhere (%s). Nothing was "
                              "read.", path, what, other);
     if (kind)
-        return message_error("%s holds %s, so the %s does not replace it. Name another file, or remove this one "
-                             "before. Nothing was read.", path, kind, what);
+        return message_error("%s holds %s, so the %s does not replace it. Name another file, or remove this one first. "
+                             "Nothing was read.", path, kind, what);
     return 0;
 }
 
@@ -209,7 +209,7 @@ int paths_check(const struct engine_opts *o)
     if (check_folders(&o->in) < 0)
         return -1;
     if (!o->check && !out_file_replaces(o->out.path) && is_input(&o->in, o->out.path))
-        return refuse(o->out.path, "input", "output, since no other file can take its place");
+        return refuse(o->out.path, "input", "output, because no other file can replace it");
     /* The data of a pipe come only once: if we opened it again, we would wait forever. */
     for (size_t i = 1; i < o->in.n; i++)
         if (is_pipe_again(&o->in, i))

@@ -61,8 +61,8 @@ static int check_stack(void)
     struct rlimit stack;
     if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= LEAST << 10)
         return 0;
-    fprintf(stderr, "samtools: a stack may have %llu KiB here, and threads need %d. Nothing was read; say ulimit -s "
-            "8192 before\n", (unsigned long long)(stack.rlim_cur >> 10), LEAST);
+    fprintf(stderr, "samtools: a stack may only have %llu KiB here, but threads need %d. Nothing was read; run ulimit "
+                    "-s 8192 first\n", (unsigned long long)(stack.rlim_cur >> 10), LEAST);
     return -1;
 }
 

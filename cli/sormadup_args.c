@@ -19,7 +19,7 @@ static int take_words(struct engine_args *args, const char *given)
 {
     const char **words = args->target;
     if (**words && strcmp(*words, given) != 0)
-        message_warning("%s was given twice: only the last one counts, '%s'. Put all words into one", args->option,
+        message_warning("%s was given twice: only the last one is used, '%s'. Put all words into one", args->option,
                         given);
     *words = given;
     return 0;
@@ -29,16 +29,16 @@ static int take_words(struct engine_args *args, const char *given)
 
 static const struct option_row options[] = {
     OPTION_HEADING("Steps"),
-    OPTION_BEYOND(0, "collate", NULL, SETS(OWN(collate)), "records of one name may be anywhere"),
+    OPTION_BEYOND(0, "collate", NULL, SETS(OWN(collate)), "records with the same name may be anywhere"),
     OPTION_BEYOND(0, "fixmate-args", "WORDS", TAKES_INTO(take_words, OWN(fixmate)),
                   "options of samtools fixmate: -r, -p, -c, -M, -z"),
     OPTION_BEYOND(0, "markdup-args", "WORDS", TAKES_INTO(take_words, OWN(markdup)),
                   "options of samtools markdup: '-r -s -f stats.txt'; quotes group words"),
     OPTION_HEADING("Output"),
     ENGINE(OUTPUT), ENGINE(FORMAT), ENGINE(FORMAT_OPTION), ENGINE(LEVEL), ENGINE(UNCOMPRESSED), ENGINE(WRITE_INDEX),
-    ENGINE_SAYS(NO_PG, "add no @PG lines to the header: else one for each step"),
+    ENGINE_SAYS(NO_PG, "add no @PG lines to the header: by default one for each step"),
     OPTION_HEADING("Input"),
-    ENGINE_SAYS(ADD_INPUT, "the records of FILE come behind those of in.bam; may be repeated"),
+    ENGINE_SAYS(ADD_INPUT, "the records of FILE come after those of in.bam; may be repeated"),
     ENGINE_READING_ROWS,
     OPTION_HEADING("Resources"),
     ENGINE(THREADS), ENGINE(MEMORY), ENGINE(TOTAL_MEMORY), ENGINE(TEMP), ENGINE(VERBOSITY), ENGINE(HELP),
@@ -53,8 +53,8 @@ const struct engine_command sormadup_command = {
     .usage = "Usage: samtools sormadup [options...] [in.bam]\n"
              "Does what these do, in one process and in the memory of one sort:\n"
              "  samtools fixmate -m in.bam - | samtools sort - | samtools markdup - out.bam\n"
-             "Records of one name follow one another, as aligners write them. Else samtools collate -O -u comes\n"
-             "first, in the same process: where the header says SO:coordinate, and with --collate.\n\n",
+             "Records with the same name are adjacent, as aligners write them. Otherwise samtools collate -O -u runs\n"
+             "first, in the same process: if the header states SO:coordinate, and with --collate.\n\n",
     .level = BGZF_LEVEL_DEFAULT,
 };
 

@@ -69,7 +69,7 @@ static enum engine_args_result check_operands(struct engine_opts *o, int n, char
 {
     if (n > 1)
         return message_mistake("Use -T PREFIX / -o FILE to specify temporary and final output files. Only one input is "
-                               "taken: to write to %s, say -o %s; to sort it, too, say --add-input=%s", operands[1],
+                               "taken: to write to %s, use -o %s; to sort it, too, use --add-input=%s", operands[1],
                                operands[1], operands[1]);
     if (o->check && o->in.n > 1)
         return message_mistake("--check checks one file: it cannot be combined with --add-input");

@@ -78,8 +78,8 @@ const struct engine_command idxstats_command = {
     .name = "idxstats",
     .options = idxstats_options,
     .usage = "Usage: samtools idxstats [options...] <in.bam> [<in.bam.bai>]\n"
-             "Prints for each reference its name, its length, and how many records are mapped and unmapped there:\n"
-             "of BAM as its index says, else counted on as many threads as -@ gives. - is standard input.\n\n",
+             "Prints for each reference its name, its length, and the numbers of mapped and unmapped records:\n"
+             "for BAM from its index, otherwise counted on as many threads as -@ gives. - is standard input.\n\n",
     .more = STATS_MORE("idxstats"),
     .more_threads = 1,
 };

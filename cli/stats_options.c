@@ -79,9 +79,9 @@ static int take_nothing(struct engine_args *args, const char *text)
     OPTION_HEADING("Which records"), \
     OPTION('f', "required-flag", "FLAGS", TAKES_INTO(take_flags, OWN(required)), \
            "only those that have all of these flags"), \
-    OPTION('F', "filtering-flag", "FLAGS", TAKES_INTO(take_more_flags, OWN(filtered)), "none that has one of these"), \
+    OPTION('F', "filtering-flag", "FLAGS", TAKES_INTO(take_more_flags, OWN(filtered)), "none that have one of these"), \
     OPTION('d', "remove-dups", NULL, TAKES_INTO(take_no_duplicates, OWN(filtered)), "no duplicates, as -F DUP"), \
-    OPTION('l', "read-length", "INT", TAKES_INTO(take_int, OWN(read_length)), "only those of so many bases"), \
+    OPTION('l', "read-length", "INT", TAKES_INTO(take_int, OWN(read_length)), "only those of this many bases"), \
     OPTION('I', "id", "ID", TEXT(OWN(id)), "only those of the read group or sample ID"), \
     OPTION('t', "target-regions", "FILE", TEXT(OWN(targets_path)), \
            "only those in the regions of FILE: name, first and last base on each line"), \
@@ -93,8 +93,8 @@ static int take_nothing(struct engine_args *args, const char *text)
            "bases of a bin of GC content and depth [20000]"), \
     OPTION('i', "insert-size", "INT", TAKES_INTO(take_int, OWN(max_insert)), "largest insert size [8000]"), \
     OPTION('m', "most-inserts", "FLOAT", TAKES_INTO(take_float, OWN(most_inserts)), \
-           "report the most of inserts [0.99]"), \
-    OPTION('p', "remove-overlaps", NULL, SETS(OWN(overlaps)), "bases where both ends of a pair lie count once"), \
+           "share of inserts to report [0.99]"), \
+    OPTION('p', "remove-overlaps", NULL, SETS(OWN(overlaps)), "count bases that both ends of a pair cover once"), \
     OPTION('q', "trim-quality", "INT", TAKES_INTO(take_int, OWN(trim_quality)), \
            "quality below which the ends of reads would be trimmed [0]"), \
     OPTION('r', "ref-seq", "FILE", TEXT(OWN(fasta_path)), \
@@ -103,14 +103,14 @@ static int take_nothing(struct engine_args *args, const char *text)
     OPTION(0, "ref-stats-chunk", "INT", TAKES(take_nothing), ""), \
     OPTION('x', "sparse", NULL, SETS(OWN(sparse)), "no rows of insert sizes without pairs"), \
     OPTION('S', "split", "TAG", TEXT(OWN(split_tag)), "one more file for each value of TAG: PREFIX_VALUE.bamstat"), \
-    OPTION('P', "split-prefix", "PREFIX", TEXT(OWN(split_prefix)), "what their names begin with [the input's name]"), \
+    OPTION('P', "split-prefix", "PREFIX", TEXT(OWN(split_prefix)), "the start of their names [the input's name]"), \
     OPTION('s', "sam", NULL, TAKES(take_nothing), "")
 
 static const struct option_row options[] = {
     COUNT_ROWS,
     OPTION_HEADING("Other"),
     OPTION('X', "customized-index", NULL, SETS(OWN(custom_index)),
-           "the index file is an operand, too, behind the input"),
+           "the index file is an operand, too, after the input"),
     ENGINE(REFERENCE), STATS_COMMON_ROWS, OPTION('h', "help", NULL, .kind = OPTION_HELP, "print this text"),
     STATS_BEYOND_ROWS, OPTION_END,
 };
@@ -148,7 +148,8 @@ int stats_options_settle(struct stats_settings *s, char *const *words, int n, in
     if (!(s->command_line = join_words(words, n)))
         return engine_args_no_memory();
     if (s->threshold < 0 || (s->threshold > 0 && !s->targets_path && n_regions == 0))
-        return message_error("-g %d: a coverage threshold takes -t or a region, and is not negative", s->threshold);
+        return message_error("-g %d: a coverage threshold needs -t or a region, and must not be negative",
+                             s->threshold);
     if (s->split_tag && strlen(s->split_tag) < 2)
         return message_error("-S %s: a tag has two letters", s->split_tag);
     return 0;

@@ -7,7 +7,7 @@
 #define THREAD_COUNT_SETTING "SAMTOOLS_OMP_THREADS"
 /* The message about a bad value; %s is the value. */
 #define THREAD_COUNT_WRONG THREAD_COUNT_SETTING "=%s: it can be a number of threads in all (8), auto for all CPUs of " \
-                           "the job, or +1 for one more than -@ says"
+                           "the job, or +1 for one more than -@ gives"
 
 enum thread_count_result {
     THREAD_COUNT_WRONG_TEXT = -1,    /* not a number */

@@ -271,7 +271,7 @@ static void print_advice(enum shell shell)
 {
     static const char *const how[] = {"eval \"$(samtools-omp --env)\"", "eval \"`samtools-omp --env=csh`\"",
                                       "samtools-omp --env=fish | source"};
-    fprintf(stderr, "samtools: --env: printed, the line changes nothing. Say %s\n", how[shell]);
+    fprintf(stderr, "samtools: --env: printing the line changes nothing. Run %s\n", how[shell]);
 }
 
 /* On standard error, because a shell evaluates standard output. */

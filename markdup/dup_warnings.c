@@ -6,7 +6,7 @@
 enum { WARNINGS_MOST = 10 };     /* of each kind, as in samtools */
 
 static const char *const texts[DUP_WARNINGS] = {
-    [DUP_WARNING_COORDINATES] = "no coordinates can be read in the name, so nobody knows whether it is an optical "
+    [DUP_WARNING_COORDINATES] = "no coordinates can be read in the name, so it is unknown whether it is an optical "
                                 "duplicate",
     [DUP_WARNING_BARCODE] = "it has no barcode that can be read",
 };

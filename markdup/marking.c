@@ -33,12 +33,12 @@ static int name_groups(struct marking *m, sam_hdr_t *lines)
     for (int i = 0; i < n && !why; i++) {
         const char *id = sam_hdr_line_name(lines, "RG", i);
         if (!id || name_table_find(&m->groups, id, strlen(id)) >= 0)
-            why = "two @RG lines have one ID";
+            why = "two @RG lines have the same ID";
         else if (name_table_add(&m->groups, id, strlen(id)) < 0)
             return out_of_memory(m);
     }
     if (why)
-        message_warning("%s: %s, so read groups are not told apart", engine_opts_input(common(m)), why);
+        message_warning("%s: %s, so read groups are not distinguished", engine_opts_input(common(m)), why);
     else
         m->rule.groups = &m->groups;
     return 0;

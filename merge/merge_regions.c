@@ -44,8 +44,8 @@ static int parse_region(struct merge_regions *r, const char *text, const sam_hdr
 
 static int bad_line(const struct merge_regions *r, const char *path, unsigned long long number)
 {
-    return latch_fail(r->latch, "-L %s: line %llu is none of BED: it needs the name of a reference, and where the "
-                      "region begins and ends. Nothing was written", path, number);
+    return latch_fail(r->latch, "-L %s: line %llu is not BED: it needs the name of a reference, and the start and end "
+                                "of the region. Nothing was written", path, number);
 }
 
 /* Reads a number that samtools' scanf() would accept here. */

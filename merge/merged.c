@@ -42,7 +42,7 @@ const char *merged_copies_none(const struct merge_opts *opts)
     return o->order.by == SORT_MINHASH ? "-M changes records"
          : !all_are_files(&o->in) ? "not all inputs are files, which can be read twice"
          : !out_file_can_take_back(o->out.path)
-           ? "what is written to the output cannot be taken back; -o FILE can" : NULL;
+           ? "the output cannot be written again; that of -o FILE can" : NULL;
 }
 
 static int prepare_order(struct merged *m)
@@ -80,7 +80,7 @@ static int check_memory(struct merged *m)
         return engine_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
     plan = engine_memory_plan_any(&m->rings, o, &m->inputs.in, output);
     return memory_plan_takes(&plan) <= m->rings.job.all ? 0
-         : give_up(m, "a merge takes more memory than there is");
+         : give_up(m, "a merge needs more memory than there is");
 }
 
 const char *merged_inputs_copy_none(const struct inputs *in, bool sorts)
@@ -123,8 +123,8 @@ static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
         latch_fail(m->d->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
                    (unsigned long long)input->out_of_order);
     } else if (m->in_order)
-        message_warning("%s is not sorted as the merge is to be: record %llu belongs before the record in front of it. "
-                        "From here on, the merge takes what comes first in each input, as samtools does",
+        message_warning("%s is not in the order of the merge: record %llu belongs before the record in front of it. "
+                        "From here on, the merge takes the records of each input as they come, as samtools does",
                         input->in->name, (unsigned long long)input->out_of_order);
     m->in_order = false;
 }

@@ -94,7 +94,7 @@ static void find_warnings(struct plan *p)
         if (p->temp[i].error)
             forewarn(p, "no temporary file can be made in %s: %s", p->temp[i].dir, strerror(p->temp[i].error));
     if (f->sampled && f->memory > machine_memory())
-        forewarn(p, "about %.0f MB of memory are taken, but the machine or its cgroup has %.0f MB. Use a smaller %s",
+        forewarn(p, "about %.0f MB of memory are needed, but the machine or its cgroup has %.0f MB. Use a smaller %s",
                  (double)f->memory / 1e6, (double)machine_memory() / 1e6,
                  f->of == FORECAST_MERGE || f->of == FORECAST_MARKDUP ? "--total-memory" : "-m");
     bool shared = *out->dir && p->temp->device == out->device;
@@ -209,7 +209,7 @@ static void put_spill(const struct plan *p)
     if (f->of == FORECAST_MERGE)
         return;
     if (f->collates)
-        printf("collated: before that, by a sort of its own; each of the two has half of the memory\n");
+        printf("collated: before that, by a separate sort; each of the two has half of the memory\n");
     if (f->of == FORECAST_MARKDUP)
         put_waiting(f);
     else if (!f->sampled)

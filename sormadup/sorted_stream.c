@@ -28,7 +28,7 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
     }
     clocks_leave(s->sorted->clocks, before, to->records.n);
     if (!done)
-        latch_fail(s->sorted->latch, "out of memory for what is merged");
+        latch_fail(s->sorted->latch, "out of memory for merged records");
 }
 
 enum chunk_state sorted_stream_advance(void *stream)

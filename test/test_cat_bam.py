@@ -33,7 +33,7 @@ def test_second_header_is_called_a_broken_record(tmp_path, command):
         (tmp_path / "in.bam").write_bytes(both)
         p = run([x.replace("IN", "in.bam") for x in command.split()], cwd=tmp_path)
         assert p.returncode == 1 and p.stdout == b"", (n, form, p.stderr)
-        assert "in.bam: behind %d records (at byte " % n in p.stderr and "samtools cat" in p.stderr, (n, form, p.stderr)
+        assert "in.bam: after %d records (at byte " % n in p.stderr and "samtools cat" in p.stderr, (n, form, p.stderr)
         assert sorted(os.listdir(tmp_path)) == ["good.bam", "in.bam"]
 
 

@@ -359,7 +359,7 @@ def test_sort_fails_where_it_cannot_copy(tmp_path):
         assert p.returncode == plain.returncode == 0 and why in p.stderr.split("copied blocks: none: ")[1], p.stderr
         assert plain.stdout == (tmp_path / "out").read_bytes(), how
     p = run_sort(["--no-PG", "--copy-blocks", "--report", x.path])
-    assert p.returncode == 0 and "copied blocks: none: what is written to the output" in p.stderr, p.stderr
+    assert p.returncode == 0 and "copied blocks: none: the output cannot be written again" in p.stderr, p.stderr
     assert read_bam(p.stdout).records() == recs
 
 
@@ -373,7 +373,7 @@ def test_standard_output_in_a_file_is_left_with_what_was_written_first(tmp_path,
     inverted = recs[:1490] + [recs[1491], recs[1490]] + recs[1492:]
     good, bad = (x.path for x in files(tmp_path, [recs, inverted], "straddle"))
     plain = run_sort(["--no-PG", "-o", "-", good]).stdout
-    none = None if copies else "cannot be taken back"
+    none = None if copies else "cannot be written again"
     for path, because in (good, none), (bad, none or "belongs before"):
         (tmp_path / "out").write_bytes(old)
         with open(tmp_path / "out", mode) as to:
@@ -396,7 +396,7 @@ def test_many_inputs_need_more_memory_than_a_sort(tmp_path):
     inputs = files(tmp_path, [recs[i::40] for i in range(40)])
     paths = [word for x in inputs[1:] for word in ("--add-input", x.path)] + [inputs[0].path]
     _, report = sorts_the_same(tmp_path, [], paths, [["--total-memory", "60M"]])
-    assert report["copied_none_because"] == "a merge takes more memory than there is"
+    assert report["copied_none_because"] == "a merge needs more memory than there is"
 
 
 def test_damaged_block_is_sorted(tmp_path):

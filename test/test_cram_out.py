@@ -79,7 +79,7 @@ def test_user_is_not_told_that_the_reference_is_left_out(tmp_path, fasta):
     def told(reads, *args):
         path = write_bam(tmp_path / "in.bam", READS[reads](bamgen.rng("told")))
         return run_sort(["-O", "cram", "-o", tmp_path / "out.cram", *args, path]).stderr
-    beyond, missing, instead = "begins behind the end of its reference", "are not to be had", "no_ref=1 stands for it"
+    beyond, missing, instead = "begins after the end of its reference", "are not available", "no_ref=1 is used instead"
     assert beyond in told("some_beyond", "--reference", fasta)
     assert beyond not in told("some_beyond", "--output-fmt-option", "no_ref=1")
     assert "warning" not in told("over_the_end", "--reference", fasta)

@@ -116,4 +116,4 @@ def test_advice_for_a_read_without_mc_goes_in_circles(tmp_path, flag, told, chec
 def test_several_tags_look_like_several_keys(tmp_path):
     for args, warned in ((["-t", "AB", "-t", "CD"], True), (["-t", "AB", "-t", "AB"], False), (["-t", "AB"], False)):
         p = run_sort([*args, "-o", tmp_path / "out.bam", "-"], stdin=SAM)
-        assert p.returncode == 0 and ("only the last one counts, -t CD" in p.stderr) == warned, p.stderr
+        assert p.returncode == 0 and ("only the last one is used, -t CD" in p.stderr) == warned, p.stderr

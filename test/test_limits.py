@@ -388,7 +388,7 @@ def crams(gen_bam, tmp_path_factory):
 def test_small_stack_ends_it_without_a_word(argv):
     """ulimit -s 64"""
     p = run(argv, before=limit_on("STACK", 64 << 10))
-    assert (p.returncode, p.stdout, p.stderr.count("\n")) == (1, b"", 1) and "say ulimit -s" in p.stderr, p.stderr
+    assert (p.returncode, p.stdout, p.stderr.count("\n")) == (1, b"", 1) and "run ulimit -s" in p.stderr, p.stderr
 
 
 @pytest.mark.slow

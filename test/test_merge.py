@@ -400,7 +400,7 @@ def test_inversion_of_long_records_is_overlooked(tmp_path):
         positions = sorted(k * 7 % 50 for k in range(30))
         positions[17 + i] = 3
         recs.append([with_tags_of(rec, sizes[k % 3]) for k, rec in enumerate(tiny_at(positions, name))])
-        told.append("in%d.bam is not sorted as the merge is to be: record %d belongs before" % (i, 18 + i))
+        told.append("in%d.bam is not in the order of the merge: record %d belongs before" % (i, 18 + i))
     paths = [bam_of(x, tmp_path / ("in%d.bam" % i)) for i, x in enumerate(recs)]
     for args, env in SETTINGS:
         p = good_merge(["-u", *args, *paths], env=env)

@@ -252,7 +252,7 @@ def test_group_that_is_no_string_crashes(tmp_path, tag):
     head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text() + "@RG\tID:x\n@PG\tID:p\n")
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))
     p = refused(["-o", "out.bam", "in.bam"], tmp_path, "in.bam")
-    assert "51 has an RG or PG tag that is no string" in p.stderr and "remove the tag" in p.stderr
+    assert "51 has an RG or PG tag that is not a string" in p.stderr and "remove the tag" in p.stderr
     assert p.stderr.count("\n") == 1
 
 
@@ -278,7 +278,7 @@ def test_verify_takes_the_wrong_order_for_a_fault(five, tmp_path):
 def test_record_beyond_its_reference_spoils_cram(tmp_path):
     lines = ["r%d\t0\tc\t%d\t9\t1M\t*\t0\t0\tA\tI\n" % (i, i + 1 if i < 900 else 5000) for i in range(901)]
     (tmp_path / "a.sam").write_text("@SQ\tSN:c\tLN:1000\n" + "".join(lines))
-    p = refused(["-o", "out.cram", "a.sam"], tmp_path, "a.sam: record 901 begins behind the end of its reference")
+    p = refused(["-o", "out.cram", "a.sam"], tmp_path, "a.sam: record 901 begins after the end of its reference")
     assert "no_ref=1" in p.stderr
     p = ours(["--output-fmt-option", "no_ref=1", "-o", "out.cram", "a.sam"], cwd=tmp_path)
     assert p.returncode == 0, p.stderr

@@ -248,7 +248,7 @@ def test_file_that_ends_in_the_header_of_the_one_before_is_taken(tmp_path):
 
 
 def clashes(stderr):
-    return re.findall(r"warning: (\S+): (reference \S+ has \S+, and \S+) in (?:an input before it|the first input)", stderr)
+    return re.findall(r"warning: (\S+): (reference \S+ has \S+, and \S+) in (?:an earlier input|the first input)", stderr)
 
 
 SAME = ["@SQ\tSN:c1\tLN:1000\tM5:ab", "@SQ\tSN:c2\tLN:500"]

@@ -419,4 +419,4 @@ def test_words_of_a_step_are_lost(option, tmp_path):
     for words, warned in ((["-r", "-c"], True), (["-r", "-r"], False), (["-r"], False)):
         p = run(["sormadup", *(x for word in words for x in (option, word)), "-o", tmp_path / "out.bam", path])
         assert p.returncode == 0, p.stderr
-        assert ("%s was given twice: only the last one counts, '-c'" % option in p.stderr) == warned, p.stderr
+        assert ("%s was given twice: only the last one is used, '-c'" % option in p.stderr) == warned, p.stderr

@@ -133,10 +133,11 @@ int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *e, const char
     const char *shown = name ? name : "(of unknown name)";
     long long length = e->ref_id >= 0 ? (long long)sam_hdr_tid2len(sam, e->ref_id) : 0;
     if (e->ref_id >= 0 && e->end > length)
-        return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld by its @SQ line, and the "
-                          "index has no room for that. Check that the header is that of these reads, or write no index",
+        return latch_fail(latch, "%s: record %s reaches to base %lld of %s, which has %lld bases by its @SQ line, and "
+                                 "the index has no room for that. Check that the header is that of these reads, or "
+                                 "write no index",
                           path, shown, (long long)e->end, sam_hdr_tid2name(sam, e->ref_id), length);
-    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in the order of coordinates, or "
+    return latch_fail(latch, "%s: record %s cannot be put into the index: it is not in coordinate order, or "
                       "memory ran out", path, shown);
 }
 

@@ -38,11 +38,11 @@ static struct cram_settings without(const char *why)
 static struct cram_settings avoid_consensus(const struct cram_settings_case *c, int embed)
 {
     if (embed > 1)
-        return without("embed_ref=2 of this htslib changes bases of some reads, that of 1.24 does not: no_ref=1 stands "
-                       "for it");
+        return without("embed_ref=2 of this htslib changes bases of some reads, that of 1.24 does not: no_ref=1 is "
+                       "used instead");
     if (!ref_lookup_missing(c->header, fasta_of(c)))
         return (struct cram_settings){.reference = embed > 0 ? CRAM_AS_TOLD : CRAM_NO_EMBED};
-    return without("references of the header are not to be had, so it is written without (no_ref=1). --reference FASTA "
+    return without("references of the header are not available, so it is written without (no_ref=1). --reference FASTA "
                    "makes it smaller");
 }
 
@@ -50,7 +50,7 @@ static struct cram_settings choose(const struct cram_settings_case *c, int embed
 {
     bool takes_beyond = (embed == 1 && c->htslib >= EMBEDS_BEYOND) || (embed > 1 && c->htslib >= EMBEDS_CONSENSUS);
     if (c->beyond && !takes_beyond)
-        return without("a record begins behind the end of its reference, which htslib could not read again: it is "
+        return without("a record begins after the end of its reference, which htslib could not read again: it is "
                        "written without references (no_ref=1)");
     return c->htslib < EMBEDS_CONSENSUS ? avoid_consensus(c, embed) : (struct cram_settings){.reference = CRAM_AS_TOLD};
 }

@@ -84,7 +84,7 @@ static int failed_records(struct hts_writer *w)
     if (!missing || (errno && errno != ENOENT))
         return failed(w, "writing");
     return latch_fail(w->latch, "writing %s failed: reference %s was not found. Name a "
-                      "FASTA that has it (--reference), or write CRAM without (-O cram,no_ref=1)", w->path,
+                      "FASTA that has it (--reference), or write CRAM without references (-O cram,no_ref=1)", w->path,
                       missing);
 }
 

@@ -97,7 +97,7 @@ int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, u
 {
     if (gives_back(&v->threads[thread], block, length, data, n))
         return 0;
-    return latch_fail(v->latch, "--verify: a block of %u bytes for %s does not inflate to what it was made of. "
+    return latch_fail(v->latch, "--verify: a block of %u bytes for %s does not inflate to its original data. "
                       "Memory or processor may be faulty, or this is our bug: please report it", n, v->path);
 }
 

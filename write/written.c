@@ -94,8 +94,8 @@ static int open_index(struct written *f, sam_hdr_t *sam)
     const char *path = f->request->index;
     const char *far = path && f->request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
     if (far)
-        return latch_fail(f->latch, "%s: reference %s is longer than 2^29, and BAI cannot hold that; make a CSI index, "
-                          "by --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
+        return latch_fail(f->latch, "%s: reference %s is longer than 2^29, which BAI cannot hold; make a CSI index, "
+                                    "with --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
     return open_file(&f->index, path, f->latch);
 }
 
@@ -158,7 +158,7 @@ int written_keep_header(struct written *f, const struct bam_header *header, bool
     if (format == cram || (format != bam && header->is_broken_sam))
         return latch_fail(f->latch, broken, f->input,
                           format == cram ? "CRAM cannot hold them" : "no program could read them in SAM", "use -O bam");
-    message_warning("%s: its header lines are broken. They are copied as they are%s", f->input,
+    message_warning("%s: its header lines are broken. They are copied unchanged%s", f->input,
                     adds ? ", without a @PG line" : "");
     f->keeps_header = true;
     return 0;
