@@ -71,20 +71,24 @@ requirement=$(grep "# htslib $version\$" test/htslibs.txt)
 step 'pip could not fetch its sources; is a Python package index within reach?' sh test/fetch_pysam.sh "$requirement" "$scratch"
 samtools=$(echo "$scratch"/pysam-*/samtools) htslib=$(echo "$scratch"/pysam-*/htslib)
 [ -z "$libdeflate" ] || build_libdeflate "$scratch/libdeflate"
-step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate \
-    CPPFLAGS="${libdeflate:+-I$libdeflate}" LDFLAGS="${libdeflate:+-L$scratch/libdeflate}" \
-    ${static:+--disable-libcurl --disable-s3 --disable-gcs}
-step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
-libs=$(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk")
+if [ -n "$static" ]; then
+    htslib=$(sh test/build_htslib.sh "$version" static)
+    include=$htslib/include archive=$htslib/lib/libhts.a libs=$(cat "$htslib/lib/libhts.libs")
+else
+    step 'the configure of htslib failed' env -C "$htslib" ./configure -q CC="$cc" CFLAGS='-O2 -g' --with-libdeflate \
+        CPPFLAGS="${libdeflate:+-I$libdeflate}" LDFLAGS="${libdeflate:+-L$scratch/libdeflate}"
+    step 'htslib does not build' make -C "$htslib" -j"$(getconf _NPROCESSORS_ONLN)" lib-static htslib_static.mk
+    include=$htslib archive=$htslib/libhts.a libs=$(sed -n 's/^HTSLIB_static_LIBS *= *//p' "$htslib/htslib_static.mk")
+fi
 write_missing
 rm -f "$samtools"/*.pysam.c
 # shellcheck disable=SC2086
-step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$htslib" \
-    -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$htslib/libhts.a" \
+step 'it does not build' "$cc" -O2 -w -include "$samtools/samtools_config_vars.h" -I"$samtools" -I"$samtools/lz4" -I"$include" \
+    -o "$scratch/samtools" "$samtools"/*.c "$samtools/lz4/lz4.c" "$archive" \
     ${libdeflate:+"-L$scratch/libdeflate"} $libs -lm -lpthread $static
 if [ -n "$into" ]; then
-    step 'our own does not build' make -j"$(getconf _NPROCESSORS_ONLN)" BUILD=build-static CC="$cc" CPPFLAGS="-I$htslib" \
-        LDFLAGS=-static HTS_LIBS="$htslib/libhts.a $libs" build-static/samtools build-static/gen_bam build-static/timed
+    step 'our own does not build' make -j"$(getconf _NPROCESSORS_ONLN)" BUILD=build-static CC="$cc" CPPFLAGS="-I$include" \
+        LDFLAGS=-static HTS_LIBS="$archive $libs" build-static/samtools build-static/gen_bam build-static/timed
     mkdir -p "$into"
     cp "$scratch/samtools" "$into/samtools-$version"
     cp build-static/samtools "$into/samtools-omp"
