@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inflated bytes of an input, its text, or records of another stage, made into BAM records by tasks, chunk by chunk. The
- * owner knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or templates of BAM
+/* Inflated bytes of an input, its text, or records of another stage, made into BAM records by tasks, chunk by chunk.
+ * The owner knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or templates of BAM
  * (record_cut). All are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
 #define CHUNK_READER_H

@@ -27,7 +27,7 @@ struct raw_records {
     uint64_t n, n_lent;          /* records; slices */
 };
 
-static int no_memory(const struct raw_records *r)
+static int lacks_memory(const struct raw_records *r)
 {
     return latch_fail(r->latch, "out of memory for records");
 }
@@ -60,7 +60,7 @@ static int list(struct raw_records *r)
     for (size_t at = 0; is_plain(w->data + at, w->size - at); at = s->records.n) {
         s->records.n = at + (size_t)bam_record_said_size(w->data + at);
         if (record_slice_note(s, at) < 0)
-            return no_memory(r);
+            return lacks_memory(r);
     }
     r->is_made = s->n > 0;
     if (r->is_made) {
@@ -95,7 +95,7 @@ static int collect(struct raw_records *r)
         if (more <= 0)
             return more;
         if (byte_buffer_append(&r->part, w->data, n) < 0)
-            return no_memory(r);
+            return lacks_memory(r);
         byte_window_skip(w, n);
     }
     return 0;
@@ -113,9 +113,9 @@ static int make_alone(struct raw_records *r)
     r->has_ended = fault && !closes;
     if (closes ? bam_record_close(&s->records, r->part.p) < 0
                : byte_buffer_append(&s->records, r->part.p, r->part.n) < 0)
-        return no_memory(r);
+        return lacks_memory(r);
     if (byte_buffer_reserve(&s->records, s->records.n + SHOWN) < 0 || record_slice_note(s, 0) < 0)
-        return no_memory(r);
+        return lacks_memory(r);
     memset(s->records.p + s->records.n, 0, SHOWN);
     r->is_made = true;
     return 0;

@@ -12,8 +12,8 @@ struct latch;
 struct raw_records;
 struct stats;
 
-/* The window has records alone, to its end; it stays the caller's, who closes it later. n_ref: references of the header.
- * stats may be NULL. NULL: out of memory, and the error is recorded in the latch. */
+/* The window has records alone, to its end; it stays the caller's, who closes it later. n_ref: references of the
+ * header. stats may be NULL. NULL: out of memory, and the error is recorded in the latch. */
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
                                      struct stats *stats);
 void raw_records_close(struct raw_records *records);
