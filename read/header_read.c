@@ -50,14 +50,15 @@ static bool no_help(void *none)
     return false;
 }
 
-/* Finds the next block, or as many plain bytes. As bgzf_source_peek(). */
-static int peek(struct header_bytes from, uint32_t *n)
+/* Finds the next block, or as many plain bytes, at most so many. As bgzf_source_peek(). */
+static int peek(struct header_bytes from, uint64_t most, uint32_t *n)
 {
     struct byte_window *w = from.plain;
     if (!w)
         return bgzf_source_peek(from.blocks, n);
     int found = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
-    *n = w->size < BGZF_FILL ? (uint32_t)w->size : BGZF_FILL;
+    most = most < BGZF_FILL ? most : BGZF_FILL;
+    *n = (uint32_t)(w->size < most ? w->size : most);
     return found;
 }
 
@@ -65,7 +66,7 @@ int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64
                       struct latch *latch)
 {
     uint32_t n;
-    int found = peek(from, &n);
+    int found = peek(from, BGZF_FILL, &n);
     if (found <= 0)
         return found;
     if (text->n + n > most)
@@ -428,23 +429,6 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
     return done ? 1 : latch_tripped(file->latch) ? -1 : 0;
 }
 
-/* Passes the header's last n bytes, of a block or of what was peeked, and keeps what follows them in the block. */
-static int pass_last(struct bam_header *header, struct header_bytes from, size_t n, const char *path,
-                     struct latch *latch)
-{
-    struct byte_buffer block = {NULL, 0, 0};
-    if (from.plain) {
-        byte_window_skip(from.plain, n);
-        return 1;
-    }
-    int found = header_read_block(&block, from, SIZE_MAX, path, latch);
-    header->rest = block.p;
-    header->rest_size = block.p && found > 0 ? block.n - n : 0;
-    if (block.p)
-        memmove(block.p, block.p + n, header->rest_size);
-    return found;
-}
-
 static void pass_block(struct header_bytes from, uint32_t n)
 {
     if (from.plain)
@@ -455,16 +439,19 @@ static void pass_block(struct header_bytes from, uint32_t n)
 
 int header_pass(struct bam_header *header, struct header_bytes from, const char *path, struct latch *latch)
 {
+    struct byte_buffer block = {NULL, 0, 0};
     uint64_t left = header->size;
     uint32_t n = 0;
     int found = 1;
-    header->rest = NULL;
-    header->rest_size = 0;
-    for (; left > 0 && (found = peek(from, &n)) > 0 && n <= left; left -= n)
+    for (; left > 0 && (found = peek(from, left, &n)) > 0 && n <= left; left -= n)
         pass_block(from, n);
     if (left > 0 && found > 0)
-        found = pass_last(header, from, (size_t)left, path, latch);
+        found = header_read_block(&block, from, SIZE_MAX, path, latch);
     if (found == 0)
         latch_fail(latch, "%s: its header changed while the inputs before it were read. Nothing was written", path);
+    header->rest = block.p;
+    header->rest_size = block.p && found > 0 ? block.n - (size_t)left : 0;
+    if (block.p)
+        memmove(block.p, block.p + left, header->rest_size);
     return found > 0 ? 0 : -1;
 }
