@@ -56,7 +56,7 @@ static int source_alloc(struct bgzf_source *s)
 {
     struct task_ring_options ring = {.n_slots = s->opt.n_slots,
                                      .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.n_threads,
-                                     .large_batches = s->opt.text_size == 0, .run = source_run, .arg = s};
+                                     .large_batches = !s->opt.is_text, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
@@ -121,11 +121,9 @@ static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
     enum bgzf_fault fault = BGZF_OK;
     if (frame->size == 0)
         memcpy(dst, s->span ? s->span->p : s->gzip->data, frame->inflated_size);
-    else if (s->opt.framed)
-        fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
     else
-        memcpy(dst, p, frame->size);
-    clocks_leave(s->opt.clocks, before, s->opt.text_size ? 0 : frame->inflated_size);
+        fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
+    clocks_leave(s->opt.clocks, before, s->opt.is_text ? 0 : frame->inflated_size);
     return fault;
 }
 
@@ -153,17 +151,10 @@ static bool source_help(void *source)
     return task_ring_help(&((struct bgzf_source *)source)->ring);
 }
 
-/* Finds the frame of the window's first block. Plain bytes make a block of all that is there. */
-static enum bgzf_fault first_frame(const struct bgzf_source *s, const struct byte_window *w, struct bgzf_frame *frame)
+/* Finds the frame of the window's first block. */
+static enum bgzf_fault first_frame(const struct byte_window *w, struct bgzf_frame *frame)
 {
-    if (w->size == 0)
-        return BGZF_MORE;
-    if (s->opt.framed)
-        return frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
-    uint32_t most = s->opt.text_size ? s->opt.text_size : BGZF_FILL;
-    frame->size = frame->inflated_size = w->size < most ? (uint32_t)w->size : most;
-    frame->data_offset = 0;
-    return BGZF_OK;
+    return w->size == 0 ? BGZF_MORE : frame_list_frame(w->frames, w->offset, w->data, w->size, frame);
 }
 
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
@@ -211,7 +202,7 @@ static int source_frame(struct bgzf_source *s)
         return span_frame(s, &s->back);
     if (s->gzip)
         return gzip_frame(s);
-    while ((fault = first_frame(s, w, &s->frame)) == BGZF_MORE && more > 0) {
+    while ((fault = first_frame(w, &s->frame)) == BGZF_MORE && more > 0) {
         task_ring_make_task(&s->ring);           /* it may take long until there is more */
         more = byte_window_more(w, source_help, s);
     }
@@ -240,7 +231,7 @@ static void source_pass(struct bgzf_source *s)
         s->span->n -= s->frame.inflated_size;
         s->span = NULL;
     }
-    if (!s->opt.framed || w->frames)
+    if (w->frames)
         return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
     __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
@@ -283,8 +274,7 @@ int bgzf_source_ring_full(const struct bgzf_source *s)
 
 uint32_t bgzf_source_compressed_size(const struct bgzf_source *s)
 {
-    bool is_block = s->opt.framed && s->frame.size > 0;
-    return is_block && bgzf_block_is_plain(s->opt.input->data, &s->frame) ? s->frame.size : 0;
+    return s->frame.size > 0 && bgzf_block_is_plain(s->opt.input->data, &s->frame) ? s->frame.size : 0;
 }
 
 void bgzf_source_hand_out(struct bgzf_source *s, uint8_t *dst, uint8_t *keep)
@@ -325,7 +315,7 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 void bgzf_source_skip(struct bgzf_source *s)
 {
     clocks_leave(s->opt.clocks, clocks_enter(s->opt.clocks, STAGE_INFLATE),
-                 s->opt.text_size ? 0 : s->frame.inflated_size);
+                 s->opt.is_text ? 0 : s->frame.inflated_size);
     source_pass(s);
 }
 
@@ -363,7 +353,7 @@ int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
 
 int bgzf_source_saw_eof_block(const struct bgzf_source *s)
 {
-    return s->eof_block || !s->opt.framed || s->opt.goes_on;
+    return s->eof_block || s->opt.goes_on;
 }
 
 void bgzf_source_warn_of_end(const struct bgzf_source *s)

@@ -44,7 +44,6 @@ struct bgzf_source;
 
 struct bgzf_source_options {
     struct byte_window *input;   /* stays the caller's, who closes it later */
-    bool framed;                 /* it holds BGZF blocks; else plain bytes, which are cut anywhere */
     const char *path;            /* for messages */
     int n_threads;               /* of the team that runs the tasks */
     int n_sharing;               /* of them for each source, if several are read at once; 0: all */
@@ -53,8 +52,7 @@ struct bgzf_source_options {
                                   * later. NULL: it has its own */
     struct latch *latch;
     struct clocks *clocks;       /* may be NULL */
-    uint32_t text_size;          /* SAM: bytes at most of a "block" of plain text; they are not counted as bytes of
-                                  * records. 0: the bytes are records */
+    bool is_text;                /* SAM: its bytes are not counted as those of records */
     const uint8_t *tail;         /* inflated bytes that come behind those of the input; the caller's */
     size_t tail_size;
     bool goes_on;                /* the file does, behind the input: no EOF block is missed */
@@ -71,8 +69,7 @@ struct bgzf_source_block {
 /* Called in the inflate task, in any thread, as soon as the block is inflated. */
 typedef void bgzf_source_inflated_fn(void *arg, const struct bgzf_source_block *block);
 
-/* NULL: there is no memory, and the error is recorded in the latch. A source of plain bytes (raw BAM, records) gives
- * "blocks" that are cut anywhere. */
+/* NULL: there is no memory, and the error is recorded in the latch. */
 struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options);
 void bgzf_source_close(struct bgzf_source *source);
 
@@ -122,7 +119,7 @@ int bgzf_source_ring_full(const struct bgzf_source *source);
 /* File offset of the block behind those that were handed out or inflated, or of the end. */
 uint64_t bgzf_source_offset(const struct bgzf_source *source);
 
-/* After the end: false if the input is BGZF and its last block was not the empty EOF block. */
+/* After the end: false if the last block was not the empty EOF block. */
 int bgzf_source_saw_eof_block(const struct bgzf_source *source);
 
 /* After the end: warns if that is false. */

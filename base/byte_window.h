@@ -40,7 +40,15 @@ static inline void byte_window_skip(struct byte_window *w, size_t n)
     w->offset += n;
 }
 
-/* Keeps the bytes of the window where they are until byte_window_release(), even after they are skipped. */
+/* Puts back the last n bytes that were taken off. The window has not grown since. */
+static inline void byte_window_put_back(struct byte_window *w, size_t n)
+{
+    w->data -= n;
+    w->size += n;
+    w->offset -= n;
+}
+
+/* The bytes of the window stay where they are, also after they are skipped, until byte_window_release(). */
 static inline atomic_int *byte_window_hold(struct byte_window *w)
 {
     w->held++;

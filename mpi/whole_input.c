@@ -36,12 +36,13 @@ static int read_sample(struct input *in, struct latch *latch)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
     struct slice_feed feed = {.lent = NULL};
+    const struct header_bytes blocks = {.blocks = in->source};
     int found = 1;
     if (in->stream.producer && slice_feed_open(&feed, &in->stream, 1, SIZE_MAX, latch, NULL) < 0)
         found = latch_fail(latch, "out of memory for the first records");
     while (rest.n < SAMPLE_BYTES && found > 0)
         found = feed.lent ? read_slice(&rest, &feed, latch)
-                          : header_read_block(&rest, in->source, SIZE_MAX, in->name, latch);
+                          : header_read_block(&rest, blocks, SIZE_MAX, in->name, latch);
     slice_feed_close(&feed);
     in->header.rest = rest.p;
     in->header.rest_size = rest.n;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "bam/bam_header.h"
 #include "bam/record_fault.h"
+#include "base/byte_window.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/clocks.h"
@@ -88,7 +89,13 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
 /* Whether it reads the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
-    return !r->opt.in.source;
+    return r->opt.in.stream.stage;
+}
+
+/* Whether blocks are inflated into the chunks' own memory. Else chunks have bytes that are there already. */
+static bool reads_blocks(const struct chunk_reader *r)
+{
+    return r->opt.in.source;
 }
 
 /* Finds where the units are in a chunk that has all its bytes. */
@@ -153,7 +160,7 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
     struct chunk_text text;
     if (r->opt.borrower && !c->made.records.p)
         chunk_pool_take_records(r->opt.borrower->pool, &c->made);
-    if (c->bytes || reads_stream(r))
+    if (c->bytes || !reads_blocks(r))
         return 0;
     if (!r->opt.borrower || !chunk_pool_take_text(r->opt.borrower->pool, &text))
         return make_text(r, c);
@@ -224,7 +231,7 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
 static int take_bytes(struct chunk_reader *r, bool wait)
 {
     struct bgzf_source_block block;
-    if (reads_stream(r))
+    if (!reads_blocks(r))
         return close_chunks(r);
     int taken = 1;
     for (; taken > 0; wait = false) {
@@ -249,32 +256,56 @@ static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32
     return c->kept + c->n_kept - compressed_size;
 }
 
-/* As fill_chunk(), but for bytes that are there. */
+/* The next chunk gets the bytes of the span. */
+static int fill_with(struct chunk_reader *r, struct slice_span span, uint64_t offset)
+{
+    struct chunk *c = chunk_of(r, r->filling++);
+    c->span = span;
+    c->bytes = (uint8_t *)(uintptr_t)span.bytes;
+    c->filled = c->arrived = span.size;
+    r->last_block = offset;
+    tell_pool(r);
+    return equip_chunk(r, c) < 0 ? -1 : 1;
+}
+
+/* As fill_of_blocks(), but for records that are there. */
 static int fill_of_stream(struct chunk_reader *r)
 {
-    if (r->at_end || !may_fill(r))
-        return 0;
     enum chunk_state state = slice_feed_advance(&r->feed);
     r->at_end = state == CHUNK_NONE;
     if (state != CHUNK_MADE)
         return state == CHUNK_FAILED ? -1 : 0;
-    struct chunk *c = chunk_of(r, r->filling++);
-    if (equip_chunk(r, c) < 0)
-        return -1;
-    c->span = slice_feed_take(&r->feed);
-    c->bytes = (uint8_t *)(uintptr_t)c->span.bytes;         /* records are not changed */
-    c->filled = c->arrived = c->span.size;
-    r->last_block = c->span.slice->offset;
-    update_pool(r);
-    return 1;
+    struct slice_span span = slice_feed_take(&r->feed);
+    return fill_with(r, span, span.slice->offset);
+}
+
+static bool help_make(void *reader)
+{
+    return task_ring_help(&((struct chunk_reader *)reader)->ring);
+}
+
+/* Likewise for text. Where it comes in small pieces, as from a pipe, it waits for more. */
+static int fill_of_text(struct chunk_reader *r)
+{
+    struct byte_window *w = r->opt.in.text;
+    size_t most = r->opt.in.use.text_size, least = most < BYTE_WINDOW_KEPT ? most : BYTE_WINDOW_KEPT;
+    int more = 1;
+    while (w->size < least && more > 0)
+        more = byte_window_more(w, help_make, r);
+    r->at_end = more == 0 && w->size == 0;
+    if (more < 0 || r->at_end)
+        return more;
+    size_t n = w->size < most ? w->size : most;
+    struct slice_span span = {.bytes = w->data, .size = n, .users = byte_window_hold(w)};
+    uint64_t offset = w->offset;
+    byte_window_skip(w, n);
+    return fill_with(r, span, offset);
 }
 
 /* Hands out blocks for one chunk. 1: done; 0: there is no room, or no more bytes; -1: failed, and the error is recorded
  * in the latch. */
-static int fill_chunk(struct chunk_reader *r)
+static int fill_of_blocks(struct chunk_reader *r)
 {
-    if (r->at_end || !may_fill(r))
-        return 0;
     struct chunk *c = chunk_of(r, r->filling);
     uint32_t size;
     int found;
@@ -290,6 +321,13 @@ static int fill_chunk(struct chunk_reader *r)
     update_pool(r);
     r->at_end = found == 0;
     return found;
+}
+
+static int fill_chunk(struct chunk_reader *r)
+{
+    if (r->at_end || !may_fill(r))
+        return 0;
+    return reads_blocks(r) ? fill_of_blocks(r) : reads_stream(r) ? fill_of_stream(r) : fill_of_text(r);
 }
 
 /* -------------------------------------------------------- chunks to records */
@@ -324,11 +362,11 @@ static void free_chunks(struct chunk_reader *r)
 static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 {
     free_chunks(r);
-    int found = reads_stream(r) ? fill_of_stream(r) : fill_chunk(r);
+    int found = fill_chunk(r);
     *filled = found > 0;
     if (found < 0 || take_bytes(r, false) < 0)
         return CHUNK_FAILED;
-    if (found == 0 && !reads_stream(r))
+    if (found == 0 && reads_blocks(r))
         bgzf_source_make_task(r->opt.in.source);
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
@@ -340,7 +378,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 static void end_chunks(struct chunk_reader *r)
 {
     if (!r->has_ended && !latch_tripped(r->opt.in.latch)) {
-        if (!reads_stream(r))
+        if (reads_blocks(r))
             bgzf_source_warn_of_end(r->opt.in.source);
         if (r->opt.ended)
             r->opt.ended(r->opt.arg);
@@ -460,7 +498,7 @@ static int alloc_chunks(struct chunk_reader *r)
                                            r->opt.in.clocks) < 0)
         return -1;
     for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)
-        if ((!reads_stream(r) && make_text(r, &r->chunks[i]) < 0)
+        if ((reads_blocks(r) && make_text(r, &r->chunks[i]) < 0)
             || byte_buffer_reserve(&r->chunks[i].made.records, use->records_size) < 0)
             return -1;
     return 0;
@@ -471,10 +509,10 @@ static void begin(struct chunk_reader *r)
 {
     struct bam_header *header = r->opt.header;
     r->counts.n = r->opt.in.n_before;
-    if (reads_stream(r))
+    r->counts.bytes = header ? header->size : 0;
+    if (!reads_blocks(r))
         return;
     if (header) {
-        r->counts.bytes = header->size;
         r->last_block = bgzf_source_offset(r->opt.in.source);
         chunk_reader_put(r, header->rest, header->rest_size);
         bam_header_drop_rest(header);
@@ -503,7 +541,7 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
 void chunk_reader_use_batches(struct chunk_reader *r, struct task_batches *batches)
 {
     task_ring_use_batches(&r->ring, batches);
-    if (!reads_stream(r))
+    if (reads_blocks(r))
         bgzf_source_use_batches(r->opt.in.source, batches);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inflated bytes of an input, or records of another producer, made into BAM records by tasks, chunk by chunk. The owner
- * knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or
- * templates of BAM (record_cut). All are called units here. The result is a record_stream. */
+/* Inflated bytes of an input, its text, or records of another producer, made into BAM records by tasks, chunk by chunk.
+ * The owner knows what the bytes are and what becomes of them: lines of SAM (sam_reader), records or templates of BAM
+ * (record_cut). All are called units here. The result is a record_stream. */
 #ifndef CHUNK_READER_H
 #define CHUNK_READER_H
 
@@ -19,6 +19,7 @@
 struct bam_header;
 struct bgzf_source;
 struct bgzf_source_block;
+struct byte_window;
 struct chunk_reader;
 struct latch;
 struct clocks;
@@ -34,7 +35,8 @@ struct chunk_block {
 struct chunk {
     uint8_t *bytes;              /* one more than the plan says; the main thread's before READY, then the claimer's, who
                                   * may change them */
-    struct slice_span span;      /* that `bytes` are of, until they are made; no users: they are the chunk's own */
+    struct slice_span span;      /* that `bytes` are of, until they are made: records of another stage, or, without a
+                                  * slice, text of the window. No users: they are the chunk's own */
     size_t filled;               /* bytes handed out; main thread only, as the next */
     size_t arrived;              /* bytes that have been inflated */
     struct byte_buffer head;     /* the unit that began in a chunk before, if any */
@@ -73,8 +75,10 @@ static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk
 
 /* The ingredients of chunks, for the owner of a reader. */
 struct chunk_input {
-    struct bgzf_source *source;  /* of the bytes; stays the caller's, who closes it before the reader. NULL: ... */
-    struct record_stream stream; /* ... they are these records, in order */
+    /* One of these three; they stay the caller's: */
+    struct bgzf_source *source;  /* of blocks, whose bytes are inflated into the chunks; closed before the reader */
+    struct byte_window *text;    /* whose bytes are made where they lie; make() may change them */
+    struct record_stream stream; /* records, in order */
     struct chunk_memory use;          /* memory, as the plan divides it */
     const char *path;            /* for messages */
     struct latch *latch;

@@ -6,6 +6,7 @@
 #include "bam/header_text.h"
 #include "bam/plain_header.h"
 #include "base/byte_hash.h"
+#include "base/byte_window.h"
 #include "base/endian_io.h"
 #include "base/hts_file.h"
 #include "base/latch.h"
@@ -43,19 +44,41 @@ static int too_long(const struct byte_buffer *text, uint32_t more, const char *p
                       is_bam ? "" : " or more");
 }
 
-int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
+static bool no_help(void *none)
+{
+    (void)none;
+    return false;
+}
+
+/* Finds the next block, or as many plain bytes, at most so many. As bgzf_source_peek(). */
+static int peek(struct header_bytes from, uint64_t most, uint32_t *n)
+{
+    struct byte_window *w = from.plain;
+    if (!w)
+        return bgzf_source_peek(from.blocks, n);
+    int found = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+    most = most < BGZF_FILL ? most : BGZF_FILL;
+    *n = (uint32_t)(w->size < most ? w->size : most);
+    return found;
+}
+
+int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64_t most, const char *path,
                       struct latch *latch)
 {
     uint32_t n;
-    int found = bgzf_source_peek(source, &n);
+    int found = peek(from, BGZF_FILL, &n);
     if (found <= 0)
         return found;
     if (text->n + n > most)
         return too_long(text, n, path, latch);
     if (byte_buffer_reserve(text, text->n + n) < 0)
         return latch_fail(latch, "%s: out of memory for the header", path);
-    if (bgzf_source_inflate(source, text->p + text->n) < 0)
+    if (from.blocks && bgzf_source_inflate(from.blocks, text->p + text->n) < 0)
         return -1;
+    if (from.plain) {
+        memcpy(text->p + text->n, from.plain->data, n);
+        byte_window_skip(from.plain, n);
+    }
     text->n += n;
     return 1;
 }
@@ -309,13 +332,13 @@ static int find_or_parse(struct bam_header *header, const struct growing *g, int
     return 0;
 }
 
-int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
+int header_read(struct bam_header *header, struct header_bytes from, uint64_t most, struct known_headers *known,
                 bool keeps_broken, const char *path, struct latch *latch)
 {
     memset(header, 0, sizeof *header);
     struct growing g = {.refs_left = REFS_LEFT_UNKNOWN, .keeps_broken = keeps_broken};
     int complete, more = 1;
-    while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, source, most, path, latch)) > 0)
+    while ((complete = follow(&g)) == 0 && (more = header_read_block(&g.bytes, from, most, path, latch)) > 0)
         ;
     if (more < 0 || find_or_parse(header, &g, complete, known, path, latch) < 0) {
         free(g.bytes.p);
@@ -323,6 +346,10 @@ int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t 
         return -1;
     }
     keep_rest(header, &g);
+    if (from.plain) {
+        byte_window_put_back(from.plain, header->rest_size);
+        bam_header_drop_rest(header);
+    }
     return 0;
 }
 
@@ -402,16 +429,24 @@ int known_headers_read(struct known_headers *known, struct bam_header *header, c
     return done ? 1 : latch_tripped(file->latch) ? -1 : 0;
 }
 
-int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch)
+static void pass_block(struct header_bytes from, uint32_t n)
+{
+    if (from.plain)
+        byte_window_skip(from.plain, n);
+    else
+        bgzf_source_skip(from.blocks);
+}
+
+int header_pass(struct bam_header *header, struct header_bytes from, const char *path, struct latch *latch)
 {
     struct byte_buffer block = {NULL, 0, 0};
     uint64_t left = header->size;
     uint32_t n = 0;
     int found = 1;
-    for (; left > 0 && (found = bgzf_source_peek(source, &n)) > 0 && n <= left; left -= n)
-        bgzf_source_skip(source);
+    for (; left > 0 && (found = peek(from, left, &n)) > 0 && n <= left; left -= n)
+        pass_block(from, n);
     if (left > 0 && found > 0)
-        found = header_read_block(&block, source, SIZE_MAX, path, latch);
+        found = header_read_block(&block, from, SIZE_MAX, path, latch);
     if (found == 0)
         latch_fail(latch, "%s: its header changed while the inputs before it were read. Nothing was written", path);
     header->rest = block.p;

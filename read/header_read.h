@@ -10,6 +10,7 @@
 
 struct bgzf_codec;
 struct bgzf_source;
+struct byte_window;
 struct input_file;
 struct latch;
 
@@ -39,19 +40,25 @@ void known_headers_free(struct known_headers *known);
 int known_headers_read(struct known_headers *known, struct bam_header *header, const struct input_file *file,
                        struct bgzf_codec *codec, uint64_t most);
 
-/* Reads the header of a BAM file from the first blocks of source. It is an error if it takes more than `most` bytes.
+/* Where a header is read from: one of these two. */
+struct header_bytes {
+    struct bgzf_source *blocks;  /* the header's blocks are taken */
+    struct byte_window *plain;   /* the header is taken, and no byte behind it */
+};
+
+/* Reads the header of a BAM file from its first bytes. It is an error if it takes more than `most` bytes.
  * known: what was read before; the header may be shared with others, and is put in; NULL: it is not. keeps_broken: a
  * header whose lines cannot be parsed is taken, too (is_broken). -1: failed, and the error is recorded in the latch. */
-int header_read(struct bam_header *header, struct bgzf_source *source, uint64_t most, struct known_headers *known,
+int header_read(struct bam_header *header, struct header_bytes from, uint64_t most, struct known_headers *known,
                 bool keeps_broken, const char *path, struct latch *latch);
 
-/* Passes the blocks of the header again, from the beginning, and keeps anew what follows it in the last one. -1:
+/* Passes the bytes of the header again, from the beginning, and keeps anew what follows it in the last block. -1:
  * failed, and the error is recorded in the latch. */
-int header_pass(struct bam_header *header, struct bgzf_source *source, const char *path, struct latch *latch);
+int header_pass(struct bam_header *header, struct header_bytes from, const char *path, struct latch *latch);
 
-/* Inflates one more block and appends it to the text of a header, which may get `most` bytes. 1: done; 0: the file ends
- * there; -1: failed, and the error is recorded in the latch. */
-int header_read_block(struct byte_buffer *text, struct bgzf_source *source, uint64_t most, const char *path,
+/* Appends one more block, or as many plain bytes, to the text of a header, which may get `most` bytes. 1: done; 0: the
+ * file ends there; -1: failed, and the error is recorded in the latch. */
+int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64_t most, const char *path,
                       struct latch *latch);
 
 /* Makes a header of its bytes as they stand in the uncompressed stream. It belongs to the caller. NULL: out of memory,

@@ -19,6 +19,7 @@
 #include "base/message.h"
 #include "read/header_read.h"
 #include "read/passed_records.h"
+#include "read/raw_records.h"
 #include "read/input.h"
 
 /* The header of a part, with the records that lie before its blocks. */
@@ -43,7 +44,6 @@ static int open_source(struct input *in)
     const struct input_part *part = in->format->opt.part;
     struct bgzf_source_options from = {
         .input = in->format->window,
-        .framed = in->format->framing == INPUT_BGZF,
         .path = in->name,
         .n_threads = in->format->opt.n_threads,
         .n_sharing = in->n_sharing,
@@ -59,6 +59,28 @@ static int open_source(struct input *in)
     return in->source ? 0 : -1;
 }
 
+/* Whether it is in no blocks, but is BAM or its records as they are. */
+static bool is_raw(const struct input *in)
+{
+    return in->format->window && in->format->framing != INPUT_BGZF;
+}
+
+static struct header_bytes bytes_of(const struct input *in)
+{
+    return (struct header_bytes){in->source, in->source ? NULL : in->format->window};
+}
+
+/* Makes the stream of what is in no blocks. Its header was read. */
+static int open_raw(struct input *in)
+{
+    const struct input_options *how = &in->format->opt;
+    in->raw = raw_records_open(in->format->window, sam_hdr_nref(in->header.sam), how->latch, how->stats);
+    if (!in->raw)
+        return -1;
+    in->stream = raw_records_stream(in->raw);
+    return 0;
+}
+
 /* The input's header, unless a part brings it. */
 static int take_header(struct input *in, const struct inputs_options *how)
 {
@@ -70,7 +92,7 @@ static int take_header(struct input *in, const struct inputs_options *how)
     }
     if (format->framing == INPUT_RECORDS)
         in->header.sam = input_format_header(format);
-    else if (header_read(&in->header, in->source, how->header_max, how->known, how->keeps_broken, in->name,
+    else if (header_read(&in->header, bytes_of(in), how->header_max, how->known, how->keeps_broken, in->name,
                          how->latch) < 0)
         return -1;
     return 0;
@@ -85,8 +107,8 @@ static bool passes(const struct input *in)
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){in->stream.producer ? NULL : in->source, in->stream, how->chunks, in->name, how->latch,
-                                how->clocks, 0};
+    return (struct chunk_input){.source = in->stream.stage ? NULL : in->source, .stream = in->stream, .use = how->sam,
+                                .path = in->name, .latch = how->latch, .clocks = how->clocks};
 }
 
 /* From now on its records come as they pass. */
@@ -145,15 +167,18 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     if (how->rings.job.in_chunks)
         in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
     in->stream = in->format->stream;
-    bool needs_source = in->stream.producer ? false : in->format->framing == INPUT_RECORDS ? !how->waits
-                      : !in->format->known.sam;
+    bool needs_source = in->format->framing == INPUT_BGZF && !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
     if (part)
         return take_part(in, part, how->latch);
     if (take_header(in, how) < 0)
         return -1;
-    return how->waits || !passes(in) ? 0 : open_passed(in, 0);       /* before other headers are joined to its own */
+    if (how->waits)
+        return 0;
+    if (is_raw(in) && open_raw(in) < 0)
+        return -1;
+    return passes(in) ? open_passed(in, 0) : 0;  /* before other headers are joined to its own */
 }
 
 /* Gives back, until its turn, what can be read again. */
@@ -333,14 +358,18 @@ static int resume(struct input *in)
     bool was_suspended = input_format_may_suspend(in->format);
     if (input_format_resume(in->format, in->header.sam) < 0)
         return -1;
-    if (!in->passed)
+    if (in->format->stream.stage && !in->passed)
         in->stream = in->format->stream;
     if (in->stream.producer)
         return 0;
-    return (!in->source && open_source(in) < 0)
-        || (was_suspended && !in->by_region
-            && header_pass(&in->header, in->source, in->name, in->format->opt.latch) < 0)
-        || (in->merge && in->merge->learns && learn(in, in->merge->learns) < 0) ? -1 : 0;
+    if (!is_raw(in) && !in->source && open_source(in) < 0)
+        return -1;
+    if (was_suspended && !in->by_region
+            && header_pass(&in->header, bytes_of(in), in->name, in->format->opt.latch) < 0)
+        return -1;
+    if (is_raw(in))
+        return open_raw(in);
+    return in->merge && in->merge->learns && learn(in, in->merge->learns) < 0 ? -1 : 0;
 }
 
 int input_begin(struct input *in)
@@ -367,6 +396,8 @@ void input_end(struct input *in)
         bgzf_source_end(in->source);
     if (in->passed)
         passed_records_end(in->passed);
+    if (in->raw)
+        raw_records_end(in->raw);
     if (in->format)
         input_format_end(in->format);
     bam_header_drop_rest(&in->header);
@@ -376,8 +407,10 @@ static void close_buffers(struct input *in)
 {
     bgzf_source_close(in->source);               /* before what it reads from */
     passed_records_close(in->passed);
+    raw_records_close(in->raw);
     input_format_close(in->format);
     in->source = NULL;
+    in->raw = NULL;
     in->stream = (struct record_stream){.producer = NULL};
     in->passed = NULL;
     in->format = NULL;

@@ -25,12 +25,14 @@ struct latch;
 struct look_request;
 struct merge_request;
 struct passed_records;
-struct clocks;
+struct raw_records;
+struct stats;
 
 struct input {
     const char *name;            /* for messages */
     struct input_format *format; /* NULL: a producer in front has it */
     struct bgzf_source *source;  /* of the file's blocks; NULL: there are no buffers yet, or it has none */
+    struct raw_records *raw;     /* of bytes that are in no blocks; likewise */
     struct record_stream stream; /* of what the next one makes, the format, or a producer in front (inputs_of_stream()).
                                   * No producer: the source has the records */
     struct passed_records *passed;   /* if records are left out or changed, or names lack their NUL; else NULL */

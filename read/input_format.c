@@ -33,11 +33,11 @@ static struct clocks *clocks_of(const struct input_format *in)
     return input_format_may_suspend(in) ? NULL : in->opt.clocks;
 }
 
-static int open_ahead(struct input_format *in, size_t piece_size)
+static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pieces)
 {
     bool suspends = input_format_may_suspend(in);
     in->ahead = read_ahead_open(&in->file, suspends ? HEADER_PIECE : piece_size,
-                                suspends ? HEADER_PIECES : in->opt.n_pieces, clocks_of(in));
+                                suspends ? HEADER_PIECES : n_pieces, clocks_of(in));
     if (!in->ahead)
         return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
     in->window = read_ahead_window(in->ahead);
@@ -97,14 +97,17 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
     return 0;
 }
 
+/* Plain text is parsed where it was read, so the memory that chunks have for text is for pieces. */
 static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
+    bool packed = in->kind == INPUT_SAM_PACKED;
+    size_t piece = how.sam.piece_size, text = packed ? 0 : how.sam.n_chunks * how.sam.text_size;
     how.clocks = clocks_of(in);
     in->framing = INPUT_RECORDS;
-    if (open_ahead(in, in->opt.chunks.piece_size) < 0)
+    if (open_ahead(in, piece, how.n_pieces + (uint32_t)(text / piece)) < 0)
         return -1;
-    if (!(in->sam = sam_reader_open(in->window, in->kind == INPUT_SAM_PACKED, &how, &in->header)))
+    if (!(in->sam = sam_reader_open(in->window, packed, &how, &in->header)))
         return -1;
     in->stream = sam_reader_stream(in->sam);
     in->window = NULL;
@@ -122,7 +125,7 @@ static int open_buffers(struct input_format *in)
         return open_sam(in);
     in->framing = in->kind == INPUT_BAM_PLAIN ? INPUT_RAW_BAM : INPUT_BGZF;
     in->filter = record_filter_of(in->opt.format_options);
-    return open_ahead(in, in->opt.piece_size);
+    return open_ahead(in, in->opt.piece_size, in->opt.n_pieces);
 }
 
 enum input_kind input_format_kind(const htsFormat *format)

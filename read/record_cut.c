@@ -202,12 +202,20 @@ static const uint8_t *record_in(const struct slice_span *span, size_t number)
     return bam_key_record(span->slice->records.p, span->slice->keys[span->first + number]);
 }
 
+/* The last record of a stream may be broken, or cut. */
+static bool is_whole(const struct slice_span *span, size_t number)
+{
+    struct bam_key key = span->slice->keys[span->first + number];
+    return bam_key_record_size(span->slice->records.p, key) == bam_record_said_size(record_in(span, number));
+}
+
 /* The templates between the first that begins there and the last need no look. */
 static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut *to)
 {
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
+    c->seam.is_broken = !is_whole(span, last);
     if (c->opt.counts_bytes)
         clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)

@@ -4,9 +4,18 @@
 #include "codec/kept_block.h"
 #include "read/record_slice.h"
 
+void record_slice_drop_records(struct record_slice *s)
+{
+    if (!s->borrowed)
+        free(s->records.p);
+    s->records = (struct byte_buffer){.p = NULL};
+    s->borrowed = false;
+    record_slice_clear(s);
+}
+
 void record_slice_free(struct record_slice *s)
 {
-    free(s->records.p);
+    record_slice_drop_records(s);
     free(s->keys);
     *s = (struct record_slice){.n = 0};
 }

@@ -7,9 +7,10 @@
 #include "bam/bam_record.h"
 #include "order/bam_key.h"
 
-/* A slice of all zeros is empty. Its owner frees records.p and keys. */
+/* A slice of all zeros is empty. Its owner frees it. */
 struct record_slice {
     struct byte_buffer records;
+    bool borrowed;               /* the records lie in memory of another; they are not changed, nor are more added */
     struct bam_key *keys;        /* of each record, or its place alone; places are relative to records.p */
     size_t n, max;               /* records; keys there is room for */
     size_t bytes;                /* of the records alone: kept blocks may lie between them (codec/kept_block.h) */
@@ -28,6 +29,9 @@ static inline void record_slice_clear(struct record_slice *slice)
 }
 
 void record_slice_free(struct record_slice *slice);
+
+/* Empties the slice, and keeps the memory of keys alone. */
+void record_slice_drop_records(struct record_slice *slice);
 
 /* Lists the record that begins at records.p[start] and is the last one there. It is normalised before, if `normalise`
  * says so: see bam_record_fix(). rule: as in struct bam_key_order. *fault: why it can have no key, or BAM_OK. -1: out

@@ -52,22 +52,23 @@ void sam_notes_excerpt(char text[SAM_EXCERPT_SIZE], const char *line, size_t siz
 
 /* ---- lines that are changed ---- */
 
-void sam_notes_add(struct sam_notes *notes, uint32_t found, const struct sam_place *place)
+void sam_notes_add(struct sam_notes *notes, uint32_t found, uint64_t number, const char *line, size_t n)
 {
     for (int i = 0; i < SAM_LINE_N_NOTES; i++)
-        if (found >> i & 1 && notes->n[i]++ == 0)
-            notes->first[i] = *place;
+        if (found >> i & 1 && notes->n[i]++ == 0) {
+            notes->first[i].number = number;
+            sam_notes_excerpt(notes->first[i].excerpt, line, n);
+        }
 }
 
 static void report_first(int note, const struct sam_place *place, uint64_t number, uint64_t header_lines,
                          const char *path)
 {
-    char excerpt[SAM_EXCERPT_SIZE], line[40] = "";
-    sam_notes_excerpt(excerpt, place->line, place->size);
+    char line[40] = "";
     if (header_lines < UINT64_MAX)
         snprintf(line, sizeof line, " (line %llu)", (unsigned long long)(header_lines + number));
     message_warning("%s: record %llu%s %s. %s", path, (unsigned long long)number, line, sam_line_note_text(note),
-                    excerpt);
+                    place->excerpt);
 }
 
 void sam_notes_merge(struct sam_notes *all, const struct sam_notes *more, uint64_t before, uint64_t header_lines,

@@ -8,11 +8,12 @@
 #include <stdint.h>
 #include "bam/sam_line.h"
 
-/* A line; its text stays where it was read. */
+enum { SAM_EXCERPT_SIZE = 360 };
+
+/* A line that is shown. */
 struct sam_place {
     uint64_t number;             /* of its record, counted from 0 where the notes begin */
-    const char *line;
-    size_t size;
+    char excerpt[SAM_EXCERPT_SIZE];
 };
 
 /* Lines that are changed, by kind. */
@@ -21,13 +22,11 @@ struct sam_notes {
     struct sam_place first[SAM_LINE_N_NOTES];
 };
 
-enum { SAM_EXCERPT_SIZE = 360 };
-
 /* Writes `The line begins "..."`, and what it seems to be if that is no SAM, as a text of its own. */
 void sam_notes_excerpt(char text[SAM_EXCERPT_SIZE], const char *line, size_t size);
 
-/* Counts a line's notes. */
-void sam_notes_add(struct sam_notes *notes, uint32_t found, const struct sam_place *place);
+/* Counts the notes on a line of n bytes, of record `number`. */
+void sam_notes_add(struct sam_notes *notes, uint32_t found, uint64_t number, const char *line, size_t n);
 
 /* Adds notes whose record 0 is record `before` of the input. The first line of each kind is told as a warning.
  * header_lines: lines of the input before record 0; UINT64_MAX: not known. */

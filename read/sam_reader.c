@@ -9,6 +9,7 @@
 #include "bam/sam_line.h"
 #include "bgzf_omp.h"
 #include "base/byte_buffer.h"
+#include "base/byte_window.h"
 #include "base/hts_file.h"
 #include "read/chunk_reader.h"
 #include "read/header_read.h"
@@ -21,16 +22,16 @@
 
 /* What the task of a chunk found in its lines, by the chunk's number: the claimer's before DONE. */
 struct sam_found {
-    struct sam_place broken;     /* the line behind those that the chunk counts, if it is refused; line is NULL
-                                  * otherwise */
-    const char *why;             /* it is refused */
+    const char *why;             /* the line behind those that the chunk counts is refused; NULL: it is not */
+    char broken[SAM_EXCERPT_SIZE];   /* that line */
     struct sam_notes notes;      /* on the records */
 };
 
 struct sam_reader {
     struct input_options opt;
-    struct bgzf_source *source;  /* of the text; main thread, as all below but what tasks found */
-    struct chunk_reader *chunks; /* of the source */
+    struct bgzf_source *source;  /* of packed text; main thread, as all below but what tasks found */
+    struct byte_window *plain;   /* or the text; NULL: it is packed */
+    struct chunk_reader *chunks; /* of it */
     struct ref_names *names;     /* what lines are parsed against; not changed once it is complete */
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     uint64_t header_lines;
@@ -59,7 +60,6 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk
 {
     struct sam_found *f = &r->found[number];
     struct byte_buffer *records = &c->made.records;
-    const struct sam_place place = {c->n, line, n};
     size_t before = records->n;
     line[n] = '\0';
     struct sam_line found = sam_line_append(records, r->names, line, n);
@@ -68,15 +68,15 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk
         records->n = before;
     bool is_lost = passes > 0 && !found.fault && record_slice_note(&c->made, before) < 0;
     if (found.fault || is_lost || passes < 0 || (passes && found.far && !r->opt.far)) {
-        f->broken = place;
+        sam_notes_excerpt(f->broken, line, n);
         f->why = found.fault ? sam_line_fault_text(found.fault) : is_lost ? "finds no memory"
                : passes < 0 ? "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it"
                : "has a position or TLEN beyond the 32 bits of BAM and CRAM; use -O sam";
         return;
     }
-    c->n++;
     if (found.notes)
-        sam_notes_add(&f->notes, found.notes, &place);
+        sam_notes_add(&f->notes, found.notes, c->n, line, n);
+    c->n++;
 }
 
 /* Appends the records of the lines in n bytes. Only the last line may lack its newline; then it keeps a carriage return
@@ -91,25 +91,17 @@ static void parse_lines(const struct sam_reader *r, uint32_t number, struct chun
     }
 }
 
-static bool has_notes(const struct sam_notes *notes)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < SAM_LINE_N_NOTES; i++)
-        n += notes->n[i];
-    return n > 0;
-}
-
 /* Makes the lines of a chunk into records. */
 static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
 {
     const struct sam_reader *r = reader;
     struct sam_found *f = &r->found[number];
-    memset(f, 0, sizeof *f);
+    f->why = NULL;
+    memset(f->notes.n, 0, sizeof f->notes.n);
     if (c->head.n)
         parse_lines(r, number, c, c->head.p, c->head.n);
-    /* It may be a line of 200 MB, and its record is to be copied. A note shows how the line begins. */
-    if (c->head.n > r->opt.chunks.chunk_size && !f->why && !has_notes(&f->notes))
-        byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
+    if (c->head.n > r->opt.sam.text_size)        /* it may be a line of 200 MB, and its record is to be copied */
+        byte_buffer_trim(&c->head, r->opt.sam.text_size);
     parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
@@ -134,14 +126,12 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 /* Records in the latch why the chunk's line is refused. */
 static int report_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
 {
-    char excerpt[SAM_EXCERPT_SIZE];
     unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
-    sam_notes_excerpt(excerpt, f->broken.line, f->broken.size);
     if (r->opt.part)                             /* nobody knows how many lines are before it */
         return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
-                          r->opt.path, number, (unsigned long long)r->opt.part->begin, f->why, excerpt);
+                          r->opt.path, number, (unsigned long long)r->opt.part->begin, f->why, f->broken);
     return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s. Nothing was written. %s", r->opt.path, number,
-                      line, f->why, excerpt);
+                      line, f->why, f->broken);
 }
 
 static int lend(void *reader, uint32_t number, struct chunk *c)
@@ -180,6 +170,11 @@ static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
     return *at < text->n;
 }
 
+static struct header_bytes bytes_of(const struct sam_reader *r)
+{
+    return (struct header_bytes){r->source, r->plain};
+}
+
 /* Reads text until the header is complete or the file ends. *size: bytes of the header. */
 static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
 {
@@ -187,7 +182,7 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     size_t at = 0, seen = 0;
     while (!follow(text, &at, seen) && found > 0) {
         seen = text->n;
-        found = header_read_block(text, r->source, r->opt.header_max, r->opt.path, r->opt.latch);
+        found = header_read_block(text, bytes_of(r), r->opt.header_max, r->opt.path, r->opt.latch);
     }
     if (found == 0 && text->n == 0)
         return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);
@@ -272,7 +267,15 @@ static int take_header(struct sam_reader *r, sam_hdr_t **header)
     return *header ? take_names(r, *header) : no_memory_for(r, "the header");
 }
 
-/* Reads the header. The lines behind it that its last block has are put into the first chunk. */
+/* What was read behind the header belongs to the first chunk. */
+static void give_back(struct sam_reader *r, const uint8_t *lines, size_t n)
+{
+    if (r->plain)
+        byte_window_put_back(r->plain, n);
+    else
+        chunk_reader_put(r->chunks, lines, n);
+}
+
 static int read_header(struct sam_reader *r, sam_hdr_t **header)
 {
     struct byte_buffer text = {NULL, 0, 0};
@@ -280,7 +283,7 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
     int status = read_header_text(r, &text, &size) < 0 || parse_header(r, text.p, size, header) < 0 ? -1 : 0;
     if (status == 0) {
         if (text.p)
-            chunk_reader_put(r->chunks, text.p + size, text.n - size);
+            give_back(r, text.p + size, text.n - size);
         for (size_t i = 0; i < size; i++)
             r->header_lines += text.p[i] == '\n';
     }
@@ -293,7 +296,7 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {.source = r->source, .use = r->opt.chunks, .path = r->opt.path, .latch = r->opt.latch,
+        .in = {.source = r->source, .text = r->plain, .use = r->opt.chunks, .path = r->opt.path, .latch = r->opt.latch,
                .clocks = r->opt.clocks},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
@@ -306,6 +309,22 @@ static int open_chunks(struct sam_reader *r)
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
 
+/* Opens the source of packed text. */
+static int open_source(struct sam_reader *r, struct byte_window *text)
+{
+    struct bgzf_source_options from = {
+        .input = text,
+        .path = r->opt.path,
+        .n_threads = r->opt.n_threads,
+        .n_slots = r->opt.sam.source_slots,
+        .latch = r->opt.latch,
+        .stats = r->opt.stats,
+        .is_text = true,
+    };
+    r->source = bgzf_source_open(&from);
+    return r->source ? 0 : -1;
+}
+
 struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const struct input_options *options,
                                    sam_hdr_t **header)
 {
@@ -315,18 +334,8 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
         return NULL;
     }
     r->opt = *options;
-    struct bgzf_source_options from = {
-        .input = text,
-        .framed = packed,
-        .path = options->path,
-        .n_threads = options->n_threads,
-        .n_slots = options->chunks.source_slots,
-        .latch = options->latch,
-        .clocks = options->clocks,
-        .text_size = (uint32_t)options->chunks.chunk_size,
-    };
-    r->source = bgzf_source_open(&from);
-    if (r->source && open_chunks(r) == 0
+    r->plain = packed ? NULL : text;
+    if ((!packed || open_source(r, text) == 0) && open_chunks(r) == 0
         && (options->part ? take_header(r, header) : read_header(r, header)) == 0)
         return r;
     sam_reader_close(r);
@@ -346,7 +355,8 @@ static void free_unshared(struct sam_reader *r)
 
 void sam_reader_end(struct sam_reader *r)
 {
-    bgzf_source_end(r->source);
+    if (r->source)
+        bgzf_source_end(r->source);
     chunk_reader_end(r->chunks);
     free_unshared(r);
 }

@@ -146,7 +146,7 @@ def test_damage_passes_the_check(tmp_path):
     wrong = [
         (bytes(broken), "block at file offset", None),
         (data[:-40], "file offset", None),
-        (bamgen.bgzf(raw[:-1]), "ends inside record 2000,", last),
+        (bamgen.bgzf(raw[:-1]), "ends inside record 2000,", last), (raw[:-1], "ends inside record 2000,", last),
         (bamgen.bgzf(raw[:last - 1]), "ends inside record 1999,", last - len(NAMES[-2])),
         (bamgen.bgzf(raw + b"\xff" * 100), "record 2001 (", len(raw)),
         (bamgen.bgzf(raw[:third] + b"\x10" + bytes(99)), "record 3 (", third),
@@ -159,6 +159,8 @@ def test_damage_passes_the_check(tmp_path):
             told = check(path, "-@", n)
             assert what in told, told
             if byte is not None:
+                assert f"byte {byte} " in told, told
+            if byte is not None and bytes_ != raw[:-1]:
                 place = re.search(rf"byte {byte} of the uncompressed data, in or before the block at file offset (\d+)", told)
                 assert place and bytes_[int(place.group(1)):].startswith(b"\x1f\x8b"), told
 

@@ -349,11 +349,14 @@ def test_cut_part_is_a_boundary(grouped, desk):
     """Its last record ends in no other file; a record after a boundary has its number in its own file."""
     path = grouped(11, 50)
     assert oracle_call("view", ["-b", "-o", desk / "a.bam", path])[0] == 0
-    (desk / "cut.bam").write_bytes(bamgen.bgzf(gzip.decompress((desk / "a.bam").read_bytes())[:-5]))
+    raw = gzip.decompress((desk / "a.bam").read_bytes())[:-5]
+    (desk / "cut.bam").write_bytes(bamgen.bgzf(raw))
+    (desk / "cut_raw.bam").write_bytes(raw)
     one = "%s\t%d\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n"
     for name, tail in ("boundary.sam", ""), ("bad.sam", one[:-8] % ("q", 129) + "\n" + one % ("t", 0)):
         (desk / name).write_text(PAIRS[1] + (tail or ONE % ("q", 65, 9)))
-    for paths, words in (["cut.bam", "boundary.sam"], "cut.bam"), (["boundary.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
+    for paths, words in (["cut.bam", "seam.sam"], "cut.bam"), (["cut_raw.bam", "seam.sam"], "cut_raw.bam"), \
+            (["seam.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
         p = ours(["--fixmate-args", "-M", "-o", "out.bam", *joined(paths)], cwd=desk)
         assert p.returncode == 1 and re.search("^samtools sormadup: " + words, p.stderr, re.M), p.stderr
         assert (desk / "out.bam").read_bytes() == PRECIOUS

@@ -3,6 +3,7 @@
 #include "unit_htslib.h"
 #include "bam/bam_header.h"
 #include "bam/plain_header.h"
+#include "base/byte_window.h"
 #include "read/header_read.h"
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
@@ -70,6 +71,20 @@ struct reading {
     int result;
 };
 
+static bool no_help(void *none)
+{
+    (void)none;
+    return false;
+}
+
+static void append_window(struct unit_bytes *to, struct byte_window *w)
+{
+    do {
+        unit_append(to, w->data, w->size);
+        byte_window_skip(w, w->size);
+    } while (byte_window_more(w, no_help, NULL) > 0);
+}
+
 static void read_header_within(struct reading *r, const struct unit_bytes *data, uint32_t block_size, uint64_t most)
 {
     memset(r, 0, sizeof *r);
@@ -78,12 +93,13 @@ static void read_header_within(struct reading *r, const struct unit_bytes *data,
     int fd = make_file(data->data, data->n, block_size);
     struct unit_source opened;
     MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &r->latch) == 0);
-    struct bgzf_source *source = opened.blocks;
-    r->result = header_read(&r->header, source, most, NULL, false, "in.bam", &r->latch);
+    r->result = header_read(&r->header, unit_header_bytes(&opened), most, NULL, false, "in.bam", &r->latch);
     if (r->result == 0) {
         unit_append(&r->after, r->header.rest, r->header.rest_size);
-        while (bgzf_source_peek(source, &size) > 0)
-            MUST(bgzf_source_inflate(source, unit_more(&r->after, size)) == 0);
+        while (opened.blocks && bgzf_source_peek(opened.blocks, &size) > 0)
+            MUST(bgzf_source_inflate(opened.blocks, unit_more(&r->after, size)) == 0);
+        if (!opened.blocks)
+            append_window(&r->after, opened.format->window);
     }
     unit_source_close(&opened);
     close(fd);
@@ -312,7 +328,7 @@ static void test_other_data_are_not_taken_for_bam(void **state)
         if (unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0) {
             struct bam_header header;
             assert_int_equal(
-                header_read(&header, opened.blocks, UINT64_MAX, NULL, false, "in.bam", &latch), -1);
+                header_read(&header, unit_header_bytes(&opened), UINT64_MAX, NULL, false, "in.bam", &latch), -1);
             bam_header_free(&header);
         }
         assert_true(latch_tripped(&latch));
@@ -419,7 +435,7 @@ static void test_damaged_block_in_the_header(void **state)
     struct bam_header header;
     struct unit_source opened;
     MUST(unit_source_open(&opened, unit_fd_path(path, fd), 1, PIECE, &latch) == 0);
-    assert_int_equal(header_read(&header, opened.blocks, UINT64_MAX, NULL, false, "in.bam", &latch), -1);
+    assert_int_equal(header_read(&header, unit_header_bytes(&opened), UINT64_MAX, NULL, false, "in.bam", &latch), -1);
     snprintf(path, sizeof path, "offset %u:", frame.size);
     assert_non_null(strstr(latch.message, path));
     bam_header_free(&header);                    /* a header that was not read */

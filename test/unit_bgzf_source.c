@@ -344,7 +344,7 @@ static void test_sources_share_the_codecs_of_the_caller(void **state)
     memcpy(all, codecs, sizeof codecs);
     for (int i = 0; i < 2; i++) {
         reading_open(&r, in, unit_fd_path(path, fd), THREADS, PIECE);
-        struct bgzf_source_options how = {.input = r.opened.format->window, .framed = true, .path = path,
+        struct bgzf_source_options how = {.input = r.opened.format->window, .path = path,
                                           .n_threads = THREADS, .n_slots = r.n_slots, .codecs = all, .latch = &r.latch};
         bgzf_source_close(r.source);
         r.source = r.opened.blocks = bgzf_source_open(&how);
@@ -624,61 +624,6 @@ static void test_redirected_file_is_read_from_its_beginning(void **state)
         assert_int_equal(lseek(fd, 0, SEEK_CUR), BEFORE + in->file.n);
         close(fd);
     }
-    input_free(in);
-}
-
-/* Takes back the oldest block of plain bytes, cut anywhere, if it begins at `done`. */
-static int take_plain(struct reading *r, size_t *done, int wait)
-{
-    struct bgzf_source_block block;
-    int taken = bgzf_source_take(r->source, wait, &block);
-    if (taken <= 0)
-        return taken;
-    if (block.file_offset != *done || block.data != r->out + *done)
-        return -1;
-    *done += block.size;
-    return 1;
-}
-
-static int read_plain(struct reading *r, size_t *done)
-{
-    uint32_t size;
-    int found, taken;
-    while ((found = bgzf_source_peek(r->source, &size)) > 0) {
-        if (bgzf_source_ring_full(r->source) && take_plain(r, done, 1) <= 0)
-            return -1;
-        bgzf_source_hand_out(r->source, r->out + r->placed, NULL);
-        r->placed += size;
-    }
-    while ((taken = take_plain(r, done, 1)) > 0)
-        ;
-    return found < 0 ? found : taken;
-}
-
-/* BAM without compression has no blocks; the source cuts it anywhere. */
-static void test_plain_bytes_come_back_whole(void **state)
-{
-    (void)state;
-    struct input *in = input_new(1, 20);
-    char path[64];
-    int fd = unit_temp_file();
-    for (int i = 0; i < 30; i++)
-        add_block(in, BGZF_FILL - 1);
-    unit_write(fd, in->data.data, in->data.n);
-    for (size_t i = 0; i < N_OF(team_sizes); i++) {
-        struct reading r;
-        size_t done = 0;
-        reading_open(&r, in, unit_fd_path(path, fd), team_sizes[i], PIECE);
-        #pragma omp parallel num_threads(team_sizes[i])
-        if (omp_get_thread_num() == 0)
-        r.result = read_plain(&r, &done);
-        assert_int_equal(r.result, 0);
-        assert_int_equal(done, in->data.n);
-        assert_memory_equal(r.out, in->data.data, done);
-        assert_int_equal(bgzf_source_saw_eof_block(r.source), 1);    /* nothing is missing */
-        reading_close(&r);
-    }
-    close(fd);
     input_free(in);
 }
 
@@ -1004,7 +949,6 @@ int main(void)
         cmocka_unit_test(test_silent_pipe_keeps_the_program_from_ending),
         cmocka_unit_test(test_pipe_needs_a_thread),
         cmocka_unit_test(test_redirected_file_is_read_from_its_beginning),
-        cmocka_unit_test(test_plain_bytes_come_back_whole),
         cmocka_unit_test(test_bytes_that_are_put_back_come_again),
         cmocka_unit_test(test_bytes_are_put_back_in_plain_gzip),
         cmocka_unit_test(test_full_ring_takes_one_block_for_each_taken_back),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A BGZF source over a file by its path. */
+/* A BGZF source over a file by its path; of BAM without compression, its window alone. */
 #ifndef UNIT_SOURCE_H
 #define UNIT_SOURCE_H
 
 #include "bgzf_omp.h"
+#include "read/header_read.h"
 #include "read/input_format.h"
 #include "base/latch.h"
 #include "unit.h"
@@ -25,9 +26,10 @@ static inline int unit_source_open_ring(struct unit_source *s, const char *path,
     s->format = input_format_open(&from);
     if (!s->format)
         return -1;
+    if (s->format->framing != INPUT_BGZF)
+        return 0;
     struct bgzf_source_options options = {
         .input = s->format->window,
-        .framed = s->format->framing == INPUT_BGZF,
         .path = path,
         .n_threads = n_threads,
         .n_slots = n_slots,
@@ -41,6 +43,11 @@ static inline int unit_source_open(struct unit_source *s, const char *path, int 
                                    size_t piece_size, struct latch *latch)
 {
     return unit_source_open_ring(s, path, n_threads, UNIT_SOURCE_SLOTS, piece_size, latch);
+}
+
+static inline struct header_bytes unit_header_bytes(const struct unit_source *s)
+{
+    return (struct header_bytes){s->blocks, s->blocks ? NULL : s->format->window};
 }
 
 static inline void unit_source_close(struct unit_source *s)

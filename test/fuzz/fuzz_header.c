@@ -30,15 +30,14 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     if (input) {
         struct bgzf_source_options how = {
             .input = input->window,
-            .framed = input->framing == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = 1,
             .latch = &latch,
         };
-        struct bgzf_source *source = bgzf_source_open(&how);
-        MUST(source);
-        int failed = header_read(&header, source, HEADER_MOST, NULL, false, path, &latch);
+        struct bgzf_source *source = input->framing == INPUT_BGZF ? bgzf_source_open(&how) : NULL;
+        struct header_bytes from = {source, source ? NULL : input->window};
+        int failed = header_read(&header, from, HEADER_MOST, NULL, false, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }

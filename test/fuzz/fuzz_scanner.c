@@ -49,11 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
                                  .latch = &latch};
     struct input_format *input = input_format_open(&from);
-    if (input) {
+    if (input && input->framing == INPUT_BGZF) {
         uint8_t *ring[SLOTS] = {0};
         struct bgzf_source_options how = {
             .input = input->window,
-            .framed = input->framing == INPUT_BGZF,
             .path = path,
             .n_threads = 1,
             .n_slots = SLOTS,

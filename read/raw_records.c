@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include "bam/bam_record.h"
+#include "base/byte_window.h"
+#include "base/latch.h"
+#include "base/stats.h"
+#include "read/raw_records.h"
+#include "read/record_slice.h"
+
+enum {
+    /* Slices that the stage behind has at one time: they keep pieces of the input, of which there are four at least. */
+    MOST_LENT = 2,
+    SHOWN = BAM_FIXED + UINT8_MAX,   /* bytes that are looked at before a record is checked */
+};
+
+struct raw_records {
+    struct byte_window *window;
+    int32_t n_ref;
+    struct latch *latch;
+    struct stats *stats;
+    struct byte_buffer part;     /* of a record that is not taken from where it lies */
+    struct record_slice next;    /* the one that is lent next, if is_made */
+    atomic_int *users;           /* a hold on the memory in which it lies; NULL: it has its own */
+    atomic_int *held[MOST_LENT]; /* likewise of those lent last, in turn */
+    bool is_made, has_ended;
+    uint64_t n, n_lent;          /* records; slices */
+};
+
+static int lacks_memory(const struct raw_records *r)
+{
+    return latch_fail(r->latch, "out of memory for records");
+}
+
+static bool no_help(void *none)
+{
+    (void)none;
+    return false;
+}
+
+/* ---- records where they lie ---- */
+
+/* Whether the record at p[n] is all there, and has a name with its NUL. The stage behind checks all else. */
+static bool is_plain(const uint8_t *p, size_t n)
+{
+    if (n < BAM_FIXED)
+        return false;
+    const struct bam_record *record = (const struct bam_record *)p;
+    uint64_t size = bam_record_said_size(p), name = BAM_FIXED + (uint64_t)record->name_len;
+    return size <= n && size >= BAM_MIN_RECORD && name > BAM_FIXED && name <= size && p[name - 1] == 0;
+}
+
+/* Lists the records with which the window begins. -1: failed, and the error is recorded in the latch. */
+static int list(struct raw_records *r)
+{
+    struct byte_window *w = r->window;
+    struct record_slice *s = &r->next;
+    s->borrowed = true;
+    s->records.p = (uint8_t *)(uintptr_t)w->data;
+    for (size_t at = 0; is_plain(w->data + at, w->size - at); at = s->records.n) {
+        s->records.n = at + (size_t)bam_record_said_size(w->data + at);
+        if (record_slice_note(s, at) < 0)
+            return lacks_memory(r);
+    }
+    r->is_made = s->n > 0;
+    if (r->is_made) {
+        r->users = byte_window_hold(w);
+        byte_window_skip(w, s->records.n);
+    } else {
+        record_slice_drop_records(s);
+    }
+    return 0;
+}
+
+/* ---- a record that is cut, or unlike others ---- */
+
+/* How many bytes of it must be there before there is more to say. 0: it is whole, or broken. */
+static size_t missing(const struct raw_records *r)
+{
+    const struct byte_buffer *part = &r->part;
+    if (part->n < BAM_FIXED)
+        return BAM_FIXED - part->n;
+    bool is_cut = bam_record_check(part->p, part->n, r->n_ref).fault == BAM_CUT;
+    return is_cut ? (size_t)bam_record_said_size(part->p) - part->n : 0;
+}
+
+/* Puts its bytes together, until the input ends. -1: failed, and the error is recorded in the latch. */
+static int collect(struct raw_records *r)
+{
+    struct byte_window *w = r->window;
+    size_t left;
+    while ((left = missing(r)) > 0) {
+        int more = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+        size_t n = left < w->size ? left : w->size;
+        if (more <= 0)
+            return more;
+        if (byte_buffer_append(&r->part, w->data, n) < 0)
+            return lacks_memory(r);
+        byte_window_skip(w, n);
+    }
+    return 0;
+}
+
+/* Makes it a slice of its own. It is zero behind what is there. */
+static int make_alone(struct raw_records *r)
+{
+    struct record_slice *s = &r->next;
+    r->part.n = 0;
+    if (collect(r) < 0)
+        return -1;
+    enum bam_fault fault = bam_record_check(r->part.p, r->part.n, r->n_ref).fault;
+    bool closes = bam_record_can_close(r->part.p, fault);
+    r->has_ended = fault && !closes;
+    if (closes ? bam_record_close(&s->records, r->part.p) < 0
+               : byte_buffer_append(&s->records, r->part.p, r->part.n) < 0)
+        return lacks_memory(r);
+    if (byte_buffer_reserve(&s->records, s->records.n + SHOWN) < 0 || record_slice_note(s, 0) < 0)
+        return lacks_memory(r);
+    memset(s->records.p + s->records.n, 0, SHOWN);
+    r->is_made = true;
+    return 0;
+}
+
+/* ---- the stream ---- */
+
+/* Makes the next slice, unless the input has ended. */
+static int make(struct raw_records *r)
+{
+    struct byte_window *w = r->window;
+    int more = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+    r->has_ended = more == 0;
+    if (more <= 0)
+        return more;
+    r->next.offset = w->offset;
+    return list(r) < 0 ? -1 : r->is_made ? 0 : make_alone(r);
+}
+
+static enum chunk_state advance(void *records)
+{
+    struct raw_records *r = records;
+    enum stage before = stats_enter(r->stats, STAGE_FIND);
+    int made = r->is_made || r->has_ended ? 0 : make(r);
+    stats_leave(r->stats, before, 0);            /* the stage behind counts the bytes */
+    return made < 0 ? CHUNK_FAILED : r->is_made ? CHUNK_MADE : CHUNK_NONE;
+}
+
+static void release(atomic_int **held)
+{
+    if (*held)
+        byte_window_release(*held);
+    *held = NULL;
+}
+
+/* The slice that was lent MOST_LENT slices ago is not used any more. */
+static int take(void *records, struct record_slice *slice)
+{
+    struct raw_records *r = records;
+    struct record_slice back = *slice;
+    atomic_int **held = &r->held[r->n_lent++ % MOST_LENT];
+    release(held);
+    *held = r->users;
+    *slice = r->next;
+    slice->number = r->n + 1;
+    r->n += slice->n;
+    record_slice_drop_records(&back);
+    r->next = back;
+    r->users = NULL;
+    r->is_made = false;
+    return 0;
+}
+
+static bool help(void *records)
+{
+    (void)records;
+    return false;
+}
+
+static int end(void *records, struct tally *given)
+{
+    const struct raw_records *r = records;
+    *given = (struct tally){.n = r->n};
+    return 0;
+}
+
+struct record_stream raw_records_stream(struct raw_records *r)
+{
+    return (struct record_stream){advance, take, help, end, r, MOST_LENT};
+}
+
+struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
+                                     struct stats *stats)
+{
+    struct raw_records *r = calloc(1, sizeof *r);
+    if (!r) {
+        latch_fail(latch, "out of memory");
+        return NULL;
+    }
+    r->window = window;
+    r->n_ref = n_ref;
+    r->latch = latch;
+    r->stats = stats;
+    return r;
+}
+
+void raw_records_end(struct raw_records *r)
+{
+    for (size_t i = 0; i < MOST_LENT; i++)
+        release(&r->held[i]);
+}
+
+void raw_records_close(struct raw_records *r)
+{
+    if (!r)
+        return;
+    record_slice_free(&r->next);
+    free(r->part.p);
+    free(r);
+}
