@@ -89,7 +89,7 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
 /* Whether it reads the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
-    return r->opt.in.stream.stage;
+    return r->opt.in.stream.producer;
 }
 
 /* Whether blocks are inflated into the chunks' own memory. Else chunks have bytes that are there already. */
@@ -264,7 +264,7 @@ static int fill_with(struct chunk_reader *r, struct slice_span span, uint64_t of
     c->bytes = (uint8_t *)(uintptr_t)span.bytes;
     c->filled = c->arrived = span.size;
     r->last_block = offset;
-    tell_pool(r);
+    update_pool(r);
     return equip_chunk(r, c) < 0 ? -1 : 1;
 }
 
@@ -288,7 +288,7 @@ static bool help_make(void *reader)
 static int fill_of_text(struct chunk_reader *r)
 {
     struct byte_window *w = r->opt.in.text;
-    size_t most = r->opt.in.use.text_size, least = most < BYTE_WINDOW_KEPT ? most : BYTE_WINDOW_KEPT;
+    size_t most = r->opt.in.use.chunk_size, least = most < BYTE_WINDOW_KEPT ? most : BYTE_WINDOW_KEPT;
     int more = 1;
     while (w->size < least && more > 0)
         more = byte_window_more(w, help_make, r);

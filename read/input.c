@@ -74,7 +74,7 @@ static struct header_bytes bytes_of(const struct input *in)
 static int open_raw(struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    in->raw = raw_records_open(in->format->window, sam_hdr_nref(in->header.sam), how->latch, how->stats);
+    in->raw = raw_records_open(in->format->window, sam_hdr_nref(in->header.sam), how->latch, how->clocks);
     if (!in->raw)
         return -1;
     in->stream = raw_records_stream(in->raw);
@@ -107,8 +107,8 @@ static bool passes(const struct input *in)
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    return (struct chunk_input){.source = in->stream.stage ? NULL : in->source, .stream = in->stream, .use = how->sam,
-                                .path = in->name, .latch = how->latch, .clocks = how->clocks};
+    return (struct chunk_input){.source = in->stream.producer ? NULL : in->source, .stream = in->stream,
+                                .use = how->chunks, .path = in->name, .latch = how->latch, .clocks = how->clocks};
 }
 
 /* From now on its records come as they pass. */
@@ -358,7 +358,7 @@ static int resume(struct input *in)
     bool was_suspended = input_format_may_suspend(in->format);
     if (input_format_resume(in->format, in->header.sam) < 0)
         return -1;
-    if (in->format->stream.stage && !in->passed)
+    if (in->format->stream.producer && !in->passed)
         in->stream = in->format->stream;
     if (in->stream.producer)
         return 0;

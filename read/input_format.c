@@ -102,7 +102,7 @@ static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
     bool packed = in->kind == INPUT_SAM_PACKED;
-    size_t piece = how.sam.piece_size, text = packed ? 0 : how.sam.n_chunks * how.sam.text_size;
+    size_t piece = how.chunks.piece_size, text = packed ? 0 : how.chunks.n_chunks * how.chunks.chunk_size;
     how.clocks = clocks_of(in);
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, piece, how.n_pieces + (uint32_t)(text / piece)) < 0)

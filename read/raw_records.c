@@ -4,7 +4,7 @@
 #include "bam/bam_record.h"
 #include "base/byte_window.h"
 #include "base/latch.h"
-#include "base/stats.h"
+#include "base/clocks.h"
 #include "read/raw_records.h"
 #include "read/record_slice.h"
 
@@ -18,7 +18,7 @@ struct raw_records {
     struct byte_window *window;
     int32_t n_ref;
     struct latch *latch;
-    struct stats *stats;
+    struct clocks *clocks;
     struct byte_buffer part;     /* of a record that is not taken from where it lies */
     struct record_slice next;    /* the one that is lent next, if is_made */
     atomic_int *users;           /* a hold on the memory in which it lies; NULL: it has its own */
@@ -138,9 +138,9 @@ static int make(struct raw_records *r)
 static enum chunk_state advance(void *records)
 {
     struct raw_records *r = records;
-    enum stage before = stats_enter(r->stats, STAGE_FIND);
+    enum stage before = clocks_enter(r->clocks, STAGE_FIND);
     int made = r->is_made || r->has_ended ? 0 : make(r);
-    stats_leave(r->stats, before, 0);            /* the stage behind counts the bytes */
+    clocks_leave(r->clocks, before, 0);            /* the consumer counts the bytes */
     return made < 0 ? CHUNK_FAILED : r->is_made ? CHUNK_MADE : CHUNK_NONE;
 }
 
@@ -188,7 +188,7 @@ struct record_stream raw_records_stream(struct raw_records *r)
 }
 
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
-                                     struct stats *stats)
+                                     struct clocks *clocks)
 {
     struct raw_records *r = calloc(1, sizeof *r);
     if (!r) {
@@ -198,7 +198,7 @@ struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, 
     r->window = window;
     r->n_ref = n_ref;
     r->latch = latch;
-    r->stats = stats;
+    r->clocks = clocks;
     return r;
 }
 

@@ -10,19 +10,19 @@
 struct byte_window;
 struct latch;
 struct raw_records;
-struct stats;
+struct clocks;
 
 /* The window has records alone, to its end; it stays the caller's, who closes it later. n_ref: references of the
- * header. stats may be NULL. NULL: out of memory, and the error is recorded in the latch. */
+ * header. clocks may be NULL. NULL: out of memory, and the error is recorded in the latch. */
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
-                                     struct stats *stats);
+                                     struct clocks *clocks);
 void raw_records_close(struct raw_records *records);
 
 /* Lets go of the window's memory. Call it when all records are used. */
 void raw_records_end(struct raw_records *records);
 
 /* The records, noted only (record_slice_note()). A broken record, or one that is cut by the end, is the last one; the
- * stage behind finds the fault and tells it. */
+ * consumer finds the fault and reports it. */
 struct record_stream raw_records_stream(struct raw_records *records);
 
 #endif

@@ -215,7 +215,7 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
-    c->seam.is_broken = !is_whole(span, last);
+    c->carry.is_broken = !is_whole(span, last);
     if (c->opt.counts_bytes)
         clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)

@@ -100,8 +100,8 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     memset(f->notes.n, 0, sizeof f->notes.n);
     if (c->head.n)
         parse_lines(r, number, c, c->head.p, c->head.n);
-    if (c->head.n > r->opt.sam.text_size)        /* it may be a line of 200 MB, and its record is to be copied */
-        byte_buffer_trim(&c->head, r->opt.sam.text_size);
+    if (c->head.n > r->opt.chunks.chunk_size)        /* it may be a line of 200 MB, and its record is to be copied */
+        byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
     parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
@@ -316,9 +316,9 @@ static int open_source(struct sam_reader *r, struct byte_window *text)
         .input = text,
         .path = r->opt.path,
         .n_threads = r->opt.n_threads,
-        .n_slots = r->opt.sam.source_slots,
+        .n_slots = r->opt.chunks.source_slots,
         .latch = r->opt.latch,
-        .stats = r->opt.stats,
+        .clocks = r->opt.clocks,
         .is_text = true,
     };
     r->source = bgzf_source_open(&from);

@@ -80,7 +80,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
         return 0;
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
     if (w->fault == BAM_CUT)
-        return record_fault_tell_cut(s->opt.latch, &at, true);
+        return record_fault_report_cut(s->opt.latch, &at, true);
     return record_fault_report(s->opt.latch, &at, w->fault, a->base + w->end);
 }
 

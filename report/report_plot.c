@@ -50,7 +50,7 @@ void report_plot_axis(const struct report *r, FILE *to)
 }
 
 /* The phases that are long enough for their names, on a telephone too: a fifth of its plot is 58 pixels. */
-static bool phase_begins(const struct clocks *stats, enum phase phase, double *at)
+static bool phase_begins(const struct clocks *clocks, enum phase phase, double *at)
 {
     uint64_t start, end;
     double wall = (double)clocks_wall(clocks);

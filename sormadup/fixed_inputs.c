@@ -19,8 +19,9 @@ static int begin_input(struct fixed_inputs *f)
     };
     if (input_begin(in) < 0)
         return -1;
-    how.in = (struct chunk_input){.source = in->stream.stage ? NULL : in->source, .stream = in->stream,
-                                  .use = f->opt.memory, .path = in->name, .latch = f->opt.latch, .clocks = f->opt.clocks};
+    how.in = (struct chunk_input){.source = in->stream.producer ? NULL : in->source, .stream = in->stream,
+                                  .use = f->opt.memory, .path = in->name, .latch = f->opt.latch,
+                                  .clocks = f->opt.clocks};
     f->each[f->n_begun] = fixed_records_open(&how, &in->header);
     return f->each[f->n_begun++] ? 0 : -1;
 }
