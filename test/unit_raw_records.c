@@ -92,15 +92,15 @@ static enum chunk_state read_all(struct pieces *in, struct unit_bytes *to, uint6
     enum chunk_state state;
     uint64_t n = 0;
     MUST(s.most_lent > 0 && s.most_lent <= N_OF(lent));
-    for (unsigned i = 0; (state = s.advance(s.stage)) == CHUNK_MADE; i++) {
+    for (unsigned i = 0; (state = s.advance(s.producer)) == CHUNK_MADE; i++) {
         struct record_slice *slice = &lent[i % s.most_lent];
-        assert_int_equal(s.take(s.stage, slice), 0);
+        assert_int_equal(s.take(s.producer, slice), 0);
         assert_int_equal(slice->number, n + 1);
         assert_true(held(in) <= (int)s.most_lent);
         append(to, slice);
         n += slice->n;
     }
-    assert_int_equal(s.end(s.stage, &given), 0);
+    assert_int_equal(s.end(s.producer, &given), 0);
     assert_int_equal(given.n, n);
     raw_records_end(r);
     assert_int_equal(held(in), 0);
