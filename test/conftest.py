@@ -4,8 +4,8 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n    n sets of parameters of every test
-TEST_REST=n     the sets that TEST_SAMPLE=n leaves out
+TEST_SAMPLE=n       n sets of parameters of every test
+TEST_REST=n         the sets that TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long

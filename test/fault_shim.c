@@ -7,9 +7,8 @@
  *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of the request; or
  *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
  *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits long enough for it
- *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); otherwise those
- *   from
- *                      the program's own code
+ *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); otherwise
+ *                      those from the program's own code
  *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
  *
