@@ -40,8 +40,7 @@ SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
                  if not p.parent.name.startswith(("test", "bench", "build")))
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
-MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which does not count the first
-                             # thread
+MORE_THREADS = (0, 1, 2, 7)  # the same for merge, fixmate, markdup and collate, whose -@ does not count the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 # For tests in which htslib itself leaks: after it fails to read, write or index.

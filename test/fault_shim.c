@@ -56,8 +56,7 @@ static struct {
     int signal;                  /* 0: none */
     bool all, end, named;
     const char *report;
-    struct range { uintptr_t from, to; } program, library;   /* code; `library` is that of no library if calls from
-                                                              * everywhere or from the program fail */
+    struct range { uintptr_t from, to; } program, library;   /* code; no library's if all calls, or only ours, fail */
 } fault = {.call = N_CALLS};
 static atomic_bool started;
 static atomic_ulong counts[N_CALLS], struck;
@@ -155,8 +154,7 @@ static void *memory_for_loader(size_t size)
     return used <= sizeof pool ? place : NULL;
 }
 
-static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* otherwise it allocates memory
-                                                                                    * itself */
+static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* else it allocates memory itself */
 
 static void *next_of(const char *symbol)
 {
