@@ -35,7 +35,7 @@ import bamgen
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.path.abspath(os.environ.get("SAMTOOLS_OMP") or REPO / "samtools")
-# Of the program: the top-level folders except those of tests and build outputs.
+# Sources of the program: the top-level folders except those of tests and build outputs.
 SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
                  if not p.parent.name.startswith(("test", "bench", "build")))
 REAL_DIR = REPO.parent / "shared" / "real"
