@@ -7,8 +7,7 @@
 
 struct ref_names {
     struct name_table table;     /* all names */
-    struct byte_buffer owners;   /* int32_t: the reference of each name; empty as long as name i is that of reference
-                                  * i */
+    struct byte_buffer owners;   /* int32_t: the reference of each name; empty while name i is that of reference i */
     int32_t n_ref;
 };
 

@@ -42,8 +42,7 @@ struct parse {
     struct long_pos far;
     const char *name, *cigar;    /* where these fields begin */
     uint32_t n_cigar;
-    uint32_t first_ops[FIRST_OPS];   /* the first CIGAR operations; the rest, which few lines have, is parsed a second
-                                      * time */
+    uint32_t first_ops[FIRST_OPS];   /* the first CIGAR operations; few lines have more, which are parsed again */
     int64_t ref_span, query_span;    /* bases that the CIGAR covers */
     struct sam_line found;
     struct bam_record fixed;     /* all fields except block_size; last, because it ends with data[] */
@@ -290,8 +289,7 @@ static bool put_common_bases(uint8_t *to, const uint8_t *s)
     bytes_16 v, code;
     uint8_t codes[VECTOR];
     memcpy(&v, s, VECTOR);
-    v |= 0x20;                                   /* Converts eight qualities at a time. The loops test no character by
-                                                  * itself, only whether all were valid. NULL: one was not. */
+    v |= 0x20;                                   /* small letters */
     code = ((bytes_16)(v == 'a') & 1) | ((bytes_16)(v == 'c') & 2) | ((bytes_16)(v == 'g') & 4)
          | ((bytes_16)(v == 't') & 8) | ((bytes_16)(v == 'n') & 15);
     bytes_16 none = (bytes_16)(code == 0);
@@ -314,7 +312,8 @@ static uint8_t *put_seq(uint8_t *to, const char *seq, size_t n)
     return put_any_bases(to, s, n);
 }
 
-/* Appends everything except the tags to the buffer after its n bytes. */
+/* Converts eight qualities at a time. The loops test no character by itself, only whether all were valid. NULL: one was
+ * not. */
 static uint8_t *put_qual(uint8_t *to, const char *qual, size_t n)
 {
     const uint8_t *q = (const uint8_t *)qual;
@@ -353,7 +352,7 @@ static uint8_t *put_cigar(uint8_t *to, const struct parse *l, size_t n_bases)
     return to + 8;
 }
 
-/* Appends the tag that holds a CIGAR of too many operations. */
+/* Appends everything except the tags to the buffer after its n bytes. */
 static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases *b)
 {
     size_t ops = l->n_cigar > CIGAR_INLINE_MAX ? PLACEHOLDER : l->n_cigar, tags = (size_t)(l->end - l->p);
@@ -382,7 +381,7 @@ static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases
     return true;
 }
 
-/* Whether readers of BAM can read the record: with a CG tag, of the line or of ours, that is not certain. */
+/* Appends the tag that holds a CIGAR of too many operations. */
 static bool put_cg(struct byte_buffer *to, struct parse *l)
 {
     if (l->n_cigar <= CIGAR_INLINE_MAX)
@@ -398,7 +397,7 @@ static bool put_cg(struct byte_buffer *to, struct parse *l)
     return true;
 }
 
-/* only part of it is zeroed: zeroing all would take a tenth of the time */
+/* Whether readers of BAM can read the record: with a CG tag, of the line or of ours, that is not certain. */
 static bool readable(const struct byte_buffer *to, size_t start, struct parse *l, bool has_cg)
 {
     size_t size = to->n - start;
@@ -413,7 +412,7 @@ static bool readable(const struct byte_buffer *to, size_t start, struct parse *l
 
 struct sam_line sam_line_append(struct byte_buffer *to, const struct ref_names *names, const char *line, size_t n)
 {
-    struct parse l;              /* not all of it is made zero: that would take a tenth of the time */
+    struct parse l;              /* only part of it is zeroed: zeroing all would take a tenth of the time */
     struct bases bases;
     size_t start = to->n;
     bool has_cg = false;

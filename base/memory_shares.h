@@ -14,8 +14,7 @@ static const uint64_t MEMORY_OVERHEAD = (uint64_t)64 << 20;
 /* How the inputs are read. */
 enum memory_reads {
     MEMORY_IN_TURN,
-    MEMORY_PARTS,                /* one after another, and a part of each; the input is not a file, so it has buffers
-                                  * before its turn */
+    MEMORY_PARTS,  /* one after another, in parts; the input is not a file and has buffers before its turn */
     MEMORY_AT_ONCE,  /* in chunks, by a stage that keeps no records: there are no arenas, and nothing is spilled */
 };
 

@@ -37,7 +37,7 @@ int out_file_target(const char *path, char target[PATH_MAX]);
  * cannot be given to another: a mount point, or a file in a directory that we may not write to. */
 bool out_file_replaces(const char *path);
 
-/* The same, or whether it is standard output at the end of a file: in both cases the written bytes can be removed
+/* Likewise, or whether it is standard output at the end of a file: in both cases the written bytes can be removed
  * again. */
 bool out_file_can_take_back(const char *path);
 

@@ -11,8 +11,7 @@ enum { CACHE_LINE = 64, PAGE = 4096 };
 
 /* The buffer of a piece. Piece p uses buffer p modulo n, once piece p - n is written. */
 struct buffer {
-    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* number of the piece; stored by the thread that wrote the piece
-                                                     * before it */
+    _Alignas(CACHE_LINE) _Atomic uint64_t number;   /* number of the piece; stored by the writer of the one before */
     atomic_size_t filled;        /* bytes copied in so far, plus those before the first byte */
     uint8_t *bytes;
 };

@@ -13,10 +13,10 @@ struct out_pieces;
 
 struct out_pieces_options {
     int fd;                      /* owned by the caller */
-    const char *path;            /* offset of the first byte in the file */
-    uint64_t begin;              /* where in the file the first byte goes */
-    size_t piece_size;           /* number of buffers, at least two */
-    uint32_t n;                  /* buffers: two at least */
+    const char *path;            /* for messages */
+    uint64_t begin;              /* offset of the first byte in the file */
+    size_t piece_size;           /* a power of two */
+    uint32_t n;                  /* number of buffers, at least two */
     struct latch *latch;
 };
 

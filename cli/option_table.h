@@ -36,13 +36,11 @@ struct option_row {
     enum option_base base;
     size_t offset;               /* offset of the target in the base */
     int least, most;             /* of a number */
-    int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL if there is
-                                                                  * none */
+    int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL: none */
     bool beyond;                 /* samtools lacks the long name, so it must be written in full */
     bool writes;                 /* the value names a file that is written, or a place for files */
     bool listed;                 /* a heading; the help shows its rows as a list of names */
-    const struct option_row *as; /* the row that this one refers to; its help is used if this one has none. Otherwise
-                                  * NULL */
+    const struct option_row *as; /* the row that this one refers to; its help is used if this one has none; or NULL */
 };
 
 static inline const struct option_row *option_resolved(const struct option_row *row)

@@ -19,8 +19,7 @@ struct stats_settings;
     "Commands that write records count them in the same pass: samtools sort --" name "=FILE.\n"
 
 extern const struct engine_command stats_command;
-extern const struct engine_command stats_words_command;  /* as in --stats-args: the options that change how records are
-                                                          * counted */
+extern const struct engine_command stats_words_command;  /* --stats-args: options that change how records are counted */
 
 /* Settles the combination of options. words[n]: of the command line as samtools would print it, from the command's name
  * on. n_regions: number of operands that are regions. -1: a mistake, reported. */

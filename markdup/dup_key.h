@@ -13,16 +13,16 @@
 enum dup_class {
     DUP_EXCLUDED,                /* takes no part */
     DUP_SINGLE,                  /* has no mapped mate */
-    DUP_PAIR_END,                /* The key that duplicates share. Compared as bytes: there is no padding. */
+    DUP_PAIR_END,                /* one end of a pair */
 };
 
 enum dup_mode { DUP_BY_TEMPLATE, DUP_BY_SEQUENCE };
 
-/* The key that duplicates have in common. Compared as bytes: there is no padding. */
+/* The key that duplicates share. Compared as bytes: there is no padding. */
 struct dup_key {
     int64_t here, there;         /* 1-based unclipped positions of the record and its mate; there is 0 for singles */
-    int32_t ref, mate_ref;       /* hash of the barcode; 0: none */
-    uint32_t barcode;            /* its hash; 0: none */
+    int32_t ref, mate_ref;       /* mate_ref is 0 for singles */
+    uint32_t barcode;            /* hash of the barcode; 0: none */
     uint32_t kind;               /* table, strands and read group */
 };
 _Static_assert(sizeof(struct dup_key) == 32, "no padding");

@@ -20,8 +20,7 @@ struct marked_losses {
     struct dup_chains *chains;
     struct shard_losses *shards;
     uint32_t n_shards;
-    struct byte_buffer order;    /* struct dup_loss *: for each record of the round, its loss as a single and its loss
-                                  * as a pair end */
+    struct byte_buffer order;    /* struct dup_loss *: for each record of the round, as a single and as a pair end */
     size_t at, record;           /* slice of the round, and record in it, at which to continue; 0, 0: a new round */
     const struct marked_queue *waiting;  /* while records are reported */
     struct marked_slice *slice;  /* the slice that was reported to last; NULL: none */

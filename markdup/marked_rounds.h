@@ -20,8 +20,7 @@ struct marked_rounds_options {
     int64_t window;              /* between records, as markdup's -l */
     int n_threads;
     struct dup_counts **counts;  /* of each thread, which alone writes to them, by read group */
-    void (*entered)(void *arg, struct marked_slice *slice);   /* called on the main thread when the shards are done with
-                                                               * the slice */
+    void (*entered)(void *arg, struct marked_slice *slice);   /* main thread: the shards are done with the slice */
     void *arg;
     const char *path;            /* of the input, for messages */
     struct latch *latch;

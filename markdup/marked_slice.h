@@ -66,8 +66,7 @@ struct marked_slice {
     struct spill_run run;        /* its records while they are stored; n and checksum stay in `records` */
     uint64_t first;              /* number of its first record in the input, from 0 */
     struct marked_entries *entries;   /* NULL: the shards are done with it, or it is not keyed yet */
-    struct marked_place from, to;     /* the place before it, and its end; before it is joined, `to` does not include
-                                       * `from` */
+    struct marked_place from, to;     /* the place before it, and its end, which only includes `from` once joined */
     size_t joined;               /* records before its first break: the records before the slice can reach them */
     size_t out_of_order;               /* index of the first record out of order or unreadable; records.n: none */
     enum bam_fault fault;        /* why it cannot */
@@ -82,10 +81,10 @@ struct marked_slice {
     bool changed;                /* ... or that it would change more than it may ... */
     size_t faulty;               /* ... and its index */
     size_t n_dropped;            /* records that are left out */
-    struct record_list list;  /* of the records that are written, in their original form except for the changes ... */
+    struct record_list list;     /* of the records that are written */
     size_t max_list;
-    uint64_t checksum;           /* mark of the sink, once it has them */
-    uint64_t mark;               /* bytes that it was counted with */
+    uint64_t checksum;  /* of the records that are written, in their original form except for the changes ... */
+    uint64_t mark;               /* mark of the sink, once it has them */
     size_t memory;               /* bytes that it was counted with */
 };
 

@@ -18,7 +18,7 @@ struct command_report {
     struct out_file report, trace;
     struct report_place in;      /* as it was before the sort, which may replace it */
     uint64_t out_before;         /* if standard output is a file: its size before */
-    uint64_t huge_pages;         /* the driver of a merge sets this and the next before the report is written */
+    uint64_t huge_pages;         /* bytes */
     struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */
     struct report_copied copied;
     struct counter_numbers counted;

@@ -59,7 +59,7 @@ unit() {
     run "unit_$1" "$build/unit_$1"
 }
 
-# same NAME: the output in $work/out is the one that this order had before
+# same NAME: the output in $work/out equals the previous one of this order
 same() {
     if ! [ -e "$work/want" ]; then
         mv "$work/out" "$work/want"
@@ -73,7 +73,7 @@ sorts() {
     order=$1
     shift
     rm -f "$work/want"
-    for threads in 2 17; do                  # same NAME: the output in $work/out equals the previous one of this order
+    for threads in 2 17; do                  # 16 and more: tasks come in bunches
         for arena in '' 262144; do
             [ -n "$short" ] && [ "$threads$arena" != 17262144 ] && continue
             export SAMTOOLS_OMP_ARENA=$arena
@@ -82,7 +82,7 @@ sorts() {
             run "$what, file" "$build/samtools" sort --no-PG -l 1 -@ $threads "$@" -o "$work/out" "$work/in.bam"
             same "$what, file"
             [ -n "$short" ] && continue
-            # sorts NAME OPTION...: in memory and not, from a file and a pipe, with few threads and more
+            # shellcheck disable=SC2002
             cat "$work/in.bam" | run "$what, pipe" "$build/samtools" sort --no-PG -l 1 -@ $threads "$@" -o "$work/out"
             same "$what, pipe"
         done
@@ -101,7 +101,7 @@ if ! make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=$build CFLAGS='-O1 
     echo 'FAILED tsan: it does not build'
     exit 1
 fi
-export OMP_TOOL_LIBRARIES="$archer" OMP_WAIT_POLICY=passive    # else the program starts itself again
+export OMP_TOOL_LIBRARIES="$archer" OMP_WAIT_POLICY=passive    # otherwise the program starts itself again
 # unit_latch forks and then starts threads.
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 suppressions=$PWD/test/tsan.supp"
 $build/gen_bam --size 4M --level 1 -o "$work/in.bam" 2>/dev/null

@@ -4,8 +4,8 @@ by pysam 0.24.1), and a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
-TEST_SAMPLE=n    n sets of parameters of every test
-TEST_REST=n     the sets that TEST_SAMPLE=n leaves out
+TEST_SAMPLE=n       n sets of parameters of every test
+TEST_REST=n         the sets that TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
@@ -35,13 +35,12 @@ import bamgen
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.path.abspath(os.environ.get("SAMTOOLS_OMP") or REPO / "samtools")
-# Of the program: the top-level folders except those of tests and build outputs.
+# Sources of the program: the top-level folders except those of tests and build outputs.
 SOURCES = sorted(p for p in [*REPO.glob("*.c"), *REPO.glob("*/*.c")]
                  if not p.parent.name.startswith(("test", "bench", "build")))
 REAL_DIR = REPO.parent / "shared" / "real"
 THREADS = (1, 2, 3, 8)
-MORE_THREADS = (0, 1, 2, 7)  # the same for `-@` of merge, fixmate, markdup and collate, which does not count the first
-                             # thread
+MORE_THREADS = (0, 1, 2, 7)  # the same for merge, fixmate, markdup and collate, whose -@ does not count the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
 # For tests in which htslib itself leaks: after it fails to read, write or index.

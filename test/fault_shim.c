@@ -7,9 +7,8 @@
  *   FAULT_ERROR=NUMBER with this errno; or "short": it does a third of the request; or
  *                      "end": it reads nothing; libdeflate_deflate_compress: any, a bit of the result is flipped
  *   FAULT_SIGNAL=N     instead of failing: the process gets this signal, and the call waits long enough for it
- *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); otherwise those
- *   from
- *                      the program's own code
+ *   FAULT_FROM=NAME    calls from the library with this in its path count, or from everywhere ("all"); otherwise
+ *                      those from the program's own code
  *   FAULT_NAMED=1      there are no unnamed files (O_TMPFILE), as on NFS or FAT
  *   FAULT_REPORT=FILE  at exit: how often each call was made, and "struck N"
  *
@@ -57,8 +56,7 @@ static struct {
     int signal;                  /* 0: none */
     bool all, end, named;
     const char *report;
-    struct range { uintptr_t from, to; } program, library;   /* code; `library` is that of no library if calls from
-                                                              * everywhere or from the program fail */
+    struct range { uintptr_t from, to; } program, library;   /* code; no library's if all calls, or only ours, fail */
 } fault = {.call = N_CALLS};
 static atomic_bool started;
 static atomic_ulong counts[N_CALLS], struck;
@@ -156,8 +154,7 @@ static void *memory_for_loader(size_t size)
     return used <= sizeof pool ? place : NULL;
 }
 
-static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* otherwise it allocates memory
-                                                                                    * itself */
+static _Thread_local bool looking_up __attribute__((tls_model("initial-exec")));   /* else it allocates memory itself */
 
 static void *next_of(const char *symbol)
 {

@@ -2,8 +2,8 @@
 /* The program with a fault of memory or of its own code. The program's objects are linked unchanged: -Wl,--wrap puts
  * each function named __wrap_X between X and its callers.
  *
- * SAMTOOLS_FAULT=PLACE:KIND[:AT[:N]]  the fault, at the byte AT of a record, at the N-th call of the
- * place⏎SAMTOOLS_FAULT_TOLD=FILE       a byte is appended when it has happened
+ * SAMTOOLS_FAULT=PLACE:KIND[:AT[:N]]   the fault, at the byte AT of a record, at the N-th call of the place
+ * SAMTOOLS_FAULT_TOLD=FILE             a byte is appended when it has happened
  *
  *   input -> arena -> (sort) -> unpacked <- run <- slice <- pack -> ...   places, in the order in which
  *                        `-----------> merged -> block -> deflate -> out   a record comes by them

@@ -34,7 +34,7 @@ TRAPS = ["a9", "a09", "a009", "a10", "a010", "a1", "a01", "a", "a0", "a00", "a00
 
 
 def n_traps():
-    """Natural order's: zeros in front, numbers beyond 64 bits, digits against other bytes."""
+    """Natural order: leading zeros, numbers beyond 64 bits, digits against other bytes."""
     return by_name(TRAPS, 3000, "name traps")
 
 
@@ -53,7 +53,7 @@ def n_bytes():
 
 
 def n_long():
-    """Natural order: leading zeros, numbers beyond 64 bits, digits against other bytes."""
+    """Up to 254 bytes that differ at the end only, or where one of them ends."""
     names = ["x" * k + tail for k in (200, 248, 249) for tail in ("", "1", "01", "10", "y", "2")]
     return by_name(names + ["9" * k for k in (253, 254)] + ["0" * 254, "0" * 253 + "1"], 2000, "long names")
 
@@ -64,7 +64,7 @@ def illumina(r):
 
 
 def n_illumina():
-    """Of one run; each name some three times."""
+    """From one run; each name some three times."""
     r = rng("illumina")
     return by_name([illumina(r) for _ in range(1000)], 3000, "illumina names")
 
@@ -87,7 +87,7 @@ def n_mixed():
 
 
 def n_late():
-    """From one run; each name some three times."""
+    """2,000 names of one shape, which a program might expect for all; then any others."""
     r = rng("late names")
     first = [illumina(r) for _ in range(900)]
     head, out = by_name(first, 2000, "late names 1")
@@ -131,7 +131,7 @@ def any_value(r):
 
 
 def tagged(r, n, make, missing=0.1):
-    """n records on few names and places with tag XT = make(r), others around it."""
+    """n records on few names and places with tag XT = make(r), with others around it."""
     out = []
     for _ in range(n):
         tags = b"NMC\1" if r.random() < .3 else b""
@@ -148,7 +148,7 @@ def t_all():
 
 
 def t_integers():
-    """2,000 names of one shape, which a program might expect for all; then any others."""
+    """All six integer types, with the same values in several."""
     return header(), tagged(rng("integer tags"), 3000, any_integer)
 
 
@@ -162,14 +162,14 @@ def t_strings():
 
 
 def t_cells():
-    """n records on few names and places with tag XT = make(r), with others around it."""
+    """Barcodes as by 10x: 16 bases and "-1"."""
     r = rng("cells")
     cells = [b"Z" + bases(r, 16).encode() + b"-1\0" for _ in range(40)]
     return header(), tagged(r, 3000, lambda r: r.choice(cells))
 
 
 def t_none():
-    """No record has the tag: only what comes second decides."""
+    """No record has the tag: only the second criterion decides."""
     return header(), tagged(rng("no tags"), 1500, None, missing=1)
 
 
@@ -182,14 +182,14 @@ def t_late_numbers():
 
 
 def t_late_strings():
-    """Barcodes as by 10x: 16 bases and "-1"."""
+    """Barcodes of four letters and one length first, then any string."""
     r = rng("late strings")
     out = tagged(r, 3000, lambda r: b"Z" + bases(r, 6).encode() + b"-1\0", missing=0)
     late = [*STRINGS, b"AAAAAA", b"AAAAAA-", b"AAAAAA-1", b"AAAAAA-10", b"AAAAAA-2", b"AAAAAN-1", b"TTTTTT-1x"]
     return header(), out + tagged(r, 1000, lambda r: b"Z" + r.choice(late) + b"\0") + tagged(r, 300, any_value)
 
 
-# No record has the tag: only the second criterion decides.
+# ---------------------------------------------------------------- templates
 
 GROUPS = ("@RG\tID:g1\tLB:libB\tSM:s\n@RG\tID:g2\tLB:libA\tSM:s\n@RG\tID:g3\tSM:s\n@RG\tID:g4\tLB:libA\tSM:t\n"
           "@RG\tID:g5\tLB:\tSM:t\n")
@@ -235,7 +235,7 @@ def ends(r, name, spread):
 
 
 def complete_mates(path, out):
-    """fixmate leaves supplementary and secondary lines as they are: their mate is the primary's."""
+    """fixmate leaves supplementary and secondary lines unchanged: they get the mate of the primary."""
     with pysam.AlignmentFile(path) as f, pysam.AlignmentFile(out, "wb", template=f) as o:
         primary = {}
         for x in f:
@@ -276,7 +276,7 @@ def p_odd():
         for bit, chance in ((1, .8), (2, .3), (4, .2), (8, .2), (16, .5), (32, .5), (0x100, .1), (0x800, .1)):
             flag |= bit if r.random() < chance else 0
         tid, mtid = r.choice((0, 0, 0, 1, -1)), r.choice((0, 0, 1, -1))
-        # fixmate leaves supplementary and secondary lines unchanged: they get the mate of the primary.
+        # "Mapped" to no reference: samtools' comparison overflows there and becomes circular.
         flag |= (4 if tid < 0 else 0) | (8 if mtid < 0 else 0)
         tags = groups_of(r)
         if flag & 9 == 1 or r.random() < .5:
@@ -288,7 +288,7 @@ def p_odd():
 
 
 def p_far():
-    """Ends at the last positions, on the last of many references, after a tame beginning."""
+    """Ends at the last positions, on the last of many references, after an ordinary beginning."""
     r = rng("far templates")
     refs = [("c%d" % i, (1 << 31) - 1) for i in range(300)]
     out = []
@@ -310,7 +310,7 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def unplaced(r, i, seq, **kw):
-    """"Mapped" to no reference: samtools' comparison overflows there and becomes circular."""
+    """With either strand flag, and random values in all fields that must be kept or unset."""
     kw = {"flag": r.choice((4, 4, 20, 77, 93, 141, 157)), "tid": -1, "pos": r.choice((-1, -1, 0, 5000)),
           "mapq": r.randrange(61), "cigar": [], "mtid": r.choice((-1, -1, 0, 1)), "mpos": r.choice((-1, 7)),
           "tlen": r.choice((0, 0, -300)), "qual": r.choice((None, bytes(r.randrange(42) for _ in seq))),
@@ -338,7 +338,7 @@ def m_overlapping():
 
 
 def m_short():
-    """Ends at the last positions, on the last of many references, after an ordinary beginning."""
+    """No bases to 40, also fewer than a k-mer; every letter that exists."""
     r = rng("short")
     return header(), [unplaced(r, i, "".join(r.choices(r.choice(("ACGT", "ACGTN", EVERY_BASE)), k=r.randrange(40))))
                       for i in range(1500)]
@@ -353,7 +353,7 @@ def m_ties():
 
 
 def m_repeats():
-    """With either strand flag, and random values in all fields that must be kept or unset."""
+    """Low complexity and palindromes."""
     r = rng("repeats")
     out = []
     for i in range(1000):
@@ -365,7 +365,7 @@ def m_repeats():
 
 
 def m_placed():
-    """No bases to 40, also fewer than a k-mer; every letter that exists."""
+    """Placed, half placed and unplaced reads; unplaced ones with a CIGAR."""
     r = rng("with placed")
     out = []
     for i in range(2000):

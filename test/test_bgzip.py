@@ -248,8 +248,7 @@ def test_index_of_anothers_file_differs(tmp_path):
         (tmp_path / "x.gz").write_bytes(data)
         theirs(["-r", "x.gz"], tmp_path)
         ours(["-r", "-I", "ours", "-@2", "x.gz"], tmp_path)
-        if not data.startswith(EOF):                     # theirs then counts the first block with data, but not the
-                                                         # empty one
+        if not data.startswith(EOF):                     # theirs then counts the first block with data only
             assert (tmp_path / "ours").read_bytes() == (tmp_path / "x.gz.gzi").read_bytes(), i
         assert (tmp_path / "ours").read_bytes() == gzi(data), i
 

@@ -98,8 +98,7 @@ def test_order_of_records_that_are_mended(tmp_path):
     path.write_bytes(bamgen.bam(HEAD, NAMES[:1000] + wrong[1000:1500] + wrong[1400:], "htslib"))
     for n in THREADS:
         assert "record 1501 (q01400) belongs before record 1500 (q01499)" in check(path, "-@", n)
-    cg = [bamgen.cg_record(f"c{i:05d}", 10, [(10 + i, "M")]) for i in range(300)]    # the tag is removed, and its place
-                                                                                     # in -t
+    cg = [bamgen.cg_record(f"c{i:05d}", 10, [(10 + i, "M")]) for i in range(300)]    # the tag goes, and its place in -t
     path.write_bytes(bamgen.bam(HEAD, cg[::-1], "htslib"))
     assert not check(path, "-t", "CG")
 

@@ -104,8 +104,7 @@ def inputs(tmp_path_factory):
     for name, n in ("small", 300), ("large", 9000), ("larger", 25000):
         (folder / (name + ".bam")).write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(n)), size=4093 * 7, level=1))
     (folder / "full.bam").write_bytes(bamgen.bgzf(bamgen.header() + b"".join(reads(300, bytes([30] * 50))), level=1))
-    for call in 1, 2:                            # and two of which one's program gets another ID, in tags of all
-                                                 # records
+    for call in 1, 2:                            # and two, one of whose programs gets another ID, in all records' tags
         head = bamgen.header(bamgen.sq_text(bamgen.REFS) + "@PG\tID:p\tCL:%d\n@CO\tone\n" % call)
         tagged = [struct.pack("<I", len(rec) - 4 + 5) + rec[4:] + b"PGZp\0" for rec in reads(300)]
         (folder / ("program%d.bam" % call)).write_bytes(bamgen.bgzf(head + b"".join(tagged), level=1))
@@ -218,8 +217,7 @@ class Case:
         told = TOLD.findall(err) or fault["FAULT_CALL"] == "pthread_create" and re.findall("^libgomp: ", err, re.M)
         if len(told) != 1:
             return "%d messages: %s" % (len(told), err)
-        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:   # the index is removed if the data could not
-                                                                         # follow it
+        if fault["FAULT_CALL"] == "rename" and len(self.outputs) == 2:   # an index without its data is removed
             after.setdefault(self.outputs[1], self.before[self.outputs[1]])
         return None if after == self.before else "the folder changed: %s" % (set(after.items()) ^ set(self.before.items()))
 

@@ -122,7 +122,7 @@ def packed(data, size, level=6):
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("kind", ["text", "bam"])
 def test_members_of_plain_gzip_are_lost(tmp_path, kind, n):
-    """Of any size, and stored; a few end inside the header."""
+    """Members of any size, and stored; a few end inside the header."""
     data = TEXT if kind == "text" else PLAIN
     want = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
     path = tmp_path / "in.gz"

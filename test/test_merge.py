@@ -152,8 +152,7 @@ def pools(tmp_path_factory):
 @pytest.mark.parametrize("order", ORDERS)
 def test_equal_keys_or_formats_are_mixed_up(pools, tmp_path, order, way):
     r = bamgen.rng("formats %s %s" % (order, way))
-    kinds = mergegen.KINDS if order != "template" else mergegen.KINDS[:2]    # the other orders do not accept all odd
-                                                                             # values
+    kinds = mergegen.KINDS if order != "template" else mergegen.KINDS[:2]    # other orders refuse some odd values
     parts = mergegen.split(pools(order), r.choice((2, 5, 9)), way, r)
     inputs = mergegen.write(parts, tmp_path, r.sample(kinds, len(kinds)))
     merges_the_same([*ORDERS[order], *inputs], tmp_path, SETTINGS)

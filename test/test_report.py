@@ -143,8 +143,7 @@ def test_temporary_data_are_not_counted(realistic_bam, tmp_path, team):
     written, read = stages["spill_write"]["bytes"], stages["spill_read"]["bytes"]
     packed, unpacked = stages["pack"]["bytes"], stages["unpack"]["bytes"]
     assert 0 < written <= read < 1.2 * written
-    assert stages["free"]["events"] == r["threads"] + 6      # a share of memory each, the resources that tasks close,
-                                                             # and the files
+    assert stages["free"]["events"] == r["threads"] + 6      # a share of memory each, tasks' resources, and the files
     assert written < packed <= unpacked < 1.2 * packed
 
 

@@ -20,8 +20,7 @@ GROUPS = [b"", b"RGZA\0", b"RGZZ\0", b"RGZA\0RGZZ\0", b"RGZlonger than the colum
 def record(rnd, long):
     n = rnd.choice([0, 1, 2, 3, 4, 150, 151, 4093, 4094, 4095, 4096, 4097, 4098] + ([140001, 140002] if long else []))
     flag = 4 | rnd.choice([0, 16]) | rnd.choice([0, 0x41, 0x81, 0xc1]) | rnd.choice([0, 0, 0x100, 0x800, 0x200, 0x400])
-    qual = b"\xff" * n if rnd.random() < .2 else bytes(rnd.randrange(10, 94) for _ in range(n))   # in SAM, "*" alone
-                                                                                                  # means none
+    qual = b"\xff" * n if rnd.random() < .2 else bytes(rnd.randrange(10, 94) for _ in range(n))   # "*" is none in SAM
     name = ("r%d" % rnd.randrange(10**6)).encode() + b"\0"
     r = struct.pack("<iiBBHHHiiii", -1, -1, len(name), 0, 4680, 0, flag, n, -1, -1, 0) + name
     r += rnd.randbytes(n // 2) + bytes([rnd.randrange(16) << 4]) * (n % 2) + qual

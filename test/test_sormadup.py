@@ -399,8 +399,7 @@ def test_mistake_is_taken(grouped, args):
     p = ours([path if a == "IN" else a for a in args])
     assert p.returncode == 1 and p.stdout == b""
     assert re.match(r"samtools (sormadup|fixmate|markdup): ", p.stderr), p.stderr
-    word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # of sormadup: the message names it, not the options
-                                                                    # after it
+    word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # the message names it, not the options after it
     assert not word or re.match(r"samtools \w+: -+%s is not an option" % word[1], p.stderr), p.stderr
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* 
+/*
  * timed FILE COMMAND [ARG]...: runs COMMAND, writes one line to FILE and exits with
  * COMMAND's status (128 + signal number if a signal ended it).
  *

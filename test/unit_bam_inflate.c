@@ -436,10 +436,10 @@ static void test_symbols_that_must_not_occur(void **state)
             put(&w, 1 | 1 << 1, 3);
             put_word(&w, 0x30 + 'a', 8);
             put_word(&w, 0xc0 + sym - 280, 8);
-            put(&w, 31, sym == 284 ? 5 : 0);     /* otherwise too far back, or no symbol */
+            put(&w, 31, sym == 284 ? 5 : 0);     /* 258 the other way */
             put_word(&w, dist, 5);
             put_word(&w, 0, 7);
-            int wanted = sym < 286 && dist == 0 ? 0 : -1;        /* else too far back, or no symbol */
+            int wanted = sym < 286 && dist == 0 ? 0 : -1;        /* otherwise too far back, or no symbol */
             assert_int_equal(finish(&w, 1 + 258), wanted);
         }
 }

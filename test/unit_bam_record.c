@@ -332,7 +332,7 @@ static void test_tags_begin_after_the_qualities(void **state)
         }
 }
 
-/* Of each length, with qualities on both sides of 15 and of 127, and with other bytes beside them. */
+/* Records of each length, with qualities on both sides of 15 and of 127, and with other bytes beside them. */
 static void test_score_counts_a_quality_wrongly(void **state)
 {
     (void)state;

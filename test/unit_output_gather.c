@@ -31,8 +31,7 @@ void __wrap_task_team(int n_threads, void (*work)(void *), void *arg)
     unit_on_main_thread(run_team, &team);
 }
 
-enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: bytes that are copied at
-                                                                                * once */
+enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: bytes copied at once */
 
 struct world {
     char name[PATH_MAX];         /* of rank 0's file; "": not known */

@@ -19,8 +19,7 @@ import svg       # noqa: E402
 
 NODES = 1, 2, 4, 8, 16, 32, 64
 LISTING = 0.011                 # s per GB sent: the main thread lists records, 4 ns for each of 350 bytes, by perf
-PLAIN = {"l1": 3.80, "default": 7.42}  # CPU s per GB of samtools -@ 2 in memory, least of 3, on the machine of the
-                                       # traces
+PLAIN = {"l1": 3.80, "default": 7.42}  # CPU s per GB of samtools -@ 2 in memory, least of 3, same machine as the traces
 STEPS, MOVING = ("sort_a", "exchange", "measure", "write"), ("exchange", "send_main", "receive_main")
 SAM_PER_BAM = 1.255             # bytes of SAM per byte of records, measured with an input of gen_bam
 DESCRIBED = {"ranks_per_node": 2, "cores": 32, "efficiency": 0.98, "bytes": 1e12, "memory": 96 * 2**30,
@@ -48,8 +47,8 @@ def make_rule(folder, kind):
         return sum(get(run) for run in runs) / len(runs)
 
     rule = {step: mean(lambda run, step=step: per_gb(run, step)) for step in STEPS}
-    rule["list"] = per_gb(runs[0], "list")                             # with 4 ranks, too much of it does not depend on
-                                                                       # the bytes
+    rule["list"] = per_gb(runs[0], "list")                             # with 4 ranks, too much is the same for any
+                                                                       # bytes
     rule["send_main"] = LISTING + mean(lambda run: per_gb(run, "send_main"))
     rule["receive_main"] = mean(lambda run: per_gb(run, "receive_main"))
     rule["follow"] = mean(lambda run: run["follow"] / run["n"])        # for any number of bytes

@@ -27,8 +27,7 @@ static uint8_t *make_file(struct feed *f, size_t *size, bool *readable)
     *readable = true;
     for (int i = 0; i < RECORDS && (one = fuzz_record(f, records + all)) > 0; i++, all += one)
         *readable &= has_readable_tags((const struct bam_record *)(records + all));
-    times = times < 224 ? 1 + times / 32 : MOST; /* usually a few records, for speed; otherwise enough for two full
-                                                  * arenas */
+    times = times < 224 ? 1 + times / 32 : MOST; /* usually a few records, for speed; or enough for two full arenas */
     if (times * all > MOST)
         times = MOST / all;
     MUST(bam_header_bytes(sam, &header, &header_size) == 0);
