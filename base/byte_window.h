@@ -20,6 +20,7 @@ struct byte_window {
     uint64_t offset;             /* bytes of the input before them */
     atomic_int *users;           /* holds on the memory in which they lie; without `held`, so it may be below 0 */
     int held;                    /* holds not yet added to users: that line belongs to the tasks' caches */
+    uint32_t most_held;          /* parts of the memory, at least two, that may be held while more is asked for */
     struct frame_list *frames;   /* BGZF blocks in them, listed (codec/frame_list.h) from the bytes that the window has
                                   * there. NULL: there is no list */
     int (*more)(struct byte_window *window, task_help_fn *help, void *arg);   /* the provider's */
