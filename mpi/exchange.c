@@ -418,7 +418,8 @@ static int alloc(struct exchange *x)
             return -1;
         x->in[i].data = buffer + BYTE_WINDOW_KEPT;
     }
-    x->window = (struct byte_window){.data = x->in[0].data, .users = &x->in[0].users, .more = more};
+    x->window = (struct byte_window){.data = x->in[0].data, .users = &x->in[0].users, .most_held = N_IN / 2,
+                                     .more = more};
     return 0;
 }
 

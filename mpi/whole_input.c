@@ -99,7 +99,7 @@ static int no_more(struct byte_window *window, task_help_fn *help, void *arg)
 static void take(struct whole_input *w, struct news *news, bool reads, const char *path, struct input_part *part,
                  struct latch *latch)
 {
-    w->nothing.more = no_more;
+    w->nothing = (struct byte_window){.most_held = 2, .more = no_more};
     part->sam = header_parse(news->bytes, news->header);
     part->opened = reads ? &w->in : NULL;
     part->window = reads ? NULL : &w->nothing;

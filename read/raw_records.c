@@ -8,11 +8,7 @@
 #include "read/raw_records.h"
 #include "read/record_slice.h"
 
-enum {
-    /* Slices that the stage behind has at one time: they keep pieces of the input, of which there are four at least. */
-    MOST_LENT = 2,
-    SHOWN = BAM_FIXED + UINT8_MAX,   /* bytes that are looked at before a record is checked */
-};
+enum { SHOWN = BAM_FIXED + UINT8_MAX };  /* bytes that are looked at before a record is checked */
 
 struct raw_records {
     struct byte_window *window;
@@ -21,10 +17,11 @@ struct raw_records {
     struct clocks *clocks;
     struct byte_buffer part;     /* of a record that is not taken from where it lies */
     struct record_slice next;    /* the one that is lent next, if is_made */
-    atomic_int *users;           /* a hold on the memory in which it lies; NULL: it has its own */
-    atomic_int *held[MOST_LENT]; /* likewise of those lent last, in turn */
+    atomic_int *users;           /* the hold on the memory in which it lies; NULL: it has its own */
     bool is_made, has_ended;
     uint64_t n, n_lent;          /* records; slices */
+    uint32_t most_lent;          /* slices that the stage behind has at one time */
+    atomic_int *held[];          /* as users, of the most_lent slices that were lent last, in turn */
 };
 
 static int lacks_memory(const struct raw_records *r)
@@ -151,12 +148,12 @@ static void release(atomic_int **held)
     *held = NULL;
 }
 
-/* The slice that was lent MOST_LENT slices ago is not used any more. */
+/* The slice that was lent most_lent slices ago is not used any more. */
 static int take(void *records, struct record_slice *slice)
 {
     struct raw_records *r = records;
     struct record_slice back = *slice;
-    atomic_int **held = &r->held[r->n_lent++ % MOST_LENT];
+    atomic_int **held = &r->held[r->n_lent++ % r->most_lent];
     release(held);
     *held = r->users;
     *slice = r->next;
@@ -184,18 +181,19 @@ static int end(void *records, struct tally *given)
 
 struct record_stream raw_records_stream(struct raw_records *r)
 {
-    return (struct record_stream){advance, take, help, end, r, MOST_LENT};
+    return (struct record_stream){advance, take, help, end, r, r->most_lent};
 }
 
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
                                      struct clocks *clocks)
 {
-    struct raw_records *r = calloc(1, sizeof *r);
+    struct raw_records *r = calloc(1, sizeof *r + window->most_held * sizeof *r->held);
     if (!r) {
         latch_fail(latch, "out of memory");
         return NULL;
     }
     r->window = window;
+    r->most_lent = window->most_held;
     r->n_ref = n_ref;
     r->latch = latch;
     r->clocks = clocks;
@@ -204,7 +202,7 @@ struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, 
 
 void raw_records_end(struct raw_records *r)
 {
-    for (size_t i = 0; i < MOST_LENT; i++)
+    for (uint32_t i = 0; i < r->most_lent; i++)
         release(&r->held[i]);
 }
 

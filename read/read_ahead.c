@@ -325,7 +325,8 @@ static int alloc_pieces(struct read_ahead *a)
             return -1;
         a->pieces[i].data = (uint8_t *)(frames + 1) + BYTE_WINDOW_KEPT;
     }
-    a->window = (struct byte_window){.data = a->pieces[0].data, .users = &a->pieces[0].users, .more = more};
+    a->window = (struct byte_window){.data = a->pieces[0].data, .users = &a->pieces[0].users,
+                                     .most_held = a->n_pieces / 2, .more = more};
     return 0;
 }
 

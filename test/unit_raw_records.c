@@ -49,7 +49,7 @@ static struct pieces *pieces_new(const struct unit_bytes *all, size_t size)
     MUST(in);
     in->all = all;
     in->size = size;
-    in->window = (struct byte_window){.users = &nobody, .more = more};
+    in->window = (struct byte_window){.users = &nobody, .most_held = 2 + (uint32_t)size % 3, .more = more};
     return in;
 }
 
