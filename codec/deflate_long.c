@@ -376,9 +376,8 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     const struct greedy greedy = {
         .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
     };
-    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     if (!fast) {
-        match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
+        match_lazily(d, p, max_u32(from, FIRST), to);
         return;
     }
     p->at = max_u32(p->at, max_u32(p->anchor, from));
