@@ -104,7 +104,7 @@ struct parse {
  * behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
-/* Long reads, at -l 1 (fast) or the default level. Returns false where the block is not for it: then nothing is done. */
+/* Long reads, at -l 1 (fast) or the default level. False: the block has none, and nothing is done. */
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
  * (qualities that change by little). */
