@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the encoder forever: random blocks at both levels, each of which zlib, libdeflate, htslib, our decoder and, if
- * pkg-config finds it, ISA-L must read.
+ * pkg-config finds it, ISA-L must read. The scalar code of the encoder must write the same as the vector code.
  *
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
@@ -14,6 +14,7 @@
 #include <isa-l/igzip_lib.h>
 #endif
 #include <htslib/hfile.h>
+#include "codec/bam_deflate.h"
 #include "codec/bgzf_block.h"
 #include "codec_bench.h"
 #include "test/record_kinds.h"
@@ -32,6 +33,7 @@ enum {
 struct soak {
     uint64_t seed;                /* of the present block */
     struct bgzf_codec *codec[LEVELS];
+    struct bam_deflate *scalar[LEVELS];
     struct libdeflate_decompressor *lib;
     z_stream z;
 #ifdef WITH_ISAL
@@ -41,7 +43,7 @@ struct soak {
     struct record_kind stretched; /* to long reads */
     uint8_t source[SOURCE];       /* records that blocks are cut from */
     uint32_t source_size;
-    uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK];
+    uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK], other[BGZF_MAX_BLOCK];
     uint8_t *plain, *packed;      /* of the batch: the data, and the BGZF made from them */
     size_t plain_size, packed_size;
     uint64_t batch_seed;          /* of its first block */
@@ -162,6 +164,17 @@ static bool isal_reads(struct soak *s, const uint8_t *data, uint32_t size, uint3
 }
 #endif
 
+/* The vector code made deflated[size] of the block. */
+static void compare_scalar(struct soak *s, int level, uint64_t seed, uint32_t n, const uint8_t *deflated, uint32_t size)
+{
+    size_t made = bam_deflate(s->scalar[level], s->in, n, s->other, BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER);
+    if (made == size && memcmp(s->other, deflated, size) == 0)
+        return;
+    fprintf(stderr, "the scalar code writes another block than the vector code: -s %llu -n 1\n",
+            (unsigned long long)seed);
+    exit(1);
+}
+
 static bool same(struct soak *s, uint32_t n)
 {
     bool is = n == 0 || memcmp(s->back, s->in, n) == 0;
@@ -178,6 +191,7 @@ static void read_back(struct soak *s, int level, uint64_t seed, uint32_t n, uint
     uint32_t of_data = size - frame.data_offset - BGZF_FOOTER;
     if (bgzf_block_inflate(s->codec[level], s->block, &frame, s->back) != BGZF_OK || !same(s, n))
         fault(seed, "our decoder");
+    compare_scalar(s, level, seed, n, data, of_data);
     if (!zlib_reads(s, data, of_data, n) || !same(s, n))
         fault(seed, "zlib");
     if (!libdeflate_reads(s, data, of_data, n) || !same(s, n))
@@ -222,10 +236,12 @@ static struct soak *soak_new(void)
     memset(s, 0, sizeof *s);
     s->codec[0] = bgzf_codec_new(1);
     s->codec[1] = bgzf_codec_new(BGZF_LEVEL_DEFAULT);
+    s->scalar[0] = bam_deflate_new(BAM_DEFLATE_FAST, true);
+    s->scalar[1] = bam_deflate_new(BAM_DEFLATE_DEFAULT, true);
     s->lib = libdeflate_alloc_decompressor();
     s->plain = room(BATCH + BGZF_MAX_BLOCK);
     s->packed = room(PACKED);
-    if (!s->codec[0] || !s->codec[1] || !s->lib || inflateInit2(&s->z, -15) != Z_OK)
+    if (!s->codec[0] || !s->codec[1] || !s->scalar[0] || !s->scalar[1] || !s->lib || inflateInit2(&s->z, -15) != Z_OK)
         die("out of memory");
     s->maker.genome = record_genome();
     return s;

@@ -11,19 +11,21 @@
  * A part is cut into LANES lanes, and one vector holds the same step of all of them: there is no branch in it, and no
  * position waits for the one before. Processors without AVX2 go through the lanes one after the other, by the same
  * numbers. codec/README.md has a picture. */
-#include "codec/deflate_tables.h"
-#include "codec/deflate_records.h"
+#include "codec/deflate_probe.h"
 
 enum {
-    FOUND_MAX = 255,              /* a match is known up to so many bytes */
     ZERO = 8192,                  /* costs are counted from so far below the least of them */
     COST_MAX = 0xf000,
+    GAP_COST = 4096,              /* what positions behind a gap cost more: only the match across it goes there */
+    GAP_LEN = 0x4000,             /* of a match across a gap: none that is found is as long */
     SAMPLES = 21,                 /* of the first bytes one in so many is counted */
 };
-_Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
 _Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turned 16 rows at once");
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
-_Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO <= COST_MAX, "costs fit 16 bits");
+_Static_assert((int)GAP_LEN > (int)FOUND_MAX && GAP_LEN + LANE_STEPS + LANE_WARM <= INT16_MAX,
+               "lengths are compared with a sign");
+_Static_assert(GAP_COST > 16 * (2 * PRICE_MAX + PRICE * (5 + 13)), "any match across a gap costs less");
+_Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO + GAP_COST <= COST_MAX, "costs fit 16 bits");
 
 /* ---- prices ---- */
 
@@ -118,187 +120,42 @@ static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t s
     }
 }
 
-/* ---- probe ---- */
-
-/* SPAN positions are probed at once. No branch depends on the bytes, so the processor never guesses wrong:
- *
- *   find_slots   the slots of all positions in both tables
- *   find_match   the match of each position: the longer one of two tables, up to ALL_SEEN bytes
- *   keep_near    how far back it is; none beyond the window
- *
- * Only every other position looks into the table of seven bytes: a match of eight bytes and more has such a position,
- * from which choose() carries it back. */
-enum { SPAN = 64 };
-
-#define FACTOR_4 0x9e3779b1u
-#define FACTOR_7 0x85ebca77u
-
-static void probe_older(struct lanes *l, const uint8_t *in, uint32_t begin, uint32_t x, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t at = x + k, of_4 = load_le32(in + at) * FACTOR_4, of_7 = of_4 + load_le32(in + at + 3) * FACTOR_7;
-        uint16_t *slot_4 = &l->of_4[of_4 >> (32 - BITS_OF_4)], *slot_7 = &l->of_7[of_7 >> (32 - BITS_OF_7)];
-        uint32_t with = *slot_4, with_7 = *slot_7, len = agree16(in + at, in + with), len_7 = 0;
-        *slot_4 = *slot_7 = (uint16_t)at;
-        if (k % 2 == 0)
-            len_7 = agree16(in + at, in + with_7);
-        if (len_7 > len)
-            len = len_7, with = with_7;
-        l->len[at - begin] = (uint8_t)(at - with > MAX_DIST ? 0 : len);
-        l->found[at - begin] = (uint16_t)(at - with);
-    }
-}
-
-/* Bit k: ALL_SEEN bytes agree at the k-th position of a span, and the next two positions have found something else. */
-static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
-{
-    uint64_t bits = 0;
-    for (uint32_t k = 0; k < SPAN; k++)
-        bits |= (uint64_t)(len[k] == ALL_SEEN && found[k] != found[k + 1] && found[k] != found[k + 2]) << k;
-    return bits;
-}
-
-#ifdef __x86_64__
-_Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-/* A span on its way. */
-struct probes {
-    _Alignas(32) uint32_t slot_4[SPAN], slot_7[SPAN];
-    _Alignas(32) uint16_t with[SPAN];
-    _Alignas(32) uint8_t len[SPAN];
-};
-
-/* Four bytes from each of eight positions, and four from three bytes on, by two shuffles of the same 16 bytes. */
-NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
-{
-    const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
-                                           4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
-    const __m256i last = _mm256_add_epi8(first, _mm256_set1_epi8(3));
-    for (uint32_t k = 0; k < SPAN; k += 8) {
-        __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(in + k)));
-        __m256i of_4 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, first), _mm256_set1_epi32((int)FACTOR_4));
-        __m256i of_7 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, last), _mm256_set1_epi32((int)FACTOR_7));
-        of_7 = _mm256_add_epi32(of_4, of_7);
-        _mm256_store_si256((void *)(o->slot_4 + k), _mm256_srli_epi32(of_4, 32 - BITS_OF_4));
-        _mm256_store_si256((void *)(o->slot_7 + k), _mm256_srli_epi32(of_7, 32 - BITS_OF_7));
-    }
-}
-
-/* agree16() */
-NEWER_AVX2 static inline uint64_t agreeing(__m128i here, const uint8_t *there)
-{
-    __m128i same = _mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there));
-    return (uint64_t)__builtin_ctzll(~(uint64_t)(uint32_t)_mm_movemask_epi8(same));
-}
-
-NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k,
-                                         bool both)
-{
-    uint64_t slot_4 = o->slot_4[k], slot_7 = o->slot_7[k], with = l->of_4[slot_4], with_7 = l->of_7[slot_7];
-    __m128i here = _mm_loadu_si128((const void *)(in + x + k));
-    l->of_4[slot_4] = l->of_7[slot_7] = (uint16_t)(x + k);
-    uint64_t len = agreeing(here, in + with), len_7 = both ? agreeing(here, in + with_7) : 0;
-    bool longer = len_7 > len;
-    o->with[k] = (uint16_t)(longer ? with_7 : with);
-    o->len[k] = (uint8_t)(longer ? len_7 : len);
-}
-
-NEWER_AVX2 static inline void keep_near(struct lanes *l, const struct probes *o, uint32_t begin, uint32_t x)
-{
-    const __m256i most = _mm256_set1_epi16((short)MAX_DIST);
-    for (uint32_t k = 0; k < SPAN; k += 16) {
-        __m256i at = _mm256_set1_epi16((short)(x + k));
-        at = _mm256_add_epi16(at, _mm256_load_si256((const void *)lane_numbers));
-        __m256i dist = _mm256_sub_epi16(at, _mm256_load_si256((const void *)(o->with + k)));
-        __m256i near = _mm256_cmpeq_epi16(_mm256_min_epu16(dist, most), dist);
-        near = _mm256_permute4x64_epi64(_mm256_packs_epi16(near, near), 0x08);
-        __m128i len = _mm_load_si128((const void *)(o->len + k));
-        _mm_storeu_si128((void *)(l->len + (x + k - begin)), _mm_and_si128(len, _mm256_castsi256_si128(near)));
-        _mm256_storeu_si256((void *)(l->found + (x + k - begin)), dist);
-    }
-}
-
-NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t begin, uint32_t x)
-{
-    struct probes o;
-    find_slots(&o, in + x);
-    UNROLL(1)
-    for (uint32_t k = 0; k < SPAN; k += 2) {
-        find_match(l, &o, in, x, k, true);
-        find_match(l, &o, in, x, k + 1, false);
-    }
-    keep_near(l, &o, begin, x);
-}
-
-NEWER_AVX2 static inline __m256i found_again(const uint16_t *found)
-{
-    __m256i here = _mm256_loadu_si256((const void *)found);
-    __m256i next = _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 1)));
-    return _mm256_or_si256(next, _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 2))));
-}
-
-NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
-{
-    uint64_t bits = 0;
-    for (uint32_t k = 0; k < SPAN; k += 32) {
-        __m256i again = _mm256_packs_epi16(found_again(found + k), found_again(found + k + 16));
-        __m256i seen = _mm256_loadu_si256((const void *)(len + k));
-        seen = _mm256_cmpeq_epi8(seen, _mm256_set1_epi8(ALL_SEEN));
-        again = _mm256_permute4x64_epi64(again, 0xd8);
-        bits |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, seen)) << k;
-    }
-    return bits;
-}
-#else
-#define probe_newer(l, in, begin, x) probe_older(l, in, begin, x, SPAN)
-#define ends_newer ends_older
-#endif
-
-/* Finds the matches of all positions of a part. Where ALL_SEEN bytes agree, they are compared further at the last
- * position that has found this match: choose() carries its length back to the others. */
-INLINE void probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, bool newer)
-{
-    for (uint32_t x = begin; x < end; x += SPAN) {
-        uint32_t n = min_u32(SPAN, end - x);
-        if (newer && n == SPAN)
-            probe_newer(l, p->in, begin, x);
-        else
-            probe_older(l, p->in, begin, x, n);
-    }
-    l->found[end - begin] = l->found[end - begin + 1] = 0;
-    for (uint32_t x = begin; x < end; x += SPAN) {
-        uint64_t ends = (newer ? ends_newer : ends_older)(l->len + (x - begin), l->found + (x - begin));
-        for (ends &= below(min_u32(SPAN, end - x)); ends; ends &= ends - 1) {
-            uint32_t at = x + (uint32_t)__builtin_ctzll(ends), dist = l->found[at - begin];
-            uint32_t len = extend(p->in + at, p->in + at - dist, ALL_SEEN, min_u32(p->n - at, FOUND_MAX));
-            l->len[at - begin] = (uint8_t)len;
-        }
-    }
-}
-
 /* ---- choose ---- */
 
 /* A part, as choose() sees it. */
 struct part {
-    const uint8_t *in, *bytes;    /* the block; the part, and the byte before it */
+    const uint8_t *in;            /* the block */
     uint32_t n;                   /* of the block */
     uint32_t begin;               /* where in the block */
     uint32_t steps;               /* of a lane */
+    uint16_t first[LANES];        /* the position behind the first that each lane looks at */
 };
 
-/* Bytes behind the end of the block may be looked at: they are zeros. */
-static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, struct part *part)
+/* Behind the places of a part are the block's bytes, and zeros behind its end. */
+static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, uint32_t places,
+                     struct part *part)
 {
-    uint32_t steps = (end - begin + LANES - 1) / LANES;
+    uint32_t steps = (places + LANES - 1) / LANES, passed = 0;
     steps = (steps + LANE_CHUNK - 1) / LANE_CHUNK * LANE_CHUNK;
     if (steps % 256 == 0)         /* sixteen rows at such a distance would share their place in the cache */
         steps += LANE_CHUNK;
-    uint32_t n = LANES * steps + LANE_WARM + 16, there = p->n - begin;
-    *part = (struct part){.in = p->in, .bytes = p->in + begin, .n = p->n, .begin = begin, .steps = steps};
-    if (n > there) {
-        memcpy(l->bytes, p->in + begin - 1, there + 1);
-        memset(l->bytes + 1 + there, 0, n - there);
-        part->bytes = l->bytes + 1;
+    uint32_t behind = LANES * steps + LANE_WARM + 16 - places, there = min_u32(behind, p->n - end);
+    memcpy(l->bytes + 1 + places, p->in + end, there);
+    memset(l->bytes + 1 + places + there, 0, behind - there);
+    memset(l->len + places, 0, behind);
+    memset(l->gaps, 0, sizeof *l->gaps * (steps + LANE_WARM));
+    *part = (struct part){.in = p->in, .n = p->n, .begin = begin, .steps = steps};
+    for (uint32_t k = 0, gap = 0; k < LANES; k++) {
+        uint32_t first = (k + 1) * steps + LANE_WARM;
+        for (; gap < l->n_gaps && l->gap[gap].place < first; gap++)
+            passed += l->gap[gap].n;
+        part->first[k] = (uint16_t)(begin + first + passed);
+    }
+    for (uint32_t gap = 0; gap < l->n_gaps; gap++) {
+        uint32_t k = l->gap[gap].place / steps, i = l->gap[gap].place % steps;
+        l->gaps[i] |= (uint16_t)(1u << k);
+        if (k > 0 && i < LANE_WARM)
+            l->gaps[steps + i] |= (uint16_t)(1u << (k - 1));
     }
 }
 
@@ -306,10 +163,29 @@ static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uin
  * small, which does not matter. */
 struct lane {
     uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* of a chunk's positions, and of those behind it */
+    uint16_t at;
     uint16_t run, len, dist;                       /* how many bytes are as the one before; the match carried on */
     uint16_t end, end_cost;                        /* where that ends, if it is longer than ALL_SEEN */
     int32_t zero;
 };
+
+/* From the last position inside of a long match to its first: costs are those behind the last. What is carried on is
+ * kept if it agrees so far, too; else it is the match itself. */
+static void pass_gap(const struct part *part, const struct gap *g, struct lane *s, uint16_t *cost)
+{
+    bool agrees = s->len && g->x >= s->dist && memcmp(part->in + g->x, part->in + g->x - s->dist, g->n + 1u) == 0;
+    if (!agrees)
+        s->dist = g->dist, s->len = 1;
+    if (s->len <= ALL_SEEN) {
+        s->end_cost = cost[s->len];
+        s->end = (uint16_t)(s->at + s->len);
+    }
+    for (uint32_t k = 0; k < ALL_SEEN; k++)
+        cost[k] = (uint16_t)(s->end_cost + GAP_COST);
+    s->len = GAP_LEN;
+    s->run = 0;
+    s->at = (uint16_t)(s->at - g->n);
+}
 
 static uint32_t lane_same(const struct part *part, const struct lane *s, uint16_t at, uint8_t byte)
 {
@@ -333,8 +209,8 @@ static void lane_rebase(struct lanes *l, struct lane *s, uint32_t chunk, uint32_
 /* The costs of position i of lane k, from those behind it. */
 static void lane_step(struct lanes *l, const struct part *part, struct lane *s, uint32_t k, uint32_t i)
 {
-    const uint8_t *byte = part->bytes + k * part->steps + i;
-    uint16_t at = (uint16_t)(part->begin + k * part->steps + i), *cost = s->cost + i % LANE_CHUNK;
+    const uint8_t *byte = l->bytes + 1 + k * part->steps + i;
+    uint16_t at = --s->at, *cost = s->cost + i % LANE_CHUNK;
     uint32_t len = l->len[k * part->steps + i], dist = l->found[k * part->steps + i];
     s->run = byte[0] == byte[-1] ? (uint16_t)(s->run + 1) : 0;
     bool found = len > max_u32(s->run, 3);
@@ -370,12 +246,14 @@ static void lane_step(struct lanes *l, const struct part *part, struct lane *s, 
         l->chosen[k * part->steps + i] = best < literal ? best & 15 : 0;
     *cost = (uint16_t)(min_u32(best, literal) & ~15u);
     l->cost[i * LANES + k] = *cost;
+    if (l->gaps[i] >> k & 1)
+        pass_gap(part, &l->gap[l->found[k * part->steps + i]], s, cost);
 }
 
 static void choose_older(struct lanes *l, const struct part *part)
 {
     for (uint32_t k = LANES; k-- > 0;) {
-        struct lane s = {.dist = 1, .end = (uint16_t)(part->begin + (k + 1) * part->steps + LANE_WARM + ALL_SEEN)};
+        struct lane s = {.at = part->first[k], .dist = 1, .end = (uint16_t)(part->first[k] + ALL_SEEN)};
         for (uint32_t i = part->steps + LANE_WARM; i-- > 0;) {
             if (i % LANE_CHUNK == LANE_CHUNK - 1)
                 lane_rebase(l, &s, i / LANE_CHUNK, k);
@@ -433,14 +311,14 @@ NEWER_AVX2 static inline void turn_chunk(struct lanes *l, const struct part *par
     UNROLL(1)
     for (uint32_t k = 0; k < LANE_CHUNK; k += 16) {
         turn(l->len + first + k, steps, c->len + 16 * k, 16, 16);
-        turn(part->bytes + first + k, steps, c->byte + 16 * (k + 1), 16, 16);
+        turn(l->bytes + 1 + first + k, steps, c->byte + 16 * (k + 1), 16, 16);
         for (uint32_t h = k; h < k + 16; h += 8) {
             turn(l->found + first + h, 2 * steps, c->found + 16 * h, 2 * LANES, 8);
             turn(l->found + first + h + 8 * steps, 2 * steps, c->found + 16 * h + 8, 2 * LANES, 8);
         }
     }
     for (uint32_t k = 0; k < LANES; k++)
-        c->byte[k] = part->bytes[(ptrdiff_t)(first + k * steps) - 1];
+        c->byte[k] = l->bytes[first + k * steps];
 }
 
 NEWER_AVX2 static inline void rebase(struct lanes *l, struct chunk *c, struct all *s, int32_t *zero, uint32_t chunk)
@@ -567,6 +445,30 @@ NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, stru
     _mm_store_si128((void *)(c->chosen + LANES * k), _mm256_castsi256_si128(chosen));
 }
 
+/* pass_gap(), for those lanes that have one here. */
+NEWER_AVX2 static struct all pass_gaps(const struct lanes *l, const struct part *part, struct chunk *c, struct all s,
+                                       uint32_t i)
+{
+    union {
+        struct all v;
+        uint16_t of[sizeof s / 2 / LANES][LANES];
+    } u = {.v = s};
+    uint16_t *step = c->cost + LANES * (i % LANE_CHUNK);
+    for (uint32_t m = l->gaps[i]; m; m &= m - 1) {
+        uint32_t k = (uint32_t)__builtin_ctz(m);
+        struct lane one = {.at = u.of[0][k], .len = u.of[2][k], .dist = u.of[3][k], .end = u.of[4][k],
+                           .end_cost = u.of[5][k]};
+        for (uint32_t n = 0; n <= ALL_SEEN; n++)
+            one.cost[n] = step[LANES * n + k];
+        pass_gap(part, &l->gap[c->found[LANES * (i % LANE_CHUNK) + k]], &one, one.cost);
+        for (uint32_t n = 0; n < ALL_SEEN; n++)
+            step[LANES * n + k] = one.cost[n];
+        u.of[0][k] = one.at, u.of[1][k] = one.run, u.of[2][k] = one.len, u.of[3][k] = one.dist;
+        u.of[4][k] = one.end, u.of[5][k] = one.end_cost, u.of[6][k] = one.cost[0];
+    }
+    return u.v;
+}
+
 NEWER_AVX2 static inline void widen_prices(const struct lane_prices *p, struct wide_prices *w)
 {
     w->literal = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p->literal));
@@ -581,11 +483,8 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
     struct chunk c = {.cost = {0}};
     struct wide_prices w;
     int32_t zero[LANES] = {0};
-    uint16_t first[LANES];
     const __m256i nothing = _mm256_setzero_si256();
-    for (uint32_t k = 0; k < LANES; k++)
-        first[k] = (uint16_t)(part->begin + (k + 1) * part->steps + LANE_WARM);
-    __m256i at = _mm256_loadu_si256((const void *)first), end = _mm256_add_epi16(at, _mm256_set1_epi16(ALL_SEEN));
+    __m256i at = _mm256_loadu_si256((const void *)part->first), end = _mm256_add_epi16(at, _mm256_set1_epi16(ALL_SEEN));
     struct all s = {at, nothing, nothing, _mm256_set1_epi16(1), end, nothing, nothing};
     widen_prices(&l->price, &w);
     for (uint32_t i = part->steps + LANE_WARM; i > 0;) {
@@ -597,6 +496,8 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
             if (m)
                 find_ends(l, part, &c, &s, zero, i, m);
             choose_step(l, &c, &s, &w, i);
+            if (l->gaps[i])
+                s = pass_gaps(l, part, &c, s, i);
         }
         i++;
         for (uint32_t k = 0; k < LANE_CHUNK && i < part->steps; k += 16)
@@ -609,30 +510,58 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
 
 /* ---- emit ---- */
 
-INLINE void emit(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part, uint32_t end,
-                 agree64_fn *agree)
+/* What is chosen from x to a gap, or to the end of the part. Of these positions, place i is i + base. Returns where the
+ * last match ends, or `stop`. */
+INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part,
+                            uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
 {
     static const uint8_t zeros[64] = {0};
     const uint8_t *in = p->in;
-    uint32_t x = max_u32(p->anchor, part->begin), lane = 0;
-    while (x < end) {
-        uint64_t taken = ~agree(l->chosen + (x - part->begin), zeros);
+    x = max_u32(p->anchor, x);
+    for (uint32_t lane = (x - base) / part->steps; x < stop;) {
+        uint64_t taken = ~agree(l->chosen + (x - base), zeros);
         if (taken == 0) {
             x += 64;
             continue;
         }
         x += (uint32_t)__builtin_ctzll(taken);
-        if (x >= end)
-            return;
-        while (x - part->begin >= (lane + 1) * part->steps)
+        if (x >= stop)
+            break;
+        uint32_t i = x - base;
+        while (i >= (lane + 1) * part->steps)
             lane++;
-        uint32_t i = x - part->begin, dist = l->taken[(i - lane * part->steps) * LANES + lane];
-        uint32_t len = l->chosen[i] + 3u;
+        uint32_t dist = l->taken[(i - lane * part->steps) * LANES + lane], len = l->chosen[i] + 3u;
         if (len == ALL_SEEN)
             len = extend(in + x, in + x - dist, ALL_SEEN, min_u32(p->n - x, MAX_MATCH));
         put_seq(d, in + p->anchor, x - p->anchor, len, dist);
         p->anchor = x += len;
     }
+    return max_u32(p->anchor, stop);
+}
+
+/* What is left of a match that leads across a gap. */
+INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap *gap, uint32_t x)
+{
+    while (x < (uint32_t)gap->x + gap->n) {
+        uint32_t len = extend(p->in + x, p->in + x - gap->dist, 0, min_u32(p->n - x, MAX_MATCH));
+        if (len < MIN_MATCH)
+            return;
+        put_seq(d, p->in + p->anchor, x - p->anchor, len, gap->dist);
+        p->anchor = x += len;
+    }
+}
+
+INLINE void emit(struct deflate_parse *d, struct parse *p, struct lanes *l, const struct part *part, uint32_t end,
+                 agree64_fn *agree)
+{
+    uint32_t base = part->begin, x = base;
+    for (const struct gap *gap = l->gap; gap < l->gap + l->n_gaps; gap++) {
+        l->chosen[gap->place] = 0;
+        emit_gap(d, p, gap, emit_places(d, p, l, part, base, x, gap->x, agree));
+        base += gap->n;
+        x = gap->x + gap->n;
+    }
+    emit_places(d, p, l, part, base, x, end, agree);
 }
 
 /* ---- all ---- */
@@ -650,9 +579,7 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
         uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART;
         uint32_t seqs = d->n_seqs, lits = d->n_lits;
         end = parts == 1 ? p->last : begin + left / parts;
-        set_part(l, p, begin, end, &part);
-        memset(l->len, 0, LANES * part.steps + LANE_WARM);
-        probe(l, p, begin, end, newer);
+        set_part(l, p, begin, end, probe(l, p, begin, end, newer), &part);
         choose(l, &part);
         emit(d, p, l, &part, end, agree);
         count_put(l, d, seqs, lits);

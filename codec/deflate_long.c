@@ -38,6 +38,7 @@ enum {
 
     UNIT = SEGMENT,               /* of qualities; their codes may change in between */
     QUAL_SAMPLES = 37,            /* of qualities one in so many */
+    STEPS_SEEN = 256,             /* of each QUAL, to tell how far its values are from each other */
     /* Where one pair of qualities in so many is the same, a literal costs two bits and less: then a run must be twice
      * as long (HiFi: 1 to 2 % smaller). */
     CHEAP_PAIRS = 5,
@@ -320,6 +321,16 @@ static bool have_few_levels(const struct regions *r, const uint8_t *in, uint32_t
     return levels >= 1 && levels <= few;
 }
 
+/* Are qualities mostly a small step from the one before? Then lanes find matches of a few bytes at every place. */
+static bool have_small_steps(const struct regions *r, const struct parse *p)
+{
+    struct steps steps = {0, 0, 0};
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->of[i].kind == QUALS)
+            count_steps(p, region_begin(r, i), min_u32(r->of[i].end, region_begin(r, i) + STEPS_SEEN), &steps);
+    return are_steps_small(&steps);
+}
+
 /* Are two of these qualities so often the same? */
 static bool are_cheap(const uint8_t *in, uint32_t n)
 {
@@ -376,9 +387,8 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     const struct greedy greedy = {
         .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
     };
-    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     if (!fast) {
-        match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
+        match_lazily(d, p, max_u32(from, FIRST), to);
         return;
     }
     p->at = max_u32(p->at, max_u32(p->anchor, from));
@@ -449,6 +459,8 @@ bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fas
     if (find_regions(&r, p, fast) < p->n / LEAST_OF)
         return false;
     if (have_few_levels(&r, p->in, fast ? 1 : FEW_LEVELS))
+        return false;
+    if (!fast && have_small_steps(&r, p))
         return false;
     if (fast)
         d->split_bits = max_u32(SPLIT_BITS, UNSPLIT_BITS / r.n);

@@ -16,6 +16,9 @@ enum {
     LANE_STEPS = LANES_PART / LANES + LANE_CHUNK,        /* of a lane at most, without LANE_WARM */
     LANE_ROOM = LANES * (LANE_STEPS + LANE_WARM) + 64,
 
+    SPAN = 64,                    /* positions are probed at once */
+    LEAST_GAP = SPAN,             /* positions inside of a match are passed if they are so many */
+
     BITS_OF_4 = 15, BITS_OF_7 = 14,                /* 64 and 32 KiB */
     ALL_SEEN = 16,                /* lengths below are told from each other; those from here on are one */
 
@@ -33,14 +36,23 @@ struct lane_prices {
     uint16_t length[ALL_SEEN + 1];
 };
 
+/* Positions inside of a long match that are passed: n from x on. The match's last position is behind them, and has this
+ * place in the part. */
+struct gap {
+    uint16_t place, x, n, dist;
+};
+
 struct lanes {
     /* The last position with the same first bytes, by their hash. */
     uint16_t of_4[1 << BITS_OF_4], of_7[1 << BITS_OF_7];
-    /* For each position of a part: how many bytes of the match agree, and how far back it is; then the length to take,
-     * as `length` above has it, 0: a literal. */
+    /* For each place of a part, a position that is not passed: how many bytes of the match agree, and how far back it
+     * is; then the length to take, as `length` above has it, 0: a literal. */
     uint8_t len[LANE_ROOM], chosen[LANE_ROOM];
     uint16_t found[LANE_ROOM];
-    uint8_t bytes[1 + LANE_ROOM]; /* of a part at the end of the block, with zeros behind it */
+    uint8_t bytes[1 + LANE_ROOM]; /* of a part's places, and the byte before them */
+    uint32_t n_gaps;
+    struct gap gap[LANES_PART / LEAST_GAP];
+    uint16_t gaps[LANE_STEPS + LANE_WARM];         /* by step, bit k: the place of lane k is behind a gap */
     /* By step * LANES + lane: the distance to take, and what the position costs to the end of its lane, less
      * zero[step / LANE_CHUNK]. */
     uint16_t taken[LANE_ROOM], cost[LANE_ROOM];

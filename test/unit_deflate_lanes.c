@@ -133,6 +133,90 @@ static void test_copy_is_not_found_behind_newer_texts(void **state)
     assert_in_range(sizes[1], 1, sizes[0] - SAVED);
 }
 
+/* Random bytes of 64 values, each text of n of them. */
+static void fill_with_texts(uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        in[i] = (uint8_t)(33 + rnd(64));
+}
+
+/* A text, then so many copies of it beside each other. */
+static void test_long_copies_are_cut_into_more_matches_than_needed(void **state)
+{
+    (void)state;
+    enum { TEXT = 3000, COPIES = 15, MATCHES = COPIES * (TEXT / 258 + 1) };
+    size_t sizes[2];
+    seed = 9;
+    fill_with_texts(TEXT);
+    for (int copied = 0; copied < 2; copied++) {
+        for (uint32_t c = 1; c <= COPIES; c++)
+            memcpy(in + c * TEXT, in, TEXT);
+        sizes[copied] = deflate_both(copied ? TEXT * (COPIES + 1) : TEXT);
+    }
+    assert_in_range(sizes[1], 1, sizes[0] + 4 * MATCHES);
+}
+
+/* Each text is there three times, the second time only its beginning: the third one is a match of the first. */
+static void test_newer_beginning_cuts_a_match_in_two(void **state)
+{
+    (void)state;
+    enum { LEN = 250, NEWER = 170, EACH = 1000, TEXTS = 60, MATCH = 5 };
+    size_t sizes[2];
+    for (int copied = 0; copied < 2; copied++) {
+        seed = 5;
+        fill_with_texts(TEXTS * EACH);
+        for (uint32_t c = 0; c < TEXTS; c++) {
+            uint8_t *text = in + c * EACH;
+            memcpy(text + 300, text, NEWER);
+            if (copied)
+                memcpy(text + 600, text, LEN);
+            else
+                memset(text + 600, text[0], LEN);
+        }
+        sizes[copied] = deflate_both(TEXTS * EACH);
+    }
+    assert_in_range(sizes[1], 1, sizes[0] + TEXTS);
+}
+
+/* The middle of a text is found again in a copy of it, where the text itself is beyond the window. */
+static void test_middle_of_a_long_copy_is_unknown(void **state)
+{
+    (void)state;
+    enum { LEN = 1000, FROM = 500, PART_LEN = 400, TEXTS = 15, AGAIN = 25000, THIRD = 48000 };
+    size_t sizes[2];
+    for (int copied = 0; copied < 2; copied++) {
+        seed = 11;
+        fill_with_texts(MAX);
+        for (uint32_t c = 0; c < TEXTS; c++) {
+            memcpy(in + AGAIN + c * LEN, in + c * LEN, LEN);
+            if (copied)
+                memcpy(in + THIRD + c * LEN, in + c * LEN + FROM, PART_LEN);
+        }
+        sizes[copied] = deflate_both(MAX);
+    }
+    assert_in_range(sizes[1], 1, sizes[0] - TEXTS * PART_LEN / 2);
+}
+
+/* Matches are 258 bytes at most: one to three bytes may be left of a long copy, then its last byte comes again. */
+static void test_runs_behind_long_copies_are_other_bytes(void **state)
+{
+    (void)state;
+    enum { TEXT = 2000, LONGEST = 800, RUN = 20, BLOCKS = 40 };
+    for (uint32_t i = 1; i <= BLOCKS; i++) {
+        uint32_t n = TEXT;
+        seed = i;
+        for (uint32_t k = 0; k < TEXT; k++)
+            in[k] = (uint8_t)rnd(4);
+        while (n + LONGEST + RUN < MAX) {
+            uint32_t len = 150 + rnd(LONGEST - 150), run = 4 + rnd(RUN - 4);
+            memcpy(in + n, in + rnd(TEXT - LONGEST), len);
+            memset(in + n + len, in[n + len - 1], run);
+            n += len + run;
+        }
+        deflate_both(n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +225,10 @@ int main(void)
         cmocka_unit_test(test_some_size_does_not_come_back),
         cmocka_unit_test(test_costs_of_random_bytes_overflow),
         cmocka_unit_test(test_copy_is_not_found_behind_newer_texts),
+        cmocka_unit_test(test_long_copies_are_cut_into_more_matches_than_needed),
+        cmocka_unit_test(test_newer_beginning_cuts_a_match_in_two),
+        cmocka_unit_test(test_middle_of_a_long_copy_is_unknown),
+        cmocka_unit_test(test_runs_behind_long_copies_are_other_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,7 +5,7 @@
 #include <libdeflate.h>
 #include "base/endian_io.h"
 #include "codec/bam_deflate.h"
-#include "record_kinds.h"
+#include "long_reads.h"
 
 enum { MAX = BAM_DEFLATE_MAX, STORED = 5, MAX_DIST = 32768 };
 
@@ -204,10 +204,39 @@ static void test_reads_that_overlap_and_differ_are_not_larger_than_at_level_7(vo
     libdeflate_free_compressor(theirs);
 }
 
+/* Qualities are up to three from the one before: libdeflate finds matches of four bytes and more. */
+static void test_qualities_in_small_steps_are_larger_than_at_level_7(void **state)
+{
+    (void)state;
+    enum { BASES = 9000, LEVELS = 40, N = 60000 };
+    uint64_t own = 31;
+    uint8_t *reads = make_long_reads(&own, N, BASES, 1, false);
+    memcpy(in, reads, N);
+    seed = 3;
+    for (uint32_t at = 0, size; at + 36 < N; at += size) {
+        uint32_t bases = load_le32(in + at + 20), qual = at + 36 + in[at + 12] + (bases + 1) / 2, level = 20;
+        size = 4 + load_le32(in + at);
+        for (uint32_t x = qual; x < qual + bases && x < N; x++) {
+            uint32_t next = level + rnd(7);
+            level = next < 3 ? 0 : next > LEVELS + 3 ? LEVELS : next - 3;
+            in[x] = (uint8_t)(1 + level);
+        }
+        for (uint32_t x = qual + bases; x < at + size && x < N; x++)
+            in[x] = 'a';
+    }
+    struct libdeflate_compressor *theirs = libdeflate_alloc_compressor(7);
+    MUST(theirs);
+    size_t most = libdeflate_deflate_compress(theirs, in, N, other, sizeof other) * 103 / 100;
+    assert_in_range(round_trip(N), 1, most);
+    libdeflate_free_compressor(theirs);
+    free(reads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads_that_overlap_and_differ_are_not_larger_than_at_level_7),
+        cmocka_unit_test(test_qualities_in_small_steps_are_larger_than_at_level_7),
         cmocka_unit_test(test_moves_alone_are_smaller_than_at_level_7),
         cmocka_unit_test(test_any_number_of_moves_comes_back),
         cmocka_unit_test(test_moves_between_others_come_back),

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the encoder, default level: the matches of a part's positions, and which positions are inside of long ones. */
+#ifndef DEFLATE_PROBE_H
+#define DEFLATE_PROBE_H
+
+#include "codec/deflate_records.h"
+
+enum {
+    FOUND_MAX = 255,              /* a match is known up to so many bytes */
+};
+_Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
+
+#ifdef __x86_64__
+_Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#endif
+
+/* SPAN positions are probed at once. No branch depends on the bytes, so the processor never guesses wrong:
+ *
+ *   find_slots   the slots of all positions in both tables
+ *   find_match   what both tables have for each position, and which of ALL_SEEN bytes agree
+ *   keep_longer  the longer match of the two, and how far back it is; none beyond the window
+ *
+ * Only every other position looks into the table of seven bytes: a match of eight bytes and more has such a position,
+ * from which choose() carries it back. */
+_Static_assert(LEAST_GAP >= SPAN / 2, "what is passed reaches beyond what is probed already");
+
+#define FACTOR_4 0x9e3779b1u
+#define FACTOR_7 0x85ebca77u
+
+struct slots {
+    uint16_t *of_4, *of_7;
+};
+
+static inline struct slots slots_of(struct lanes *l, const uint8_t *at)
+{
+    uint32_t of_4 = load_le32(at) * FACTOR_4, of_7 = of_4 + load_le32(at + 3) * FACTOR_7;
+    return (struct slots){&l->of_4[of_4 >> (32 - BITS_OF_4)], &l->of_7[of_7 >> (32 - BITS_OF_7)]};
+}
+
+/* Of positions [x, x + n), to place i of a part and behind. */
+static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t at = x + k, len_7 = 0;
+        struct slots slot = slots_of(l, in + at);
+        uint32_t with = *slot.of_4, with_7 = *slot.of_7, len = agree16(in + at, in + with);
+        *slot.of_4 = *slot.of_7 = (uint16_t)at;
+        if (k % 2 == 0)
+            len_7 = agree16(in + at, in + with_7);
+        if (len_7 > len)
+            len = len_7, with = with_7;
+        l->len[i + k] = (uint8_t)(at - with > MAX_DIST ? 0 : len);
+        l->found[i + k] = (uint16_t)(at - with);
+    }
+}
+
+/* Bit k: ALL_SEEN bytes agree at the k-th of 64 positions, and the next two have found something else. */
+static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < 64; k++)
+        bits |= (uint64_t)(len[k] == ALL_SEEN && found[k] != found[k + 1] && found[k] != found[k + 2]) << k;
+    return bits;
+}
+
+#ifdef __x86_64__
+/* A span on its way. */
+struct probes {
+    _Alignas(32) uint32_t slot_4[SPAN], slot_7[SPAN];
+    _Alignas(32) uint16_t with_4[SPAN], with_7[SPAN], same_4[SPAN], same_7[SPAN];
+};
+
+/* Four bytes from each of eight positions, and four from three bytes on, by two shuffles of the same 16 bytes. */
+NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
+{
+    const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
+                                           4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
+    const __m256i last = _mm256_add_epi8(first, _mm256_set1_epi8(3));
+    for (uint32_t k = 0; k < SPAN; k += 8) {
+        __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(in + k)));
+        __m256i of_4 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, first), _mm256_set1_epi32((int)FACTOR_4));
+        __m256i of_7 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, last), _mm256_set1_epi32((int)FACTOR_7));
+        of_7 = _mm256_add_epi32(of_4, of_7);
+        _mm256_store_si256((void *)(o->slot_4 + k), _mm256_srli_epi32(of_4, 32 - BITS_OF_4));
+        _mm256_store_si256((void *)(o->slot_7 + k), _mm256_srli_epi32(of_7, 32 - BITS_OF_7));
+    }
+}
+
+/* Bit k: the k-th byte agrees. */
+NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
+{
+    return (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there)));
+}
+
+NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k,
+                                         bool both)
+{
+    uint64_t slot_4 = o->slot_4[k], slot_7 = o->slot_7[k], with = l->of_4[slot_4], with_7 = l->of_7[slot_7];
+    __m128i here = _mm_loadu_si128((const void *)(in + x + k));
+    l->of_4[slot_4] = l->of_7[slot_7] = (uint16_t)(x + k);
+    o->with_4[k] = (uint16_t)with;
+    o->same_4[k] = same16(here, in + with);
+    if (both) {
+        o->with_7[k] = (uint16_t)with_7;
+        o->same_7[k] = same16(here, in + with_7);
+    }
+}
+
+/* Of each bits those below the lowest that is not set. */
+NEWER_AVX2 static inline __m256i first_set(__m256i bits)
+{
+    return _mm256_andnot_si256(_mm256_sub_epi16(bits, _mm256_set1_epi16(-1)), bits);
+}
+
+/* How many bits are set. */
+NEWER_AVX2 static inline __m256i count_set(__m256i bits)
+{
+    const __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+                                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i n = _mm256_shuffle_epi8(counts, _mm256_and_si256(bits, low));
+    n = _mm256_add_epi8(n, _mm256_shuffle_epi8(counts, _mm256_and_si256(_mm256_srli_epi16(bits, 4), low)));
+    return _mm256_maddubs_epi16(n, _mm256_set1_epi8(1));
+}
+
+/* The longer match of each position, unless it is beyond the window. */
+NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *o, uint32_t x, uint32_t i)
+{
+    const __m256i most = _mm256_set1_epi16((short)MAX_DIST);
+    UNROLL(1)
+    for (uint32_t k = 0; k < SPAN; k += 16) {
+        __m256i same_4 = first_set(_mm256_load_si256((const void *)(o->same_4 + k)));
+        __m256i same = _mm256_max_epu16(same_4, first_set(_mm256_load_si256((const void *)(o->same_7 + k))));
+        __m256i with = _mm256_blendv_epi8(_mm256_load_si256((const void *)(o->with_7 + k)),
+                                          _mm256_load_si256((const void *)(o->with_4 + k)),
+                                          _mm256_cmpeq_epi16(same, same_4));
+        __m256i at = _mm256_add_epi16(_mm256_set1_epi16((short)(x + k)),
+                                      _mm256_load_si256((const void *)lane_numbers));
+        __m256i dist = _mm256_sub_epi16(at, with), near = _mm256_cmpeq_epi16(_mm256_min_epu16(dist, most), dist);
+        __m256i len = _mm256_and_si256(count_set(same), near);
+        len = _mm256_permute4x64_epi64(_mm256_packus_epi16(len, len), 0x08);
+        _mm_storeu_si128((void *)(l->len + i + k), _mm256_castsi256_si128(len));
+        _mm256_storeu_si256((void *)(l->found + i + k), dist);
+    }
+}
+
+NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
+{
+    struct probes o;
+    memset(o.same_7, 0, sizeof o.same_7);
+    find_slots(&o, in + x);
+    UNROLL(1)
+    for (uint32_t k = 0; k < SPAN; k += 2) {
+        find_match(l, &o, in, x, k, true);
+        find_match(l, &o, in, x, k + 1, false);
+    }
+    keep_longer(l, &o, x, i);
+}
+
+NEWER_AVX2 static inline __m256i found_again(const uint16_t *found)
+{
+    __m256i here = _mm256_loadu_si256((const void *)found);
+    __m256i next = _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 1)));
+    return _mm256_or_si256(next, _mm256_cmpeq_epi16(here, _mm256_loadu_si256((const void *)(found + 2))));
+}
+
+NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < 64; k += 32) {
+        __m256i again = _mm256_packs_epi16(found_again(found + k), found_again(found + k + 16));
+        __m256i seen = _mm256_loadu_si256((const void *)(len + k));
+        seen = _mm256_cmpeq_epi8(seen, _mm256_set1_epi8(ALL_SEEN));
+        again = _mm256_permute4x64_epi64(again, 0xd8);
+        bits |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, seen)) << k;
+    }
+    return bits;
+}
+#else
+#define probe_newer(l, in, x, i) probe_older(l, in, x, i, SPAN)
+#define ends_newer ends_older
+#endif
+
+/* Whether the match of a position agrees so far that what is inside is passed; it was found ALL_SEEN positions before,
+ * too, so that no other match is cut short. */
+static inline bool is_long(const struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
+{
+    uint32_t dist = l->found[i], ahead = LEAST_GAP + 2 - ALL_SEEN, with = (uint16_t)(x - dist);
+    uint32_t far = agree16(in + x + ahead, in + with + ahead) == ALL_SEEN;
+    return far & (l->found[i - ALL_SEEN] == dist) & (l->len[i - ALL_SEEN] == ALL_SEEN) & (l->len[i] == ALL_SEEN);
+}
+
+/* Passes the positions behind x, place i, that are inside of its match, up to its last: they are put into the tables,
+ * but no sequence begins or ends there. Those before `known` are in the tables. Returns how many are passed. */
+static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t known, uint32_t end)
+{
+    uint32_t dist = l->found[i++], len = extend(in + x, in + x - dist, ALL_SEEN, end - x);
+    if (len < LEAST_GAP + 2)
+        return 0;
+    uint32_t last = x + len - 1;
+    for (uint32_t at = known; at <= last; at++) {
+        struct slots slot = slots_of(l, in + at);
+        *slot.of_4 = *slot.of_7 = (uint16_t)at;
+    }
+    l->len[i] = 0;
+    l->found[i] = (uint16_t)l->n_gaps;
+    l->bytes[1 + i] = in[last];
+    l->gap[l->n_gaps++] = (struct gap){(uint16_t)i, (uint16_t)(x + 1), (uint16_t)(len - 2), (uint16_t)dist};
+    return len - 2;
+}
+
+/* Behind a span that was probed: looks for a match that is long at its middle, then at its end. There what is inside is
+ * passed; *n are the span's places then, with the match's last. */
+static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t end, uint32_t *n)
+{
+    if (x + SPAN + LEAST_GAP >= end)
+        return 0;
+    bool middle = is_long(l, in, x + SPAN / 2 - 1, i + SPAN / 2 - 1);
+    if (!(middle | is_long(l, in, x + SPAN - 1, i + SPAN - 1)))
+        return 0;
+    uint32_t k = middle ? SPAN / 2 : SPAN, passed = pass_inside(l, in, x + k - 1, i + k - 1, x + SPAN, end);
+    if (passed)
+        *n = k + 1;
+    return passed;
+}
+
+/* Where ALL_SEEN bytes agree, they are compared further at the last position that has found this match: choose()
+ * carries its length back to the others. */
+INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t n, bool newer)
+{
+    uint32_t gap = 0, passed = 0;
+    for (uint32_t i = 0; i < n; i += 64) {
+        uint64_t ends = (newer ? ends_newer : ends_older)(l->len + i, l->found + i);
+        for (ends &= below(min_u32(64, n - i)); ends; ends &= ends - 1) {
+            uint32_t place = i + (uint32_t)__builtin_ctzll(ends), most = FOUND_MAX;
+            for (; gap < l->n_gaps && l->gap[gap].place <= place; gap++)
+                passed += l->gap[gap].n;
+            if (gap < l->n_gaps)
+                most = min_u32(most, l->gap[gap].place - 1u - place);
+            uint32_t at = begin + place + passed, dist = l->found[place];
+            uint32_t len = extend(p->in + at, p->in + at - dist, ALL_SEEN, min_u32(p->n - at, most));
+            l->len[place] = (uint8_t)len;
+        }
+    }
+}
+
+/* Finds the matches of a part. Returns how many places it has. */
+INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, bool newer)
+{
+    uint32_t i = 0;
+    l->n_gaps = 0;
+    l->bytes[0] = p->in[begin - 1];
+    for (uint32_t x = begin; x < end;) {
+        uint32_t n = min_u32(SPAN, end - x);
+        memcpy(l->bytes + 1 + i, p->in + x, n);
+        if (newer && n == SPAN)
+            probe_newer(l, p->in, x, i);
+        else
+            probe_older(l, p->in, x, i, n);
+        x += pass_long(l, p->in, x, i, end, &n);
+        x += n;
+        i += n;
+    }
+    l->found[i] = l->found[i + 1] = 0;
+    extend_found(l, p, begin, i, newer);
+    return i;
+}
+
+#endif
