@@ -9,7 +9,8 @@
 struct latch;
 struct out_file;
 
-/* Prints a text to memory; whether the stream took all is seen later. -1: failed; the error may be recorded in the latch. */
+/* Prints a text to memory; whether the stream took all is seen later. -1: failed; the error may be recorded in the
+ * latch. */
 typedef int out_text_fn(void *arg, FILE *to);
 
 /* Writes what it prints to an open file; the caller finishes and commits that, or abandons it. -1: failed, and the
