@@ -427,13 +427,23 @@ int chunk_reader_take(void *reader, struct record_slice *slice)
     return 0;
 }
 
+/* Inflates a block, or helps the stage that it reads. */
+static bool help_source(struct chunk_reader *r)
+{
+    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.producer)
+                           : task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0;
+}
+
 bool chunk_reader_help(void *reader)
 {
     struct chunk_reader *r = reader;
-    if (task_ring_help(&r->ring))
-        return true;
-    return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.producer)
-                           : task_ring_head(&r->ring) < r->filling && take_bytes(r, true) == 0;
+    return task_ring_help(&r->ring) || help_source(r);
+}
+
+bool chunk_reader_help_briefly(void *reader)
+{
+    struct chunk_reader *r = reader;
+    return help_source(r) || task_ring_help(&r->ring);
 }
 
 const uint8_t *chunk_reader_first(struct chunk_reader *r, size_t *size)

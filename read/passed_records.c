@@ -176,6 +176,9 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
     *f = (struct pass_found){.unknown = f->unknown};
     remap_unknown_clear(&f->unknown);
     record_cut_make(&r->cut, number, c);
+    struct record_found found = record_cut_found(&r->cut, number);
+    if (r->opt.looks && r->opt.looks->seen && !found.status && !found.fault)
+        r->opt.looks->seen(r->opt.looks->arg, number);
 }
 
 /* ------------------------------------------------------------- main thread */

@@ -30,10 +30,12 @@ struct merge_request {
 struct look_request {
     /* A record of a chunk, where it lies. In the chunk's task, one after the other. NULL: nobody looks there. */
     void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);
+    /* look() has seen all records of the chunk, and none has a fault. In the chunk's task. Set where look() is. */
+    void (*seen)(void *arg, uint32_t chunk);
     /* All records of the chunk were looked at, and so were those before. records: if look() is NULL, one after the
      * other; else empty. Main thread. -1: failed, and the error is recorded in the latch. */
     int (*looked)(void *arg, uint32_t chunk, const struct byte_buffer *records);
-    void *arg;                   /* of both */
+    void *arg;                   /* of all */
 };
 
 struct passed_records_options {

@@ -96,14 +96,38 @@ static void look(void *counted, uint32_t chunk, const uint8_t *record, uint32_t 
     counts_add(c->counts, task_thread(), chunk, record, size);
 }
 
+static void seen(void *counted, uint32_t chunk)
+{
+    join_chain_add(&((struct counted *)counted)->chain, chunk);
+}
+
+static bool is_joined(void *counted)
+{
+    const struct counted *c = counted;
+    return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->latch);
+}
+
+/* The thread that joins is never asleep, so it is not waited for long. */
+static bool help_nobody(void *counted)
+{
+    (void)counted;
+    return false;
+}
+
 static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
 {
     struct counted *c = counted;
+    (void)chunk;
+    c->n_looked++;
+    if (c->looks.look) {
+        task_wait(is_joined, help_nobody, c, c->d->stats);
+        return latch_tripped(c->d->latch) ? -1 : 0;
+    }
     for (size_t at = 0, size; at < records->n; at += size) {
         size = bam_record_size((const struct bam_record *)(records->p + at));
         counts_add_joined(c->counts, task_thread(), records->p + at, (uint32_t)size);
     }
-    return c->looks.look ? counts_join(c->counts, chunk) : counts_check(c->counts);
+    return counts_check(c->counts);
 }
 
 int counted_begin(struct counted *c)
@@ -118,9 +142,14 @@ int counted_begin(struct counted *c)
         .n_slots = c->rings.chunks.n_chunks,
         .latch = c->d->latch,
     };
-    c->looks = (struct look_request){counts_in_sequence(how.counters, how.n) ? NULL : look, looked, c};
+    bool in_sequence = counts_in_sequence(how.counters, how.n);
+    c->looks = (struct look_request){in_sequence ? NULL : look, in_sequence ? NULL : seen, looked, c};
     in->looks = &c->looks;
-    if (!(c->counts = counts_open(&how, in->header.sam)) || input_begin(in) < 0)
+    if (!(c->counts = counts_open(&how, in->header.sam)))
+        return -1;
+    if (join_chain_open(&c->chain, c->counts, how.n_slots) < 0)
+        return latch_fail(c->d->latch, "%s: out of memory", in->name);
+    if (input_begin(in) < 0)
         return -1;
     c->chunks = passed_records_chunks(in->passed);
     return 0;
@@ -133,9 +162,14 @@ static bool is_made(void *counted)
     return c->state != CHUNK_AWAITED || latch_tripped(c->d->latch);
 }
 
+/* While the main thread parses a chunk, it hands nothing out. That hurts if many threads wait for it, and the less it
+ * parses, the less it is missed: 32 threads in slow motion are busy for 0.81 of their time instead of 0.64. */
 static bool help(void *counted)
 {
-    return chunk_reader_help(((struct counted *)counted)->chunks);
+    enum { FEW_THREADS = 8 };
+    const struct counted *c = counted;
+    return c->opts->common.n_threads > FEW_THREADS ? chunk_reader_help_briefly(c->chunks)
+                                                   : chunk_reader_help(c->chunks);
 }
 
 int counted_next(struct counted *c)
@@ -156,5 +190,6 @@ void counted_close(struct counted *c)
 {
     inputs_close(&c->in);
     record_slice_free(&c->spare);
+    join_chain_close(&c->chain);
     counts_close(c->counts);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An input whose records are counted, and not kept: chunks of it (read/passed_records.h), which tasks count as they
- * come, and the main thread joins in the order of the input. */
+ * come, and join in the order of the input (stats/join_chain.h). */
 #ifndef COUNTED_H
 #define COUNTED_H
 
@@ -9,6 +9,7 @@
 #include "read/input.h"
 #include "read/passed_records.h"
 #include "stats/counts.h"
+#include "stats/join_chain.h"
 
 struct stats_opts;
 
@@ -20,6 +21,8 @@ struct counted {
     struct look_request looks;
     struct chunk_reader *chunks; /* of the input */
     struct counts *counts;
+    struct join_chain chain;     /* of chunks */
+    uint64_t n_looked;           /* chunks that the main thread has taken back */
     struct record_slice spare;   /* empty; swapped for a chunk's slice, which is empty, too */
     enum chunk_state state;      /* of the next chunk */
 };

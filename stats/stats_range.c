@@ -121,23 +121,23 @@ int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const s
     return 0;
 }
 
-/* Whether the ring, when it has moved to the range's first place, has nothing that the range cannot join. */
+/* Whether what the ring has, when it has moved to the range's first place, was left before the range turned: then cells
+ * change places. */
 static bool can_join(const struct stats_range *range, const struct stats_ring *ring, int32_t ref)
 {
-    if (range->is_left || !range->any || range->odd || range->ring.size != ring->size)
+    if (range->is_left || range->odd || range->ring.size != ring->size)
         return false;
-    bool is_far = ref != range->first_ref || range->first - ring->at >= (int64_t)ring->size;
-    if (is_far)
-        return stats_ring_is_short(ring);
-    return !range->turned || ring->reach - range->first <= (int64_t)range->n_left;
+    int64_t size = (int64_t)ring->size, carried = ring->reach - range->first;
+    if (ref != range->first_ref || range->first - ring->at >= size)
+        carried = stats_ring_is_short(ring) ? 0 : size;
+    return !range->turned || carried <= (int64_t)range->n_left;
 }
 
 /* Leaves the cells that the range has left, of the n that were not 0. */
 static void join_left(const struct stats_range *range, struct stats_ring *ring, size_t n)
 {
     const struct stats_ring_start *start = &range->start;
-    uint64_t n_left = range->turned ? range->n_left : start->n_left;
-    for (size_t i = 0; i < n && i < n_left; i++) {
+    for (size_t i = 0; i < n && i < start->n_left; i++) {
         uint32_t *cell = &ring->cells[(ring->head + i) % ring->size], depth = i < start->n_first ? start->first[i] : 0;
         if (*cell == 0)
             continue;

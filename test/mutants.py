@@ -20,6 +20,7 @@ SORMADUP = "test_sormadup.py::"
 COPIES = "test_copy_blocks.py::"
 OWN = "test_own_files.py::"
 OPEN = "test_open_names.py::"
+TURNS = "test_stats.py::test_ranges_that_turn_are_joined_too_simply"
 
 # For --verify: the sum is computed before the block is deflated, or from the bytes inflated from it.
 SUM_FIRST = """    if (!o->how.verify)
@@ -696,6 +697,13 @@ MUTANTS = [
      "a mapped record has a CIGAR"),
     ("stats_whole_take", "grows = log->longest >= whole->ring.room", "grows = false",
      ["test_stats.py::test_reads_that_grow_make_the_ring_lose_depths"], "a range in which the ring grows is counted from its log"),
+    ("stats/stats_range.c: can_join", "range->is_left || range->odd", "range->odd", [TURNS], "coverage that was counted from the log is not joined again"),
+    ("stats/stats_range.c: can_join", "|| range->odd ||", "||", [TURNS], "a range that cannot be joined is counted from its log"),
+    ("stats/stats_range.c: can_join", "|| range->ring.size != ring->size)", ")", [TURNS], "so is one whose ring has another size"),
+    ("stats/stats_range.c: can_join", "return !range->turned || carried <= (int64_t)range->n_left;", "return true;", [TURNS],
+     "and one that turned before all was left"),
+    ("stats_whole_goes_on", "&& log->first_pos < whole->pos)", "&& false)",
+     ["test_stats.py::test_first_record_of_a_range_is_out_of_order"], "a range that begins before the end of the last one is unsorted"),
     ("keep", "        t->failed = true;\n        return 0;", "        return (ssize_t)n;", ["unit_out_file"],
      "a text that was not printed whole is not written"),
     ("value_of", "if (tag && bam_record_aux_is_text(tag))", "if (tag)",

@@ -144,6 +144,43 @@ def test_far_blocks_are_kept_over_gaps(tmp_path):
         compare([write(tmp_path / "in.bam", records)], range(6))
 
 
+# (seed of the file, kind, seed of its ranges): drawn so that each guard of stats_range_join() is needed for some of them
+TURNS = [(0, "none", 1), (2, "far", 3), (3, "none", 1), (3, "none", 3), (4, "grow", 3), (7, "none", 3), (12, "none", 3)]
+
+
+def turning(seed, kind):
+    """Records that soon go on on another reference, and blocks that come round; none: also records on no reference;
+    grow: also reads that make the ring grow."""
+    r = random.Random("turns %s %d" % (kind, seed))
+    gaps = r.choice(((0, 0, 0, 1), (0, 0, 0, 1500, 3000, 1499), (0, 0, 1, 2, 20), (0, 1, 2, 700, 1400, 1530, 1548), (0,)))
+    far = r.choice(((1455, 1460, 1470, 1479), (1455, 1460, 1470, 1479, 0), (1480, 1499, 3000, 1460), (0,)))
+    turn, records, tid, pos = r.choice((.05, .3, .5)), [], 0, 0
+    for i in range(r.choice((60, 300))):
+        pos += r.choice(gaps)
+        if r.random() < turn or pos > statsgen.REFS[tid][1] - 100:
+            tid, pos = r.choice([t for t in ((0, 1, 3, -1) if kind == "none" else (0, 1, 3)) if t != tid]), r.choice((0, 1, 20))
+        n = r.choice((299, 300, 301, 310, 400)) if kind == "grow" and r.random() < .03 else 50
+        apart = r.choice(far)
+        cigar = [(20, "M"), (apart, "N"), (n - 20, "M")] if apart and r.random() < .6 else [(n, "M")]
+        records.append(bamgen.record("t%d" % i, 0, tid, pos, cigar=cigar, seq=bamgen.bases(r, n)))
+    return records
+
+
+@pytest.mark.parametrize("seed, kind, cuts", TURNS, ids=str)
+def test_ranges_that_turn_are_joined_too_simply(tmp_path, seed, kind, cuts):
+    compare([write(tmp_path / "in.bam", turning(seed, kind))], (0, cuts))
+
+
+def test_first_record_of_a_range_is_out_of_order(tmp_path):
+    """The ranges are in order, but the second begins before the end of the first, which is as long as the seed makes it."""
+    seed = 7
+    first = (seed * 6364136223846793005 + 1442695040888963407) % 2**64 // 2**33 % 200
+    records = [bamgen.record("o%d" % i, 0, 0, 3000 if i < first else 20, seq="A" * 100) for i in range(first + 10)]
+    path = write(tmp_path / "in.bam", records)
+    compare([path], (0, seed))
+    assert any(line.startswith(b"SN\tis sorted:\t0") for line in in_ranges(seed, [path])[1])
+
+
 def test_gaps_of_all_sizes(tmp_path):
     """Steps by less than the ring, by as much, by more, and to other references and back."""
     r = random.Random(13)

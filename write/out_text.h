@@ -9,7 +9,8 @@
 struct latch;
 struct out_file;
 
-/* Prints a text to memory; the caller checks the stream later. -1: failed; the error may be recorded in the latch. */
+/* Prints a text to memory; the caller checks the stream later. -1: failed; the error may be recorded in the
+ * latch. */
 typedef int out_text_fn(void *arg, FILE *to);
 
 /* Writes the printed text to an open file; the caller finishes and commits the file, or abandons it. -1: failed, and
