@@ -79,7 +79,7 @@ extern const struct option_row engine_options[];
 void engine_args_help(const struct engine_command *command, FILE *to);
 
 /* Reads the options from word number 2 on (number 1 of a program) by the table of args->command, and leaves the
- * operands after optind. o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not
+ * operands behind optind. o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not
  * ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 

@@ -220,8 +220,8 @@ static void run_range(void *spill, uint32_t number)
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
     clocks_leave(p->opt.clocks, before, 0);
-    task_ring_release(&p->range_tasks, number);  /* before it counts as done: then all may be handed out again */
     atomic_fetch_add(&p->n_done, 1);
+    task_ring_release(&p->range_tasks, number);
 }
 
 /* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its

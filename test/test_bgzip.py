@@ -156,6 +156,15 @@ def test_files_come_back_otherwise_than_pipes(tmp_path):
     assert out(["-dc", "more"], tmp_path) == 2 * TEXT
 
 
+def test_buffers_are_not_used_again(tmp_path):
+    """More than they hold together."""
+    data = 130 * NOISE
+    packed = out(["-l", "0", "-@", "2"], tmp_path, data)
+    (tmp_path / "in.gz").write_bytes(packed)
+    assert out(["-dc", "-@", "2"], tmp_path, packed) == data
+    assert out(["-dc", "-@", "2", "in.gz"], tmp_path) == data
+
+
 def test_gzip_without_blocks_is_refused_or_mixed_up(tmp_path):
     plain, ours_ = gzip.compress(TEXT), out([], tmp_path, NOISE)
     for data, want in [(plain, TEXT), (plain + plain, 2 * TEXT), (plain + ours_, TEXT + NOISE), (ours_ + plain, NOISE + TEXT),

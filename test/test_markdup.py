@@ -305,6 +305,8 @@ def test_json_has_loose_quotes(tmp_path):
     assert p.returncode == 0, p.stderr
     found = json.loads(stats.read_text())
     assert "--read-coords %s " % regex in found["COMMAND"] and found["READ GROUPS"][-1]["READ GROUP"] == 'a"b\\c'
+    p = ours(["--json", path, tmp_path / "out.bam"])             # neither -s nor -f
+    assert p.returncode == 0 and json.loads(p.stderr[p.stderr.index("{"):])["READ"] == 1
 
 
 def test_statistics_do_not_name_samtools(tmp_path):
