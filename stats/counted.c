@@ -120,7 +120,7 @@ static int looked(void *counted, uint32_t chunk, const struct byte_buffer *recor
     (void)chunk;
     c->n_looked++;
     if (c->looks.look) {
-        task_wait(is_joined, help_nobody, c, c->d->stats);
+        task_wait(is_joined, help_nobody, c, c->d->clocks);
         return latch_tripped(c->d->latch) ? -1 : 0;
     }
     for (size_t at = 0, size; at < records->n; at += size) {
