@@ -498,6 +498,7 @@ MUTANTS = [
     ("affinity_unbind", "    if (at_start.known)\n        change(&at_start, before);\n    else\n        affinity_widen(before);\n",
      "    affinity_widen(before);\n", ["test_affinity.py::test_other_commands_get_the_mask_we_were_started_with"],
      "another command gets the mask of the start"),
+    ("bgzf_codec_memory", "? bam_deflate_memory()\n", "? bam_deflate_memory() / 2\n", ["unit_memory_counts"], "a codec is counted whole"),
     ("output_memory", "return use->htslib + use->overhead + clamp(",
      "return use->htslib + clamp(", ["unit_memory_plan"],
      "the plan counts --verify and what the order needs"),
