@@ -312,3 +312,8 @@ struct bam_deflate *bam_deflate_new(int effort, bool portable)
     }
     return d;
 }
+
+size_t bam_deflate_memory(void)
+{
+    return sizeof(struct bam_deflate);
+}

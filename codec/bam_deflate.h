@@ -22,6 +22,9 @@ struct bam_deflate;
  * instructions that only some processors have, for tests. Returns NULL if there is no memory. */
 struct bam_deflate *bam_deflate_new(int effort, bool portable);
 
+/* Bytes of memory that an encoder takes. */
+size_t bam_deflate_memory(void);
+
 /* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]. Returns the size, or 0 if it does not fit. It needs
  * n + BAM_DEFLATE_STORED bytes at most and touches nothing beyond out + cap. */
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap);

@@ -89,8 +89,9 @@ void bgzf_codec_free_all(struct bgzf_codec **codecs, int n)
 /* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {
-    enum { OURS = 464 << 10, DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
-    return level == 0 ? 0 : our_effort(level) >= 0 ? OURS : number_of(level) < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
+    enum { DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
+    return level == 0 ? 0 : our_effort(level) >= 0 ? bam_deflate_memory()
+         : number_of(level) < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
 }
 
 /* Value of the BC subfield in extra[xlen]; -1 if there is none. */

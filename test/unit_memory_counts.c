@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* What a module says that it takes (its *_memory() function, which the memory plan adds up) against what it has really
+ * allocated once it has worked: not less, and not so much more that memory which could hold records lies idle. The
+ * allocator of glibc counts; where there is another one, or a sanitizer, nothing is tested. */
+#include "unit.h"
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include "base/clocks.h"
+#include "base/latch.h"
+#include "base/task_ring.h"
+#include "bgzf_omp.h"
+#include "codec/bam_inflate.h"
+#include "codec/bgzf_block.h"
+#include "read/read_ahead.h"
+#include "sort/record_pack.h"
+#include "sort/spill_slice.h"
+#include "unit_source.h"
+#include "write/sink_verify.h"
+
+#ifdef M_ARENA_MAX
+/* Bytes that are allocated now, Large allocations are whole pages, and each has 16 bytes of its own. */
+static size_t allocated(void)
+{
+#if __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+#else
+    struct mallinfo m = mallinfo();
+#endif
+    return (size_t)m.uordblks + (size_t)m.hblkhd;
+}
+#else
+static size_t allocated(void)
+{
+    return 0;
+}
+#endif
+
+enum { OPEN_FILE = 48 << 10 };   /* what engine/memory_plan.c counts for it, PER_INPUT */
+enum { SLACK = 24 << 10 };       /* of pages, of the allocator, and of small structs that nobody counts */
+
+static size_t before;
+
+/* Call it when the module is closed: the next measurement begins. */
+static void begin(void)
+{
+    before = allocated();
+}
+
+/* What has been taken since begin() is at most what is counted, and at least so many percent of it. */
+static void check(const char *what, size_t counted, size_t least_percent)
+{
+    size_t taken = allocated() - before;
+    if (taken <= counted + SLACK && taken + SLACK >= counted / 100 * least_percent)
+        return;
+    fail_msg("%s: %zu bytes are counted, %zu are taken", what, counted, taken);
+}
+
+static bool is_counting(void)
+{
+    begin();
+    char *volatile p = must_alloc(1 << 20);  /* or the compiler leaves it out */
+    bool counts = allocated() >= before + (1 << 20);
+    free(p);
+    return counts;
+}
+
+static void nothing(void *arg, uint32_t slot)
+{
+    (void)arg;
+    (void)slot;
+}
+
+static void test_ring_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n < 10000; n *= 7) {
+        struct task_ring ring;
+        begin();
+        MUST(task_ring_open(&ring, &(struct task_ring_options){.n_slots = n, .run = nothing}) == 0);
+        check("a ring", task_ring_memory(n), 90);
+        task_ring_close(&ring, true);
+    }
+}
+
+static void test_clocks_take_more_than_is_counted(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 8, 64};
+    for (size_t i = 0; i < N_OF(threads); i++)
+        for (int detail = CLOCKS_TIMES; detail <= CLOCKS_SPANS; detail++) {
+            begin();
+            struct clocks *clocks = clocks_new(threads[i], (enum clocks_detail)detail);
+            MUST(clocks);
+            check("the clocks", clocks_memory(threads[i], (enum clocks_detail)detail), 90);
+            clocks_free(clocks);
+        }
+}
+
+/* Of all levels, and with what kinds of data need: text, records, noise. */
+static void use_codec(struct bgzf_codec *codec)
+{
+    static uint8_t data[BGZF_FILL], block[BGZF_MAX_BLOCK], out[BGZF_MAX_BLOCK];
+    uint64_t seed = 7;
+    for (int kind = 0; kind < 3; kind++) {
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = (uint8_t)(kind == 1 ? i / 100 : unit_below(&seed, kind == 0 ? 4 : 256));
+        uint32_t length = bgzf_block_deflate(codec, data, sizeof data, block);
+        struct bgzf_frame frame;
+        MUST(bgzf_block_frame(block, length, &frame) == BGZF_OK);
+        MUST(bgzf_block_inflate(codec, block, &frame, out) == BGZF_OK && memcmp(data, out, sizeof data) == 0);
+    }
+}
+
+static void test_codec_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    for (int level = BGZF_LEVEL_DEFAULT; level <= 9; level++) {
+        char what[64];
+        snprintf(what, sizeof what, "a codec of level %d", level);
+        begin();
+        struct bgzf_codec *codec = bgzf_codec_new(level);
+        MUST(codec);
+        use_codec(codec);
+        check(what, bgzf_codec_memory(level) + bam_inflate_memory(), 0);
+        bgzf_codec_free(codec);
+    }
+}
+
+/* ---- blocks out and in ---- */
+
+static uint32_t fill(void *arg, uint32_t slot, uint8_t *data)
+{
+    (void)arg;
+    memset(data, 'A' + (int)slot % 20, BGZF_FILL);
+    memcpy(data, "BAM\1", 4);
+    return BGZF_FILL;
+}
+
+static void placed(void *arg, uint32_t slot, uint64_t place, uint64_t next)
+{
+    (void)arg;
+    (void)slot;
+    (void)place;
+    (void)next;
+}
+
+/* Puts so many blocks by the one thread that there is. */
+static void write_blocks(int fd, int level, uint32_t n_slots, size_t piece_size, uint32_t n)
+{
+    struct latch latch = {.tripped = LATCH_OPEN};
+    struct bgzf_sink_options options = {
+        .fd = fd, .path = "out.bam", .form = SINK_BAM, .level = level, .n_threads = 1, .n_slots = n_slots,
+        .piece_size = piece_size, .latch = &latch, .fill = fill, .placed = placed,
+    };
+    begin();
+    struct bgzf_sink *sink = bgzf_sink_open(&options);
+    MUST(sink);
+    for (uint32_t i = 0, slot; i < n; i++)
+        MUST(bgzf_sink_begin(sink, &slot) == 0 && bgzf_sink_hand_out(sink) == 0);
+    while (bgzf_sink_help(sink))
+        continue;
+    check("a sink", bgzf_sink_memory(1, n_slots, level, piece_size), level == 0 ? 60 : 80);
+    MUST(bgzf_sink_finish(sink) == 0);
+    bgzf_sink_close(sink);
+}
+
+static void test_sink_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    static const uint32_t slots[] = {4, 24, 300};
+    static const int levels[] = {0, 1, BGZF_LEVEL_DEFAULT, 6};
+    for (size_t i = 0; i < N_OF(slots); i++)
+        for (size_t l = 0; l < N_OF(levels); l++)
+            for (size_t memory = 1 << 17; memory <= 1 << 22; memory *= 32) {
+                int fd = unit_temp_file();
+                write_blocks(fd, levels[l], slots[i], bgzf_sink_piece_size(1, levels[l], memory), 2 * slots[i]);
+                close(fd);
+            }
+}
+
+/* A BAM file by its first bytes; nobody reads its header. */
+static void test_reading_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {64 << 10, 512 << 10};
+    static uint8_t to[UNIT_SOURCE_SLOTS][BGZF_MAX_BLOCK];
+    int fd = unit_temp_file();
+    write_blocks(fd, 1, 24, 0, 4000);
+    for (size_t i = 0; i < N_OF(pieces); i++) {
+        struct latch latch = {.tripped = LATCH_OPEN};
+        struct unit_source in;
+        struct bgzf_source_block block;
+        char path[64];
+        begin();
+        MUST(unit_source_open(&in, unit_fd_path(path, fd), 1, pieces[i], &latch) == 0);
+        uint32_t size, slot = 0, n = 0;
+        for (; n < UNIT_SOURCE_SLOTS && bgzf_source_peek(in.blocks, &size) > 0; n++)
+            bgzf_source_hand_out(in.blocks, to[slot++ % UNIT_SOURCE_SLOTS], NULL);
+        assert_int_equal(n, UNIT_SOURCE_SLOTS);
+        while (bgzf_source_take(in.blocks, 1, &block) > 0)
+            continue;
+        size_t counted = read_ahead_memory(pieces[i], 16) + bgzf_source_memory(1, UNIT_SOURCE_SLOTS);
+        check("reading", counted + OPEN_FILE, 50);
+        unit_source_close(&in);
+    }
+    close(fd);
+}
+
+/* ---- what leaves memory ---- */
+
+/* A record of n bases. */
+static size_t make_record(uint8_t *p, uint32_t n, uint64_t *seed)
+{
+    struct bam_record *r = (struct bam_record *)p;
+    size_t size = BAM_FIXED + 8 + (n + 1) / 2 + n;
+    for (size_t i = 0; i < size; i++)
+        p[i] = (uint8_t)unit_below(seed, 256);
+    memset(p, 0, BAM_FIXED);
+    store_le32(p, (uint32_t)size - 4);
+    store_le32(r->seq_len, n);
+    r->name_len = 8;
+    memcpy(p + BAM_FIXED, "name567", 8);
+    return size;
+}
+
+static void test_packer_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    static const uint32_t bases[] = {50, 150, 10000};
+    static const size_t slices[] = {64 << 10, 1 << 20, 2 << 20};
+    static uint8_t record[40000];
+    uint64_t seed = 3;
+    for (size_t s = 0; s < N_OF(slices); s++)
+        for (size_t b = 0; b < N_OF(bases); b++) {
+            begin();
+            struct spill_packer *packer = spill_packer_new(slices[s]);
+            MUST(packer);
+            const uint8_t *packed;
+            size_t n;
+            for (int round = 0; round < 3; round++) {
+                size_t size = make_record(record, bases[b], &seed);
+                for (uint64_t key = 0; spill_packer_add(packer, key << 20, record, size) == 1; key++)
+                    size = make_record(record, bases[b], &seed);
+                MUST(spill_packer_pack(packer, &packed, &n) == 0);
+            }
+            check("a packer", spill_packer_memory(slices[s]), 20);
+            spill_packer_free(packer);
+        }
+}
+
+static void test_check_of_the_output_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    struct latch latch = {.tripped = LATCH_OPEN};
+    static uint8_t data[BGZF_FILL], block[BGZF_MAX_BLOCK];
+    struct bgzf_codec *codec = bgzf_codec_new(1);
+    MUST(codec);
+    uint32_t length = bgzf_block_deflate(codec, data, sizeof data, block);
+    static const int threads[] = {1, 8, 64};
+    for (size_t i = 0; i < N_OF(threads); i++) {
+        begin();
+        struct sink_verify *v = sink_verify_new(threads[i], NULL, "out.bam", &latch);
+        MUST(v);
+        for (int t = 0; t < threads[i]; t++)
+            MUST(sink_verify_block(v, t, block, length, data, sizeof data) == 0);
+        check("the check of the output", sink_verify_memory(threads[i]), 70);
+        sink_verify_free(v);
+    }
+    bgzf_codec_free(codec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ring_takes_more_than_is_counted),
+        cmocka_unit_test(test_clocks_take_more_than_is_counted),
+        cmocka_unit_test(test_codec_takes_more_than_is_counted),
+        cmocka_unit_test(test_sink_takes_more_than_is_counted),
+        cmocka_unit_test(test_reading_takes_more_than_is_counted),
+        cmocka_unit_test(test_packer_takes_more_than_is_counted),
+        cmocka_unit_test(test_check_of_the_output_takes_more_than_is_counted),
+    };
+    if (!is_counting()) {
+        puts("skipped: this allocator does not say what it has allocated");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
