@@ -8,9 +8,8 @@
  *                                 from where reads turn out to have nothing in common
  *   long CIGARs, tags             greedily
  *
- * Anything else is matched greedily (deflate_greedy.c): qualities that go in small steps, with all around them, records
- * without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
- * alike. */
+ * Anything else is for deflate_any.c: qualities that go in small steps, with all around them, records without
+ * qualities, those whose tags decide, and the rest of a block whose reads turn out not to be alike. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
 
@@ -28,9 +27,7 @@ enum {
     /* Bytes of a CIGAR from which on it is matched greedily: two operations. */
     LONG_CIGAR = 8,
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
-    TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
-    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
     NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
@@ -38,9 +35,6 @@ enum {
     /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
      * do not show how qualities come that cost next to nothing. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
-    /* Unrelated reads without mates: in their trial one byte in so many of heads and names becomes a literal, or more.
-     * HiSeq by coordinate has one in 3 or 4, by name one in 7. */
-    MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
@@ -72,15 +66,14 @@ enum {
     HEAD_APART = 216,
     SEQ_LEFT = 5,                 /* bytes to a literal of SEQ: amplicons by name have 1.5 to 3 */
 };
-_Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
-enum told { BYTES, RECORDS, SHORT, ALIKE, NOISY };
+enum told { BYTES, ALIKE, NOISY };
 
-/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY; SHORT: reads
- * below 60 bases): then unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the
- * trial. */
+/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY): then short
+ * reads, long ones and unmapped ones would be 2 % larger, and those that are mostly tags fail the trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
     uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
@@ -96,17 +89,12 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
             sample_runs(p, &f, &s, agree);
     }
     bool runs = s.differ * RUN_RATE <= s.all;
-    if (records < MIN_RECORDS)
+    if (records < MIN_RECORDS || quals * QUAL_RATE < p->n)
         return BYTES;
-    if (!runs && s.differ * NOISY_RATE < s.all * 2)
-        return BYTES;
-    if (quals * QUAL_RATE < p->n)
-        return runs ? RECORDS : BYTES;
-    if (!runs && quals < records * SHORT_READ)
-        return SHORT;
-    if (!runs && (quals > records * LONG_READ || tags > quals || unmapped * 2 > records))
-        return BYTES;
-    return runs ? ALIKE : NOISY;
+    if (runs)
+        return ALIKE;
+    bool fit = quals >= records * SHORT_READ && quals <= records * LONG_READ && tags <= quals;
+    return s.differ * NOISY_RATE >= s.all * 2 && fit && unmapped * 2 <= records ? NOISY : BYTES;
 }
 
 /* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
@@ -155,7 +143,7 @@ struct history {
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
 {
     p->at = max_u32(p->at, max_u32(p->anchor, from));
-    parse_greedy(d, p, min_u32(to, p->last), g, true);
+    parse_greedy(d, p, min_u32(to, p->last), g);
 }
 
 /* The first records, and the mate of a pair in which it comes just before: what is the mate's place there is that of
@@ -259,13 +247,6 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 /* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
 INLINE bool are_unrelated(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Do unrelated reads whose qualities are not in runs have bases in common after all? Or do they come without mates, as
- * in a deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
-INLINE bool is_known_from_afar(const struct history *h)
-{
-    return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
-}
-
 /* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next
  * to nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
  * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is
@@ -280,44 +261,30 @@ INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
     return is_seq_left(&h->reads, 1, SEQ_LEFT) || (apart && h->head.bytes * 1000 > bytes * HEAD_APART);
 }
 
-/* Do fields not suit the block, as its records up to the one at [at, end) show? Then *rest says how all is matched. */
+/* Do fields not suit the block, as its records up to the one at [at, end) show? */
 INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
-                        uint32_t end, bool in_turn, bool noisy, enum greedy_bytes *rest)
+                        uint32_t end, bool in_turn, bool noisy)
 {
-    if (at < TRIAL && end >= TRIAL) {
-        bool of_literals = h->tag.lits * TAG_LITERALS > end;
-        bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_unrelated(&h->reads);
-        *rest = noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
-        return of_literals || is_cut(d, p, h, in_turn, noisy);
-    }
-    if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
-        return false;
-    *rest = are_unrelated(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
-    return is_cut_later(h, end);
-}
-
-INLINE enum greedy_bytes go_on(struct parse *p, enum greedy_bytes rest)
-{
-    p->at = max_u32(p->at, p->anchor);
-    return rest;
+    if (at < TRIAL && end >= TRIAL)
+        return h->tag.lits * TAG_LITERALS > end || is_cut(d, p, h, in_turn, noisy);
+    return !noisy && at < SECOND_TRIAL && end >= SECOND_TRIAL && is_cut_later(h, end);
 }
 
 static const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
 static const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
 
-/* Up to the last record, or to where fields turn out not to be alike. Returns what the rest is then. */
-INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
+/* Up to the last record, or to where fields turn out not to be alike; not at all where they do not suit the block. */
+INLINE void parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
 {
     const struct greedy tags = {
-        .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
+        .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS,
     };
     const struct greedy quals = {
         .head = d->fast_head, .factor = noisy ? HASH_FACTOR(6) : HASH_FACTOR(8), .bits = QUAL_BITS,
-        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = true, .ahead = noisy,
+        .ahead = noisy,
     };
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
-    enum greedy_bytes rest;
     bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
@@ -350,53 +317,42 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
-        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest)) {
+        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy)) {
             begin_anew(d, p);
-            return rest;
+            return;
         }
-        if (noisy && !alike && at < TRIAL && f.end >= TRIAL && is_known_from_afar(&h))
-            return go_on(p, GREEDY_ANY);
     }
-    return go_on(p, GREEDY_HARD);
+    p->at = max_u32(p->at, p->anchor);
 }
 
 /* parse_records() of qualities that are not in runs is a function of its own. gcc inlines less in a function that holds
  * it twice. */
-typedef enum greedy_bytes noisy_fn(struct deflate_parse *d, struct parse *p);
+typedef void noisy_fn(struct deflate_parse *d, struct parse *p);
 
-static NOINLINE enum greedy_bytes noisy_older(struct deflate_parse *d, struct parse *p)
+static NOINLINE void noisy_older(struct deflate_parse *d, struct parse *p) { parse_records(d, p, true, agree64); }
+NEWER_AVX2 static NOINLINE void noisy_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_records(d, p, true, agree64);
-}
-NEWER_AVX2 static NOINLINE enum greedy_bytes noisy_newer(struct deflate_parse *d, struct parse *p)
-{
-    return parse_records(d, p, true, agree64_avx2);
+    parse_records(d, p, true, agree64_avx2);
 }
 
-INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
+INLINE void parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
 {
     enum told told = look(p, agree);
     if (told == ALIKE)
-        return parse_records(d, p, false, agree);
-    if (told == NOISY)
-        return is_noise_matched(p) ? noisy(d, p) : GREEDY_ANY;
-    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
+        parse_records(d, p, false, agree);
+    else if (told == NOISY && is_noise_matched(p))
+        noisy(d, p);
 }
 
-static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
+static void parse_older(struct deflate_parse *d, struct parse *p) { parse_fields(d, p, agree64, noisy_older); }
+NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, agree64, noisy_older);
-}
-NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
-{
-    return parse_fields(d, p, agree64_avx2, noisy_newer);
+    parse_fields(d, p, agree64_avx2, noisy_newer);
 }
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    enum greedy_bytes rest = (newer ? parse_newer : parse_older)(d, p);
-    if (rest == GREEDY_ANY && has_quals_in_steps(p))
-        rest = GREEDY_STEPS;
+    (newer ? parse_newer : parse_older)(d, p);
     if (p->at < p->last)
-        deflate_greedy(d, p, newer, rest);
+        deflate_any(d, p, newer);
 }

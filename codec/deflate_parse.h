@@ -106,10 +106,8 @@ void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
 /* Long reads, at -l 1 (fast) or the default level. False: the block has none, and nothing is done. */
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
- * (qualities that change by little). */
-enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
-void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
+/* -l 1, any bytes. */
+void deflate_any(struct deflate_parse *d, struct parse *p, bool newer);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
