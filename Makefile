@@ -101,7 +101,7 @@ endif
 
 # The folders, in the order in which a record meets them. Everything but main(), so that unit tests and fuzzers link
 # the same objects.
-FOLDERS  = cli plan sormadup bgzip merge fixmate markdup stats engine read sort write report order codec bam base
+FOLDERS  = cli sormadup bgzip merge fixmate markdup stats engine read hts sort write report order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
 # No library shall take a function of ours for its own.

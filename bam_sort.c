@@ -19,7 +19,7 @@
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "merge/bam_merge.h"
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "sort/merge_ring.h"
 #include "engine/driver.h"
 #include "engine/engine_opts.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_window.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/clocks.h"

@@ -20,7 +20,7 @@
  *   a task           gathers their bytes, deflates them into C, and finishes the block
  *   a writer         takes finished blocks when the ticket comes to them, gives them their places and writes them
  *   nobody           the slot is free, and the main thread may begin another block in it
- * The ticket (bgzf_ticket.h) keeps the order of the file, whichever block is finished first. The sink knows bytes only.
+ * base/bgzf_ticket.h keeps the order of the file, whichever block is finished first. The sink knows bytes only.
  *
  * Each thread has a codec of its own, made when it is first needed. */
 #ifndef BGZF_OMP_H
@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/sink_form.h"
-#include "bgzf_ticket.h"
+#include "base/bgzf_ticket.h"
 
 struct bgzf_codec;
 struct byte_window;

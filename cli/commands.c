@@ -11,9 +11,9 @@
 #include "merge/bam_merge.h"
 #include "sormadup/bam_sormadup.h"
 #include "stats/bam_stats.h"
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "base/affinity.h"
-#include "base/htslib_version.h"
+#include "hts/htslib_version.h"
 #include "base/message.h"
 #include "base/runtime_env.h"
 #include "base/version.h"
@@ -21,14 +21,14 @@
 #include "cli/commands.h"
 #include "cli/sort_check.h"
 #include "cli/paths.h"
-#include "plan/sort_plan.h"
+#include "cli/sort_plan.h"
 #include "cli/upstream.h"
 #include "fixmate/fixmate_opts.h"
 #include "markdup/markdup_opts.h"
 #include "merge/merge_opts.h"
 #include "sormadup/sormadup_opts.h"
 #include "stats/stats_opts.h"
-#include "write/cram_settings.h"
+#include "hts/cram_settings.h"
 
 /* ------------------------------------------------------------ the commands */
 

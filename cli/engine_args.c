@@ -17,7 +17,7 @@
 #include "cli/memory_size.h"
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
-#include "write/cram_settings.h"
+#include "hts/cram_settings.h"
 
 #define MIB ((uint64_t)1 << 20)
 

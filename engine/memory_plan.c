@@ -10,7 +10,7 @@
 #include "read/sliced_input.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
-#include "write/hts_writer.h"
+#include "hts/hts_writer.h"
 #include "write/output_block.h"
 
 #define KIB ((size_t)1 << 10)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "bam/bam_record.h"
 #include "fixmate/base_mods.h"
 #include "fixmate/fixmate.h"

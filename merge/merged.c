@@ -56,7 +56,7 @@ static int prepare_order(struct merged *m)
         sort_rule_expect_marks(m->rule);
     m->compares = sort_key_decides(m->rule) ? NULL : m->rule;
     m->in_order = true;
-    /* The properties of records that CRAM needs before the first one is written (write/cram_settings.h) are not known
+    /* The properties of records that CRAM needs before the first one is written (hts/cram_settings.h) are not known
      * yet. */
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
         return latch_fail(m->d->latch, "out of memory");

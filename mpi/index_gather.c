@@ -8,7 +8,7 @@
 #include "bam/bam_record.h"
 #include "mpi/index_gather.h"
 #include "mpi/mpi_wait.h"
-#include "write/bam_index.h"
+#include "hts/bam_index.h"
 
 enum {
     ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* of a block */

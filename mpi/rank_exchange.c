@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "base/clocks.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "mpi/index_gather.h"
 #include "mpi/output_gather.h"
 #include "mpi/rank_output.h"

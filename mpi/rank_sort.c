@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "base/input_name.h"
 #include "base/machine.h"
 #include "base/clocks.h"

@@ -7,7 +7,7 @@
 #include <htslib/sam.h>
 #include "bam/ref_regions.h"
 #include "base/byte_buffer.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
 #include "read/file_extents.h"

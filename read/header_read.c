@@ -8,7 +8,7 @@
 #include "base/byte_hash.h"
 #include "base/byte_window.h"
 #include "base/endian_io.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_expr.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "read/record_filter.h"
 
 /* While htslib evaluates an expression, it keeps what it has compiled in it. */

@@ -9,7 +9,7 @@
  *   write     the file, and its index         blocks (write/written.h)
  */
 #include "sormadup/bam_sormadup.h"
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "base/version.h"

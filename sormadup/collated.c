@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bam_sort.h"
+#include "sort/sort_steps.h"
 #include "base/latch.h"
 #include "base/version.h"
 #include "order/collate_key.h"

@@ -50,7 +50,7 @@ static bool keep_ranks(const struct sorted *s)
     return s->minhash && (s->part || !minhash_decides(s->minhash));
 }
 
-/* CRAM must know of records that begin behind the end of their reference (write/cram_settings.h). */
+/* CRAM must know of records that begin behind the end of their reference (hts/cram_settings.h). */
 static int prepare_lengths(struct sorted *s)
 {
     if (s->opts->out.format.format != cram)

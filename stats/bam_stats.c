@@ -9,7 +9,7 @@
  * counted. */
 #include "stats/bam_stats.h"
 #include <stdlib.h>
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/clocks.h"

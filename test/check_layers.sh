@@ -5,7 +5,7 @@
 # line of C is longer than 120 columns, no function than 60 lines, but for tests. A file of more
 # than 700 lines is only warned of: a proof may take room.
 #
-#   mpi -> cli -> plan -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, stats, bgzip -> engine
+#   mpi -> cli -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, stats, bgzip -> engine
 #       -> read, sort, write, report, markdup/marked_*
 #       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
@@ -21,8 +21,8 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 known='
 '
 
-sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] plan/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
-    engine/*.[ch] read/*.[ch] sort/*.[ch] write/*.[ch] report/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
+sources=$(ls *.[ch] mpi/*.[ch] cli/*.[ch] sormadup/*.[ch] bgzip/*.[ch] merge/*.[ch] fixmate/*.[ch] markdup/*.[ch] stats/*.[ch] \
+    engine/*.[ch] read/*.[ch] hts/*.[ch] sort/*.[ch] write/*.[ch] report/*.[ch] order/*.[ch] codec/*.[ch] bam/*.[ch] base/*.[ch])
 
 # Lines "module included-module", each module as FOLDER/NAME; top-level modules have no folder.
 includes() {
@@ -88,7 +88,7 @@ long_parts() {
 # include, so the check searches for names.
 low_options() {
     ! grep -lw 'engine_opts\|merge_opts\|fixmate_opts\|markdup_opts\|sormadup_opts\|stats_opts' $(printf '%s\n' $sources |
-        grep -v '^\(bam_sort\|mpi/\|cli/\|plan/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
+        grep -v '^\(bam_sort\|mpi/\|cli/\|sormadup/\|merge/\|engine/\|sort/sorted\.\|sort/sort_steps\.\|fixmate/bam_\|fixmate/fix[a-z]*_opts\|fixmate/fixed\.\|markdup/bam_\|markdup/mark[a-z]*_opts\|markdup/marked\.\|markdup/marking\.\|stats/bam_\|stats/stats_opts\|stats/counted\.\)') \
         /dev/null | sed 's/^/FAILED static layers: names the options of a command: /' | grep .
 }
 
@@ -99,7 +99,7 @@ low_options || failed=1
 make -s samtools || failed=1
 { printf '%s\n' "$known" | sed -n 's/^\(.*\) -> \(.*\)$/known \1 \2/p'; { includes; uses; } | sort -u; } | awk '
     BEGIN {
-        n = split("mpi cli plan sormadup command engine stage ring serial codec bam base", layers, " ")
+        n = split("mpi cli sormadup command engine stage ring serial codec bam base", layers, " ")
         for (i = 1; i <= n; i++)
             rank[layers[i]] = i
         rank["bam_sort"] = rank["merge"] = rank["bgzip"] = rank["command"]
@@ -116,6 +116,12 @@ make -s samtools || failed=1
             return "command"
         if (module ~ /^(fixmate|stats)\// || (module ~ /^markdup\// && module !~ /^markdup\/marked_/))
             return "serial"
+        if (module ~ /^hts\/(hts_file|htslib_version)$/)
+            return "base"
+        if (module ~ /^hts\/(cram_count|ref_sums|ref_lookup|bam1_bytes)$/)
+            return "bam"
+        if (module ~ /^hts\//)
+            return module ~ /reader|input/ ? "read" : "write"
         if (module ~ /\//)
             return substr(module, 1, index(module, "/") - 1)
         return module == "bam_sort" ? module : "ring"

@@ -26,7 +26,7 @@
 #include "codec/bgzf_block.h"
 #include "markdup/dup_mark.h"
 #include "markdup/dup_store.h"
-#include "write/hts_writer.h"
+#include "hts/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
 #include "order/sort_run.h"

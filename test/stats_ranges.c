@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <htslib/sam.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #include "base/latch.h"

@@ -5,7 +5,7 @@
 #include <htslib/hfile.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 
 /* ---- files made by hand ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
-#include "write/cram_maps.h"
+#include "hts/cram_maps.h"
 
 /* A number of up to 2 bytes. */
 static void put_itf8(struct unit_bytes *b, uint32_t v)

@@ -2,8 +2,8 @@
 #include "unit.h"
 #include <htslib/faidx.h>
 #include <htslib/sam.h>
-#include "base/htslib_version.h"
-#include "write/cram_settings.h"
+#include "hts/htslib_version.h"
+#include "hts/cram_settings.h"
 
 enum { V13 = HTSLIB_VERSION(1, 13), V16 = HTSLIB_VERSION(1, 16), V21 = HTSLIB_VERSION(1, 21), V24 = HTSLIB_VERSION(1, 24) };
 

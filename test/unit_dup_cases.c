@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <htslib/sam.h>
 #include <stdio.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "markdup/dup_others.h"
 #include "test/dup_driver.h"

@@ -2,7 +2,7 @@
 /* The expected results are those of samtools 1.24. */
 #include <htslib/kstring.h>
 #include "unit.h"
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "bam/bam_record.h"
 #include "fixmate/fixmate.h"
 #include "fixmate/sanitize.h"

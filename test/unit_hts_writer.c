@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
-#include "write/hts_writer.h"
+#include "hts/hts_writer.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "write/output_request.h"

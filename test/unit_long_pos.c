@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <stdatomic.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "bam/long_pos.h"
 #include "order/coordinate_key.h"

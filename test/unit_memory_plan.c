@@ -8,7 +8,7 @@
 #include "sort/spill_policy.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
-#include "write/hts_writer.h"
+#include "hts/hts_writer.h"
 #include "write/output_block.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <htslib/sam.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 #include "base/latch.h"
 #include "write/out_count.h"
 #include "unit.h"

@@ -2,7 +2,7 @@
 #include "unit.h"
 #include <inttypes.h>
 #include <omp.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "codec/bgzf_block.h"
 #include "base/byte_buffer.h"
 #include "read/input_format.h"

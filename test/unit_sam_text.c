@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "bam/record_checksum.h"
 #include "base/latch.h"
 #include "codec/bgzf_block.h"

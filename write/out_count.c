@@ -2,9 +2,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 #include "base/latch.h"
-#include "write/cram_maps.h"
+#include "hts/cram_maps.h"
 #include "write/out_count.h"
 
 enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its maps usually take 1 or 2 KiB */

@@ -10,7 +10,7 @@
 #include "codec/bgzf_block.h"
 #include "codec/kept_block.h"
 #include "stats/counts.h"
-#include "write/bam_index.h"
+#include "hts/bam_index.h"
 #include "write/output_block.h"
 #include "write/samtools_checksum.h"
 #include "write/sam_text.h"

@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bam/bam1_bytes.h"
-#include "bam/ref_sums.h"
+#include "hts/bam1_bytes.h"
+#include "hts/ref_sums.h"
 #include "bam/record_checksum.h"
 #include "bam/tag_check.h"
 #include "base/latch.h"

@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "bam/bam_header.h"
-#include "write/bam_index.h"
-#include "write/hts_writer.h"
+#include "hts/bam_index.h"
+#include "hts/hts_writer.h"
 #include "base/latch.h"
 #include "base/progress.h"
 #include "write/output_block.h"

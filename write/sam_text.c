@@ -4,7 +4,7 @@
 #include <string.h>
 #include <htslib/kstring.h>
 #include "base/byte_buffer.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "bam/bam_header.h"
 #include "codec/bgzf_block.h"
-#include "write/bam_index.h"
+#include "hts/bam_index.h"
 #include "bam/long_pos.h"
 #include "base/latch.h"
 #include "base/message.h"

@@ -2,7 +2,7 @@
 /* The count of records in a CRAM file does not depend on the size of the pieces, and bytes that need not be fed are not
  * read. The first byte of the input gives the size of the pieces. */
 #include <unistd.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 #include "fuzz.h"
 
 static struct cram_count fed(const uint8_t *data, size_t size, size_t piece)

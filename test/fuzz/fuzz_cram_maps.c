@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A CRAM compression header is only read within its bytes, and more bytes after a broken one do not make it valid. */
-#include "write/cram_maps.h"
+#include "hts/cram_maps.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* One foreign record: the check, all operations on records that pass it, normalising, and other ids and tags. */
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "base/byte_buffer.h"
 #include "bam/long_pos.h"
 #include "bam/record_remap.h"

@@ -2,7 +2,7 @@
 /* A foreign SAM line: it gives a record that passes the check, or a refusal that leaves the buffer unchanged. If the
  * htslib is that of samtools 1.24, its record or refusal is the same. */
 #include <string.h>
-#include "bam/bam1_bytes.h"
+#include "hts/bam1_bytes.h"
 #include "bam/bam_record.h"
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"

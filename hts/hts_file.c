@@ -10,7 +10,7 @@
 #include <htslib/hts_log.h>
 #include <htslib/thread_pool.h>
 #include "base/affinity.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/message.h"

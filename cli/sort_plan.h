@@ -3,7 +3,7 @@
 #ifndef SORT_PLAN_H
 #define SORT_PLAN_H
 
-#include "plan/forecast.h"
+#include "cli/forecast.h"
 
 /* Prints the forecast to standard output, as text or JSON, or its error to stderr. Returns the exit status. */
 int sort_plan(const struct engine_opts *opts, struct forecast forecast);

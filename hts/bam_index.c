@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "write/bam_index.h"
+#include "hts/bam_index.h"
 #include "bam/bam_record.h"
 #include "bam/long_pos.h"
 #include "base/byte_buffer.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <htslib/faidx.h>
-#include "bam/ref_sums.h"
+#include "hts/ref_sums.h"
 #include "base/latch.h"
 
 enum { PIECE = 1 << 20 };        /* bases that are read at once */

@@ -10,15 +10,15 @@
 #include <htslib/cram.h>
 #include <htslib/faidx.h>
 #include <htslib/hts_log.h>
-#include "bam/ref_sums.h"
+#include "hts/ref_sums.h"
 #include "base/byte_buffer.h"
-#include "base/hts_file.h"
+#include "hts/hts_file.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
-#include "read/cram_input.h"
-#include "read/cram_reader.h"
-#include "read/hts_reader.h"
+#include "hts/cram_input.h"
+#include "hts/cram_reader.h"
+#include "hts/hts_reader.h"
 #include "read/input_file.h"
 #include "read/record_slice.h"
 

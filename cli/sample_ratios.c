@@ -5,7 +5,7 @@
 #include "engine/engine_opts.h"
 #include "order/sort_key.h"
 #include "order/sort_run.h"
-#include "plan/sample_ratios.h"
+#include "cli/sample_ratios.h"
 #include "read/input_sample.h"
 #include "sort/spill_slice.h"
 

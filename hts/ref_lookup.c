@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/faidx.h>
-#include "bam/ref_lookup.h"
+#include "hts/ref_lookup.h"
 #include "base/input_name.h"
 
 /* Expands a template to the path of a checksum: "%2s/%s" stands for two letters of it, a slash and the rest; a template

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ticket lock of the output: it gives deflated blocks their places in the file, in order, and writes them (Weeks
- * and Luecke 2017, section 4.4). The ticket is the number of the block that gets its place next. bgzf_ticket.c has
+ * and Luecke 2017, section 4.4). The ticket is the number of the block that gets its place next. base/bgzf_ticket.c has
  * the picture, and the proof that no block is lost, written twice or forgotten.
  *
  * The main thread numbers the blocks from 0 up, each in a slot of the sink's ring. A task finishes a block. A thread

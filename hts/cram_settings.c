@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include "bam/ref_lookup.h"
-#include "bam/ref_sums.h"
-#include "base/htslib_version.h"
-#include "write/cram_settings.h"
+#include "hts/ref_lookup.h"
+#include "hts/ref_sums.h"
+#include "hts/htslib_version.h"
+#include "hts/cram_settings.h"
 
 enum {
     KEEPS_GROUPS = HTSLIB_VERSION(1, 16),

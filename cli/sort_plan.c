@@ -15,7 +15,7 @@
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/temp_prefix.h"
-#include "plan/sort_plan.h"
+#include "cli/sort_plan.h"
 #include "engine/engine_opts.h"
 #include "report/report.h"
 

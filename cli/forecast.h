@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/latch.h"
-#include "plan/sample_ratios.h"
+#include "cli/sample_ratios.h"
 
 struct markdup_opts;
 struct merge_opts;

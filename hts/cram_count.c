@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <libdeflate.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 
 enum {
     DEFINITION = 26,             /* bytes before the first container */

@@ -11,7 +11,7 @@
 #include "base/out_pieces.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
-#include "bgzf_ticket.h"
+#include "base/bgzf_ticket.h"
 
 enum {
     CACHE_LINE = 64,

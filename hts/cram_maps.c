@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "write/cram_maps.h"
+#include "hts/cram_maps.h"
 
 enum { BLOCK_RAW = 0, BLOCK_COMPRESSION_HEADER = 1 };        /* method and type of a block */
 enum map { PRESERVATION, DATA_SERIES, TAGS };

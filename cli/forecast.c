@@ -3,7 +3,7 @@
 #include "bam/bam_header.h"
 #include "base/latch.h"
 #include "order/bam_key.h"
-#include "plan/forecast.h"
+#include "cli/forecast.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
 #include "markdup/marked_slice.h"

@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "bam/cram_count.h"
+#include "hts/cram_count.h"
 #include "base/latch.h"
 #include "base/thread_pipe.h"
-#include "read/cram_input.h"
+#include "hts/cram_input.h"
 #include "read/input_file.h"
 
 enum {
