@@ -2,7 +2,7 @@
 /* In the order of bam_deflate():
  *
  *   parse     in[n] -> literals, and sequences: so many literals, then a match
- *             (deflate_long.c; deflate_fast.c, deflate_lanes.c)
+ *             (deflate_long.c; deflate_fast.c; deflate_fields.c, deflate_lanes.c)
  *   blocks    where a new pair of Huffman codes pays: at which segments
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */
@@ -51,7 +51,7 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
     if (n > FIRST + MARGIN) {
         bool fast = b->effort == BAM_DEFLATE_FAST;
         p.last = n - MARGIN;
-        if (!deflate_long(d, &p, b->newer, fast))
+        if (!deflate_long(d, &p, b->newer, fast) && !(!fast && deflate_fields(d, &p, b->newer)))
             (fast ? deflate_fast : deflate_lanes)(d, &p, b->newer);
     }
     uint32_t rest = n - p.anchor;

@@ -384,8 +384,9 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from,
 
 INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool fast)
 {
+    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     if (!fast) {
-        match_lazily(d, p, max_u32(from, FIRST), to);
+        match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
         return;
     }
     p->at = max_u32(p->at, max_u32(p->anchor, from));

@@ -32,7 +32,7 @@ enum {
     /* The first position looked at: eight bytes before it can be loaded. */
     FIRST = 24,
 
-    /* Default, long reads: the last four positions with the same 8 bytes, the last two with the same 4; 64 KiB each. */
+    /* Default, fields: the last four positions with the same 8 bytes, the last two with the same 4; 64 KiB each. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
     LONG_WAYS = 4,
@@ -104,7 +104,9 @@ struct parse {
  * behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
-/* Long reads, at -l 1 (fast) or the default level. False: the block has none, and nothing is done. */
+/* The default level by the fields of records; and long reads, at -l 1 (fast) or the default level. They return false
+ * where the block is not for them: then nothing is done. */
+bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* -l 1, any bytes. */
 void deflate_any(struct deflate_parse *d, struct parse *p, bool newer);

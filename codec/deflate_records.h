@@ -124,6 +124,11 @@ INLINE bool find_fields(const uint8_t *in, uint32_t n, uint32_t at, struct field
     return true;
 }
 
+INLINE bool is_mapped(const struct parse *p, const struct fields *f)
+{
+    return !(bam_record_flag((const void *)(p->in + f->at)) & FLAG_UNMAPPED);
+}
+
 /* Neighbours among qualities that were looked at, and how many of them differ. */
 struct sampled {
     uint32_t all, differ;
@@ -267,6 +272,9 @@ struct effort {
     uint32_t many_literals;       /* of a SEQ, from which on it is looked for by samples */
     bool lazy;
 };
+
+/* The effort of the default level. */
+static const struct effort thorough = {.n_reads = N_READS, .many_literals = 3, .lazy = true};
 
 /* The last reads of one place, the last first, by the lowest bit of the position. */
 struct place_reads {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for what lies between SEQ
- * and QUAL of long reads. */
+/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are alike,
+ * and for what lies between those of long reads. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 
@@ -9,10 +9,18 @@
 enum {
     AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
     NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
-    BIAS = 1,                     /* a match one byte later must gain so much more, in quarter bytes */
-    DENSE_LEN = 32,               /* of longer matches every other position is inserted: up
+    /* A match one or two bytes later must gain so much more, in quarter bytes. */
+    BIAS_1 = 1,
+    BIAS_2 = 7,
+};
+
+/* The settings that suit a block. */
+struct tuning {
+    int32_t min_gain;             /* a match must gain more, in quarter bytes */
+    uint32_t dense_len;           /* of longer matches every other position is inserted: up
                                      to 8 % faster, 0.1-0.2 % larger */
-    LAZY_SKIP = 8,                     /* steps grow by 1 per 2^LAZY_SKIP literals in a row */
+    bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
+    uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row */
 };
 
 static inline void lazy_begin(struct deflate_parse *d)
@@ -127,24 +135,31 @@ INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, st
     return true;
 }
 
-INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop)
+INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct tuning *t)
 {
     struct parse p = *state;
     while (p.at < stop) {
-        struct match m = {0, 0, 0};
+        struct match m = {.gain = t->min_gain};
         uint32_t at = p.at, seen = at;
         if (!find(d, &p, at, &m, 0)) {
-            p.at += 1 + ((at - p.anchor) >> LAZY_SKIP);
+            p.at += 1 + ((at - p.anchor) >> t->skip);
             continue;
         }
         while (m.len < NICE_LEN && seen + 2 < p.last) {
             seen = at + 1;
-            if (!find(d, &p, seen, &m, BIAS))
+            if (find(d, &p, seen, &m, BIAS_1)) {
+                at = seen;
+                continue;
+            }
+            if (!t->two_steps)
+                break;
+            seen = at + 2;
+            if (!find(d, &p, seen, &m, BIAS_2))
                 break;
             at = seen;
         }
         put_match(d, &p, at, m.cand, m.len);
-        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > DENSE_LEN);
+        uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len);
         for (uint32_t i = seen + 1; i < end; i += step)
             lazy_insert(d, p.in, i);
     }
@@ -152,13 +167,13 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
 }
 
 /* [from, to), and what is matched there already becomes known. */
-INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to)
+INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t)
 {
     to = min_u32(to, p->last);
     for (; from < min_u32(p->anchor, to); from++)
         lazy_insert(d, p->in, from);
     p->at = from;
-    parse_lazy(d, p, to);
+    parse_lazy(d, p, to, t);
 }
 
 #endif

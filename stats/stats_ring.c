@@ -95,6 +95,19 @@ void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bin
         ring->reach = has_last ? to + (int64_t)ring->size : to;
 }
 
+/* Adds 1 to each of n cells, eight at a time, which compilers turn into vector instructions. */
+static void add_one(uint32_t *cells, size_t n)
+{
+    enum { AT_ONCE = 8 };
+    size_t i = 0;
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        for (size_t j = 0; j < AT_ONCE; j++)
+            cells[i + j]++;
+    }
+    for (; i < n; i++)
+        cells[i]++;
+}
+
 void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end)
 {
     int64_t most = ring->at + (int64_t)ring->size, reach = end < most ? end : most;
@@ -103,9 +116,7 @@ void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end)
         ring->reach = reach;
     for (uint64_t rest = (uint64_t)(end - begin); rest > 0;) {
         size_t n = ring->size - cell < rest ? ring->size - cell : rest;
-        uint32_t *cells = ring->cells + cell;
-        for (size_t i = 0; i < n; i++)
-            cells[i]++;
+        add_one(ring->cells + cell, n);
         rest -= n;
         cell = 0;
     }

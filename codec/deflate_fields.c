@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The default level, whole genomes of qualities in runs (NovaSeq): records are matched field by field.
+ *
+ *   fixed fields, name             the same bytes of other records (deflate_heads.h)
+ *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_search.h)
+ *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
+ *                                  lazily from where mapped reads turn out to have little in common
+ *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
+ *
+ * Anything else goes to deflate_lanes.c, which looks at every byte. Here only the ends of runs are looked at: that is
+ * faster where most bytes are qualities that come in runs, and as small where reads of one length have a few tags. */
+#include "codec/deflate_heads.h"
+#include "codec/deflate_qual.h"
+
+enum {
+    /* doc/dev/tried.md says what other numbers cost. */
+    /* Mapped reads of another length than the one before, among the first records; an odd one makes 2. */
+    MANY_LENGTHS = 3,
+    MANY_COPIES = 2,              /* of them: alignments of the same read */
+    SAME_BASES = 16,              /* bytes of SEQ that tell */
+    NO_QUAL = 0xff,
+    /* SEQ bytes that count as explained at the beginning of a block. */
+    FIRST_SEQ = 1500,
+    /* From where more than one byte of SEQ in so many became a literal it is matched lazily: 12 instead of 8 is 10 %
+     * slower on whole genomes. In template order 20 gain nothing. */
+    LAZY_RATE = 8,
+    LAZY_RATE_IN_TURN = 12,
+    /* Fields are faster where qualities are what most of a block's matches are spent on: reads of so many bases on
+     * average; one quality in RUN_RATE to LONG_RUN_RATE begins a run; tags are less than so many percent. Real NovaSeq
+     * has one in 8 to 14. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
+     * fast). */
+    MANY_BASES = 125,
+    LONG_RUN_RATE = 35,
+    TAG_MUCH = 40,
+    SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
+};
+
+/* The settings of the lazy search: for all but SEQ, and for SEQ. */
+static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
+static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
+
+/* match_lazily() is a function of its own: inlined at each call it takes two thirds of the compiler's time. */
+typedef void lazily_fn(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t);
+
+static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
+                                  const struct tuning *t)
+{
+    match_lazily(d, p, from, to, t);
+}
+NEWER_AVX2 static NOINLINE void lazily_newer(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
+                                             const struct tuning *t)
+{
+    match_lazily(d, p, from, to, t);
+}
+
+/* The state that a record is compared with, and the outcome. */
+struct history {
+    struct heads heads;
+    struct reads reads;
+    struct qual_tables quals;
+    struct qual_events events;                     /* of the last piece */
+};
+
+INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       const struct qual_costs *costs, agree64_fn *agree)
+{
+    struct qual_events *q = &h->events;
+    if (is_copy(p, f, agree))
+        match_at(d, p, f->qual, f->tags, (const uint32_t[]){1, p->dist}, 2, false, agree);
+    for (uint32_t from = max_u32(f->qual, p->anchor); from < f->tags; from = max_u32(q->at[q->n], p->anchor)) {
+        qual_find_events(q, p, from, min_u32(f->tags, from + QUAL_PIECE), agree);
+        qual_find_matches(q, p, &h->quals, agree);
+        qual_find_costs(q, costs, q->at[q->n] == f->tags ? TAG_COST : 0);
+        qual_put(d, p, q, costs);
+    }
+}
+
+/* Another alignment of the same read: name and first bases are those of the record before. */
+INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
+{
+    uint32_t name = f->cigar - f->at - BAM_FIXED;
+    return name == last->cigar - last->at - BAM_FIXED && f->qual - f->seq >= SAME_BASES
+        && memcmp(p->in + f->at + BAM_FIXED, p->in + last->at + BAM_FIXED, name) == 0
+        && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
+}
+
+/* All neighbours in QUAL: ends and the middle of a read differ. */
+INLINE void count_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
+{
+    for (uint32_t x = f->qual + 1; x < f->tags; x += WINDOW) {
+        uint32_t n = min_u32(f->tags - x, WINDOW);
+        s->differ += (uint32_t)__builtin_popcountll(~same_window(p, x, 1, agree) & below(n));
+        s->all += n;
+    }
+}
+
+/* A read at the place of the one before, or a base beside it: of reads at one place the lanes find more. */
+INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
+{
+    const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);
+    return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
+}
+
+/* Does it begin with whole genomes: reads of one length, no copies, with qualities in runs and a few tags? To look at
+ * more than the first records would cost 2 %, since they are not in the cache yet. */
+INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
+{
+    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0, there = 0;
+    struct sampled s = {0, 0};
+    struct fields f, last = {0};
+    for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
+        if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
+            return false;
+        lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
+        copies += k > 0 && is_again(p, &f, &last);
+        there += k > 0 && is_there(p, &f, &last);
+        quals += f.tags - f.qual;
+        tags += f.end - f.tags;
+        count_runs(p, &f, &s, agree);
+        last = f;
+    }
+    return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
+        && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES && lengths < MANY_LENGTHS
+        && copies < MANY_COPIES && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
+}
+
+/* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
+ * reads are in no order. */
+INLINE bool is_lazy_better(const struct reads *h)
+{
+    return h->seq_lits * (h->in_turn ? LAZY_RATE_IN_TURN : LAZY_RATE) > h->seq_bytes;
+}
+
+/* SEQ of all records before end becomes known to the lazy search. */
+INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end)
+{
+    struct fields f;
+    for (uint32_t at = 0; at < end && find_fields(p->in, p->n, at, &f); at = f.end)
+        for (uint32_t x = f.seq; x < min_u32(f.qual, p->last); x += SEQ_STRIDE)
+            lazy_insert(d, p->in, x);
+}
+
+INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
+{
+    struct history h = {.reads.seq_bytes = FIRST_SEQ};
+    struct qual_costs costs;
+    struct fields f;
+    bool alike = true;
+    uint32_t at = 0;
+    qual_costs_make(&costs);
+    lazy_begin(d);
+    for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
+        match_head(d, p, &h.heads, &f, agree);
+        lazily(d, p, tail_of_head(&f), f.seq, &text_near);
+        if (alike)
+            match_seq(d, p, &h.reads, &f, thorough, agree);
+        else
+            lazily(d, p, f.seq, f.qual, &seq_near);
+        match_qual(d, p, &h, &f, &costs, agree);
+        lazily(d, p, f.tags, f.end, &text_near);
+        p->at = max_u32(f.end, p->anchor);
+        if (alike && is_lazy_better(&h.reads)) {
+            alike = false;
+            insert_seqs(d, p, f.end);
+        }
+    }
+    lazily(d, p, max_u32(at, FIRST), p->last, &text_near);
+}
+
+INLINE bool parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
+{
+    if (!is_whole_genome(p, agree))
+        return false;
+    parse_records(d, p, agree, lazily);
+    return true;
+}
+
+static bool parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64, lazily_older); }
+NEWER_AVX2 static bool parse_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_fields(d, p, agree64_avx2, lazily_newer);
+}
+
+bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer)
+{
+    return (newer ? parse_newer : parse_older)(d, p);
+}
