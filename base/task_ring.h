@@ -202,7 +202,7 @@ struct task_batches {
 };
 
 /* From now on only the main thread hands out slots of the ring, and their tasks become parts of `batches`, of which
- * one task is made when it is full. Submit the bundle before you wait. */
+ * one task is made when it is full. Submit the batches before you wait. */
 static inline void task_ring_use_batches(struct task_ring *ring, struct task_batches *batches)
 {
     ring->batches = batches;

@@ -26,7 +26,6 @@ struct look_request;
 struct merge_request;
 struct passed_records;
 struct raw_records;
-struct stats;
 
 struct input {
     const char *name;            /* for messages */

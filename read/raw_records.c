@@ -8,20 +8,20 @@
 #include "read/raw_records.h"
 #include "read/record_slice.h"
 
-enum { SHOWN = BAM_FIXED + UINT8_MAX };  /* bytes that are looked at before a record is checked */
+enum { SHOWN = BAM_FIXED + UINT8_MAX };  /* bytes that consumers read before they check a record */
 
 struct raw_records {
     struct byte_window *window;
     int32_t n_ref;
     struct latch *latch;
     struct clocks *clocks;
-    struct byte_buffer part;     /* of a record that is not taken from where it lies */
-    struct record_slice next;    /* the one that is lent next, if is_made */
-    atomic_int *users;           /* the hold on the memory in which it lies; NULL: it has its own */
+    struct byte_buffer part;     /* of a record that must be copied */
+    struct record_slice next;    /* the next slice to lend, if is_made */
+    atomic_int *users;           /* keeps the memory of `next` in the window; NULL: the slice owns its memory */
     bool is_made, has_ended;
     uint64_t n, n_lent;          /* records; slices */
-    uint32_t most_lent;          /* slices that the stage behind has at one time */
-    atomic_int *held[];          /* as users, of the most_lent slices that were lent last, in turn */
+    uint32_t most_lent;          /* slices that the consumer holds at one time */
+    atomic_int *held[];          /* the same for the most_lent slices that were lent last, in turn */
 };
 
 static int lacks_memory(const struct raw_records *r)
@@ -37,7 +37,7 @@ static bool no_help(void *none)
 
 /* ---- records where they lie ---- */
 
-/* Whether the record at p[n] is all there, and has a name with its NUL. The stage behind checks all else. */
+/* Whether p[n] begins with a complete record whose name ends with a NUL. The consumer checks everything else. */
 static bool is_plain(const uint8_t *p, size_t n)
 {
     if (n < BAM_FIXED)
@@ -47,7 +47,7 @@ static bool is_plain(const uint8_t *p, size_t n)
     return size <= n && size >= BAM_MIN_RECORD && name > BAM_FIXED && name <= size && p[name - 1] == 0;
 }
 
-/* Lists the records with which the window begins. -1: failed, and the error is recorded in the latch. */
+/* Makes a slice of the complete records at the beginning of the window. -1: failed, and the error is in the latch. */
 static int list(struct raw_records *r)
 {
     struct byte_window *w = r->window;
@@ -71,7 +71,7 @@ static int list(struct raw_records *r)
 
 /* ---- a record that is cut, or unlike others ---- */
 
-/* How many bytes of it must be there before there is more to say. 0: it is whole, or broken. */
+/* The number of bytes to append before the record can be judged again. 0: it is complete, or broken. */
 static size_t missing(const struct raw_records *r)
 {
     const struct byte_buffer *part = &r->part;
@@ -81,7 +81,7 @@ static size_t missing(const struct raw_records *r)
     return is_cut ? (size_t)bam_record_said_size(part->p) - part->n : 0;
 }
 
-/* Puts its bytes together, until the input ends. -1: failed, and the error is recorded in the latch. */
+/* Collects the bytes of the record, or those up to the end of the input. -1: failed, and the error is in the latch. */
 static int collect(struct raw_records *r)
 {
     struct byte_window *w = r->window;
@@ -98,7 +98,7 @@ static int collect(struct raw_records *r)
     return 0;
 }
 
-/* Makes it a slice of its own. It is zero behind what is there. */
+/* Makes a slice of this one record. The bytes after it are 0. */
 static int make_alone(struct raw_records *r)
 {
     struct record_slice *s = &r->next;

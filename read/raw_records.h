@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of uncompressed BAM as slices, which lie where they were read or received. Only a record that lies in two
- * places of memory is copied, and one whose name lacks its NUL, which it gets. Main thread. */
+/* The records of uncompressed BAM as slices that point to where the bytes were read or received. A record is copied
+ * only if it lies in two places of memory, or if its name lacks the NUL, which is added. Main thread. */
 #ifndef RAW_RECORDS_H
 #define RAW_RECORDS_H
 
@@ -12,17 +12,17 @@ struct latch;
 struct raw_records;
 struct clocks;
 
-/* The window has records alone, to its end; it stays the caller's, who closes it later. n_ref: references of the
+/* The window holds records only, up to its end. The caller keeps it, and closes it later. n_ref: references of the
  * header. clocks may be NULL. NULL: out of memory, and the error is recorded in the latch. */
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
                                      struct clocks *clocks);
 void raw_records_close(struct raw_records *records);
 
-/* Lets go of the window's memory. Call it when all records are used. */
+/* Releases the window's memory. Call it when no record is in use. */
 void raw_records_end(struct raw_records *records);
 
-/* The records, noted only (record_slice_note()). A broken record, or one that is cut by the end, is the last one; the
- * consumer finds the fault and reports it. */
+/* The stream of the records, of which only the beginnings are known (record_slice_note()). A broken record, or one that
+ * the end cuts, is the last one; the consumer finds the fault and reports it. */
 struct record_stream raw_records_stream(struct raw_records *records);
 
 #endif

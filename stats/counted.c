@@ -107,7 +107,7 @@ static bool is_joined(void *counted)
     return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->latch);
 }
 
-/* The thread that joins is never asleep, so it is not waited for long. */
+/* The thread that joins never sleeps, so this wait is short. */
 static bool help_nobody(void *counted)
 {
     (void)counted;
@@ -162,8 +162,8 @@ static bool is_made(void *counted)
     return c->state != CHUNK_AWAITED || latch_tripped(c->d->latch);
 }
 
-/* While the main thread parses a chunk, it hands nothing out. That hurts if many threads wait for it, and the less it
- * parses, the less it is missed: 32 threads in slow motion are busy for 0.81 of their time instead of 0.64. */
+/* While the main thread parses a chunk, it hands nothing out. With many threads that costs more than it gains: in slow
+ * motion 32 threads are busy for 0.81 of their time if it helps briefly, and for 0.64 if it parses. */
 static bool help(void *counted)
 {
     enum { FEW_THREADS = 8 };

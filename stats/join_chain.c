@@ -27,7 +27,7 @@ static atomic_bool *next(const struct join_chain *c)
     return &c->slots[atomic_load_explicit(&c->joined, memory_order_relaxed) % c->n_slots].counted;
 }
 
-/* Joins what is next. false: an error. By the thread that has taken the chain. */
+/* Joins the parts that are next. Called by the thread that has taken the chain. false: an error. */
 static bool join_all(struct join_chain *c)
 {
     for (atomic_bool *counted; *(counted = next(c));) {
@@ -40,8 +40,8 @@ static bool join_all(struct join_chain *c)
     return true;
 }
 
-/* All loads and stores of `counted` and `taken` are in one order: either the thread that gives the chain back sees
- * what was counted meanwhile, or whoever counted that sees the chain free. */
+/* All loads and stores of `counted` and `taken` are sequentially consistent. So either the thread that gives the chain
+ * back sees a part that was counted meanwhile, or the thread that counted it sees that the chain is free. */
 void join_chain_add(struct join_chain *c, uint32_t slot)
 {
     c->slots[slot].counted = true;
@@ -49,7 +49,7 @@ void join_chain_add(struct join_chain *c, uint32_t slot)
         if (atomic_exchange(&c->taken, true))
             return;
         if (!join_all(c))
-            return;                              /* nobody takes it any more */
+            return;                              /* the chain stays taken */
         c->taken = false;
     } while (*next(c));
 }

@@ -178,7 +178,7 @@ static void test_name_does_not_get_its_nul(void **state)
     unit_free(&want);
 }
 
-/* The stage behind sees the fault in the bytes that it gets. */
+/* The consumer sees the fault in the bytes that it gets. */
 static void test_broken_record_is_not_the_last_one(void **state)
 {
     (void)state;
