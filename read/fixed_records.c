@@ -15,17 +15,17 @@ enum fix_fault {
     FIX_NO_MEMORY = RECORD_CUT_NO_MEMORY, FIX_FINE, FIX_TOO_LONG, FIX_NO_LENGTH, FIX_BAD_TAGS, FIX_BEYOND, FIX_CHANGED
 };
 
-/* What the task of a chunk has, and what it found, by the chunk's number: the claimer's before DONE. */
+/* The state and the result of a chunk's task, by the chunk's number; the claimer's before DONE. */
 struct fix_found {
     struct fixmate fixmate;
-    struct byte_buffer orphans;  /* uint64_t: orphan_number() of the templates that are one */
-    char name[UINT8_MAX + 1];    /* of the template that cannot be fixed */
+    struct byte_buffer orphans;  /* uint64_t each: orphan_number() of each template that is an orphan */
+    char name[UINT8_MAX + 1];    /* name of the template that cannot be fixed */
 };
 
 struct fixed_records {
     struct fixed_records_options opt;
     struct chunk_reader *chunks;
-    struct record_cut cut;       /* into templates */
+    struct record_cut cut;       /* cuts the input into templates */
     int32_t n_ref;
     struct fix_found *found;
 };
@@ -37,7 +37,7 @@ static const struct bam_record *record_at(const uint8_t *p)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* What of a read fixmate never changes; tags are compared where some are cut. */
+/* Compares the parts of a read that fixmate never changes. Tags are compared if fixmate cuts some tags. */
 static bool is_same_read(const struct bam_record *a, const struct bam_record *b, bool with_tags)
 {
     enum { KEPT = BAM_FREAD1 | BAM_FREAD2 | BAM_FREVERSE | BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FDUP };
@@ -49,8 +49,8 @@ static bool is_same_read(const struct bam_record *a, const struct bam_record *b,
         && (!with_tags || base_mods_kept_others(a, b));
 }
 
-/* The records that were made of p[n] are in to->records from `start` on: lists them. Each must be one of p[n], in
- * order, and none may be lacking but those dropped. */
+/* Lists the records that were made of p[n], which are in to->records from `start` on. They must be the records of p[n]
+ * in the same order, and only dropped records may be missing. */
 static enum fix_fault list_made(const struct fixed_records *r, struct record_slice *to, size_t start, const uint8_t *p,
                                 size_t n, uint64_t dropped)
 {
@@ -60,7 +60,8 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
         const struct bam_record *made = record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
         if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.request->rules.base_mods)) {
-            if (dropped-- == 0)                  /* new tags make bytes behind the others one that hides CG */
+            if (dropped-- == 0)                  /* with new tags, the bytes after the other tags become a tag that
+                                                  * hides CG */
                 return verdict.fault == BAM_BAD_CG ? FIX_BAD_TAGS : FIX_CHANGED;
             continue;
         }
@@ -73,8 +74,8 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
     return dropped == 0 && start == end ? FIX_FINE : FIX_CHANGED;
 }
 
-/* A number for the name of the orphan in p[n], a template of which only one read is there; the lowest bit says which
- * one. 0: it is no orphan. */
+/* Returns a number for the name of the orphan in p[n]: a template of which only one read is present. The lowest bit
+ * says which one. 0: the template is not an orphan. */
 static uint64_t orphan_number(const uint8_t *p, size_t n)
 {
     enum { OTHERS = BAM_FSECONDARY | BAM_FSUPPLEMENTARY, HALVES = BAM_FREAD1 | BAM_FREAD2 };
@@ -94,14 +95,14 @@ static uint64_t orphan_number(const uint8_t *p, size_t n)
     return orphan > 1 ? orphan : orphan | 2;
 }
 
-/* Notes it. */
+/* Notes the template p[n] if it is an orphan. */
 static enum fix_fault look_for_mate(struct fix_found *f, const uint8_t *p, size_t n)
 {
     uint64_t orphan = orphan_number(p, n);
     return orphan && byte_buffer_append(&f->orphans, &orphan, sizeof orphan) < 0 ? FIX_NO_MEMORY : FIX_FINE;
 }
 
-/* Fixes the template p[n] of so many records, which are checked. */
+/* Fixes the template p[n], whose records are checked. */
 static enum fix_fault fix_template(const struct fixed_records *r, struct fix_found *f, struct chunk *c,
                                    const uint8_t *p, size_t n)
 {
@@ -139,7 +140,8 @@ static void fix_chunk(void *records, uint32_t number, struct chunk *c)
 
 /* ------------------------------------------------------------- main thread */
 
-/* A record that is cut ends its input. */
+/* Returns where the last template is left for the next input. If the last record is cut, it is not left: it ends its
+ * input. */
 static struct byte_buffer *leave_template(void *records, const struct byte_buffer *carried, uint64_t *n)
 {
     const struct fixed_records *r = records;
@@ -150,7 +152,7 @@ static struct byte_buffer *leave_template(void *records, const struct byte_buffe
     return &r->opt.request->open;
 }
 
-/* Takes the template that the input before has left: the boundary is as if its records were of this input. */
+/* Takes the template that the input before has left, as if its records belonged to this input. */
 static void go_on(struct fixed_records *r)
 {
     struct byte_buffer *open = &r->opt.request->open;
@@ -168,7 +170,7 @@ static int report(const struct fixed_records *r, const struct fix_found *f, cons
                           "cannot be read. Nothing was written; fix that, or leave -M out",
         [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; fix "
                          "the record, or leave it out of the input",
-        [FIX_BEYOND] = "or one behind it of the same name begins behind the end of its reference, and htslib could not "
+        [FIX_BEYOND] = "or a later one with the same name begins after the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
         [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "
                         "our bug: please report it",
@@ -205,7 +207,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .n_chunks = r->opt.in.use.n_chunks,
         .n_ref = sam_hdr_nref(header->sam),
         .by_name = true,
-        .counts_bytes = !r->opt.collated,        /* else the sort that collates has found them */
+        .counts_bytes = !r->opt.collated,        /* if collated, the sort that collates has counted them */
         .unit = fix_unit,
         .arg = r,
     };

@@ -12,8 +12,8 @@
 #include "read/record_filter.h"
 #include "read/record_slice.h"
 
-enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised and looked
-                                  * at */
+enum { COPY_SIZE = 4096 };       /* bytes that a chunk keeps for the copy of a record that is normalised before it is
+                                  * looked at */
 
 /* The values that record_unit_fn returns; below 0, those of record_remap_append(). */
 enum pass_fault { PASS_NO_MEMORY = RECORD_CUT_NO_MEMORY, PASS_FINE, PASS_BROKEN, PASS_NO_FILTER, PASS_BEYOND };
@@ -21,15 +21,15 @@ enum pass_fault { PASS_NO_MEMORY = RECORD_CUT_NO_MEMORY, PASS_FINE, PASS_BROKEN,
 #define NO_FILTER \
     "cannot be filtered: htslib cannot evaluate --input-fmt-option filter= for it. Nothing was written"
 #define BEYOND \
-    "begins behind the end of its reference, and htslib could not read it again from CRAM. Nothing was written; use " \
+    "begins after the end of its reference, and htslib could not read it again from CRAM. Nothing was written; use " \
     "-O bam, or --output-fmt-option no_ref=1"
 
-/* What the task of a chunk found in it, by the chunk's number: the claimer's before DONE. */
+/* The result of a chunk's task, by the chunk's number; the claimer's before DONE. */
 struct pass_found {
-    enum bam_fault broken;       /* why a record can have no key */
-    size_t at;                   /* of a merge: where its record with a fault begins */
-    struct remap_unknown unknown;    /* of a merge */
-    size_t n_blocks;             /* kept blocks of the chunk that have been passed */
+    enum bam_fault broken;       /* the reason why a record cannot have a key */
+    size_t at;                   /* for a merge: where the record with a fault begins */
+    struct remap_unknown unknown;    /* for a merge */
+    size_t n_blocks;             /* number of kept blocks of the chunk that have been passed */
 };
 
 struct passed_records {
@@ -38,9 +38,9 @@ struct passed_records {
     struct record_cut cut;
     struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
     struct record_remap remap;
-    bool marks;                  /* the order takes a mark in front of each record (group_mark.h) */
+    bool marks;                  /* the order needs a mark in front of each record (group_mark.h) */
     struct pass_found *found;
-    struct name_table told;      /* unknown values that were warned of */
+    struct name_table told;      /* unknown values that a warning has named */
 };
 
 /* ------------------------------------------------------------------- tasks */
@@ -49,7 +49,7 @@ struct passed_records {
 static int list_record(const struct merge_request *merge, struct pass_found *f, struct record_slice *to, size_t start,
                        bool normalise)
 {
-    if (!merge)                                  /* who takes it makes its key */
+    if (!merge)                                  /* the consumer makes its key */
         return record_slice_note(to, start) < 0 ? PASS_NO_MEMORY : PASS_FINE;
     f->at = start;
     int status = record_slice_list(to, start, normalise, merge->rule, &f->broken);
@@ -59,8 +59,8 @@ static int list_record(const struct merge_request *merge, struct pass_found *f, 
     return bam_record_is_beyond(made, merge->lengths) ? PASS_BEYOND : PASS_FINE;
 }
 
-/* Appends the block whose first record is the one at c->bytes[at], if the block has all of it, and was kept. 1: there
- * is one; -1: out of memory. */
+/* Appends the kept block whose first record is the one at c->bytes[at], if there is such a block and it contains the
+ * complete record. 1: it was appended; -1: out of memory. */
 static int append_block(struct pass_found *f, struct byte_buffer *to, const struct chunk *c, size_t at, size_t size)
 {
     const struct chunk_block *block = c->blocks + f->n_blocks, *end = c->blocks + c->n_blocks;
@@ -76,7 +76,8 @@ static int append_block(struct pass_found *f, struct byte_buffer *to, const stru
     return kept_block_append(to, &kept, c->kept + block->kept) < 0 ? -1 : 1;
 }
 
-/* Puts what belongs in front of the record at p, of the chunk's head or of its bytes: see codec/kept_block.h. */
+/* Appends what belongs in front of the record at p, which lies in the chunk's head or in its bytes: see
+ * codec/kept_block.h. */
 static int make_place(const struct passed_records *r, struct pass_found *f, struct chunk *c, const uint8_t *p)
 {
     struct byte_buffer *to = &c->made.records;
@@ -89,7 +90,7 @@ static int make_place(const struct passed_records *r, struct pass_found *f, stru
     return 0;
 }
 
-/* The record that was appended at *start is not as it was. */
+/* Marks the record that was appended at *start as changed. */
 static int mark_changed(struct byte_buffer *to, size_t *start)
 {
     size_t pad = kept_block_pad_changed(*start), size = to->n - *start;
@@ -112,7 +113,8 @@ static int make_mark(struct byte_buffer *to, const struct bam_record *r)
         || byte_buffer_append(to, unset, GROUP_MARK) < 0 ? -1 : 0;
 }
 
-/* Looks at the record, or at a copy if it must be normalised. If nobody looks now, the copy is kept until all do. */
+/* Passes the record to look(), or a normalised copy of it. If look() is NULL, the copy is kept until looked() sees all
+ * of them. */
 static int look_at(const struct passed_records *r, uint32_t number, struct chunk *c, const struct bam_record *record,
                    bool normalise)
 {
@@ -183,7 +185,7 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 
 /* ------------------------------------------------------------- main thread */
 
-/* Reports what is wrong with the record behind those that have passed. */
+/* Reports the fault of the record after those that have passed. */
 static int report(const struct passed_records *r, const struct pass_found *f, const struct chunk *c,
                 struct record_found found)
 {
@@ -212,7 +214,8 @@ struct chunk_reader *passed_records_chunks(struct passed_records *r)
 
 /* ---------------------------------------------------------- open and close */
 
-/* Room for all chunks that it may borrow; none with a filter, since each takes a copy of it. */
+/* Returns the number of chunks, with all chunks that it may borrow. With a filter it borrows none, because each chunk
+ * needs a copy of the filter. */
 static uint32_t count_chunks(const struct passed_records *r, const struct chunk_borrower *borrower)
 {
     return !borrower ? r->opt.in.use.n_chunks : r->opt.filter ? borrower->pool->opt.own_chunks
@@ -229,7 +232,7 @@ static int prepare(struct passed_records *r, struct bam_header *header)
         .in = &r->opt.in,
         .n_chunks = r->opt.in.use.n_chunks,
         .n_ref = sam_hdr_nref(header->sam),
-        .counts_bytes = r->opt.merge || r->opt.looks,    /* else a sort finds them again */
+        .counts_bytes = r->opt.merge || r->opt.looks,    /* otherwise a sort finds and counts them again */
         .unit = pass_unit,
         .arg = r,
     };

@@ -359,7 +359,7 @@ def test_sort_fails_where_it_cannot_copy(tmp_path):
         assert p.returncode == plain.returncode == 0 and why in p.stderr.split("copied blocks: none: ")[1], p.stderr
         assert plain.stdout == (tmp_path / "out").read_bytes(), how
     p = run_sort(["--no-PG", "--copy-blocks", "--report", x.path])
-    assert p.returncode == 0 and "copied blocks: none: the output cannot be written again" in p.stderr, p.stderr
+    assert p.returncode == 0 and "copied blocks: none" in p.stderr and "cannot be written again" in p.stderr, p.stderr
     assert read_bam(p.stdout).records() == recs
 
 

@@ -250,7 +250,7 @@ def test_line_for_path_is_shown_without_a_word(root):
         pytest.skip("no script here")
     p = subprocess.run(["script", "-qec", "%s --env" % (root / "bin" / "samtools-omp"), "/dev/null"], stdin=subprocess.DEVNULL,
                        env=clean_env(), capture_output=True, text=True, timeout=HANG)
-    assert p.returncode == 0 and 'Say eval "$(samtools-omp --env)"' in p.stdout
+    assert p.returncode == 0 and 'Run eval "$(samtools-omp --env)"' in p.stdout
 
 
 @pytest.mark.release

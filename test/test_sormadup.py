@@ -355,8 +355,8 @@ def test_cut_part_is_a_boundary(grouped, desk):
     one = "%s\t%d\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n"
     for name, tail in ("boundary.sam", ""), ("bad.sam", one[:-8] % ("q", 129) + "\n" + one % ("t", 0)):
         (desk / name).write_text(PAIRS[1] + (tail or ONE % ("q", 65, 9)))
-    for paths, words in (["cut.bam", "seam.sam"], "cut.bam"), (["cut_raw.bam", "seam.sam"], "cut_raw.bam"), \
-            (["seam.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
+    for paths, words in (["cut.bam", "boundary.sam"], "cut.bam"), (["cut_raw.bam", "boundary.sam"], "cut_raw.bam"), \
+            (["boundary.sam", "bad.sam"], r"bad\.sam: record 2 \(t\)"):
         p = ours(["--fixmate-args", "-M", "-o", "out.bam", *joined(paths)], cwd=desk)
         assert p.returncode == 1 and re.search("^samtools sormadup: " + words, p.stderr, re.M), p.stderr
         assert (desk / "out.bam").read_bytes() == PRECIOUS
