@@ -9,24 +9,26 @@
 #include "write/record_list.h"
 
 enum {
-    MESSAGE = 1 << 18,           /* bytes of a message at most: large enough for a network, and stays in cache */
+    MESSAGE = 1 << 18,           /* bytes of a message at most: large enough for a network, and small enough to stay in
+                                  * cache */
     PIECES = 4096,               /* records of a message at most */
-    N_OUT_LEAST = 4, N_OUT_MOST = 32,   /* messages on their way; more for more threads that fill them */
-    N_IN = 8,                    /* buffers of what came */
+    N_OUT_LEAST = 4, N_OUT_MOST = 32,   /* messages in flight; more if more threads fill them */
+    N_IN = 8,                    /* buffers for received messages */
 };
 
 /* A message to another rank: the main thread lists its records, a task copies them, and the main thread sends it. */
 struct out_message {
     uint8_t *data;
     struct record_ref *pieces;
-    size_t n, size;              /* pieces, and bytes of all */
+    size_t n, size;              /* number of pieces, and bytes of all of them */
     int to;
     MPI_Request request;
 };
 
 struct in_message {
-    uint8_t *data;               /* behind BYTE_WINDOW_KEPT bytes for what was left before it */
-    size_t size;                 /* 0: the stream ends */
+    uint8_t *data;               /* follows BYTE_WINDOW_KEPT bytes of room for what the window had left */
+    size_t size;
+    int n_ends;                  /* ranks whose stream ends after this message, and before the next one */
     MPI_Request request;
     atomic_int users;
 };
@@ -36,31 +38,31 @@ struct exchange {
     struct exchange_options opt;
     struct exchange_records records;
     int steps;                   /* streams that this rank sends, and receives */
-    int first_steps;             /* of those received: how many are the first input */
+    int first_steps;             /* the number of received streams that are the first input */
     uint64_t bytes[N_EXCHANGE_COUNTS];
     /* Outgoing messages: */
     struct out_message *out;
-    struct task_ring ring;       /* of these; taken back when MPI has them */
+    struct task_ring ring;       /* the messages; a slot is taken back when MPI has its message */
     uint64_t sent, taken;        /* messages given to MPI, and taken back */
-    int sending;                 /* step of the stream that is listed; steps: all are */
-    size_t offset;               /* bytes of the next record that are listed */
-    struct merge_way part;       /* of the list: its records not yet listed */
+    int sending;                 /* step of the stream that is being listed; equals steps if all streams are listed */
+    size_t offset;               /* bytes of the next record that are already listed */
+    struct merge_way part;       /* the records of the list's part that are not yet listed */
     size_t list;                 /* number of the part */
-    struct record_list merged;   /* merged last: */
-    size_t at, upto;             /* its next record, and the first one not for this stream */
+    struct record_list merged;   /* the records merged last: */
+    size_t at, upto;             /* the next record of it, and the first one that is not for this stream */
     bool ended;                  /* the merge has no more lists */
-    uint64_t tied;               /* bytes of records behind us that tie with the splitter */
+    uint64_t tied;               /* bytes of the records already passed that tie with the splitter */
     /* Incoming messages: */
     struct in_message in[N_IN];
     uint64_t posted;             /* messages that MPI has a buffer for */
-    uint64_t current;            /* the one that the window lies in */
-    int posting, receiving;      /* steps: of the message posted next, and of that which comes next to the window */
-    int inputs;                  /* that have ended */
+    uint64_t current;            /* the message in which the window lies */
+    int posting, receiving;      /* steps: of the message posted next, and of the one that comes next to the window */
+    int inputs;                  /* inputs that have ended */
 };
 
 /* ---- who sends to whom ---- */
 
-/* The rank that is sent to at this step; exchange.h has the table. */
+/* Returns the rank that is sent to at this step; exchange.h has the table. */
 static int receiver(const struct exchange *x, int step)
 {
     const struct mpi_team *t = &x->opt.team;
@@ -73,9 +75,9 @@ static int sender(const struct exchange *x, int step)
     return x->records.shares ? (t->rank + 1 + step) % t->size : step;
 }
 
-/* ---- which records, in memory ---- */
+/* ---- records to send: from memory ---- */
 
-/* The next part of the stream. False: there is none. */
+/* Moves to the next part of the stream. False: there is none. */
 static bool next_part(struct exchange *x)
 {
     const struct record_shares *shares = x->records.shares;
@@ -85,7 +87,7 @@ static bool next_part(struct exchange *x)
     return x->part.next < x->part.end;
 }
 
-/* ---- which records, merged ---- */
+/* ---- records to send: from the merge ---- */
 
 static int against(const struct exchange *x, const struct splitter *s, size_t i)
 {
@@ -94,8 +96,8 @@ static int against(const struct exchange *x, const struct splitter *s, size_t i)
     return splitter_compare(s, x->records.keys_decide ? NULL : x->records.rule, key, record);
 }
 
-/* The first record from `at` on that does not come before what ties with the splitter, or (ties: before and with)
- * it. */
+/* Returns the first record, from `at` on, that ties with the splitter or comes after it; with `ties`, the first one
+ * that comes after it. */
 static size_t find(const struct exchange *x, const struct splitter *s, bool ties)
 {
     size_t low = x->at, high = x->merged.n;
@@ -110,7 +112,7 @@ static size_t find(const struct exchange *x, const struct splitter *s, bool ties
     return low;
 }
 
-/* Returns the first of the records from..to, which tie with the splitter, that is not below it. */
+/* The records from..to tie with the splitter. Returns the first of them that is not below it. */
 static size_t part_ties(struct exchange *x, const struct splitter *s, size_t from, size_t to)
 {
     for (; from < to && x->tied < s->bytes; from++)
@@ -118,7 +120,7 @@ static size_t part_ties(struct exchange *x, const struct splitter *s, size_t fro
     return from;
 }
 
-/* The end of the list's records for this stream. */
+/* Returns the end of the list's records for this stream. */
 static size_t limit(struct exchange *x)
 {
     if ((size_t)x->sending >= x->records.splitters->n)
@@ -129,7 +131,7 @@ static size_t limit(struct exchange *x)
     return rank > s->source ? from : rank < s->source ? find(x, s, true) : part_ties(x, s, from, find(x, s, true));
 }
 
-/* Whether what ties with the one ties with the other. */
+/* Returns whether records that tie with one splitter also tie with the other. */
 static bool tie(const struct exchange *x, const struct splitter *a, const struct splitter *b)
 {
     if (a->key != b->key || a->source != b->source || !a->record != !b->record)
@@ -166,7 +168,7 @@ static int merge_more(struct exchange *x)
 
 /* ---- listing ---- */
 
-/* What of a record is not yet listed, of which a message takes as much as it can. False: the message is full. */
+/* Lists the bytes of a record that are not listed yet, as far as the message has room. False: the message is full. */
 static bool list_record(struct exchange *x, struct out_message *m, const uint8_t *record, size_t size)
 {
     size_t left = size - x->offset, room = MESSAGE - m->size, n = left < room ? left : room;
@@ -189,7 +191,7 @@ static void list_parts(struct exchange *x, struct out_message *m)
     }
 }
 
-/* All records of a message are of one list, since the list before is gone by then. */
+/* A message has records of one list only, since a list is gone when the next one is merged. */
 static int list_merged(struct exchange *x, struct out_message *m)
 {
     int more = merge_more(x);
@@ -199,7 +201,7 @@ static int list_merged(struct exchange *x, struct out_message *m)
     return more;
 }
 
-/* The stream is listed. */
+/* Ends the stream, whose records are all listed. */
 static void end_stream(struct exchange *x)
 {
     const struct splitters *s = x->records.splitters;
@@ -253,7 +255,7 @@ static void count(struct exchange *x, enum exchange_count what, size_t bytes, in
     x->bytes[what] += rank == x->opt.team.rank ? 0 : bytes;
 }
 
-/* Gives MPI what is filled, in turn. */
+/* Gives filled messages to MPI, in order. */
 static void send_filled(struct exchange *x)
 {
     for (; x->sent < task_ring_head(&x->ring); x->sent++) {
@@ -277,9 +279,9 @@ static void take_sent(struct exchange *x)
     }
 }
 
-/* Does what can be done now. The message that goes next is filled here if no task has begun with it: else a thread that
- * is alone would send only while it has nothing to receive, and its neighbours would wait. 1: something was done; 0:
- * nothing; -1: stop. */
+/* Does all that is possible now. The next message to be sent is filled here if no task has begun with it. Otherwise a
+ * rank with one thread would send only while it has nothing to receive, and its neighbours would wait. 1: something was
+ * sent; 0: nothing; -1: stop. */
 static int send_some(struct exchange *x)
 {
     uint64_t before = x->sent;
@@ -305,28 +307,44 @@ static struct in_message *message(struct exchange *x, uint64_t number)
     return &x->in[number % N_IN];
 }
 
-/* Has MPI receive the messages that are there, as long as there are buffers that nobody uses. */
+/* A message of 0 bytes ends the stream of its sender. It takes no buffer: with many ranks there may be more of these
+ * than buffers between two messages whose bytes are held. */
+static void receive_end(struct exchange *x, int from)
+{
+    MPI_Recv(NULL, 0, MPI_BYTE, from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    x->posting++;
+    if (x->posted == x->current)
+        x->receiving++;
+    else
+        message(x, x->posted)->n_ends++;
+}
+
+/* Lets MPI receive the messages that have arrived, as long as there are buffers that are not in use. */
 static void post(struct exchange *x)
 {
     while (x->posting < x->steps && x->posted + 1 < x->current + N_IN) {
         struct in_message *m = message(x, x->posted + 1);
         MPI_Status status;
         int came, n, from = sender(x, x->posting);
-        if (atomic_load_explicit(&m->users, memory_order_acquire) > 0)
-            return;
         MPI_Iprobe(from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &came, &status);
         if (!came)
             return;
         MPI_Get_count(&status, MPI_BYTE, &n);
-        MPI_Irecv(m->data, n, MPI_BYTE, from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &m->request);
+        if (n == 0) {
+            receive_end(x, from);
+        } else if (atomic_load_explicit(&m->users, memory_order_acquire) > 0) {
+            return;
+        } else {
+            MPI_Irecv(m->data, n, MPI_BYTE, from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, &m->request);
+            m->size = (size_t)n;
+            m->n_ends = 0;
+            x->posted++;
+        }
         count(x, EXCHANGE_RECEIVED, (size_t)n, from);
-        m->size = (size_t)n;
-        x->posted++;
-        x->posting += n == 0;
     }
 }
 
-/* Moves the window to the next message, which follows what is left in it. */
+/* Moves the window to the next message. The bytes left in the window are copied in front of the message. */
 static void move_window(struct exchange *x)
 {
     struct byte_window *w = &x->window;
@@ -338,16 +356,16 @@ static void move_window(struct exchange *x)
     w->data = to;
     w->users = &next->users;
     w->size += next->size;
-    x->receiving += next->size == 0;
+    x->receiving += next->n_ends;
 }
 
-/* The first input is there. */
+/* Returns whether the first input is complete and has not yet ended. */
 static bool first_ends(const struct exchange *x)
 {
-    return x->inputs == 0 && x->receiving == x->first_steps;
+    return x->inputs == 0 && x->receiving >= x->first_steps;
 }
 
-/* Whether the window has grown. */
+/* Returns whether the window has grown. */
 static bool receive_some(struct exchange *x)
 {
     int done = 1;
@@ -370,7 +388,7 @@ static int stop(struct exchange *x)
     return -1;
 }
 
-/* Whether an input ends here. */
+/* Returns whether an input ends here. */
 static bool ends(struct exchange *x)
 {
     bool first = first_ends(x), second = x->inputs == 1 && x->receiving == x->steps && all_sent(x);
