@@ -12,11 +12,11 @@
 
 enum {
     SIZE_MIN = 256 << 10,        /* bytes of the smallest arena: some blocks and their keys */
-    /* Bytes for which huge pages are requested at a time. We stop asking once one comes slowly, which is when the first
-     * touch takes more than SLOW_NANOSECONDS of CPU time: wall time would count other programs that get the CPU
-     * meanwhile. Clearing 2 MiB takes 0.1 to 0.2 ms; but in a virtual machine that gives its free memory back to the
-     * host, large blocks first, it takes 4 ms, which is 2 s for each GB. The main thread makes the trials, which take
-     * it up to 6 ms for each GB. */
+    /* Bytes for which huge pages are requested at a time. The requests end once a huge page comes slowly: once the
+     * first touch takes more than SLOW_NANOSECONDS of CPU time. Wall time would include other programs that get the CPU
+     * meanwhile. Clearing 2 MiB takes 0.1 to 0.2 ms. In a virtual machine that gives its free memory back to the host,
+     * large blocks first, it takes 4 ms, which is 2 s for each GB. The main thread makes these trials, which take it up
+     * to 6 ms for each GB. */
     WINDOW = 32 << 20,
     SLOW_NANOSECONDS = 1000000,
     RECORDS_AT_ONCE = 64,        /* keys that the main thread lists on its stack */
@@ -31,7 +31,7 @@ static long cpu_nanoseconds_to_touch(volatile uint8_t *p)
     return (after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec;
 }
 
-/* Decides about huge pages for the window after the one that bottom is in: nothing lies there yet. */
+/* Decides whether to use huge pages for the window after the one that contains bottom. That window is still empty. */
 static void advise_windows(struct bam_arena *arena)
 {
 #if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
@@ -64,7 +64,8 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* 4 KiB on most machines, 16 or 64 KiB on some of arm64. Memory that is given back must begin with a page. */
+/* A page has 4 KiB on most machines, and 16 or 64 KiB on some arm64 machines. Memory that is given back must begin at a
+ * page boundary. */
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -93,7 +94,7 @@ void bam_arena_reset(struct bam_arena *arena, size_t size)
 {
     size = whole_pages(size);
     if (size < arena->size) {
-        size_t kept = arena->grown ? 0 : size;   /* slices that come back may be as large: they get other memory */
+        size_t kept = arena->grown ? 0 : size;   /* slices that come back may be as large, so they get other memory */
         madvise(arena->base + kept, arena->size - kept, MADV_DONTNEED);
         arena->size = size;
         arena->grown = false;
@@ -111,7 +112,7 @@ static void move_bytes(uint8_t *to, uint8_t *from, size_t n)
         size_t k = n - at < STEP ? n - at : STEP, before = (uintptr_t)(from + at) % page_size();
         memcpy(to + at, from + at, k);
         size_t pages = whole_pages(k + before), part = before ? page_size() : 0;
-        if (n > STEP && pages > part)            /* of the first page, other bytes may be in use */
+        if (n > STEP && pages > part)            /* other bytes of the first page may be in use */
             madvise(from + at - before + part, pages - part, MADV_DONTNEED);
     }
 }
@@ -252,14 +253,14 @@ int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t 
         *checksum -= record_checksum((uint8_t *)r, size);
         if (bam_record_fix(r) < 0)
             return -1;
-        bam_key_make(&order, r, &keys[i]);   /* had no fault before, so has none now */
+        bam_key_make(&order, r, &keys[i]);   /* the record had no fault before, so it has none now */
         *checksum += record_checksum((uint8_t *)r, bam_record_size(r));
     }
     return 0;
 }
 
-/* Lists and normalises the records that w found. Reports an error if the record after them is bad. 1: its name lacks
- * the NUL. */
+/* Lists and normalises the records that w found. Reports an error if the record after them is bad. 1: the name of that
+ * record lacks its NUL. */
 static int accept_walk(struct bam_arena *arena, const struct bam_walk *w, const struct bam_key *keys,
                        struct bam_key **place, struct latch *latch, const struct bam_origin *origin)
 {
@@ -306,8 +307,8 @@ size_t bam_arena_open_records(const struct bam_arena *arena)
     return (arena->sublist_top - arena->top) / sizeof(struct bam_key);
 }
 
-/* Each block's keys lie below those of the block before, but go upwards within the block. A cut inside a block would
- * put its newer keys into the earlier sublist, whose records come first where records are equal. */
+/* Each block's keys lie below the keys of the previous block, but ascend within the block. A cut inside a block would
+ * put the block's newer keys into the earlier sublist, whose records come first among equal records. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist)
 {
     const struct bam_key *keys = (const struct bam_key *)(arena->base + arena->top);

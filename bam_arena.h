@@ -29,11 +29,11 @@ enum { BAM_ARENA_BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1 };
 /* The result of a walk: the records found in some bytes of the stream, and what was learned about them. */
 struct bam_walk {
     uint64_t start;              /* arena offset of the first record looked at */
-    uint64_t end;                /* arena offset one past the last whole record */
+    uint64_t end;                /* arena offset one past the last complete record */
     uint64_t checksum;           /* sum of record_checksum() over the records, modulo 2^64 */
     uint32_t n;                  /* records found, and keys in the caller's list */
     uint32_t n_fix;              /* how many of them bam_record_fix() would change */
-    bool beyond;                 /* one of them begins behind the end of its reference */
+    bool beyond;                 /* one of them begins after the end of its reference */
     enum bam_fault fault;        /* of the record at end; BAM_CUT: it only needs more bytes */
 };
 
@@ -48,9 +48,9 @@ struct bam_arena {
     size_t mapped;               /* bytes of address space reserved; size may be less, see bam_arena_reset() */
     size_t bottom;               /* bytes of the stream given out */
     size_t top;                  /* offset of the lowest key */
-    size_t advised;              /* huge pages are decided for up to here; a multiple of WINDOW, or the end */
+    size_t advised;              /* the use of huge pages is decided up to here; a multiple of WINDOW, or the end */
     bool grown;                  /* for a record larger than the arena */
-    bool huge_pages_are_slow;    /* then no more of them are requested */
+    bool huge_pages_are_slow;    /* if set, no more huge pages are requested */
     size_t walked;               /* offset of the first record that is not yet listed */
     uint64_t n_records;          /* records listed so far */
     uint64_t checksum;           /* sum over the records listed, modulo 2^64 */
@@ -60,10 +60,10 @@ struct bam_arena {
     size_t sublist_top;          /* top, when the open sublist began */
     struct bam_sublist *sublists;
     size_t n_sublists, max_sublists;
-    bool normalised;             /* the records came normalised: bam_record_fix() changes none */
-    int32_t n_ref;               /* number of @SQ lines: reference ids are below it */
-    const int64_t *lengths;      /* of these references; NULL: nobody asks whether records begin behind their ends */
-    bool beyond;                 /* a record listed so far does */
+    bool normalised;             /* the records are already normalised: bam_record_fix() changes none of them */
+    int32_t n_ref;               /* number of @SQ lines; reference ids are less than this */
+    const int64_t *lengths;      /* of these references; NULL: `beyond` is not needed */
+    bool beyond;                 /* a record listed so far begins after the end of its reference */
     const struct sort_rule *rule;   /* makes the keys; NULL: coordinate order */
 };
 
@@ -72,7 +72,7 @@ struct bam_arena {
 int bam_arena_init(struct bam_arena *arena, size_t size);
 void bam_arena_free(struct bam_arena *arena);
 
-/* The records listed so far. */
+/* Count and checksum of the records listed so far. */
 static inline struct tally bam_arena_tally(const struct bam_arena *arena)
 {
     return (struct tally){arena->n_records, arena->checksum};
@@ -84,8 +84,8 @@ static inline bool bam_arena_empty(const struct bam_arena *arena)
     return arena->top == arena->size;
 }
 
-/* Bytes of stream that certainly still fit: what is left if all bytes that are given out but not yet
- * listed turn out to be records of the smallest size, each with a key. */
+/* Bytes of stream that certainly still fit. It assumes that all bytes that are given out but not yet listed are records
+ * of the smallest size, each with a key. */
 size_t bam_arena_room(const struct bam_arena *arena);
 
 /* The order of this arena's keys. */
@@ -94,29 +94,29 @@ struct bam_key_order bam_arena_order(const struct bam_arena *arena);
 /* Gives out the next size bytes of the stream and returns where they lie. The caller has checked bam_arena_room(). */
 uint8_t *bam_arena_take(struct bam_arena *arena, size_t size);
 
-/* Walks the whole records in [start, end) of the stream and lists their keys in keys[], which has room for (end -
- * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. This one and the
- * next two need no more of the arena than base, n_ref, lengths, normalised and rule. */
+/* Walks the complete records in [start, end) of the stream and lists their keys in keys[], which has room for (end -
+ * start) / BAM_MIN_RECORD + 1. Changes nothing else. Stops at the first record that is cut or bad. This function and
+ * the next two use only the arena's base, n_ref, lengths, normalised and rule. */
 struct bam_walk bam_arena_walk(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
-/* Walks the block [start, end) without knowing where its first record begins. Takes the block's start
- * if records follow each other from there to the end, else the first place in its first 16 KiB from
- * which they do. If there is no such place, or looking takes more than a few times the block (see record_search.h), it
- * finds nothing, and the walk starts at `end`. */
+/* Walks the block [start, end) without knowing where its first record begins. Chooses the block's start if records
+ * follow each other from there to the end. Otherwise it chooses the first place in the block's first 16 KiB from which
+ * they do. If there is no such place, or if the search reads more than a few times the size of the block (see
+ * record_search.h), it finds nothing, and the walk starts at `end`. */
 struct bam_walk bam_arena_guess(const struct bam_arena *arena, uint64_t start, uint64_t end, struct bam_key *keys);
 
-/* Makes room for the keys of n records, which are whole and end where the bytes given out do, and follow what is
- * listed. Returns where the keys belong. Their checksums are to be added later. */
+/* Makes room for the keys of n complete records, which follow the listed records and end where the bytes given out end.
+ * Returns where the keys belong. The caller adds the checksums of the records later. */
 struct bam_key *bam_arena_list(struct bam_arena *arena, uint32_t n);
 
-/* As bam_arena_walk(), of n whole records that were copied to [start, end) and belong there. known: keys that they had
- * elsewhere, where they lay one behind the other; these records were checked and normalised there. NULL: they had
- * none. */
+/* Like bam_arena_walk(), for n complete records that were copied to their place, [start, end). known: the keys that the
+ * records had in another place, where they lay one after the other and were checked and normalised. NULL: they had no
+ * keys. */
 struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t start, uint64_t end,
                                      const struct bam_key *known, uint32_t n, struct bam_key *keys);
 
-/* Normalises those of these n records that bam_record_fix() would change, where they lie. Makes their keys anew and
- * corrects the sum of checksums. Changes nothing else. -1: out of memory. */
+/* Normalises, in place, each of these n records that bam_record_fix() would change. Makes its key again and corrects
+ * the sum of checksums. Changes nothing else. -1: out of memory. */
 int bam_arena_fix(const struct bam_arena *arena, struct bam_key *keys, uint32_t n, uint64_t *checksum);
 
 /* Where a block came from, for messages. */
@@ -125,14 +125,14 @@ struct bam_origin {
     uint64_t offset;             /* of the compressed block in the file */
 };
 
-/* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts the guess if the guess
- * starts where the record before ends; otherwise walks again from that end. Normalises records that need it.
+/* Takes over the records of the block that ends at block_end. Call it in stream order. Accepts the guess if it starts
+ * where the previous record ends; otherwise walks again from that end. Normalises records that need it.
  *
- * place: if not NULL, the guess's keys are not copied to where they belong, because a task that has them in its cache
- * copies them faster. *place is then where the caller must copy them to, or NULL if there is nothing to copy.
+ * place: if not NULL, the guess's keys are not copied to their place, because a task that has them in its cache copies
+ * them faster. *place is then the address to which the caller must copy them, or NULL if there is nothing to copy.
  *
- * 1: the name of the next record lacks its NUL (bam_record_can_close()): there is no room for it here. -1: a bad record
- * or no memory; the error is recorded in the latch. */
+ * 1: the name of the next record lacks its NUL (bam_record_can_close()), and there is no room for a NUL here. -1: a bad
+ * record or no memory; the error is recorded in the latch. */
 int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, const struct bam_key *keys,
                      uint64_t block_end, struct bam_key **place, struct latch *latch, const struct bam_origin *origin);
 
@@ -141,16 +141,16 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, cons
  * 0: it stays open. -1: out of memory. */
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist);
 
-/* Makes a sublist of the oldest min_records records of the open sublist, or of all if there are fewer,
- * and of the rest of the block that the last of them came from. 1: done; 0: the open sublist is empty;
+/* Makes a sublist of the oldest min_records records of the open sublist, or of all its records if there are fewer. The
+ * rest of the block that the last of them came from goes into the sublist, too. 1: done; 0: the open sublist is empty;
  * -1: out of memory. All keys must be in their places. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
 /* Records in the open sublist. */
 size_t bam_arena_open_records(const struct bam_arena *arena);
 
-/* Empties an arena whose records are no longer needed. It then has at most size bytes; memory beyond
- * that goes back to the system. Counts, offsets and order, which describe the stream, stay. */
+/* Empties an arena whose records are no longer needed. Afterwards the arena has at most size bytes; memory beyond that
+ * goes back to the system. Counts, offsets and the order stay, because they describe the stream. */
 void bam_arena_reset(struct bam_arena *arena, size_t size);
 
 /* Continues the stream of `from` in the empty arena `to`: moves the bytes of the record that is

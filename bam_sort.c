@@ -5,16 +5,16 @@
  *
  *   in.bam --> blocks --> arena --> sublists --> (runs) --------> ranges --> blocks --> out.bam
  *              inflate    records   sort         what does        merge      deflate    renamed
- *              tasks      and keys  tasks        not fit          tasks      tasks      when whole
+ *              tasks      and keys  tasks        not fit          tasks      tasks      when complete
  *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
  *
- * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream: of sam_reader, which parses SAM; of
- * cram_reader and hts_reader, which decode CRAM; of passed_records, which filters or changes records; of a producer in
- * front. Whatever the output is, records go to record_sink: output_block makes blocks of BAM and SAM for a bgzf_sink,
- * and hts_writer has htslib write CRAM and the rest.
+ * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that stream is
+ * sam_reader, which parses SAM; cram_reader or hts_reader, which decode CRAM; passed_records, which filters or changes
+ * records; or a producer in front. Records go to record_sink for every format of the output: output_block makes blocks
+ * of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
  *
- * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only
- * `omp parallel`; all else is tasks, and a thread that reads a pipe. */
+ * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only `omp
+ * parallel`. Everything else runs in tasks, and in a thread that reads a pipe. */
 #include <string.h>
 #include "base/machine.h"
 #include "base/clocks.h"
@@ -42,8 +42,8 @@ static void show_progress(struct sorted *s)
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
-/* Hands the block out. If the rest of the input became a stream while room was made (the reader found a record that
- * only the stream can change), the block is part of that stream, and is not handed out. */
+/* Hands the block out. The rest of the input may become a stream while room is made, if the reader finds a record that
+ * only the stream can change. The block is then part of that stream, and is not handed out. */
 static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
     const void *producer = in->stream.producer;
@@ -55,8 +55,8 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
     return 0;
 }
 
-/* Loop 1: while there is a block (up to 64 KiB of records, compressed on its own), makes room for it, takes its place
- * in the arena, and hands it to an inflate task, which also finds the records in it. */
+/* Loop 1: a block is up to 64 KiB of records, compressed on its own. While there is one, the loop makes room for it,
+ * takes its place in the arena, and hands it to an inflate task, which also finds the records in it. */
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
@@ -70,8 +70,8 @@ static int deal_blocks(struct sorted *s, const struct input *in)
     }
 }
 
-/* Loop 2, a turn after each block of loop 1: while there is an inflated block, takes it back, in file order. wait:
- * until no block is with a task. */
+/* Loop 2 runs after each block of loop 1: while there is an inflated block, it takes that block back, in file order.
+ * wait: it waits until no task has a block. */
 static int take_blocks(struct sorted *s, bool wait)
 {
     int taken;
@@ -89,8 +89,8 @@ static uint64_t records_to_come(const struct sorted *s)
 }
 
 /* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
- * (keys of one arena) and gives it to a task that sorts it. wait: for the block to be inflated. 1: done; 0: there is
- * none; -1: stop. */
+ * (keys of one arena) and gives it to a task that sorts it. wait: it waits until the block is inflated. 1: done; 0:
+ * there is no block; -1: stop. */
 static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
@@ -154,9 +154,9 @@ static struct spill_outlook outlook(struct sorted *s)
     };
 }
 
-/* Loop 3 has no loop of its own: each arena that is spilled is a turn, begun by change_arena(). The records become a
- * run, sorted and packed, in a temporary file or in spare memory. Tasks write it when the sublists are sorted, while
- * the other arena is filled. */
+/* Loop 3 has no loop of its own: change_arena() begins one turn for each arena that is spilled. The records become a
+ * run, sorted and packed, in a temporary file or in spare memory. Tasks write the run when the sublists are sorted,
+ * while the other arena is filled. */
 static int begin_run(struct sorted *s, const struct bam_arena *arena)
 {
     if (spill_begin(s->spill.spill, arena) < 0)
@@ -176,7 +176,7 @@ static int end_run(struct sorted *s)
     return 0;
 }
 
-/* Begins to spill the older arena early. So no thread waits for it when the younger one is full. */
+/* Begins to spill the older arena early, so that no thread waits for it when the younger one is full. */
 static int begin_run_early(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
@@ -187,9 +187,9 @@ static int begin_run_early(struct sorted *s)
     return leaves > 0 ? begin_run(s, older) : leaves;
 }
 
-/* Switches to the other arena, since the filled one is full. If not all records fit into the two, it first waits for
- * the older arena's run. Then it begins a run of the full one. The counts of records go to the arena that is filled
- * next. */
+/* Switches to the other arena, since the filled one is full. If not all records fit into both arenas, it first waits
+ * for the older arena's run. Then it begins a run of the full arena. The counts of records move to the arena that is
+ * filled next. */
 static int change_arena(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);
@@ -197,7 +197,7 @@ static int change_arena(struct sorted *s)
     if (spill_policy_decide(&s->spill, &now) < 0)
         return -1;
     if (s->spill.spilling) {
-        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* it was expected that all would fit */
+        bool stays = !bam_arena_empty(older) && !spill_arena(s->spill.spill);   /* all records were expected to fit */
         if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
             return -1;
     }
@@ -207,9 +207,9 @@ static int change_arena(struct sorted *s)
     return 0;
 }
 
-/* Is the room left in the arena worth filling? All of its blocks are taken back. Blocks under way count as if they held
- * the smallest records. So each round would deal out fewer blocks, and end with all threads waiting for the last one.
- * An arena that is spilled stays up to 1/16 empty instead. */
+/* Whether the room left in the arena is worth filling. All of the arena's blocks are taken back at this point. Blocks
+ * under way count as if they held the smallest records. So each round would deal out fewer blocks, and end with all
+ * threads waiting for the last one. Instead, an arena that is spilled stays up to 1/16 empty. */
 static bool is_worth_filling(const struct sorted *s, size_t size)
 {
     enum { LEAST_SHARE = 16 };
@@ -236,10 +236,10 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-/* Loop 4 is written_put(): while there is a merged range (the keys from one value to another, which a task merged from
- * all sublists and runs), it puts the range's records to the sink. Loop 5 is inside the sink: when a block is full,
- * output_blocks_flush() hands it to a deflate task. The task copies the records of the block together, which lists only
- * point at until then, and its ticket gives the block a place in the file. */
+/* Loop 4 is written_put(). A range is the keys from one value to another, which a task merged from all sublists and
+ * runs. While there is a merged range, the loop puts the range's records to the sink. Loop 5 is inside the sink: when a
+ * block is full, output_blocks_flush() hands it to a deflate task. Until then lists only point at the records of the
+ * block. The task copies them together, and the block's ticket gives it a place in the file. */
 static int next_range(void *sorted, struct record_list *list)
 {
     return merge_ring_next(((struct sorted *)sorted)->merge, list);
@@ -252,7 +252,7 @@ static int end_merge(void *sorted, struct tally *given)
     return 0;
 }
 
-/* The sink must get as many records as were read, with the same checksum. */
+/* The number and the checksum of the records in the sink must equal those of the records that were read. */
 static int merge_and_write(struct sorted *s)
 {
     struct list_stream stream = {next_range, end_merge, s};

@@ -20,15 +20,17 @@
 _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is not whole yet fits");
 
 struct source_slot {
-    struct bgzf_frame frame;     /* these five: main thread, before READY */
+    struct bgzf_frame frame;     /* these five fields: set by the main thread, before READY */
     const uint8_t *compressed;
-    atomic_int *users;           /* of those bytes, held until they are inflated; NULL: they are where they belong */
-    uint8_t *keep;               /* where the compressed bytes are copied to; NULL: they are not */
+    atomic_int *users;           /* of the compressed bytes, which are held until they are inflated; NULL: the data are
+                                  * already in their place */
+    uint8_t *keep;               /* where the compressed bytes are copied to; NULL: they are not copied */
     struct bgzf_source_block block;
-    enum bgzf_fault fault;       /* claimer, before DONE, only if there is one: who writes takes the cache line */
+    enum bgzf_fault fault;       /* set by the claimer, before DONE, only if there is a fault: a write takes the cache
+                                  * line */
 };
 
-/* Bytes that were inflated before. */
+/* Bytes that are already inflated. */
 struct span {
     const uint8_t *p;
     size_t n;
@@ -36,18 +38,19 @@ struct span {
 
 struct bgzf_source {
     struct bgzf_source_options opt;
-    int eof_block;               /* the last block was the empty one of 28 bytes; main thread, as all but the codecs */
+    int eof_block;               /* the last block was the empty one of 28 bytes; main thread only, like every field but
+                                  * the codecs */
     int peeked;                  /* frame is the block at the window's beginning */
-    struct bgzf_frame frame;     /* its size is 0 if the block is that of `span` or `gzip` */
-    struct gzip_blocks *gzip;    /* plain gzip that the input goes on with; NULL: there is none here */
+    struct bgzf_frame frame;     /* its size is 0 if the block comes from `span` or `gzip` */
+    struct gzip_blocks *gzip;    /* plain gzip with which the input continues; NULL: there is none here */
     struct span back, tail;      /* what is left of the bytes that were put back, and of the tail */
-    struct span *span;           /* the one of them that the peeked block comes from; NULL: none */
+    struct span *span;           /* `back` or `tail` if the peeked block comes from it; else NULL */
     uint8_t *put_back;           /* where `back` lies */
     struct source_slot *slots;
-    struct task_ring ring;       /* of them: inflating one is its work */
+    struct task_ring ring;       /* of the slots; its work is to inflate the block of a slot */
     bgzf_source_inflated_fn *inflated;
     void *inflated_arg;
-    struct bgzf_codec **codecs;  /* of each thread: those of the options, or its own */
+    struct bgzf_codec **codecs;  /* one for each thread: the codecs of the options, or the source's own */
 };
 
 static void source_run(void *source, uint32_t index);
@@ -80,7 +83,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
     return NULL;
 }
 
-/* A late task finds no slot READY, and looks no further. */
+/* A late task does not find a READY slot, and reads nothing else of the source. */
 void bgzf_source_end(struct bgzf_source *s)
 {
     if (s->codecs != s->opt.codecs)
@@ -166,12 +169,13 @@ static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_f
                       no_memory ? "" : latch_index_hint(s->opt.latch));
 }
 
-/* The input goes on with plain gzip, which gzip and htslib read, too: decompresses the next bytes, on this thread. */
+/* The input continues with plain gzip, which gzip and htslib accept, too. Decompresses the next bytes, on this
+ * thread. */
 static int gzip_frame(struct bgzf_source *s)
 {
     if (!s->gzip && !(s->gzip = gzip_blocks_open(s->opt.input)))
         return block_failed(s, s->opt.input->offset, BGZF_NO_MEMORY);
-    task_ring_make_task(&s->ring);               /* it takes long */
+    task_ring_make_task(&s->ring);               /* decompression takes long */
     enum stage before = clocks_enter(s->opt.clocks, STAGE_INFLATE);
     enum bgzf_fault fault = gzip_blocks_next(s->gzip, s->opt.input, source_help, s);
     clocks_leave(s->opt.clocks, before, 0);
@@ -192,7 +196,7 @@ static int span_frame(struct bgzf_source *s, struct span *span)
     return 1;
 }
 
-/* As bgzf_source_peek(), but the block may be empty. */
+/* Like bgzf_source_peek(), but the block may be empty. */
 static int source_frame(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
@@ -203,7 +207,7 @@ static int source_frame(struct bgzf_source *s)
     if (s->gzip)
         return gzip_frame(s);
     while ((fault = first_frame(w, &s->frame)) == BGZF_MORE && more > 0) {
-        task_ring_make_task(&s->ring);           /* it may take long until there is more */
+        task_ring_make_task(&s->ring);           /* more input may take long to arrive */
         more = byte_window_more(w, source_help, s);
     }
     if (fault == BGZF_OK)
@@ -214,13 +218,14 @@ static int source_frame(struct bgzf_source *s)
         return span_frame(s, &s->tail);
     if (more < 0 || (more == 0 && w->size == 0))
         return more;
-    if (s->opt.latch->by_index)                  /* it names no whole blocks */
+    if (s->opt.latch->by_index)                  /* the index does not name complete blocks */
         return hts_file_wrong_index(s->opt.path, s->opt.latch);
     return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
-/* The peeked block is done with. Without a list, the next one's end and the header behind it are fetched. */
+/* Moves past the peeked block. Without a list of frames, prefetches the end of the next block and the header after
+ * it. */
 static void source_pass(struct bgzf_source *s)
 {
     struct byte_window *w = s->opt.input;
@@ -234,7 +239,7 @@ static void source_pass(struct bgzf_source *s)
     if (w->frames)
         return;
     const uint8_t *end = w->data + bgzf_block_guess_end(w->data, w->size);
-    __builtin_prefetch(end - 4);                 /* what bgzf_block_frame() reads: in one cache line or two */
+    __builtin_prefetch(end - 4);                 /* bgzf_block_frame() reads these bytes, from one cache line or two */
     __builtin_prefetch(end + BGZF_HEADER - 1);
 }
 
@@ -250,7 +255,7 @@ int bgzf_source_peek(struct bgzf_source *s, uint32_t *inflated_size)
             s->eof_block = is_gzip || (!s->peeked && s->frame.size == BGZF_EOF_SIZE);
         if (s->peeked || is_gzip)
             continue;
-        if (bgzf_source_inflate(s, &none) < 0)   /* if its size became 0, records would be lost */
+        if (bgzf_source_inflate(s, &none) < 0)   /* if a fault made its size 0, records would be lost */
             return -1;
     }
     *inflated_size = s->frame.inflated_size;
@@ -337,7 +342,7 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
 
 int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
 {
-    bool takes_gzip = s->peeked && s->frame.size == 0 && !s->span;   /* it cannot be found again */
+    bool takes_gzip = s->peeked && s->frame.size == 0 && !s->span;   /* such bytes cannot be decompressed again */
     size_t more = takes_gzip ? s->frame.inflated_size : 0;
     assert(task_ring_empty(&s->ring) && !s->put_back);
     if (!(s->put_back = malloc(n + more)))
@@ -371,10 +376,10 @@ size_t bgzf_source_memory(int n_threads, uint32_t n_slots)
 /* -------------------------------------------------------------------- the sink */
 
 enum {
-    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. 1 MiB took -u three times the
-     * system time and more (ext4, Linux 6.18, a virtual machine). */
+    /* Bytes of a piece. Parallel file systems and network disks want 512 KiB and more. With 1 MiB, -u took three times
+     * the system time and more (ext4, Linux 6.18, a virtual machine). */
     PIECE_LEAST = 64 << 10, PIECE_MOST = 512 << 10,
-    ENDS = 16,                   /* parts of the memory that are freed at the same time */
+    ENDS = 16,                   /* parts of the memory, which are freed at the same time */
 };
 _Static_assert((int)BGZF_MAX_BLOCK <= (int)PIECE_LEAST, "a block lies in two pieces at most");
 
@@ -382,16 +387,16 @@ struct bgzf_sink {
     struct bgzf_sink_options opt;
     uint8_t *compressed;         /* C: BGZF_MAX_BLOCK bytes per slot; NULL: the owner makes the bytes */
     struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
-    uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: what goes into its block */
+    uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: the data of its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots of U and C; the ticket releases them */
-    struct task_ring ends;       /* each slot frees some of the memory, when all blocks are written */
+    struct task_ring ends;       /* each slot frees part of the memory, when all blocks are written */
     struct bgzf_ticket *ticket;
 };
 
 static void sink_run(void *sink, uint32_t index);
 
-/* Frees every ENDS-th codec, and with the first or the second of them a large buffer. */
+/* Frees every ENDS-th codec from `number` on. Parts 0 and 1 also free one large buffer each. */
 static void free_part(void *sink, uint32_t number)
 {
     struct bgzf_sink *k = sink;
@@ -459,8 +464,8 @@ void bgzf_sink_close(struct bgzf_sink *k)
     free(k);
 }
 
-/* Copies the block that the owner kept, if the data are what it says that it holds. Returns its length. 0: none is
- * kept. If there is an error, it is recorded. */
+/* Copies the block that the owner kept, after a check that it claims to hold these data. Returns the length of the
+ * block. 0: no block is kept. An error is recorded in the latch. */
 static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *data, uint32_t size, uint8_t *block)
 {
     uint32_t length = 0;
@@ -476,8 +481,8 @@ static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *da
     return length;
 }
 
-/* Makes the bytes of a claimed slot's block: fills and deflates it, or lets the owner. Returns their number; after an
- * error any, and nothing is written. */
+/* Makes the bytes of a claimed slot's block: fills and deflates the block, or lets the owner make the bytes. Returns
+ * their number. After an error, it returns any number, and nothing is written. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index, const uint8_t **bytes)
 {
     if (latch_tripped(k->opt.latch))

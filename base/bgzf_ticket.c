@@ -17,10 +17,10 @@ enum {
     CACHE_LINE = 64,
     TAKEN_AT_ONCE = 16,          /* blocks that a writer takes: at most 1 MiB */
     GATHERED = 9,                /* blocks of level 0 that a writer waits for: 512 KiB and more */
-    /* Network file systems and cloud disks want several writes at a time. A local file system does one write at a time
-     * for each file: more writers would only wait for each other. */
+    /* Network file systems and cloud disks perform best with several writes at a time. A local file system does one
+     * write at a time for each file, so more writers would only wait for each other. */
     WRITERS = 4, THREADS_PER_WRITER = 2,
-    LENGTH_BITS = 31,            /* a record of SAM may be long. This leaves 33 bits for numbers: 500 TB */
+    LENGTH_BITS = 31,            /* a SAM record may be long. This leaves 33 bits for numbers: 500 TB */
 };
 
 /*                 C: finished blocks, by number
@@ -34,13 +34,13 @@ enum {
  * becomes a writer, unless there are enough. A writer takes the ticket's block, if it is finished, and the finished
  * blocks after it (it sets their lengths to 0). It adds up the lengths, which gives the blocks' places in the file,
  * and calls placed(). Then it moves the ticket on, so that the next writer may begin. Only then does it write the
- * blocks and free their slots: by pieces, or gathered. Several threads write into a regular file at the same time. No
+ * blocks, by pieces or gathered, and free their slots. Several threads write into a regular file at the same time. No
  * thread waits for its turn: if the thread of a finished block does not take it, a writer will.
  *
- * Gathered blocks. Blocks of level 0 and of SAM are large, and blocks for a pipe have no places. The writer writes
- * these from where they are. It claims all blocks that have places and that no other writer has claimed (it moves
- * `claimed` on to the ticket), but at least `gathered` of them. While the main thread waits for a slot out of turn
- * (`flushing`), one is enough.
+ * Gathered blocks. Blocks of level 0 and of SAM are large, and blocks for a pipe have no places. The writer writes such
+ * blocks without a copy. It claims all blocks that have places and that no other writer has claimed (it moves `claimed`
+ * on to the ticket), but at least `gathered` of them. While the main thread waits for a slot out of turn (`flushing`),
+ * one is enough.
  *
  * Pieces. Deflated blocks are small, so a regular file is written in pieces of piece_size bytes (base/out_pieces.h). A
  * writer takes a block only if the block's last byte lies in a piece that has its buffer. (The piece of its first byte
@@ -48,49 +48,52 @@ enum {
  * it. The main thread writes the last piece, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
- * writers, even if it only finds that there are enough. A thread that ceases to be a writer, for that reason too,
- * looks afterwards whether there is work and room for a writer, and then begins again: the ticket's block is finished
- * and its piece has a buffer, or enough blocks are gathered. (The main thread leaves that to a thread that is still
- * counted.) All these operations are sequentially consistent. Consider the very last change of the number of writers:
- * all lengths, places and tickets were stored before it, and the number is 0 now. So all blocks before the ticket's
- * are copied or claimed, but for fewer than `gathered`, and complete pieces are written. At most one piece is
- * incomplete, and there are at least two buffers: the piece of the ticket's block has one. So the thread that made the
- * change would not have left a finished block.
+ * writers, even if it only finds that there are enough. A thread that ceases to be a writer, also for that reason,
+ * checks afterwards whether there is work and room for a writer. There is work if the ticket's block is finished and
+ * its piece has a buffer, or if enough blocks are gathered. In that case the thread begins again. (The main thread
+ * leaves that to a thread that is still counted.) All these operations are sequentially consistent. Consider the very
+ * last change of the number of writers: all lengths, places and tickets were stored before it, and the number is 0 now.
+ * So all blocks before the ticket's are copied or claimed, except for fewer than `gathered` blocks, and complete pieces
+ * are written. At most one piece is incomplete, and there are at least two buffers: the piece of the ticket's block has
+ * one. So the thread that made the change would not have left a finished block.
  *
  * No block is written twice or early. The length is stored with the block's number, and taken by compare-and-swap
  * while the ticket is that number. From then until the ticket is stored, the length is 0. So one thread at a time
  * calls placed() and adds up lengths. The place is stored before the ticket: if the swap succeeds, the place read
  * after the ticket was that block's.
  *
- * Slots become free in any order: when their blocks are written, or when they are copied and the pieces that this
- * completed are written. So when all slots are free, only the last piece is left. The main thread takes slots in the
- * ring's order.
+ * Slots become free in any order: when their blocks are written, or when their blocks are copied and the pieces that
+ * this completed are written. So when all slots are free, only the last piece is left. The main thread takes slots in
+ * the ring's order.
  *
  * No deadlock, for any number of slots >= 1. Tasks never wait, except in write(). The main thread waits for one slot,
  * and meanwhile runs all blocks that are READY. So every block that was handed out is TAKEN (its thread will finish
  * it), finished (once the blocks before it are finished, a writer will take it, as shown above) or taken by a writer
- * (which will free the slot, or leave it to be gathered). The main thread waits for the oldest slot when all are handed
- * out, which are more than `gathered`; when it waits for another one, nothing stays gathered. */
+ * (which will free the slot, or leave it to be gathered). The main thread waits for the oldest slot when all slots are
+ * handed out, and there are more than `gathered` slots. When it waits for another slot, no block stays gathered. */
 struct ticket_slot {
-    uint64_t number;             /* of the block; main thread, before READY */
+    uint64_t number;             /* of the block; set by the main thread, before READY */
     _Atomic uint64_t finished;   /* number << LENGTH_BITS | length; 0: not finished, or taken by a writer */
-    const uint8_t *bytes;        /* to be written; the thread that finishes the block */
-    uint64_t place;              /* of the block; this and the next one: who takes it, before the ticket is stored */
+    const uint8_t *bytes;        /* to be written; set by the thread that finishes the block */
+    uint64_t place;              /* of the block; this field and the next one are set by the thread that takes the
+                                  * block, before the ticket is stored */
     size_t length;
 };
 
 struct bgzf_ticket {
     struct bgzf_ticket_options opt;
     struct ticket_slot *slots;
-    off_t begin;                 /* place in the file of the first block; -1: written where the file stands */
+    off_t begin;                 /* place in the file of the first block; -1: blocks are written at the file's current
+                                  * position */
     int most_writers;
     struct out_pieces *pieces;   /* NULL: there are no pieces */
-    _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by who has the ticket's block */
+    _Atomic uint64_t placed;     /* bytes in all blocks before the ticket's; stored by the thread that took the ticket's
+                                  * block */
     _Alignas(CACHE_LINE) _Atomic uint64_t ticket;   /* the block that gets its place next */
-    _Atomic uint64_t claimed;    /* without pieces: blocks before this one are written, or some writer does it */
-    uint64_t gathered;           /* blocks to be claimed at least ... */
+    _Atomic uint64_t claimed;    /* without pieces: blocks before this one are written, or a writer is writing them */
+    uint64_t gathered;           /* a writer claims at least this number of blocks ... */
     atomic_bool flushing;        /* ... unless the main thread has set this */
-    atomic_int writers;          /* threads that write, or have yet to see that there are enough */
+    atomic_int writers;          /* threads that write, or that have not yet found that there are enough writers */
 };
 
 int bgzf_ticket_writers(int n_threads)
@@ -99,7 +102,7 @@ int bgzf_ticket_writers(int n_threads)
     return share < 1 ? 1 : share < WRITERS ? share : WRITERS;
 }
 
-/* Each writer writes one, and one takes what comes meanwhile. */
+/* Each writer writes one piece, and one more piece takes the blocks that come meanwhile. */
 static uint32_t n_pieces(int n_writers)
 {
     return (uint32_t)n_writers + 1;
@@ -115,20 +118,20 @@ size_t bgzf_ticket_memory(uint32_t n_slots)
     return n_slots * sizeof(struct ticket_slot);
 }
 
-/* Leaves slots to every thread, and half of the others to what is not gathered yet. */
+/* Leaves a slot to each thread, and half of the other slots to blocks that are not gathered yet. */
 static uint64_t n_gathered(const struct bgzf_ticket_options *o)
 {
     uint64_t threads = (uint64_t)o->n_threads, most = o->n_slots > threads + 1 ? (o->n_slots - threads) / 2 : 1;
     return most < GATHERED ? most : GATHERED;
 }
 
-/* Where the blocks of a file begin that can be written to anywhere; else -1. */
+/* Returns where the blocks begin in a file that can be written to at any position; -1 for other files. */
 static off_t position(int fd)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || flags & O_APPEND || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return -1;                               /* with O_APPEND pwrite() appends, too */
+        return -1;                               /* with O_APPEND, even pwrite() appends */
     return lseek(fd, 0, SEEK_CUR);
 }
 
@@ -178,8 +181,8 @@ static uint32_t length_of(uint64_t finished)
     return (uint32_t)(finished & ((1u << LENGTH_BITS) - 1));
 }
 
-/* Whether block `number`, whose place this is, can be taken: a piece has a buffer where it ends, unless an error keeps
- * it from being copied. */
+/* Whether block `number`, which lies at this place, can be taken: it is finished, and the piece in which it ends has a
+ * buffer. After an error no buffer is necessary, because the block will not be copied. */
 static bool can_take(struct bgzf_ticket *t, uint64_t number, uint64_t place, uint64_t *finished)
 {
     *finished = atomic_load(&slot_of(t, number)->finished);
@@ -188,7 +191,7 @@ static bool can_take(struct bgzf_ticket *t, uint64_t number, uint64_t place, uin
             || out_pieces_has_room(t->pieces, (uint64_t)t->begin + place + length_of(*finished)));
 }
 
-/* Takes the block, whose place this is, if that can be. */
+/* Takes the block, which lies at this place, if it can be taken. */
 static bool take_block(struct bgzf_ticket *t, uint64_t number, uint64_t place)
 {
     uint64_t finished;
@@ -206,8 +209,8 @@ static void release_slots(struct bgzf_ticket *t, uint64_t first, uint64_t end)
         task_ring_release(t->opt.ring, task_ring_slot(t->opt.ring, i));
 }
 
-/* Gives their places to the ticket's block and those after it that can be taken, and copies them to the pieces, if
- * there are pieces. False: that block cannot be taken. */
+/* Gives places to the ticket's block and to the blocks after it that can be taken. Copies these blocks to the pieces,
+ * if there are pieces. False: the ticket's block cannot be taken. */
 static bool place_blocks(struct bgzf_ticket *t)
 {
     uint64_t first = atomic_load(&t->ticket), end = first, begin = atomic_load(&t->placed), next = begin;
@@ -234,14 +237,14 @@ static bool place_blocks(struct bgzf_ticket *t)
     return true;
 }
 
-/* place: as placed() has it. */
+/* place: as in the call of placed(). */
 static int write_at(struct bgzf_ticket *t, struct iovec *iov, int n, uint64_t place)
 {
     off_t at = t->begin < 0 ? -1 : t->begin + (off_t)place;
     return out_file_write_at(t->opt.fd, t->opt.path, iov, n, at, t->opt.latch);
 }
 
-/* How many blocks from `first` on, the first that no writer has claimed, can be written now. */
+/* Returns how many blocks can be written now, beginning with `first`, the first block that no writer has claimed. */
 static uint64_t n_ready(struct bgzf_ticket *t, uint64_t first)
 {
     uint64_t n = t->pieces ? 0 : atomic_load(&t->ticket) - first;
@@ -249,7 +252,7 @@ static uint64_t n_ready(struct bgzf_ticket *t, uint64_t first)
     return n >= t->gathered || atomic_load(&t->flushing) ? n : 0;
 }
 
-/* Claims gathered blocks and writes them. False: there are not enough. */
+/* Claims gathered blocks and writes them. False: not enough blocks are gathered. */
 static bool write_gathered(struct bgzf_ticket *t)
 {
     struct iovec iov[TAKEN_AT_ONCE];
@@ -282,8 +285,9 @@ static bool is_writer_wanted(struct bgzf_ticket *t)
         && (can_take(t, ticket, atomic_load(&t->placed), &finished) || n_ready(t, atomic_load(&t->claimed)) > 0);
 }
 
-/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out: it ceases if another
- * thread, which will look, is counted once it has written. As the only writer it goes on while blocks are finished. */
+/* Writes finished blocks, unless enough other threads do. The main thread has blocks to hand out. So it ceases after
+ * one turn if another thread, which will check again, is counted as a writer. As the only writer it continues while
+ * blocks are finished. */
 static void serve_ticket(struct bgzf_ticket *t)
 {
     bool is_main = task_thread() == 0, has_others;

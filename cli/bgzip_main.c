@@ -27,7 +27,7 @@ static struct bgzip_opts *opts_of(struct engine_args *args)
     return &((struct bgzip_args *)args->own)->opts;
 }
 
-/* A number of digits only, or "-1" if that is the least. */
+/* Parses a number of digits only, or "-1" if that is the least. */
 static int parse_number(const char *option, const char *text, long long least, long long most, long long *number)
 {
     char *end;
@@ -67,7 +67,7 @@ static int take_threads(struct engine_args *args, const char *text)
     return thread_count_parse(text, 0, &opts_of(args)->n_threads);
 }
 
-/* Beside -t or -r it says nothing more, wherever it stands. */
+/* With -t or -r this option has no further effect, wherever it stands. */
 static int take_decompress(struct engine_args *args, const char *none)
 {
     (void)none;
@@ -137,7 +137,7 @@ static void print_version(void)
            "Using htslib %s\n", version_omp(), hts_version());
 }
 
-/* Several indexes: one for each file, if there are several. */
+/* Returns whether several indexes are made: one for each file, if there are several files. */
 static bool makes_indexes(const struct bgzip_opts *o, bool compresses)
 {
     return o->mode == BGZIP_REINDEX || (compresses && o->index && !o->output);

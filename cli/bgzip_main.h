@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Whether the program was called as bgzip. */
+/* Returns whether the program was called as bgzip. */
 bool bgzip_main_is_name(const char *argv0);
 
 /* argv[0] is the command. Returns the exit status. */

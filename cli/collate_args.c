@@ -10,7 +10,7 @@
 #include "codec/bgzf_block.h"
 #include "order/collate_key.h"
 
-enum { LEVEL = 1 };              /* samtools' level, if the command line gives none that exists */
+enum { LEVEL = 1 };              /* samtools' level if the command line gives no valid one */
 
 /* The options that only collate has, as far as they were read. */
 struct collate_words {

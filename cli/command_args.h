@@ -12,8 +12,8 @@ struct merge_opts;
 struct sormadup_opts;
 struct stats_opts;
 
-/* argv[0] is the program, argv[1] the command. Call engine_args_free() afterwards, whatever the result, to free what
- * all commands share. is_step: the command is a step of sormadup, and accepts only its own options. */
+/* argv[0] is the program, argv[1] the command. Call engine_args_free() afterwards, for every result, to free what all
+ * commands share. is_step: the command is a step of sormadup, and accepts only its own options. */
 enum engine_args_result sort_args_parse(struct engine_opts *opts, int argc, char **argv);
 enum engine_args_result collate_args_parse(struct engine_opts *opts, int argc, char **argv);
 enum engine_args_result merge_args_parse(struct merge_opts *opts, int argc, char **argv);

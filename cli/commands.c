@@ -91,7 +91,7 @@ const struct command *commands_find(const char *name)
     return NULL;
 }
 
-/* Whether adding, removing, changing or swapping one character turns one word into the other. */
+/* Returns whether adding, removing, changing or swapping one character turns one word into the other. */
 static bool is_near(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
@@ -136,7 +136,8 @@ static int run(const struct command *command, const union command_opts *opts)
     return o->check ? sort_check(o) : o->plan ? sort_plan(o, command->foretell(opts)) : command->run(opts);
 }
 
-/* getopt_long() reorders the words, so the other samtools gets the words in their original order. */
+/* Runs upstream samtools. getopt_long() reorders the words of the command line, so `words` has them in their original
+ * order. */
 static int hand_on(char **words)
 {
     struct affinity bound;
@@ -218,7 +219,7 @@ static void print_how_to_get_one(FILE *to)
 
 struct listing {
     FILE *to;
-    const char *path;            /* of the program that prints its commands */
+    const char *path;            /* path of the program that prints its commands */
 };
 
 /* Returns whether a line of the list describes one of our commands. */

@@ -12,7 +12,7 @@ struct command;
  * May be called before main(): it only uses libc functions that work that early. */
 const struct command *commands_find(const char *name);
 
-/* Our command whose name differs from the word by one letter ("srt"); NULL: none. */
+/* Returns our command whose name differs from the word by one letter ("srt"); NULL: none. */
 const char *commands_meant(const char *word);
 
 /* Reads the command line and runs the command, or runs the next samtools on PATH if only that supports one of the

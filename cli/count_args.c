@@ -41,7 +41,7 @@ static int count_stats(struct engine_args *args, struct counter_settings *s, int
 {
     bool is_sorted = args->o->order.by == SORT_COORDINATE && !args->command->keeps_order;
     struct engine_args words = {.command = &stats_words_command, .o = args->o, .own = &s->stats};
-    int operands = optind;                       /* of the command, which reads them later */
+    int operands = optind;                       /* operands of the command, which reads them later */
     s->stats = stats_settings_default();
     s->stats.sorted = is_sorted;
     s->stats.input = args->o->out.path;
@@ -80,7 +80,7 @@ static int split_stats(struct engine_args *args, struct counter_settings *s, cha
     return count_stats(args, s, n);
 }
 
-/* The results are those of the commands for the written file, read by its index if there is one. */
+/* The results are the same as when the commands read the written file, with its index if there is one. */
 int count_args_settle(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;

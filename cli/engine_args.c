@@ -41,7 +41,7 @@ static char *join(int argc, char **argv)
     return line;
 }
 
-/* ----------------------------------------------------------- the whole line */
+/* -------------------------------------------------------- the complete line */
 
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
                                          struct engine_opts *o, int argc, char **argv)
@@ -125,7 +125,7 @@ static int refuse_url(const char *path)
                            "there", path);
 }
 
-/* Cuts FILE##idx##INDEX in two; the index's name, or NULL. */
+/* Cuts FILE##idx##INDEX in two. Returns the index's name, or NULL. */
 static const char *split_index_name(char *path)
 {
     char *mark = strstr(path, HTS_IDX_DELIM);
@@ -189,7 +189,7 @@ static const char *setting(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* The error if no file can be made in the directory; 0: one can. */
+/* Returns the error if no file can be made in the directory; 0: a file can be made. */
 static int fault_of(const char *directory)
 {
     struct stat st;
@@ -257,7 +257,7 @@ static void report_setting(struct report_request *report)
 
 /* -------------------------------------------------------- memory, places, reports */
 
-/* n times `each` bytes, by default. */
+/* Settles the memory: n times `each` bytes by default. */
 static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
     struct engine_opts *o = args->o;
@@ -279,7 +279,7 @@ int engine_args_settle_memory(struct engine_args *args)
 
 int engine_args_settle_memory_at_once(struct engine_args *args)
 {
-    static const uint64_t EACH = 4 * MIB;        /* for each input and each thread */
+    static const uint64_t EACH = 4 * MIB;        /* bytes for each input and each thread */
     struct engine_opts *o = args->o;
     int result = settle_memory(args, o->in.n + (uint64_t)o->n_threads, EACH);
     o->report.memory = o->memory + o->memory_overhead;

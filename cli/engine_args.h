@@ -6,7 +6,7 @@
 #include "cli/engine_options.h"
 
 /* Reads the options and sets optind to the first operand. argv[0] is the program, argv[1] the command. RUN: continue
- * and settle. Call engine_args_free() afterwards, whatever the result. */
+ * and settle. Call engine_args_free() afterwards, for every result. */
 enum engine_args_result engine_args_read(struct engine_args *args, const struct engine_command *command,
                                          struct engine_opts *opts, int argc, char **argv);
 void engine_args_free(struct engine_opts *opts);
@@ -14,7 +14,7 @@ void engine_args_free(struct engine_opts *opts);
 /* ---- Settle the options after all are read. -1: a mistake, reported. ---- */
 
 void engine_args_settle_order(struct engine_args *args);
-/* Settles the operands, one input and one output, the output as by the next function. */
+/* Settles the operands, one input and one output. It settles the output as the next function does. */
 int engine_args_settle_files(struct engine_args *args, int n, char **operands);
 /* Settles the output's name and that of its index, and format and level: by -O, otherwise by the name, otherwise BAM,
  * as in samtools. */
@@ -28,9 +28,9 @@ int engine_args_settle_memory(struct engine_args *args);
 /* Settles the memory of a command that keeps no records (MEMORY_AT_ONCE). The default is enough for the blocks and
  * chunks in flight. */
 int engine_args_settle_memory_at_once(struct engine_args *args);
-/* Adds a place for temporary files if -T names none: TMPDIR with --tmpdir-env; otherwise the one in the environment;
- * otherwise beside the output; or names that begin with `elsewhere`, if no file can be made beside the output, or the
- * output is standard output or already open (/dev/null, /dev/stdout, a shell's >(command)). */
+/* Adds a place for temporary files if -T names none: TMPDIR with --tmpdir-env; otherwise the place in the environment;
+ * otherwise beside the output; or, if no file can be made beside the output, or the output is standard output or
+ * already open (/dev/null, /dev/stdout, a shell's >(command)), names that begin with `elsewhere`. */
 int engine_args_settle_temp(struct engine_args *args, const char *elsewhere);
 
 /* Settles the environment's folder for reports, if the command line requests none; and the contents of reports. Call it

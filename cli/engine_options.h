@@ -10,7 +10,7 @@ enum engine_args_result {
     ENGINE_ARGS_ERROR = -1,      /* the cause and, if useful, the usage were printed to stderr */
     ENGINE_ARGS_RUN,
     ENGINE_ARGS_DONE,            /* only help was printed */
-    ENGINE_ARGS_HAND_ON,         /* the other samtools supports these options */
+    ENGINE_ARGS_HAND_ON,         /* upstream samtools supports these options */
 };
 
 /* A command: its options, its help, and its defaults. */
@@ -20,7 +20,7 @@ struct engine_command {
     const char *usage;           /* start of its help ... */
     const char *more;            /* ... and end; NULL: none */
     int level;                   /* default compression level */
-    int more_threads;  /* threads beside those of -@: 1 if samtools does not count the first one, otherwise 0 */
+    int more_threads;  /* threads in addition to those of -@: 1 if samtools does not count the first one, otherwise 0 */
     struct sort_order order;
     bool keeps_order;            /* records keep the order of the input; `order` is not used */
 };
@@ -39,9 +39,9 @@ struct engine_args {
     bool ascii;                  /* -N was given: names stay ASCII, even if -n follows */
     bool by_tag, many_tags;      /* -t was given; -t was given with another tag, too */
     bool format_given;           /* by -O or --output-fmt */
-    int level;                   /* of -l, -u */
-    uint64_t per_thread;         /* of -m; 0: not given */
-    uint64_t total;              /* of --total-memory; 0: not given */
+    int level;                   /* level of -l, -u */
+    uint64_t per_thread;         /* bytes of -m; 0: not given */
+    uint64_t total;              /* bytes of --total-memory; 0: not given */
     bool tmpdir_env;             /* --tmpdir-env */
     bool write_index;            /* --write-index */
     const char *index_format;    /* from --write-index=...; NULL: by the name */
@@ -57,7 +57,7 @@ enum engine_option {
     ENGINE_UNCOMPRESSED, ENGINE_WRITE_INDEX, ENGINE_NO_INDEX /* accepted, with a warning */, ENGINE_NO_PG,
     ENGINE_REFERENCE, ENGINE_INPUT_OPTION,
     ENGINE_BY_NAME, ENGINE_BY_ASCII, ENGINE_BY_TAG, ENGINE_BY_TEMPLATE,
-    ENGINE_THREADS, ENGINE_MORE_THREADS /* as samtools: the first one is not counted */, ENGINE_MEMORY, ENGINE_TEMP,
+    ENGINE_THREADS, ENGINE_MORE_THREADS /* without the first one, as in samtools */, ENGINE_MEMORY, ENGINE_TEMP,
     ENGINE_VERBOSITY, ENGINE_HELP, ENGINE_LONG_HELP /* for commands where -h is another option */,
     /* Options that samtools lacks: */
     ENGINE_ADD_INPUT, ENGINE_CHECKSUM, ENGINE_STATS, ENGINE_STATS_ARGS, ENGINE_FLAGSTAT, ENGINE_IDXSTATS,
@@ -78,8 +78,8 @@ extern const struct option_row engine_options[];
 /* Prints the help of a command. */
 void engine_args_help(const struct engine_command *command, FILE *to);
 
-/* Reads the options from word number 2 on (number 1 of a program) by the table of args->command, and leaves the
- * operands behind optind. o->values has room for all words. RUN: the operands come; HAND_ON: one of the options is not
+/* Reads the options from word number 2 on (number 1 of a program) by the table of args->command. Sets optind to the
+ * first operand. o->values has room for all words. RUN: the operands come next; HAND_ON: one of the options is not
  * ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 

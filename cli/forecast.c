@@ -23,8 +23,8 @@
  * bam_sort.c). */
 static const double FILLED = 31.0 / 32;
 
-/* Whether the path may be read: reading a pipe would take data from the sort, and a URL would take time. A path that
- * does not exist is reported as the sort does. */
+/* Returns whether the path may be read: reading a pipe would take data from the sort, and a URL would take time. A path
+ * that does not exist is reported as the sort reports it. */
 static bool may_look(const char *path)
 {
     return input_name_is_file(path) || !input_name_is_stream(path);
@@ -40,7 +40,7 @@ static bool all_files(const struct engine_opts *o)
 
 /* ------------------------------------------------------------------- plans */
 
-/* The data that the memory plan depends on, besides the size of memory. */
+/* The data that the memory plan depends on, in addition to the size of memory. */
 struct planned {
     const struct memory_job *job;
     const struct engine_opts *opts;
@@ -97,8 +97,8 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
         f->memory = (uint64_t)fmin((double)plan->fixed + f->with_keys, (double)f->memory_most);
 }
 
-/* Adds the memory that a sormadup uses besides its sort. If it spills nothing, few records wait for their marks, and
- * the other sort has the records as well. */
+/* Adds the memory that a sormadup uses in addition to that of its sort. If it spills nothing, few records wait for
+ * their marks, and the other sort has the records as well. */
 static void forecast_overhead(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
     size_t reserved = sormadup_overhead(&p->use, rings) - sormadup_marking_least(f->n_threads);
@@ -107,7 +107,7 @@ static void forecast_overhead(struct forecast *f, const struct planned *p, const
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
 }
 
-/* sample: NULL, or perhaps empty. */
+/* sample: NULL or maybe empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     enum { LARGE_TIMES = 3,                      /* while it is read, or written to the sink */
@@ -147,7 +147,7 @@ static bool fits(const struct planned *p, uint64_t all, double with_keys)
     return spill_policy_will_fit(&outlook) > 0;
 }
 
-/* Approximately the least memory with which everything fits, as the plan divides it. 0: none. */
+/* Returns approximately the least memory with which everything fits, as the plan divides it. 0: none. */
 static uint64_t memory_to_fit(const struct planned *p, double with_keys)
 {
     enum { MOST_DOUBLINGS = 32 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A forecast of the resources of a sort, a merge, a markdup or a sormadup, made from its own memory plan and a sample
- * of the input. Reads some MB, and makes no file. */
+ * of the input. It reads some MB, and makes no file. */
 #ifndef FORECAST_H
 #define FORECAST_H
 
@@ -30,12 +30,13 @@ struct forecast {
     size_t n_references;         /* ... and of @SQ lines of the output, both for a merge, if they were read */
     double records, record_bytes;
     double with_keys;            /* the records and their keys */
-    uint64_t file_bytes;         /* of the inputs; 0: unknown */
-    int n_threads;               /* of -@ */
+    uint64_t file_bytes;         /* bytes of the inputs; 0: unknown */
+    int n_threads;               /* number of threads of -@ */
     uint64_t memory;             /* peak memory of the sort; without a sample, an upper limit */
     uint64_t memory_most;        /* the most memory for any records, unless one is larger than `large` */
     uint64_t large;              /* the largest record seen, if it exceeds its part of the memory ... */
-    uint64_t memory_of_large;  /* ... and the memory for it, besides the plan; included in `memory` and `memory_most` */
+    uint64_t memory_of_large;  /* ... and the memory for it, in addition to the plan; included in `memory` and
+                                * `memory_most` */
     uint64_t fits;               /* records with their keys that fit into memory; for markdup, those that wait */
     uint64_t memory_to_fit;      /* --total-memory with which nothing is spilled; 0: everything fits, or unknown */
     bool spills;

@@ -20,7 +20,8 @@ static uint64_t suffix_factor(char suffix)
     return found ? (uint64_t)1 << 10 * (found - suffixes + 1) : 1;
 }
 
-/* The number that text begins with, in any base that strtol() reads, or with decimals; *end is the text after it. */
+/* Returns the number that text begins with, in any base that strtol() reads, or with decimals; *end is the text after
+ * it. */
 static double leading_number(const char *text, char **end)
 {
     double value = (double)strtoull(text, end, 0);
@@ -59,7 +60,8 @@ int memory_size_per_thread(const char *text, uint64_t *per_thread)
     return *per_thread < MIB ? too_small(text, *per_thread) : 0;
 }
 
-/* For the kernel's page cache: with too little of it the kernel kills the process instead of waiting for a disk. */
+/* Memory for the kernel's page cache: with too little of it, the kernel kills the process instead of waiting for a
+ * disk. */
 static const uint64_t FOR_WRITING = (uint64_t)32 << 20;
 
 static uint64_t share_of_memory(double share)

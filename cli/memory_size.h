@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Reads a size in bytes like samtools: a number, one suffix (K, M, G, T: powers of 1024), the rest is ignored; decimals
- * are allowed, too. -1: not a size; nothing is printed. */
+/* Reads a size in bytes like samtools: a number, then one suffix (K, M, G, T: powers of 1024); the rest is ignored.
+ * Decimals are allowed, too. -1: not a size; nothing is printed. */
 int memory_size_parse(const char *text, uint64_t *size);
 
 /* Reads the value of -m, which is at least 1M. -1 after a message on stderr. */

@@ -46,13 +46,13 @@ void option_table_open(struct option_table *t, const char *command, const struct
 
 /* ------------------------------------------------------------------- words */
 
-/* The number of characters of a long option's name in a word that begins with `dashes` dashes. */
+/* Returns the number of characters of a long option's name in a word that begins with `dashes` dashes. */
 static size_t name_size(const char *word, size_t dashes)
 {
     return strcspn(word + dashes, "=");
 }
 
-/* The option that the word names in full; NULL: none of these. */
+/* Returns the option that the word names in full; NULL: none of these. */
 static const struct option *find(const struct option *options, const char *word, size_t dashes)
 {
     size_t n = name_size(word, dashes);
@@ -62,7 +62,7 @@ static const struct option *find(const struct option *options, const char *word,
     return NULL;
 }
 
-/* The first option that the word abbreviates; NULL: none of these. */
+/* Returns the first option that the word abbreviates; NULL: none of these. */
 static const struct option *find_begun(const struct option *options, const char *word)
 {
     size_t n = name_size(word, 2);
@@ -72,7 +72,7 @@ static const struct option *find_begun(const struct option *options, const char 
     return NULL;
 }
 
-/* The next word that getopt_long() will read as options; "": none. */
+/* Returns the next word that getopt_long() will read as options; "": none. */
 static const char *next_option(int n, char *const *words)
 {
     for (int i = 0; i < n; i++)
@@ -81,8 +81,8 @@ static const char *next_option(int n, char *const *words)
     return "";
 }
 
-/* The list for the next call of getopt_long(): the options that samtools lacks if the word is one of them in full;
- * otherwise those of samtools, which may be abbreviated. */
+/* Returns the list for the next call of getopt_long(): the options that samtools lacks if the word is one of them in
+ * full; otherwise those of samtools, which may be abbreviated. */
 static const struct option *list_for(const struct option_table *known, int n, char *const *words)
 {
     const char *word = next_option(n, words);
@@ -90,7 +90,7 @@ static const struct option *list_for(const struct option_table *known, int n, ch
     return is_beyond ? known->beyond : known->samtools;
 }
 
-/* -h prints the help, and so does -help, which begins with it. */
+/* -h prints the help, and so does -help, which begins with -h. */
 static bool is_help(const struct option_table *known, const char *word)
 {
     const char *h = strchr(known->letters, 'h');
@@ -180,7 +180,7 @@ static void put_help(const char *text, int at, FILE *to)
     }
 }
 
-/* The text between an option and its value: none if the value is optional or begins with "=". */
+/* Returns the text between an option and its value: none if the value is optional or begins with "=". */
 static const char *before_value(const struct option_row *row)
 {
     return !row->value || row->value[0] == '[' || row->value[0] == '=' ? "" : " ";

@@ -16,7 +16,7 @@ enum option_kind {
     OPTION_TAKEN,                /* calls take() */
     OPTION_SETS, OPTION_CLEARS,  /* a bool */
     OPTION_TEXT,                 /* stores the value in a const char * */
-    OPTION_FILE,                 /* the same, for a file that is read: without file:// */
+    OPTION_FILE,                 /* like OPTION_TEXT, for a file that is read: without file:// */
     OPTION_NUMBER,               /* stores an int, clamped to least..most */
     OPTION_STORES,               /* stores `least` in an int or enum */
     OPTION_HELP,                 /* prints the help and ends the command */
@@ -29,13 +29,13 @@ enum option_base { OPTION_OPTS, OPTION_ARGS, OPTION_OWN };
 
 struct option_row {
     char letter;                 /* 0: none */
-    const char *name;            /* of the long option; NULL: none */
+    const char *name;            /* name of the long option; NULL: none */
     const char *value;           /* as shown by the help: "INT", "=FILE", "[=json]" if it is optional; NULL: none */
     const char *help;            /* lines separated by \n; NULL: only the option is shown; "": not even that */
     enum option_kind kind;
     enum option_base base;
     size_t offset;               /* offset of the target in the base */
-    int least, most;             /* of a number */
+    int least, most;             /* limits of a number */
     int (*take)(struct engine_args *args, const char *value);    /* -1: a mistake, reported. value: NULL: none */
     bool beyond;                 /* samtools lacks the long name, so it must be written in full */
     bool writes;                 /* the value names a file that is written, or a place for files */
@@ -106,14 +106,14 @@ int option_check_file(const char *option, const char *file, bool apart);
  * none. */
 int option_check_next(const char *option, const char *next);
 
-enum { OPTION_WORDS_MOST = 64 };  /* of a text */
+enum { OPTION_WORDS_MOST = 64 };  /* words of a text */
 
 /* Adds the words of the text, separated by blanks and grouped by quotes, to words[*n], which has room for `most`. Their
  * characters are stored at *to, which moves past them. They need no more room than the text, plus a NUL each. -1: too
  * many words, or a quote is open; reported. */
 int option_split(const char *text, char **words, int *n, int most, char **to);
 
-/* Ignores case. */
+/* Returns whether text has this ending. Ignores case. */
 bool option_ends_with(const char *text, const char *ending);
 
 #endif

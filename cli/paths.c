@@ -18,7 +18,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether files that do not exist yet would be the same one; there may be links to them. */
+/* Returns whether files that do not exist yet would be the same one. There may be links to them. */
 static bool same_place(const char *path_a, const char *path_b)
 {
     struct stat x, y;
@@ -34,7 +34,7 @@ static bool look(const char *path, int fd, struct stat *st)
     return (strcmp(path, "-") == 0 ? fstat(fd, st) : stat(path, st)) == 0;
 }
 
-/* Whether both are one file. Pipes and devices do not count: they may have any number of writers. */
+/* Returns whether both are one file. Pipes and devices do not count: they may have any number of writers. */
 static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
 {
     struct stat x, y;
@@ -44,7 +44,8 @@ static bool same_file(const char *a, int fd_a, const char *b, int fd_b)
     return !has_a && !has_b && same_place(a, b);
 }
 
-/* Whether two of our own outputs are one file. Standard output takes only one, unless it is a terminal or /dev/null. */
+/* Returns whether two of our own outputs are one file. Standard output takes only one, unless it is a terminal or
+ * /dev/null. */
 static bool same_output(const char *a, const char *b)
 {
     struct stat x, y;
@@ -68,9 +69,9 @@ static int refuse(const char *path, const char *what, const char *other)
                          strcmp(path, "-") == 0 ? "standard output" : path, what, other);
 }
 
-/* ---- our files beside the output, which must not replace anything that is read ---- */
+/* ---- our files other than the output, which must not replace anything that is read ---- */
 
-/* Whether an existing name leads to that file. */
+/* Returns whether an existing name leads to that file. */
 static bool leads_to(const char *name, const struct stat *file)
 {
     struct stat st;
@@ -88,7 +89,7 @@ static bool part_leads_to(const char *part, size_t n, const struct stat *file)
     return leads_to(name, file);
 }
 
-/* Whether the value of an option names the file: "x.bed", "in.bam##idx##in.bai", "cram,reference=ref.fa". */
+/* Returns whether the value of an option names the file: "x.bed", "in.bam##idx##in.bai", "cram,reference=ref.fa". */
 static bool value_names(const char *value, const struct stat *file)
 {
     const char *index = strstr(value, HTS_IDX_DELIM);
@@ -103,7 +104,7 @@ static bool value_names(const char *value, const struct stat *file)
     return false;
 }
 
-/* Whether the file is an index of what is read, by the names that htslib looks for. */
+/* Returns whether the file is an index of a file that is read, by the names that htslib looks for. */
 static bool is_index_of(const char *name, const struct stat *file)
 {
     static const char *const endings[] = {".bai", ".csi", ".crai", ".fai", ".gzi"};
@@ -120,7 +121,7 @@ static bool is_index_of(const char *name, const struct stat *file)
     return false;
 }
 
-/* How else the command line reads that file; NULL: it does not. */
+/* Returns how else the command line reads that file; NULL: it does not read it. */
 static const char *read_as(const struct engine_opts *o, const struct stat *file)
 {
     for (size_t i = 0; i < o->n_values; i++)
@@ -137,7 +138,7 @@ static const char *read_as(const struct engine_opts *o, const struct stat *file)
     return NULL;
 }
 
-/* Checks a file that we write beside the output, such as a report. -1, reported, if it would destroy the user's
+/* Checks a file that we write in addition to the output, such as a report. -1, reported, if it would destroy the user's
  * data. */
 static int check_own(const struct engine_opts *o, const char *path, const char *what)
 {
@@ -154,7 +155,7 @@ static int check_own(const struct engine_opts *o, const char *path, const char *
     return 0;
 }
 
-/* Whether input i is a pipe that is also an earlier input. */
+/* Returns whether input i is a pipe that is also an earlier input. */
 static bool is_pipe_again(const struct input_request *in, size_t i)
 {
     struct stat x, y;
@@ -166,7 +167,7 @@ static bool is_pipe_again(const struct input_request *in, size_t i)
     return false;
 }
 
-/* Whether the size of an input cannot be known beforehand. */
+/* Returns whether the size of an input cannot be known beforehand. */
 static bool has_pipe(const struct input_request *in)
 {
     for (size_t i = 0; i < in->n; i++)

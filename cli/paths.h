@@ -5,10 +5,10 @@
 
 struct engine_opts;
 
-/* Checks that no pipe is read twice, and that each file beside the output (index, checksum, report, trace, statistics)
- * is a separate file, so that nothing that is read or written is overwritten. The output may be an input only if it is
- * replaced (see out_file_replaces()). Warns of places where no temporary file can be made. Returns 0, or -1 after a
- * message on stderr. */
+/* Checks that no pipe is read twice, and that each file other than the output (index, checksum, report, trace,
+ * statistics) is a separate file, so that nothing that is read or written is overwritten. The output may be an input
+ * only if it is replaced (see out_file_replaces()). Warns of places where no temporary file can be made. Returns 0, or
+ * -1 after a message on stderr. */
 int paths_check(const struct engine_opts *opts);
 
 #endif

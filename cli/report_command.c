@@ -13,7 +13,7 @@
 #include "read/held_data.h"
 #include "report/report_compare.h"
 
-enum { REPORT_MOST = 16 << 20 };                 /* bytes; ours have 100 KB and some 500 bytes for each thread */
+enum { REPORT_MOST = 16 << 20 };                 /* bytes; our reports have 100 KB and some 500 bytes for each thread */
 
 static const char usage[] =
     "Usage: samtools-omp report [-o page.html] A.json B.json\n"
@@ -30,7 +30,7 @@ __attribute__((format(printf, 1, 2))) static int fail(const char *format, ...)
     return -1;
 }
 
-/* The caller frees the bytes. NULL: the cause was reported. */
+/* Reads a file. The caller frees the bytes. NULL: the cause was reported. */
 static char *read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -57,7 +57,7 @@ static int read_side(struct report_compare_side *side, const char *path)
     return result < 0 ? fail("%s is not a report of samtools sort --report=FILE.json", path) : 0;
 }
 
-/* The page gets its name when it is complete. */
+/* Writes the page, which gets its name when it is complete. */
 static int write_page(const struct report_compare_side sides[2], const char *path)
 {
     struct latch latch = {0};
@@ -77,7 +77,7 @@ static int write_page(const struct report_compare_side sides[2], const char *pat
     return result < 0 ? fail("%s", latch_tripped(&latch) ? latch.message : "the page could not be written") : 0;
 }
 
-/* Whether the page would replace a report. */
+/* Returns whether the page would replace a report. */
 static bool is_report(const char *page, const char *report)
 {
     struct stat x, y;

@@ -25,8 +25,8 @@ static const uint8_t *record_of(const struct sorted *s, size_t i, size_t *size)
 
 /* ------------------------------------------------------------------- order */
 
-/* Makes the keys of the order; those of the sample are by coordinate. A record that lacks a tag keeps the old key: the
- * sort will refuse it. */
+/* Makes the keys of the order; the sample has keys by coordinate. A record that lacks a tag keeps its old key: the sort
+ * will refuse it. */
 static void make_keys(struct sorted *s, struct sort_rule *rule)
 {
     enum { LEARNED = 256 };

@@ -11,8 +11,8 @@ struct engine_opts;
 
 /* Compressed bytes per byte of records; 0: not measured. */
 struct sample_ratios {
-    double deflated;             /* of the output, if it is BAM */
-    double packed;               /* of temporary files, if there are any */
+    double deflated;             /* ratio of the output, if it is BAM */
+    double packed;               /* ratio of temporary files, if there are any */
 };
 
 /* Sorts, deflates and, if the sort spills, packs the records. sam: the header of the output. The sample must not be

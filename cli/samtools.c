@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Our commands are those of cli/commands.c, `samtools report`, which samtools does not have, and bgzip, by that name or
- * as a command; every other command goes to the next samtools on PATH. */
+ * as a command. Every other command goes to the next samtools on PATH. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@ static const struct command *own_command(int argc, char **argv)
     return commands_find(argc > 1 ? argv[1] : NULL);
 }
 
-/* The index of a bgzip command's first word; -1: not bgzip. */
+/* Returns the index of a bgzip command's first word; -1: not bgzip. */
 static int bgzip_at(int argc, char **argv)
 {
     return argc > 0 && bgzip_main_is_name(argv[0]) ? 0 : argc > 1 && strcmp(argv[1], "bgzip") == 0 ? 1 : -1;
 }
 
-/* Whether the command uses a team of OpenMP threads. */
+/* Returns whether the command uses a team of OpenMP threads. */
 static bool has_team(int argc, char **argv)
 {
     return own_command(argc, argv) || bgzip_at(argc, argv) >= 0;

@@ -82,7 +82,7 @@ static int split_step(struct step *step, const char *name, const char *first, co
     return 0;
 }
 
-/* A command line on one line of text, at *to. */
+/* Puts a command line, as one line of text, at *to. */
 static const char *put_line(char **to, const char *command, const char *args, const char *files)
 {
     char *line = *to;
@@ -92,7 +92,7 @@ static const char *put_line(char **to, const char *command, const char *args, co
     return line;
 }
 
-/* Several inputs are joined first, for steps that read only one. */
+/* Several inputs are joined first, for steps that read only one input. */
 static const char *put_cat(char **to, const struct input_request *in)
 {
     const char *names = *to;
@@ -104,7 +104,7 @@ static const char *put_cat(char **to, const struct input_request *in)
     return put_line(to, "cat", "", names);
 }
 
-/* The command lines of the steps, as if each had been run separately. */
+/* Makes the command lines of the steps, as if each had been run separately. */
 static int put_lines(struct sormadup_opts *opts, const struct steps *steps, struct words *w, char *to)
 {
     struct output_request *out = &opts->common.out;
@@ -147,7 +147,7 @@ static enum engine_args_result read_steps(struct sormadup_opts *opts, struct wor
 
 static enum engine_args_result settle_steps(struct sormadup_opts *opts, const struct steps *steps)
 {
-    enum { NAMES = 256 };        /* of commands, options and dashes */
+    enum { NAMES = 256 };        /* characters of commands, options and dashes */
     const struct engine_opts *o = &opts->common;
     size_t names = 0;
     for (size_t i = 0; i < o->in.n; i++)
@@ -163,7 +163,7 @@ static enum engine_args_result settle_steps(struct sormadup_opts *opts, const st
         || put_lines(opts, steps, w, to) < 0 ? ENGINE_ARGS_ERROR : read_steps(opts, w);
 }
 
-/* ----------------------------------------------------------- the whole line */
+/* -------------------------------------------------------- the complete line */
 
 enum engine_args_result sormadup_args_parse(struct sormadup_opts *opts, int argc, char **argv)
 {

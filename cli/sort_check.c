@@ -25,12 +25,12 @@ struct sort_check {
     struct inputs in;            /* one */
     struct merge_request request; /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
-    struct record_stream stream; /* of the records */
-    struct task_ring ring;       /* of slices taken; the sums of a slice are computed in its slot */
-    struct record_slice *slices; /* of each slot */
+    struct record_stream stream; /* gives the records */
+    struct task_ring ring;       /* the slices taken; the sums of a slice are computed in its slot */
+    struct record_slice *slices; /* the slice of each slot */
     struct tally taken;
-    struct samtools_checksum *samtools;   /* of the records; NULL: not requested */
-    struct out_file out;         /* of --checksum */
+    struct samtools_checksum *samtools;   /* checksum of the records; NULL: not requested */
+    struct out_file out;         /* the file of --checksum */
 };
 
 /* ------------------------------------------------------------------- tasks */

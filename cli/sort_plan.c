@@ -33,7 +33,7 @@ struct plan {
     const struct engine_opts *opts;
     struct forecast f;
     struct place output, *temp;  /* output: dir is "" if it is not a file */
-    double temp_free;            /* of all file systems of temp together */
+    double temp_free;            /* free bytes of all file systems of temp together */
     int n_warnings;
     char warnings[WARNINGS_MAX][WARNING_SIZE];
 };
@@ -175,7 +175,7 @@ static void put_input(const struct plan *p)
         printf("input: %s%s, %.1f MB\n", name, p->opts->in.n > 1 ? " and others" : "", mb((double)f->file_bytes));
 }
 
-/* Whether all records may wait in memory, so that none goes to a temporary file. */
+/* Returns whether all records may wait in memory, so that none goes to a temporary file. */
 static bool waits_in_memory(const struct forecast *f)
 {
     return f->sampled && f->record_bytes <= (double)f->fits;
@@ -254,7 +254,7 @@ static void put_text(const struct plan *p)
 
 /* -------------------------------------------------------------------- JSON */
 
-/* Prints null if it is unknown. */
+/* Prints a value, or null if it is unknown. */
 static void put_count(const char *name, double value, bool known)
 {
     if (known)
@@ -285,7 +285,7 @@ static void put_list(const char *name, size_t n, const char *(*text)(const struc
 static const char *warning_text(const struct plan *p, size_t i) { return p->warnings[i]; }
 static const char *temp_text(const struct plan *p, size_t i) { return p->temp[i].dir; }
 
-/* Fields that a merge does not have. */
+/* Prints the fields that a merge does not have. */
 static void put_spill_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;
@@ -304,7 +304,7 @@ static void put_spill_json(const struct plan *p)
     put_list("temporary_places", p->opts->n_temp_prefixes, temp_text, p, ",");
 }
 
-/* Fields that a sort does not have. */
+/* Prints the fields that a sort does not have. */
 static void put_merge_json(const struct plan *p)
 {
     const struct forecast *f = &p->f;

@@ -16,8 +16,8 @@
 #include "stats/stats_opts.h"
 #include "stats/stats_settings.h"
 
-/* For CRAM, only these fields are decoded, which needs no reference. fields: of enum sam_fields. -1: out of memory,
- * reported. */
+/* Requests that only these fields are decoded from CRAM, which needs no reference. fields: of enum sam_fields. -1: out
+ * of memory, reported. */
 static int want_fields(struct engine_opts *o, int fields)
 {
     char text[40];
@@ -136,7 +136,7 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
 
 /* ------------------------------------------------------------------- stats */
 
-/* Regions that only htslib understands are left to the other samtools. */
+/* Regions that only htslib understands are left to upstream samtools. */
 static bool is_theirs(int n, char *const *regions)
 {
     for (int i = 0; i < n; i++)

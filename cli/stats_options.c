@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ values */
 
-/* As samtools: characters after a number are ignored. */
+/* Reads an integer as samtools does: characters after a number are ignored. */
 static int take_int(struct engine_args *args, const char *text)
 {
     *(int *)args->target = atoi(text);

@@ -11,7 +11,7 @@ struct stats_settings;
 /* The options that stats, flagstat and idxstats have after their own. */
 #define STATS_COMMON_ROWS \
     ENGINE(INPUT_OPTION), ENGINE(MORE_THREADS), ENGINE(VERBOSITY), \
-    OPTION(0, "write-index", NULL, HANDED_ON, "")    /* it has no effect here, and samtools accepts it */
+    OPTION(0, "write-index", NULL, HANDED_ON, "")    /* samtools accepts it, and it has no effect here */
 #define STATS_BEYOND_ROWS \
     OPTION_LIST("Beyond samtools, as in sort:"), ENGINE(PROGRESS), ENGINE(NO_PROGRESS), ENGINE(REPORT), \
     ENGINE(TOTAL_MEMORY), ENGINE(TRACE)
@@ -21,7 +21,7 @@ struct stats_settings;
 extern const struct engine_command stats_command;
 extern const struct engine_command stats_words_command;  /* --stats-args: options that change how records are counted */
 
-/* Settles the combination of options. words[n]: of the command line as samtools would print it, from the command's name
+/* Settles the combination of options. words[n]: the command line as samtools would print it, from the command's name
  * on. n_regions: number of operands that are regions. -1: a mistake, reported. */
 int stats_options_settle(struct stats_settings *settings, char *const *words, int n, int n_regions);
 

@@ -11,7 +11,7 @@
 
 static const long MOST = RUNTIME_ENV_THREADS_MAX;
 
-/* Digits, perhaps after a sign. As in samtools, a number that does not fit into an int is not a number. */
+/* Parses digits, perhaps after a sign. As in samtools, a number that does not fit into an int is not a number. */
 static bool parse(const char *text, long *number)
 {
     char *end;

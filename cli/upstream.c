@@ -17,8 +17,8 @@
  * path, because in an emulator its /proc/self/exe would be the emulator, and there may be no /proc. */
 #define SEEN "SAMTOOLS_OMP_SEEN"
 
-/* From the folder of the installed program to the folder that holds it as `samtools`. The Makefile sets it if --bindir
- * or --libexecdir was given. */
+/* The path from the folder of the installed program to the folder that holds it as `samtools`. The Makefile sets it if
+ * --bindir or --libexecdir was given. */
 #ifndef LIBEXEC_FROM_BIN
 #define LIBEXEC_FROM_BIN "../libexec/samtools-omp"
 #endif
@@ -45,7 +45,7 @@ static void note(const char *path)
     free(list);
 }
 
-/* Whether it is an executable file that is not in SEEN. */
+/* Returns whether this is an executable file that is not in SEEN. */
 static bool usable(const char *path)
 {
     struct stat st;
@@ -57,7 +57,7 @@ static bool usable(const char *path)
     return !seen || !strstr(seen, id);
 }
 
-/* The reason why usable() is false for that path, or why it could not be run. */
+/* Returns the reason why usable() is false for that path, or why it could not be run. */
 static const char *why_unusable(const char *path)
 {
     struct stat st;
@@ -73,8 +73,8 @@ static const char *why_unusable(const char *path)
     return usable(path) ? strerror(failed) : "it is this program itself, or has started it";
 }
 
-/* The next usable program of that name in the folders of *path, a list such as PATH, which then begins after its
- * folder. To be freed; NULL: there is no more, or out of memory. */
+/* Returns the next usable program of that name in the folders of *path, a list such as PATH. *path then begins after
+ * its folder. The caller frees the result. NULL: there are no more, or out of memory. */
 static char *next_on_path(const char **path, const char *name)
 {
     while (*path) {
@@ -176,7 +176,8 @@ char *upstream_version(const char *path)
     return upstream_read(path, argv, take_version, version) ? strdup(version) : NULL;
 }
 
-/* The program's own file, without links; name is argv[0], for systems without /proc. To be freed; NULL: unknown. */
+/* Returns the program's own file, without links. name is argv[0], for systems without /proc. The caller frees the
+ * result. NULL: unknown. */
 static char *own_file(const char *name)
 {
     const char *path = getenv("PATH");
@@ -196,7 +197,7 @@ static char *folder_of_samtools(const char *file)
     return slash > file && strcmp(slash, "/samtools") == 0 ? strndup(file, (size_t)(slash - file)) : NULL;
 }
 
-/* The folder that holds this program as `samtools`, without links. To be freed; NULL: there is none. */
+/* Returns the folder that holds this program as `samtools`, without links. The caller frees it. NULL: there is none. */
 static char *own_folder(const char *name)
 {
     char *file = own_file(name), *beside = NULL, *folder = NULL, *program = NULL;
@@ -248,8 +249,7 @@ static bool find_shell(const char *name, enum shell *shell)
     return *name == 0;
 }
 
-/* Prints a command that fails, so that a script which evaluates the output stops instead of using the other
- * samtools. */
+/* Prints a command that fails, so that a script which evaluates the output stops instead of using upstream samtools. */
 static int print_failure(void)
 {
     puts("false");
@@ -274,7 +274,7 @@ static void print_advice(enum shell shell)
     fprintf(stderr, "samtools: --env: printing the line changes nothing. Run %s\n", how[shell]);
 }
 
-/* On standard error, because a shell evaluates standard output. */
+/* Warns on standard error, because a shell evaluates standard output. */
 static void warn_of_version(void)
 {
     char *path = upstream_find(), *version = path ? upstream_version(path) : NULL;

@@ -8,10 +8,10 @@
 
 /* Replaces this process by $SAMTOOLS_UPSTREAM, or otherwise by the next `samtools` on PATH that is not this program.
  * argv is passed on unchanged, except that argv[0] becomes "samtools" if it is another name (samtools-omp). Returns
- * only if there is none: the exit status, after a message. */
+ * only if there is no such program: the exit status, after a message. */
 int upstream_exec(char **argv);
 
-/* The path of that program, to be freed; NULL: none. */
+/* Returns the path of that program, which the caller frees; NULL: none. */
 char *upstream_find(void);
 
 typedef bool upstream_read_fn(void *arg, FILE *from);
@@ -20,7 +20,7 @@ typedef bool upstream_read_fn(void *arg, FILE *from);
  * standard error. Returns the result of read; false if the program cannot be started. */
 bool upstream_read(const char *path, char **argv, upstream_read_fn *read, void *arg);
 
-/* The version that the samtools at that path prints ("1.16.1"), to be freed. NULL: it prints none. */
+/* Returns the version that the samtools at that path prints ("1.16.1"). The caller frees it. NULL: it prints none. */
 char *upstream_version(const char *path);
 
 /* `samtools-omp --env=SHELL`: prints the line for that shell ("": sh) that puts the folder of our `samtools` first on

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* In the order of bam_deflate():
+/* The steps, in the order of bam_deflate():
  *
- *   parse     in[n] -> literals, and sequences: so many literals, then a match
+ *   parse     in[n] -> literals, and sequences: a number of literals, then a match
  *             (deflate_long.c; deflate_fast.c; deflate_fields.c, deflate_lanes.c)
- *   blocks    where a new pair of Huffman codes pays: at which segments
+ *   blocks    the segments at which a new pair of Huffman codes pays
  *   codes     per block: symbol counts -> two codes -> the block's header
  *   output    per block: literals and sequences -> bits */
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 enum {
     END_OF_BLOCK = 256,           /* RFC 1951 section 3.2.5 */
-    /* 15 are allowed. With 14, four literals fit the bit buffer at any time. */
+    /* 15 are allowed. With 14, four literals always fit into the bit buffer. */
     MAX_BITS = 14,
     MAX_EXTRA_LEN = 5,
     MAX_EXTRA_DIST = 13,
-    FEW_LITERALS = 3,             /* go out with the match behind them; most sequences have no more */
+    FEW_LITERALS = 3,             /* literals that are written with the match after them; most sequences have no more */
 
     N_CLASSES = 33,               /* 32 of literals, one of matches */
 };
@@ -38,7 +38,7 @@ struct bam_deflate {
     uint32_t dist_freq[HUFFMAN_N_DIST];
     code litlen[HUFFMAN_N_LITLEN];
     code dist[HUFFMAN_N_DIST];
-    uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; how many << 24 */
+    uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; their number << 24 */
     uint32_t dist_bits[HUFFMAN_N_DIST];              /* the code; its length << 16, with extra bits << 24 */
 };
 _Static_assert(sizeof(struct bam_deflate) <= 600 << 10, "one per thread, to stay in its L2 cache");
@@ -63,7 +63,7 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Two tables, since equal neighbours would wait for each other's counter. */
+/* There are two tables, since in one table equal neighbours would wait for each other's counter. */
 static void count_segments(struct bam_deflate *d)
 {
     for (uint32_t g = 0; g < d->parse.n_segments; g++) {
@@ -80,7 +80,7 @@ static void count_segments(struct bam_deflate *d)
     }
 }
 
-/* n log2(n) in 1/256 bit; the curve between powers of two is a parabola. */
+/* Returns n log2(n) in 1/256 bit. The curve between powers of two is a parabola. */
 static uint32_t n_log2_n(uint32_t n)
 {
     if (n < 2)
@@ -89,7 +89,7 @@ static uint32_t n_log2_n(uint32_t n)
     return n * (256 * e + m + (88 * m * (256 - m) >> 16));
 }
 
-/* Bits that a code of its own would take for these, in 1/256 bit. */
+/* Returns the bits that these symbols would take with a code of their own, in 1/256 bit. */
 static uint32_t entropy(const uint32_t *count)
 {
     uint32_t total = 0, sum = 0;
@@ -110,7 +110,7 @@ static void classify(const struct bam_deflate *d, uint32_t g, uint32_t *count)
     count[N_CLASSES - 1] = d->parse.mark[g + 1].seq - d->parse.mark[g].seq;
 }
 
-/* The end of the block that begins with segment g: segments join it until one differs too much. */
+/* Returns the end of the block that begins with segment g. Segments join the block until one differs too much. */
 static uint32_t block_end(const struct bam_deflate *d, uint32_t g)
 {
     uint32_t block[N_CLASSES], next[N_CLASSES], both[N_CLASSES];
@@ -164,7 +164,7 @@ static inline void put_code(struct bits *b, code c)
     put(b, code_bits(c), code_len(c));
 }
 
-/* Leaves up to 7 bits. Stores 8 bytes. */
+/* Stores 8 bytes, and leaves up to 7 bits in the buffer. */
 static inline void flush(struct bits *b)
 {
     store_le64(b->out, b->buf);
@@ -207,7 +207,7 @@ static void make_match_codes(struct bam_deflate *d)
         d->dist_bits[i] = d->dist[i] | (code_len(d->dist[i]) + dist_symbol_extra_bits(i)) << 24;
 }
 
-/* At most max literals; those beyond n come out as no bits. */
+/* Puts n literals, at most max. The loop always runs max times; literals beyond n add no bits. */
 INLINE void put_literals_of(const struct bam_deflate *d, struct bits *b, const uint8_t *lit, int32_t n, int32_t max)
 {
     UNROLL(4)
@@ -221,7 +221,7 @@ INLINE void put_match_codes(const struct bam_deflate *d, struct bits *b, const s
     uint64_t bits = code_bits(dist) | (uint32_t)s->dist_rest << (code_len(dist) & 31);
     bits = (len & 0xffffff) | bits << n;
     n += dist >> 24;
-    if (b->n + n > 63)                             /* hardly ever */
+    if (b->n + n > 63)                             /* rare */
         flush(b);
     put(b, bits, n);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What costs time when BAM is inflated are mispredicted branches: whether a literal or a match comes next,
- * and how long it is, cannot be predicted. So symbols are decoded without asking:
+/* Mispredicted branches cost most of the time when BAM is inflated: a processor cannot predict whether a literal or a
+ * match comes next, nor how long the match is. So symbols are decoded without branches:
  *
- *   decode   every look-up does the same, whatever it finds: it takes bits, stores two literals of which 0 to 2 count,
- *            stores a token which counts if it is a length or a distance, and says in which table to look next
- *   copy     two tokens at a time, literals and a match to the output
+ *   decode   every look-up does the same for any entry: it takes bits, stores two literals of which 0 to 2 count,
+ *            stores a token which counts if it is a length or a distance, and sets the table for the next look-up
+ *   copy     takes two tokens at a time, and copies literals and a match to the output
  *
  * Decoding waits for its own look-ups. So one loop decodes a chunk and copies the one before, whose branches are known:
  *
@@ -18,8 +18,8 @@
  *   (count)  | base lit (length)  | distance  |     |      |       |             | to take
  *            | distance - 1       |
  *
- * "All bits" are those of the code and the extra bits behind it, whose value is added to the base. An entry may stand
- * for two literals or for a literal and a length; then the bits of both codes count as the code's. */
+ * "All bits" are those of the code and the extra bits after it, whose value is added to the base. An entry may stand
+ * for two literals, or for a literal and a length; then the bits of both codes count as the code's. */
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
 #include "base/endian_io.h"
@@ -34,8 +34,7 @@ enum {
     END_OF_BLOCK = 256,
     FIRST_LEN = 257,
     MIN_MATCH = 3,
-    /* RFC 1951 section 3.2.7: the symbol "repeat previous", and how far a repeat may run over the end of
-     * the lengths of the two codes */
+    /* RFC 1951 section 3.2.7: the symbol "repeat previous", and how far a repeat may run past both codes' lengths */
     REPEAT = 16,
     MAX_REPEAT = 138,
 
@@ -45,23 +44,23 @@ enum {
     SIZE = 1 << BITS,
     SUB_BITS = HUFFMAN_MAX_BITS - BITS,
     SUB_SIZE = 1 << SUB_BITS,
-    /* Number of sub-tables. Each has two codes or more, except the first, which is for code words that do not exist. */
+    /* The number of sub-tables. Each has two codes or more, except the first, which is for words that do not exist. */
     N_SUBS = 1 + N_LITLEN / 2,
-    PRE_BITS = 7, PRE_TOTAL = PRE_BITS + 7,      /* of a symbol and what it repeats */
+    PRE_BITS = 7, PRE_TOTAL = PRE_BITS + 7,      /* bits of a symbol; of it and its repeat count */
 
     TOTAL = 63,
     COUNT_SHIFT = 30, LITERAL = 1 << COUNT_SHIFT,
     CODE_SHIFT = 6, CODE_MASK = 15,
-    TOKEN = 1 << 10, TOKEN_TO_SIZE = 6,          /* shifted by this, the bit is a token's size: no step, or one */
+    TOKEN = 1 << 10, TOKEN_TO_SIZE = 6,          /* shifted by this, the bit is the size of a token or 0 */
     NEXT_DIST = SIZE * sizeof(uint32_t),
     BAD = 1 << 12,               /* a symbol that must not occur; set together with RARE */
-    /* not for the loop; if there are also no bits to take, the code is longer than BITS */
+    /* An entry that the loop does not handle. If it takes no bits either, the code is longer than BITS. */
     RARE = 1 << 11,
     FIRST_SHIFT = 14, SECOND_SHIFT = 22,
-    /* a code's length times this: the length in both fields, "code's" and "all bits" */
+    /* A code's length times this puts the length into both fields, "code's bits" and "all bits". */
     ONE_BIT = 1 | 1 << CODE_SHIFT,
 
-    /* A refill gives FILLED bits or more, and three look-ups must do with these. So an entry that takes
+    /* A refill gives FILLED bits or more, which must be enough for three look-ups. So an entry that takes
      * more than MAX_TOTAL bits is rare, and a length takes at most MAX_LEN_TOTAL. */
     FILLED = 56,
     MAX_TOTAL = 20,
@@ -74,7 +73,7 @@ enum {
     MAX_STEPS = (CHUNK + 5 * WORD) * 8,
     /* The loop ends this many bytes before the end of the input, because it may refill twice. */
     IN_MARGIN = 2 * WORD,
-    /* Bytes that are copied without asking for the length. */
+    /* Bytes that are copied for any length. */
     WIDE_RUN = 16,
     WIDE_MATCH = 64,
 };
@@ -82,10 +81,10 @@ _Static_assert(NEXT_DIST == 1 << 13, "it is a bit of an entry and a table's size
 _Static_assert(2 * MAX_TOTAL + MAX_LEN_TOTAL <= FILLED, "distance, length, distance");
 _Static_assert(2 * MAX_LEN_TOTAL + MAX_TOTAL <= FILLED, "length, distance, length");
 
-/* A length or a distance, as a look-up found it. They come in pairs: a length, then a distance. */
+/* A length or a distance, as a look-up found it. Tokens come in pairs: a length, then a distance. */
 struct token {
     uint32_t entry;
-    uint32_t lits_end;           /* low half of the address at which the literals before the match end */
+    uint32_t lits_end;           /* the low half of the address where the literals before the match end */
     uint64_t bits;               /* the bit buffer before the bits of the entry were taken */
 };
 
@@ -99,12 +98,12 @@ struct chunk {
     uint8_t lits[MAX_STEPS + WIDE_RUN];
 };
 
-/* Where decoding is. It stays in registers as long as nothing unusual comes. */
+/* The place that decoding has reached. It stays in registers until something unusual comes. */
 struct cursor {
     uint64_t bits;
-    uint64_t left;               /* number of valid bits; in the loop only its lowest 6 bits mean anything */
+    uint64_t left;               /* the number of valid bits; in the loop only its lowest 6 bits have a meaning */
     const uint8_t *next;         /* the next bytes to load */
-    const uint8_t *table;        /* that of literals and lengths, or that of distances */
+    const uint8_t *table;        /* the table of literals and lengths, or the table of distances */
     struct token *token;
     uint8_t *lit;
 };
@@ -139,7 +138,7 @@ INLINE void refill(struct cursor *c)
     c->left |= FILLED;
 }
 
-/* Refills at the end of the input: loads what there is. */
+/* Refills at the end of the input: loads the bytes that are left. */
 INLINE void refill_careful(struct cursor *c, const uint8_t *end)
 {
     c->left &= 63;
@@ -151,7 +150,7 @@ INLINE void refill_careful(struct cursor *c, const uint8_t *end)
     }
 }
 
-/* The next n < 32 bits. */
+/* Returns the next n < 32 bits. */
 INLINE uint32_t next_bits(const struct cursor *c, uint32_t n)
 {
     return (uint32_t)c->bits & ((1u << n) - 1);
@@ -194,7 +193,8 @@ static void fill_subs(const struct huffman_words *c, const uint32_t *entries, ui
         }
 }
 
-/* Repeats the first n entries behind them; up to three entries more are written, where n is 1 or 2 over those read. */
+/* Copies the first n entries to the n places after them. Up to three more entries are written; where n is 1 or 2, they
+ * overlap the entries read. */
 INLINE void double_table(uint32_t *table, uint32_t n)
 {
     uint32_t four[4];
@@ -204,7 +204,7 @@ INLINE void double_table(uint32_t *table, uint32_t n)
     }
 }
 
-/* Fills a table with one symbol per entry. The table of all words of len bits is the table for len - 1,
+/* Fills a table with one symbol per entry. The table of all words of len bits is the table for len - 1
  * twice, with the codes of len bits put into it. */
 static void fill_table(const struct huffman_words *c, const uint32_t *entries, uint32_t bits, uint32_t *table,
                        uint32_t *sub)
@@ -221,15 +221,15 @@ static void fill_table(const struct huffman_words *c, const uint32_t *entries, u
         fill_subs(c, entries, table, sub);
 }
 
-/* What to add to the entry of a literal so that it also stands for entry e; 0 if e cannot be second. */
+/* Returns the number to add to the entry of a literal so that it also stands for entry e; 0 if e cannot be second. */
 INLINE uint32_t second_part(uint32_t e)
 {
     uint32_t literal = e & (uint32_t)UINT8_MAX << FIRST_SHIFT;
     return e & RARE ? 0 : e & TOKEN ? e : e - literal + (literal << (SECOND_SHIFT - FIRST_SHIFT));
 }
 
-/* Adds a second symbol to the entries of literals after which one fits: of these, a table that grows as in fill_table()
- * while the literals get shorter. */
+/* Adds a second symbol to the entries of literals after which one fits. The second symbols come from a table that grows
+ * as in fill_table() while the literals get shorter. */
 static void fill_pairs(struct bam_inflate *d)
 {
     const struct huffman_words *c = &d->litlen;
@@ -290,8 +290,8 @@ static int read_precode(struct bam_inflate *d, uint32_t n, uint32_t *table)
     return 0;
 }
 
-/* Goes on with the lengths at lens[*at]: one, or what entry e repeats, which takes the bits `extra`. Writes up to
- * MAX_REPEAT of them. Returns -1 if there is none to repeat. */
+/* Puts the next lengths at lens[*at]: one length, or a repeat as entry e and its extra bits `extra` state. Writes up to
+ * MAX_REPEAT lengths. Returns -1 if there is no length to repeat. */
 INLINE int put_lens(uint8_t *lens, uint32_t *at, uint32_t e, uint32_t extra)
 {
     static const uint8_t repeat_base[HUFFMAN_N_PRECODE - REPEAT] = {3, 3, 11};
@@ -364,7 +364,7 @@ INLINE size_t dist_of(const struct token *t)
     return 1 + (t->entry >> FIRST_SHIFT) + extra_of(t);
 }
 
-/* Number of literals from lit on, before the match of token t. */
+/* Returns the number of literals from lit on, before the match of token t. */
 INLINE size_t run_of(const struct token *t, const uint8_t *lit)
 {
     return (uint32_t)(t->lits_end - (uint32_t)(uintptr_t)lit);
@@ -376,8 +376,8 @@ INLINE void copy_bytes(uint8_t *to, size_t dist, size_t len)
         *to++ = *from++;
 }
 
-/* Of a distance below 16. Bytes that repeat within eight are multiplied to eight of them: the first `dist` times the
- * sum of 2^(8 * dist * i), and the next ones begin where a repeat does. */
+/* Copies a match with a distance below 16. If the distance is below eight, a product gives eight bytes: the first
+ * `dist` bytes times the sum of 2^(8 * dist * i). Each next store begins where a repeat begins. */
 INLINE void copy_near(uint8_t *to, size_t dist, size_t len)
 {
     static const uint64_t repeats[WORD] = {0, 0x0101010101010101, 0x0001000100010001, 0x0001000001000001,
@@ -399,7 +399,7 @@ INLINE void copy_near(uint8_t *to, size_t dist, size_t len)
         store_le64(to + i, bytes);
 }
 
-/* May write up to WIDE_MATCH bytes more than len. */
+/* Copies a match. May write up to WIDE_MATCH bytes more than len. */
 INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
 {
     const uint8_t *from = to - dist;
@@ -414,8 +414,8 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
         copy_16(to + i, from + i);
 }
 
-/* Copies the literals from *lit on and one match. May write `beyond` bytes more, WIDE_MATCH or none. Returns false, and
- * has done nothing, if there is no room for all of this or the distance is too large. */
+/* Copies the literals from *lit on and one match. May write `beyond` bytes more, which is WIDE_MATCH or 0. Returns
+ * false, and has done nothing, if there is not enough room or the distance is too large. */
 INLINE bool copy_token(struct output *o, const struct token *t, const uint8_t **lit, size_t beyond)
 {
     size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
@@ -435,7 +435,7 @@ INLINE bool copy_token(struct output *o, const struct token *t, const uint8_t **
     return true;
 }
 
-/* Returns -1 if the data are damaged. */
+/* Copies as copy_token() does, but writes no byte more. Returns -1 if the data are damaged. */
 static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
 {
     return copy_token(o, t, lit, 0) ? 0 : -1;
@@ -458,7 +458,7 @@ static int copy_rest(struct output *o, const struct chunk *c, const struct token
 
 /* ---- decode ---- */
 
-/* Of 64 bits, as what it is added to, so that no instruction makes it so. */
+/* Returns the next entry, in 64 bits as the numbers that it is used with, so that no instruction extends it. */
 INLINE uint64_t look_up(const struct cursor *c)
 {
     uint32_t e;
@@ -466,7 +466,7 @@ INLINE uint64_t look_up(const struct cursor *c)
     return e;
 }
 
-/* Does what has to be done for any entry. */
+/* Does the work that every entry needs. */
 INLINE void advance(struct cursor *c, uint64_t e, const struct bam_inflate *d)
 {
     c->token->entry = (uint32_t)e;
@@ -480,7 +480,7 @@ INLINE void advance(struct cursor *c, uint64_t e, const struct bam_inflate *d)
     c->table = (const uint8_t *)d->table + (e & NEXT_DIST);
 }
 
-/* Does three look-ups and returns 0. At a rare entry it stops and returns that entry. */
+/* Does three look-ups and returns 0. Stops at a rare entry and returns that entry. */
 INLINE uint64_t advance_3(struct cursor *c, const struct bam_inflate *d)
 {
     refill(c);
@@ -499,7 +499,7 @@ INLINE bool at_litlen(const struct cursor *c, const struct bam_inflate *d)
     return c->table == (const uint8_t *)d->table;
 }
 
-/* The entry that a rare one stands for. */
+/* Returns the entry that a rare one stands for. */
 INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inflate *d)
 {
     if (e & (TOTAL | TOKEN))
@@ -507,13 +507,13 @@ INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inf
     return d->sub[!at_litlen(c, d)][(e >> FIRST_SHIFT) * SUB_SIZE + (c->bits >> BITS & (SUB_SIZE - 1))];
 }
 
-/* False at the end of the block and for damaged data. */
+/* Returns false at the end of the block and for damaged data. */
 INLINE bool is_symbol(uint32_t e)
 {
     return !(e & RARE) || e & TOKEN;
 }
 
-/* One look-up where the input may end. */
+/* Does one look-up where the input may end. */
 static enum result decode_careful(struct bam_inflate *d)
 {
     struct cursor *c = &d->at;
@@ -533,7 +533,7 @@ static enum result decode_careful(struct bam_inflate *d)
     return symbol ? GO_ON : BLOCK_DONE;
 }
 
-/* Goes on where the loop cannot: at the end of the chunk or of the input, or at a rare entry. */
+/* Decodes where the loop cannot: at the end of the chunk or of the input, or at a rare entry. */
 static __attribute__((noinline)) enum result decode_unusual(struct bam_inflate *d)
 {
     enum result result = GO_ON;
@@ -647,7 +647,7 @@ static int any_block(struct bam_inflate *d)
     if (type == STORED)
         return stored_block(d);
     /* A block with fixed codes ends with END_BITS bits of 0 (RFC 1951 section 3.2.6). The end mark of a BGZF file is
-     * such a block with nothing else. To make the tables for it would take 47,000 instructions. */
+     * such a block with nothing else. Making the tables for it would take 47,000 instructions. */
     if (type == FIXED && d->at.left >= END_BITS && next_bits(&d->at, END_BITS) == 0)
         return take(d, END_BITS, &type);
     if (type > DYNAMIC || (type == FIXED ? fixed_codes(d) : dynamic_codes(d)) < 0)

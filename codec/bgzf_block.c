@@ -23,15 +23,16 @@ const uint8_t bgzf_block_eof[BGZF_EOF_SIZE] = {
 static const int codec_level[BGZF_LEVEL_MAX + 1] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
 
 struct bgzf_codec {
-    struct bam_deflate *ours;                    /* see our_effort(); NULL: libdeflate, or store */
-    struct libdeflate_compressor *deflate;       /* the other levels; NULL: ours, or store */
+    struct bam_deflate *ours;                    /* see our_effort(); NULL: libdeflate, or blocks are stored */
+    struct libdeflate_compressor *deflate;       /* the other levels; NULL: `ours` is used, or blocks are stored */
     struct bam_inflate *inflate;                 /* made when the first block is inflated */
 };
 
-/* People use -l 1 or no -l, which is -l 6, so these have an encoder of our own. Its output is about as large as that of
- * libdeflate's level 1, and mostly at most 1.6 % larger than that of its level 7 (which is what samtools uses without
- * -l), in less time (doc/dev/tried.md); that holds for text, too, but not at -l 1. It is also smaller and faster than
- * libdeflate's levels of -l 4 and 5. */
+/* Most users run -l 1 or no -l, which is -l 6, so these levels have an encoder of our own. At -l 1 its output is at
+ * most 3 % larger than that of libdeflate's level 1. At the default level it is at most 3 % larger than that of
+ * libdeflate's level 7, which samtools uses without -l. Both levels take less time (doc/dev/tried.md). The default
+ * level keeps this promise for text, too; -l 1 does not. The default level is also smaller and faster than libdeflate's
+ * levels for -l 4 and 5. */
 static int our_effort(int level)
 {
     enum { FIRST_DEFAULT = 4, LAST_DEFAULT = 6 };
@@ -86,7 +87,7 @@ void bgzf_codec_free_all(struct bgzf_codec **codecs, int n)
     free(codecs);
 }
 
-/* libdeflate does not say how large a compressor is. These sizes were measured with 1.14 and rounded up. */
+/* libdeflate does not report the size of a compressor. These sizes were measured with 1.14 and rounded up. */
 size_t bgzf_codec_memory(int level)
 {
     enum { DEFLATE = 704 << 10, DEFLATE_BEST = 9 << 20, FIRST_BEST = 8 };
@@ -94,7 +95,7 @@ size_t bgzf_codec_memory(int level)
          : number_of(level) < FIRST_BEST ? DEFLATE : DEFLATE_BEST;
 }
 
-/* Value of the BC subfield in extra[xlen]; -1 if there is none. */
+/* Returns the value of the BC subfield in extra[xlen], or -1 if there is none. */
 static int bc_subfield(const uint8_t *extra, uint32_t xlen)
 {
     for (uint32_t at = 0; at + 4 <= xlen;) {
@@ -108,8 +109,8 @@ static int bc_subfield(const uint8_t *extra, uint32_t xlen)
     return -1;
 }
 
-/* Where the data begin in a block of `size` bytes that has more than the extra field: a name, a comment, a checksum of
- * the header (RFC 1952, 2.3.1). Other flags say nothing of fields. */
+/* Returns where the data begin in a block of `size` bytes that has more than the extra field: a name, a comment, or a
+ * checksum of the header (RFC 1952, 2.3.1). Other flags do not announce fields. */
 static uint32_t skip_fields(const uint8_t *p, uint32_t size, uint32_t at)
 {
     for (int flag = FLAG_NAME; flag <= FLAG_COMMENT; flag <<= 1) {
@@ -132,7 +133,7 @@ enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_fra
         return BGZF_NOT_BGZF;
     uint32_t xlen = load_le16(p + 10);
     if (GZIP_FIXED + xlen + BGZF_FOOTER > BGZF_MAX_BLOCK)
-        return BGZF_BAD_SIZE;                    /* so that BGZF_MAX_BLOCK bytes are always enough */
+        return BGZF_BAD_SIZE;                    /* BGZF_MAX_BLOCK bytes must always be enough */
     if (avail < GZIP_FIXED + xlen)
         return BGZF_MORE;
     int bc = bc_subfield(p + GZIP_FIXED, xlen);
@@ -171,7 +172,8 @@ size_t bgzf_block_find(const uint8_t *bytes, size_t n)
     return n;
 }
 
-/* Why data do not inflate to the size that the block gives: with another size they may do, and have its CRC-32. */
+/* Returns why data do not inflate to the size that the block states. They may inflate to another size and have the
+ * block's CRC-32: then only that size is wrong. */
 static enum bgzf_fault fault_of_deflate(const uint8_t *p, const struct bgzf_frame *frame)
 {
     const uint8_t *footer = p + frame->size - BGZF_FOOTER;

@@ -5,7 +5,7 @@
  *   1f 8b 08 04 | mtime xfl os | xlen | ..BC 02 00 bsize-1.. | deflate data | crc32 isize
  *   <----------- gzip header, 12 bytes + xlen -------------> |              | <-- 8 -->
  *
- * Other flags than 04 may be set as well: then a name, a comment or a checksum may lie before the data.
+ * Other flags than 04 may be set as well. Then a name, a comment or a checksum may lie before the data.
  */
 #ifndef BGZF_BLOCK_H
 #define BGZF_BLOCK_H
@@ -19,7 +19,7 @@ enum {
     BGZF_MAX_BLOCK = 65536,       /* largest block, compressed or not (section 4.1) */
     BGZF_HEADER = 18,             /* header bytes of a block that we write */
     BGZF_FOOTER = 8,
-    BGZF_FILL = 0xff00,           /* most bytes that we put into one block: even stored they fit */
+    BGZF_FILL = 0xff00,           /* most bytes that we put into one block: even stored, they fit */
     BGZF_EOF_SIZE = 28,
     BGZF_LEVEL_MAX = 9,
     BGZF_LEVEL_DEFAULT = -1,
@@ -30,12 +30,12 @@ enum {
 extern const uint8_t bgzf_block_eof[BGZF_EOF_SIZE];
 
 struct bgzf_frame {
-    uint32_t size;                /* of the whole block, header and footer included */
+    uint32_t size;                /* of the complete block, header and footer included */
     uint32_t data_offset;         /* where the deflate data begin */
     uint32_t inflated_size;
 };
 
-/* Tells what is wrong with a block, in words for an error message. BGZF_MORE: it goes on behind the bytes at hand. */
+/* The faults of a block, with words for an error message. BGZF_MORE: the block continues after the available bytes. */
 #define BGZF_FAULTS(X) \
     X(BGZF_OK, "no fault") \
     X(BGZF_MORE, "the file ends inside a block (truncated file?)") \
@@ -50,28 +50,30 @@ struct bgzf_frame {
 #define BGZF_FAULT_NUMBER(fault, text) fault,
 enum bgzf_fault { BGZF_FAULTS(BGZF_FAULT_NUMBER) };
 
-/* The fault in words, for an error message. A constant string. */
+/* Returns the fault in words, for an error message. The string is constant. */
 const char *bgzf_fault_text(enum bgzf_fault fault);
 
-/* Reads the frame of the block at p, of which avail bytes are at hand. Never returns BGZF_MORE if
+/* Reads the frame of the block at p, where avail bytes are available. Never returns BGZF_MORE if
  * avail >= BGZF_MAX_BLOCK. */
 enum bgzf_fault bgzf_block_frame(const uint8_t *p, size_t avail, struct bgzf_frame *frame);
 
-/* Whether the block at p, whose frame this is, has the header that all writers write, which every reader takes. */
+/* Returns whether the block at p, which has this frame, has the header that all writers write and every reader
+ * accepts. */
 static inline bool bgzf_block_is_plain(const uint8_t *p, const struct bgzf_frame *frame)
 {
     return frame->data_offset == BGZF_HEADER && p[3] == bgzf_block_eof[3];
 }
 
-/* Whether the block says of itself that data[n] is in it: by size and CRC-32. */
+/* Returns whether the block's footer states that it holds data[n]: by size and CRC-32. */
 bool bgzf_block_claims(const uint8_t *block, uint32_t length, const uint8_t *data, uint32_t n);
 
-/* A guess where the first block begins in bytes[n] of a file: where another one follows, or the bytes end. Data may
- * look like the head of a block, but hardly like two. n: nowhere among the first BGZF_MAX_BLOCK bytes. */
+/* Guesses where the first block begins in bytes[n] of a file: at a block that is followed by another one or by the end
+ * of the bytes. Data may look like the head of one block, but hardly like two. Returns n if no block begins among the
+ * first BGZF_MAX_BLOCK bytes. */
 size_t bgzf_block_find(const uint8_t *bytes, size_t n);
 
-/* A guess where the block at p ends: right if BC is where all writers put it. avail: if the next header is not at hand,
- * or p is no block. */
+/* Guesses where the block at p ends. The guess is right if BC is where all writers put it. Returns avail if the next
+ * header is not available, or p is not a block. */
 static inline size_t bgzf_block_guess_end(const uint8_t *p, size_t avail)
 {
     size_t end = avail < BGZF_HEADER ? avail : (size_t)load_le16(p + BGZF_HEADER - 2) + 1;
@@ -86,15 +88,16 @@ struct bgzf_codec;
 struct bgzf_codec *bgzf_codec_new(int level);
 void bgzf_codec_free(struct bgzf_codec *codec);
 
-/* The codec of a thread, in an array that has room for one for each. Made when the thread first needs it, so that
- * threads make theirs at the same time. NULL: out of memory. */
+/* Returns the codec of a thread, from an array with room for one codec per thread. The codec is made when the thread
+ * first needs it, so that threads make their codecs at the same time. Returns NULL if out of memory. */
 struct bgzf_codec *bgzf_codec_of(struct bgzf_codec **codecs, int thread, int level);
 void bgzf_codec_free_all(struct bgzf_codec **codecs, int n);
 
-/* Bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
+/* Returns the bytes that a codec takes, rounded up. A codec that has inflated takes bam_inflate_memory() more. */
 size_t bgzf_codec_memory(int level);
 
-/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. codec NULL: BGZF_NO_MEMORY. */
+/* Inflates the block at p into out[frame->inflated_size] and checks its CRC-32. Returns BGZF_NO_MEMORY if codec is
+ * NULL. */
 enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
                                    const struct bgzf_frame *frame, uint8_t *out);
 
@@ -102,7 +105,7 @@ enum bgzf_fault bgzf_block_inflate(struct bgzf_codec *codec, const uint8_t *p,
  * level 0 the data may already lie at bgzf_block_stored_data(out); then they are not moved. */
 uint32_t bgzf_block_deflate(struct bgzf_codec *codec, const uint8_t *data, uint32_t n, uint8_t *out);
 
-/* Where the data of a stored block lie in out; NULL if the codec compresses. */
+/* Returns where the data of a stored block lie in out, or NULL if the codec compresses. */
 uint8_t *bgzf_block_stored_data(const struct bgzf_codec *codec, uint8_t *out);
 
 #endif

@@ -13,12 +13,13 @@ uint32_t block_crc_portable(const uint8_t *data, uint32_t n)
 
 #ifdef __x86_64__
 
-enum { AT_ONCE = 256, VECTORS = AT_ONCE / 64 };  /* bytes; four vectors hide how long a multiplication takes */
+enum { AT_ONCE = 256, VECTORS = AT_ONCE / 64 };  /* bytes; four vectors hide the latency of a multiplication */
 
-/* The data are a polynomial over GF(2), and the CRC is its remainder modulo P. So 256 bytes may be taken from the front
- * if those behind them get what has the same remainder: each 64 bits times x^2048 mod P. In the bit order of gzip these
- * are x^(2048+32) mod P for the first 64 bits of 128 and x^(2048-32) mod P for the others, mirrored and doubled. What
- * is left, and all from n - n % 256 on, libdeflate divides. libdeflate 1.14 has 14 GB/s, this 54 on AMD Zen 4. */
+/* The data are a polynomial over GF(2), and the CRC is its remainder modulo P. So the first 256 bytes may be dropped if
+ * something with the same remainder is added to the next 256 bytes: each 64 bits times x^2048 mod P. In the bit order
+ * of gzip the factors are x^(2048+32) mod P for the first 64 bits of 128 and x^(2048-32) mod P for the others, mirrored
+ * and doubled. libdeflate divides the rest, and all bytes from n - n % 256 on. libdeflate 1.14 has 14 GB/s, this
+ * function 54 on AMD Zen 4. */
 NEWER_AVX512 static uint32_t crc_avx512(const uint8_t *data, uint32_t n)
 {
     const __m512i fold = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1322d1430, 0x11542778a));
@@ -26,7 +27,7 @@ NEWER_AVX512 static uint32_t crc_avx512(const uint8_t *data, uint32_t n)
     UNROLL(4)
     for (int i = 0; i < VECTORS; i++)
         v[i] = _mm512_loadu_si512(data + 64 * i);
-    v[0] = _mm512_xor_si512(v[0], _mm512_maskz_set1_epi32(1, -1));    /* a CRC of gzip begins with all ones */
+    v[0] = _mm512_xor_si512(v[0], _mm512_maskz_set1_epi32(1, -1));    /* the CRC of gzip begins with all ones */
     for (data += AT_ONCE, n -= AT_ONCE; n >= AT_ONCE; data += AT_ONCE, n -= AT_ONCE) {
         UNROLL(4)
         for (int i = 0; i < VECTORS; i++) {

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* CRC-32 of RFC 1952 over a block's data. */
+/* Returns the CRC-32 of RFC 1952 over a block's data. */
 uint32_t block_crc(const uint8_t *data, uint32_t n);
 
-/* The checksum, as processors without AVX-512 make it. */
+/* Returns the same checksum, computed as on processors without AVX-512. */
 uint32_t block_crc_portable(const uint8_t *data, uint32_t n);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1, any bytes: what is no record, and blocks whose fields do not tell enough.
+/* -l 1, any bytes: data that are not records, and blocks whose fields do not help enough.
  *
  * A table of single positions is a third faster than one of pairs, and good enough where matches are many. Where the
  * first bytes leave many literals, the rest is matched by pairs: the last two positions with the same hash of four
- * bytes. Of their matches the longer one is taken, unless one that begins a byte later is longer still. */
+ * bytes. The longer of their two matches is taken, unless one that begins a byte later is longer still. */
 #include "codec/deflate_greedy.h"
 
 enum {
     ANY_BITS = 14,                /* 32 KiB of single positions, 64 KiB of pairs; 15 are 3 % slower, 0.2 % smaller */
     TRIAL_SEGMENTS = 2,
-    /* One byte in so many is a literal. With four low coverage is 1.035 of libdeflate's level 1. With three such kinds
-     * are a tenth faster, bisulfite is 1.037, and OQ is 1.07. */
+    /* Literals are many if one byte in this many is one. With 4, low coverage is 1.035 of libdeflate's level 1. With 3,
+     * such kinds are a tenth faster, bisulfite is 1.037, and OQ is 1.07. */
     MANY_LITERALS = 5,
-    /* Of so many positions of a match a pair keeps one; 4 is 4 % faster, 0.4 % larger. Of a long match it keeps all:
-     * copies of whole records would be 5 % larger. */
+    /* Pairs keep one in this many positions of a match; 4 is 4 % faster, 0.4 % larger. They keep all positions of a
+     * long match: copies of complete records would be 5 % larger otherwise. */
     PAIR_STRIDE = 3, PAIR_LONG = 128,
     PAIR_SKIP = 7,                /* steps grow by 1 per 128 literals in a row */
-    LONG_MATCHES = 64,            /* mean length in copies of whole records, which would be up to 1.3 times as large */
+    LONG_MATCHES = 64,            /* mean length in copies of records: by single positions up to 1.3 times as large */
 };
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 4 << ANY_BITS, "two positions of two bytes each");
 _Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
@@ -24,11 +24,11 @@ _Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0")
 /* ---- pairs ---- */
 
 struct pairs {
-    uint8_t *head;                /* 4 << bits bytes: two positions each, 16 bits, the newer lowest */
+    uint8_t *head;                /* 4 << bits bytes: two positions of 16 bits each, the newer in the lower bits */
     uint32_t bits;
 };
 
-/* Puts a position into its slot; returns what was there. */
+/* Puts a position into its slot. Returns the slot's former content. */
 INLINE uint32_t pairs_insert(const struct pairs *t, const uint8_t *in, uint32_t at)
 {
     uint8_t *slot = t->head + 4 * hash(load_le32(in + at), HASH_FACTOR(4), t->bits);
@@ -37,7 +37,7 @@ INLINE uint32_t pairs_insert(const struct pairs *t, const uint8_t *in, uint32_t 
     return old;
 }
 
-/* The length of a match up to AGREE << 16 | the candidate; 0 beyond the window. */
+/* Returns the length of a match, up to AGREE, << 16 | the candidate; 0 beyond the window. */
 INLINE uint32_t rate_match(const uint8_t *in, uint32_t at, uint32_t cand)
 {
     uint32_t score = agree16(in + at, in + cand) << 16 | cand;
@@ -51,14 +51,14 @@ INLINE uint32_t rate_pair(const uint8_t *in, uint32_t at, uint32_t pair)
 
 INLINE bool is_pair_match(uint32_t score) { return score >> 16 >= MIN_MATCH && (score & 0xffff) >= FIRST_CAND; }
 
-/* Do the first four bytes differ from those of both? There is one branch for both. */
+/* Returns whether the first four bytes differ from those of both candidates. There is one branch for both. */
 INLINE bool pair_differs(const uint8_t *in, uint32_t at, uint32_t pair)
 {
     uint32_t here = load_le32(in + at), differ = load_le32(in + (pair & 0xffff)) != here;
     return differ & (load_le32(in + (pair >> 16)) != here);
 }
 
-/* Puts the match, and inserts its positions from `next` on. */
+/* Puts the match and inserts its positions from `next` on. */
 INLINE void put_pair_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t score, uint32_t next,
                            const struct pairs *t)
 {
@@ -71,7 +71,7 @@ INLINE void put_pair_match(struct deflate_parse *d, struct parse *p, uint32_t at
         pairs_insert(t, p->in, next);
 }
 
-/* Matches that begin before stop. */
+/* Puts the matches that begin before stop. */
 INLINE void parse_pairs(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct pairs *t)
 {
     struct parse p = *state;
@@ -97,10 +97,10 @@ INLINE void parse_pairs(struct deflate_parse *d, struct parse *state, uint32_t s
 
 /* ---- any bytes ---- */
 
-/* Where positions that can be referred to begin. */
+/* Returns the first position that a match can refer to. */
 INLINE uint32_t first_known(const struct parse *p) { return max_u32(p->at, MAX_DIST) - MAX_DIST; }
 
-/* Up to the end of the block, or of so many segments. */
+/* Parses by single positions up to the end of the block, or of this many segments. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, const struct greedy *g, uint32_t segments)
 {
     uint32_t end = (p->at / SEGMENT + 1) * SEGMENT;
@@ -122,8 +122,8 @@ INLINE void parse_in_pairs(struct deflate_parse *d, struct parse *p)
     }
 }
 
-/* Does the trial show hardly anything but copies, of which the newest is not the longest? Most literals of the block
- * are in the trial then, which is done again. */
+/* Returns whether the trial shows hardly anything but copies, the newest of which is not the longest. Most literals of
+ * the block are in the trial then, so it is undone, to be done again. */
 INLINE bool begin_copies(struct deflate_parse *d, struct parse *p, const struct parse *from, struct mark mark)
 {
     uint32_t lits = d->n_lits - mark.lit, seqs = d->n_seqs - mark.seq;

@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* The default level, whole genomes of qualities in runs (NovaSeq): records are matched field by field.
+/* The default level, for whole genomes with qualities in runs (NovaSeq): records are matched field by field.
  *
- *   fixed fields, name             the same bytes of other records (deflate_heads.h)
+ *   fixed fields, name             with the same bytes of other records (deflate_heads.h)
  *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_search.h)
- *   SEQ                            the reads before, by position on the reference, or samples (deflate_records.h);
- *                                  lazily from where mapped reads turn out to have little in common
- *   QUAL                           by runs (deflate_qual.h); in a copy of a read, that read's
+ *   SEQ                            with the reads before, by position on the reference, or by samples
+ *                                  (deflate_records.h); lazily after mapped reads turned out to have little in common
+ *   QUAL                           by runs (deflate_qual.h); in a copy of a read, with the qualities of that read
  *
- * Anything else goes to deflate_lanes.c, which looks at every byte. Here only the ends of runs are looked at: that is
+ * All other blocks go to deflate_lanes.c, which looks at every byte. Here only the ends of runs are looked at. That is
  * faster where most bytes are qualities that come in runs, and as small where reads of one length have a few tags. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
 enum {
-    /* doc/dev/tried.md says what other numbers cost. */
-    /* Mapped reads of another length than the one before, among the first records; an odd one makes 2. */
+    /* doc/dev/tried.md has the costs of other numbers. */
+    /* Mapped reads of another length than the one before, among the first records; one odd read makes 2. */
     MANY_LENGTHS = 3,
-    MANY_COPIES = 2,              /* of them: alignments of the same read */
-    SAME_BASES = 16,              /* bytes of SEQ that tell */
+    MANY_COPIES = 2,              /* alignments of the same read, among the first records */
+    SAME_BASES = 16,              /* bytes of SEQ that show whether two reads are the same */
     NO_QUAL = 0xff,
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 1500,
-    /* From where more than one byte of SEQ in so many became a literal it is matched lazily: 12 instead of 8 is 10 %
-     * slower on whole genomes. In template order 20 gain nothing. */
+    /* SEQ is matched lazily after more than one byte in this many of it became a literal: 12 instead of 8 is 10 %
+     * slower on whole genomes. In template order 20 gains nothing. */
     LAZY_RATE = 8,
     LAZY_RATE_IN_TURN = 12,
-    /* Fields are faster where qualities are what most of a block's matches are spent on: reads of so many bases on
-     * average; one quality in RUN_RATE to LONG_RUN_RATE begins a run; tags are less than so many percent. Real NovaSeq
-     * has one in 8 to 14. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
+    /* Fields are faster where most of a block's matches are spent on qualities: reads have MANY_BASES bases on average,
+     * one quality in RUN_RATE to LONG_RUN_RATE begins a run, and tags are less than TAG_MUCH percent. Real NovaSeq has
+     * one in 8 to 14. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
      * fast). */
     MANY_BASES = 125,
     LONG_RUN_RATE = 35,
     TAG_MUCH = 40,
-    SEQ_STRIDE = 2,               /* of the positions of earlier SEQ that the lazy search gets to know late */
+    SEQ_STRIDE = 2,               /* one in this many positions of earlier SEQ is inserted late for the lazy search */
 };
 
-/* The settings of the lazy search: for all but SEQ, and for SEQ. */
+/* The settings of the lazy search: for all fields but SEQ, and for SEQ. */
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
 static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
 
-/* match_lazily() is a function of its own: inlined at each call it takes two thirds of the compiler's time. */
+/* match_lazily() is a function of its own. Inlined at each call, it would take two thirds of the compiler's time. */
 typedef void lazily_fn(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t);
 
 static NOINLINE void lazily_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
@@ -75,7 +75,8 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     }
 }
 
-/* Another alignment of the same read: name and first bases are those of the record before. */
+/* Returns whether the record is another alignment of the same read: name and first bases equal those of the record
+ * before. */
 INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
 {
     uint32_t name = f->cigar - f->at - BAM_FIXED;
@@ -84,7 +85,7 @@ INLINE bool is_again(const struct parse *p, const struct fields *f, const struct
         && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
 }
 
-/* All neighbours in QUAL: ends and the middle of a read differ. */
+/* Counts all neighbours in QUAL, since the ends of a read differ from its middle. */
 INLINE void count_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
 {
     for (uint32_t x = f->qual + 1; x < f->tags; x += WINDOW) {
@@ -94,15 +95,16 @@ INLINE void count_runs(const struct parse *p, const struct fields *f, struct sam
     }
 }
 
-/* A read at the place of the one before, or a base beside it: of reads at one place the lanes find more. */
+/* Returns whether a read is at the place of the read before, or one base beside it. In reads at one place the lanes
+ * find more. */
 INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
 {
     const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);
     return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
 }
 
-/* Does it begin with whole genomes: reads of one length, no copies, with qualities in runs and a few tags? To look at
- * more than the first records would cost 2 %, since they are not in the cache yet. */
+/* Returns whether the block begins like a whole genome: reads of one length, no copies, with qualities in runs and a
+ * few tags. Looking at more than the first records would cost 2 %, since the others are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
     uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0, there = 0;
@@ -124,14 +126,14 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
         && copies < MANY_COPIES && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
 }
 
-/* Is so much of SEQ left that the lazy search finds more? In template order it does sooner: at one of the two places
- * reads are in no order. */
+/* Returns whether so much of SEQ is left that the lazy search finds more. In template order this is so with fewer
+ * literals, since reads have no order at one of the two places. */
 INLINE bool is_lazy_better(const struct reads *h)
 {
     return h->seq_lits * (h->in_turn ? LAZY_RATE_IN_TURN : LAZY_RATE) > h->seq_bytes;
 }
 
-/* SEQ of all records before end becomes known to the lazy search. */
+/* Inserts SEQ of all records before end for the lazy search. */
 INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end)
 {
     struct fields f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, -l 1: bytes matched greedily. Of four positions at once the longest match is taken, found without
- * a branch. A table holds the last position with the same hash. */
+/* Inside the encoder, -l 1: greedy matching of bytes. Four positions are looked up at once, and their longest match is
+ * taken; it is found without a branch. A table holds the last position with the same hash. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -9,11 +9,11 @@
 enum {
     GROUP = 4,
     SKIP = 6,                     /* steps grow by 1 per 64 literals in a row */
-    STRIDE = 3,                   /* of so many positions of a match one is inserted */
-    INSERT = 3,                   /* so many at a time */
-    AGREE = 16,                   /* bytes compared at once */
-    PIECE = 256,                  /* positions looked up before matches are chosen */
-    FIRST_CAND = 8,               /* extend_back() loads so many bytes before a candidate */
+    STRIDE = 3,                   /* one in this many positions of a match is inserted */
+    INSERT = 3,                   /* positions that are inserted at a time */
+    AGREE = 16,                   /* bytes that are compared at once */
+    PIECE = 256,                  /* positions that are looked up before matches are chosen */
+    FIRST_CAND = 8,               /* extend_back() loads this many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
 
@@ -21,10 +21,10 @@ struct greedy {
     uint8_t *head;                /* 2 << bits bytes: the last position, 16 bits */
     uint64_t factor;              /* HASH_FACTOR() */
     uint32_t bits;                /* of the hash */
-    bool ahead;                   /* all positions are looked up, and before matches are chosen */
+    bool ahead;                   /* all positions are looked up, before matches are chosen */
 };
 
-/* Puts a position into its slot; returns what was there. */
+/* Puts a position into its slot. Returns the slot's former content. */
 INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
 {
     uint8_t *slot = g->head + 2 * hash(load_le64(in + at), g->factor, g->bits);
@@ -51,8 +51,8 @@ INLINE struct found found_of(uint32_t at, uint32_t score)
 
 INLINE bool is_found(const struct found *f) { return f->len >= MIN_MATCH && f->cand >= FIRST_CAND; }
 
-/* Inserts positions of a match, and of what is before it if it is short. The loop rarely runs more than twice: a count
- * that is hard to predict costs more than inserting a position again. */
+/* Inserts positions of a match, and positions before it if the match is short. The loop rarely runs more than twice: a
+ * count that is hard to predict costs more than inserting a position again. */
 INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t end)
 {
     uint32_t final = end - STRIDE * INSERT + STRIDE - 1;
@@ -71,7 +71,8 @@ INLINE void extend_found(const struct parse *p, struct found *f)
         f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
 }
 
-/* n positions from `at` on, or up to GROUP - 1 more; returns how many. Those behind them are rated 0. */
+/* Looks up and rates n positions from `at` on, or up to GROUP - 1 more. Returns how many positions it rated. The scores
+ * of the GROUP positions after them become 0. */
 INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, uint32_t *score)
 {
     uint32_t i = 0;
@@ -85,8 +86,8 @@ INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, 
     return i;
 }
 
-/* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait is most of
- * its time. Here only the choice of a match waits for the one before. */
+/* parse_in_turn() looks up a position when the match before it is known. Where matches are short, it spends most of its
+ * time waiting for this. Here only the choice of a match waits for the match before. */
 INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g)
 {
     struct parse p = *state;
@@ -132,7 +133,7 @@ INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t
     *state = p;
 }
 
-/* Matches that begin before stop. */
+/* Puts the matches that begin before stop. */
 INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     if (g->ahead)

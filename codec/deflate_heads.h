@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: what comes before SEQ. Fixed fields and name are compared with the records
- * before, the mate, and whatever has eight bytes in common at certain places. The end of the name (tile and
+/* Inside the encoder, default level: the fields before SEQ. Fixed fields and name are compared with the records
+ * before, the mate, and records that have eight bytes in common at certain places. The end of the name (tile and
  * coordinates) and the CIGAR are matched lazily. */
 #ifndef DEFLATE_HEADS_H
 #define DEFLATE_HEADS_H
@@ -9,7 +9,7 @@
 #include "codec/deflate_records.h"
 
 enum {
-    /* doc/dev/tried.md says what other numbers cost. */
+    /* doc/dev/tried.md has the costs of other numbers. */
     N_BEFORE = 22,                /* records that another one is compared with */
     NAME_BITS = 10,
     PLACE_BITS = 11,
@@ -17,8 +17,8 @@ enum {
     N_FIXED_PLACES = 7,
     N_TILE_PLACES = 2,
 
-    /* The places that a record's head is compared with: so many records before, its mate, what has the same at a
-     * place. */
+    /* The places that a record's head is compared with: N_BEFORE records before, its mate, and records with the same
+     * bytes at a place. */
     MATE = N_BEFORE,
     PLACES,
     N_HEADS = PLACES + N_FIXED_PLACES + N_TILE_PLACES,
@@ -26,21 +26,23 @@ enum {
 _Static_assert((int)N_HEADS <= (int)MAX_DISTS, "which of them fits best_of()");
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* The eight bytes begin here: in the record (reference and position, those of the mate, size and reference, CIGAR
- * operations to number of bases, name's length or MAPQ to flag, template length and name), and behind the colon before
- * the tile: with two and four digits of it. The first two share their slots, so mates at each other's place meet. */
+/* Where the eight bytes begin. fixed_places: in the record (reference and position; the mate's reference and position;
+ * size and reference; CIGAR operations to number of bases; name's length or MAPQ to flag; template length and name).
+ * tile_places: so that the bytes end with two and with four digits of the tile. The first two places share their slots,
+ * so mates at each other's place find each other. */
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
-static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};        /* so far before it */
+static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};        /* this far before the tile */
 
 struct heads {
-    uint32_t record[N_BEFORE];                     /* where they begin, the last first */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
+    uint32_t record[N_BEFORE];                     /* where records begin, the last first */
+    uint16_t name_end[1 << NAME_BITS];             /* by the hash of a name's last eight bytes: mates */
     uint16_t place[1 << PLACE_BITS];               /* by the hash of eight bytes at a place */
 };
 
 static const uint8_t colons[64] = {[0 ... 63] = ':'};
 
-/* Behind the third colon from the end of the name (run:flow cell:lane:tile:x:y); or where the name begins. */
+/* Returns the place after the third colon from the end of the name (run:flow cell:lane:tile:x:y), or where the name
+ * begins. */
 INLINE uint32_t find_tile(const struct parse *p, const struct fields *f, agree64_fn *agree)
 {
     uint32_t name = f->at + BAM_FIXED, from = max_u32(name, max_u32(f->cigar, 64) - 64);
@@ -52,17 +54,18 @@ INLINE uint32_t find_tile(const struct parse *p, const struct fields *f, agree64
     return found ? from + 64 - (uint32_t)__builtin_clzll(found) : name;
 }
 
-/* How far it is to the last record with the same eight bytes at `at`, 1 if there is none. f is that record now. */
+/* Returns the distance to the last record with the same eight bytes at `at`, or 1 if there is none. Record f becomes
+ * the last one. */
 INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const struct fields *f, uint32_t at)
 {
-    at = min_u32(at, p->n - 8);                    /* of a last record without a name */
+    at = min_u32(at, p->n - 8);                    /* a last record may have no name */
     uint16_t *slot = &h->place[hash(load_le64(p->in + at), HASH_FACTOR(8), PLACE_BITS)];
     uint32_t dist = distance(at, *slot);
     *slot = (uint16_t)at;
-    return dist <= f->at ? dist : 1;               /* else it begins less far into the first record */
+    return dist <= f->at ? dist : 1;               /* a larger one would reach before the first record */
 }
 
-/* The lazy search begins here. */
+/* Returns where the lazy search begins. */
 INLINE uint32_t tail_of_head(const struct fields *f) { return max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL); }
 
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h, const struct fields *f,

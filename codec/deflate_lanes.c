@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The default level, any bytes: of all ways to write a part of a block, the one that costs least.
+/* The default level, any bytes: finds the cheapest of all ways to write a part of a block.
  *
- *   probe     each position finds a position before it with the same four bytes, every other one also one with the
- *             same seven
- *   choose    from the last position to the first: what it costs from here to the end, and by which match or literal.
- *             What is found at x + 1 is known at x too, one byte longer, if the byte at x agrees as well: so positions
- *             find what a search of many more positions would
- *   emit      the chosen matches become sequences; their symbols are counted, and price the next part
+ *   probe     each position finds a position before it with the same four bytes; every other position also finds one
+ *             with the same seven
+ *   choose    goes from the last position to the first. Each position gets its least cost to the end, and the match
+ *             or literal that gives it. A match that is found at x + 1 is known at x, too, one byte longer, if the
+ *             byte at x agrees as well. So positions find what a search of many more positions would find
+ *   emit      turns the chosen matches into sequences, and counts their symbols, which price the next part
  *
- * A part is cut into LANES lanes, and one vector holds the same step of all of them: there is no branch in it, and no
- * position waits for the one before. Processors without AVX2 go through the lanes one after the other, by the same
+ * A part is cut into LANES lanes, and one vector holds the same step of all lanes. A step has no branch, and none of
+ * its positions waits for another. Processors without AVX2 go through the lanes one after the other, with the same
  * numbers. codec/README.md has a picture. */
 #include "codec/deflate_probe.h"
 
 enum {
-    ZERO = 8192,                  /* costs are counted from so far below the least of them */
+    ZERO = 8192,                  /* costs are counted from this far below the least of them */
     COST_MAX = 0xf000,
-    GAP_COST = 4096,              /* what positions behind a gap cost more: only the match across it goes there */
-    GAP_LEN = 0x4000,             /* of a match across a gap: none that is found is as long */
-    SAMPLES = 21,                 /* of the first bytes one in so many is counted */
+    GAP_COST = 4096,              /* added to the costs of positions after a gap: only the match across it goes there */
+    GAP_LEN = 0x4000,             /* length of a match across a gap; no match that is found is as long */
+    SAMPLES = 21,                 /* one in this many bytes of the block is counted for the first prices */
 };
 _Static_assert(LANE_CHUNK >= ALL_SEEN && LANE_CHUNK % 16 == 0, "chunks are turned 16 rows at once");
 _Static_assert(LANE_WARM % LANE_CHUNK == 0, "a lane is whole chunks");
@@ -42,7 +42,7 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* Counts that are added to those of lengths and distances, in eighths: what is rare so far may come yet. */
+/* Counts that are added to those of lengths and distances, in eighths: a symbol that is rare so far may still come. */
 static const uint8_t usual_lengths[29] = {
     0, 20, 16, 12, 9, 7, 6, 10, 8, 7, 6, 9, 7, 6, 5, 6, 5, 4, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 4,
 };
@@ -91,7 +91,8 @@ static void forget_counts(struct lanes *l)
     memset(l->distances, 0, sizeof l->distances);
 }
 
-/* Before anything was counted: literals as a sample of the block has them, and a match for some of them. */
+/* Makes prices before anything was counted. Literals come as often as in a sample of the block, and some of them are
+ * assumed to have a match. */
 static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
 {
     uint32_t count[256] = {0}, samples = n / SAMPLES;
@@ -108,7 +109,7 @@ static void guess_prices(struct lanes *l, const uint8_t *in, uint32_t n)
     forget_counts(l);
 }
 
-/* Of what was put since then. */
+/* Counts the symbols from sequence `seq` and literal `lit` on. */
 static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t seq, uint32_t lit)
 {
     for (uint32_t i = lit; i < d->n_lits; i++)
@@ -122,16 +123,16 @@ static void count_put(struct lanes *l, const struct deflate_parse *d, uint32_t s
 
 /* ---- choose ---- */
 
-/* A part, as choose() sees it. */
+/* A part as choose() gets it. */
 struct part {
     const uint8_t *in;            /* the block */
-    uint32_t n;                   /* of the block */
-    uint32_t begin;               /* where in the block */
-    uint32_t steps;               /* of a lane */
-    uint16_t first[LANES];        /* the position behind the first that each lane looks at */
+    uint32_t n;                   /* bytes of the block */
+    uint32_t begin;               /* where the part begins in the block */
+    uint32_t steps;               /* positions of a lane */
+    uint16_t first[LANES];        /* the position after the first one that each lane looks at */
 };
 
-/* Behind the places of a part are the block's bytes, and zeros behind its end. */
+/* Sets *part. The places of a part are followed by the block's next bytes, then by zeros after the block's end. */
 static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, uint32_t places,
                      struct part *part)
 {
@@ -159,18 +160,18 @@ static void set_part(struct lanes *l, const struct parse *p, uint32_t begin, uin
     }
 }
 
-/* One lane's last position that was looked at. Positions are 16 bits; those behind the end of the block may be too
- * small, which does not matter. */
+/* The state of one lane at the last position that was looked at. Positions are 16 bits. Positions after the end of the
+ * block may be too small, which does not matter. */
 struct lane {
-    uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* of a chunk's positions, and of those behind it */
+    uint16_t cost[LANE_CHUNK + ALL_SEEN + 1];      /* of a chunk's positions, and of those after it */
     uint16_t at;
-    uint16_t run, len, dist;                       /* how many bytes are as the one before; the match carried on */
-    uint16_t end, end_cost;                        /* where that ends, if it is longer than ALL_SEEN */
+    uint16_t run, len, dist;                       /* how many bytes equal the one before; the match carried back */
+    uint16_t end, end_cost;                        /* where that match ends, if it is longer than ALL_SEEN */
     int32_t zero;
 };
 
-/* From the last position inside of a long match to its first: costs are those behind the last. What is carried on is
- * kept if it agrees so far, too; else it is the match itself. */
+/* Goes from the last position inside a long match to its first. The costs are those after the last position. The match
+ * carried back is kept if it agrees over all of the gap, too; otherwise the long match replaces it. */
 static void pass_gap(const struct part *part, const struct gap *g, struct lane *s, uint16_t *cost)
 {
     bool agrees = s->len && g->x >= s->dist && memcmp(part->in + g->x, part->in + g->x - s->dist, g->n + 1u) == 0;
@@ -193,7 +194,7 @@ static uint32_t lane_same(const struct part *part, const struct lane *s, uint16_
     return at >= s->dist && part->in[min_u32(there, part->n - 1)] == byte;
 }
 
-/* A new zero for what is cheaper by far. */
+/* Counts the lane's costs from a new zero, ZERO below the least of them. */
 static void lane_rebase(struct lanes *l, struct lane *s, uint32_t chunk, uint32_t k)
 {
     uint16_t least = s->end_cost;
@@ -206,7 +207,7 @@ static void lane_rebase(struct lanes *l, struct lane *s, uint32_t chunk, uint32_
     l->zero[chunk][k] = s->zero += down;
 }
 
-/* The costs of position i of lane k, from those behind it. */
+/* Computes the costs of position i of lane k from those after it. */
 static void lane_step(struct lanes *l, const struct part *part, struct lane *s, uint32_t k, uint32_t i)
 {
     const uint8_t *byte = l->bytes + 1 + k * part->steps + i;
@@ -263,8 +264,8 @@ static void choose_older(struct lanes *l, const struct part *part)
 }
 
 #ifdef __x86_64__
-/* A square is turned: dst[k][i] = src[i][k], n rows of n elements, which are 16 bytes in all. Rows begin so many bytes
- * behind each other. Each round deals the rows of both halves in turn. */
+/* Transposes a square: dst[k][i] = src[i][k]. It has n rows of n elements, and a row is 16 bytes. row and dst_row are
+ * the bytes from one row's beginning to the next. Each round interleaves the rows of both halves. */
 NEWER_AVX2 INLINE void turn(const void *src, size_t row, void *dst, size_t dst_row, int n)
 {
     __m128i a[16], b[16];
@@ -288,13 +289,13 @@ NEWER_AVX2 INLINE void turn(const void *src, size_t row, void *dst, size_t dst_r
         _mm_storeu_si128((void *)((uint8_t *)dst + (size_t)i * dst_row), a[i]);
 }
 
-/* A chunk of all lanes, step by step. */
+/* A chunk of all lanes, ordered by step. */
 struct chunk {
     _Alignas(32) uint16_t cost[(LANE_CHUNK + ALL_SEEN + 1) * LANES], found[LANE_CHUNK * LANES];
     _Alignas(32) uint8_t len[LANE_CHUNK * LANES], byte[(LANE_CHUNK + 1) * LANES], chosen[LANE_CHUNK * LANES];
 };
 
-/* All lanes, as struct lane. */
+/* The state of all lanes, as struct lane has it for one. */
 struct all {
     __m256i at, run, len, dist, end, end_cost, before;     /* before: the last cost */
 };
@@ -349,13 +350,13 @@ NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *ind
     return _mm_or_si128(x, y);
 }
 
-/* table[v], of 16 bytes, in 16 bits; v < 16. */
+/* Returns table[v] in 16 bits; the table has 16 bytes, and v < 16. */
 NEWER_AVX2 static inline __m256i look_up(__m256i table, __m256i v)
 {
     return _mm256_shuffle_epi8(table, _mm256_or_si256(v, _mm256_set1_epi16((short)0x8000)));
 }
 
-/* log2_floor(): the exponents of two float numbers, of the even and of the odd lanes. */
+/* log2_floor() of all lanes, by the exponents of float numbers: one vector for the even lanes, one for the odd. */
 NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
 {
     __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
@@ -366,7 +367,7 @@ NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
     return _mm256_and_si256(x, _mm256_set1_epi16(15));
 }
 
-/* What the ends cost of matches that were found here. Bits 2k of m: of lanes k. */
+/* Finds the costs at the ends of the matches that were found here. Bit 2k of m: lane k has such a match. */
 NEWER_AVX2 static inline void find_ends(struct lanes *l, const struct part *part, const struct chunk *c, struct all *s,
                                         const int32_t *zero, uint32_t i, uint32_t m)
 {
@@ -382,7 +383,7 @@ NEWER_AVX2 static inline void find_ends(struct lanes *l, const struct part *part
     }
 }
 
-/* The longest match of each lane: what was found here, a run, or what is carried on. Returns find_ends()'s m. */
+/* Takes the longest match of each lane: the one found here, a run, or the one carried back. Returns find_ends()'s m. */
 NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part, const struct chunk *c, struct all *s,
                                         uint32_t i)
 {
@@ -400,7 +401,7 @@ NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part
     dist = _mm256_blendv_epi8(one, dist, found);
     _mm256_store_si256((void *)there, _mm256_min_epu16(_mm256_subs_epu16(s->at, s->dist),
                                                        _mm256_set1_epi16((short)(part->n - 1))));
-    __asm__("" : : "r"(there) : "memory");        /* from memory, not one by one out of the vector */
+    __asm__("" : : "r"(there) : "memory");        /* numbers are read from memory, not one by one out of the vector */
     __m256i same = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(gather(part->in, there), byte));
     same = _mm256_and_si256(same, _mm256_cmpeq_epi16(_mm256_max_epu16(s->at, s->dist), s->at));
     s->len = _mm256_and_si256(_mm256_sub_epi16(s->len, none), same);
@@ -413,7 +414,7 @@ NEWER_AVX2 static inline uint32_t carry(struct lanes *l, const struct part *part
     return (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(again, _mm256_and_si256(longer, found))) & 0x55555555;
 }
 
-/* Chooses what costs least. */
+/* Chooses the cheapest match or literal. */
 NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, struct all *s, const struct wide_prices *w,
                                           uint32_t i)
 {
@@ -445,7 +446,7 @@ NEWER_AVX2 static inline void choose_step(struct lanes *l, struct chunk *c, stru
     _mm_store_si128((void *)(c->chosen + LANES * k), _mm256_castsi256_si128(chosen));
 }
 
-/* pass_gap(), for those lanes that have one here. */
+/* Does pass_gap() for the lanes that have a gap here. */
 NEWER_AVX2 static struct all pass_gaps(const struct lanes *l, const struct part *part, struct chunk *c, struct all s,
                                        uint32_t i)
 {
@@ -510,8 +511,8 @@ NEWER_AVX2 static void choose_newer(struct lanes *l, const struct part *part)
 
 /* ---- emit ---- */
 
-/* What is chosen from x to a gap, or to the end of the part. Of these positions, place i is i + base. Returns where the
- * last match ends, or `stop`. */
+/* Puts the matches that are chosen from x to `stop`, a gap or the end of the part. Among these positions, place i is
+ * position i + base. Returns where the last match ends, or `stop` if that is later. */
 INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const struct lanes *l, const struct part *part,
                             uint32_t base, uint32_t x, uint32_t stop, agree64_fn *agree)
 {
@@ -539,7 +540,7 @@ INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const stru
     return max_u32(p->anchor, stop);
 }
 
-/* What is left of a match that leads across a gap. */
+/* Puts the rest of a match that leads across a gap. */
 INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap *gap, uint32_t x)
 {
     while (x < (uint32_t)gap->x + gap->n) {

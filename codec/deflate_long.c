@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Long reads, at both levels. A block has few of them, so each of their fields has enough bytes for a Huffman code of
- * its own. That saves more than matches do.
+ * its own. That saves more than matches do. The fields are matched as follows:
  *
- *   SEQ     copies, found by samples: reads that overlap, other alignments of a read; the rest is literals
- *   QUAL    runs; in a copy of a read, that read's
- *   moves   (of Nanopore reads, default level) greedily, as bits
+ *   SEQ     as copies, found by samples: reads that overlap, other alignments of a read; the rest becomes literals
+ *   QUAL    as runs; in a copy of a read, with the qualities of that read
+ *   moves   greedily, as bits (of Nanopore reads, default level)
  *   others  as the level matches any bytes: greedily, or lazily
  *
- * Records that are longer than a block are cut. Where one goes on from the block before, its SEQ is told by its bytes,
- * its QUAL by the length of its SEQ, or by its bytes where the SEQ is in a block before. */
+ * Records that are longer than a block are cut. Where a record continues from the block before, its SEQ is recognised
+ * by its bytes. Its QUAL is recognised by the length of its SEQ, or by its bytes if the SEQ is in a block before. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_moves.h"
 #include "codec/deflate_records.h"
@@ -16,37 +16,38 @@
 
 enum {
     LONG_RECORD = 2048,           /* bytes of the first record */
-    LEAST_FIELD = 512,            /* bytes that may be worth a code of their own */
-    LEAST_OF = 4,                 /* fields with codes of their own must be one byte in so many */
-    /* A code takes as long as some 2,000 symbols. At -l 1 regions share one where all of them together lose about so
-     * many bits: HiFi 1.03 to 1.2 times as fast, 2 to 4 % larger. */
+    LEAST_FIELD = 512,            /* a field of this many bytes may be worth a code of its own */
+    LEAST_OF = 4,                 /* fields with codes of their own must have one byte in this many */
+    /* A code takes as long as some 2,000 symbols. At -l 1 regions share a code where all of them together lose about
+     * this many bits: HiFi 1.03 to 1.2 times as fast, 2 to 4 % larger. */
     UNSPLIT_BITS = 12000,
 
-    /* So many bytes are of SEQ if one in CELL_STEP says so, and if these have so many values. */
+    /* CELL bytes are of SEQ if every CELL_STEP-th byte looks like bases, and if these bytes have CELL_VALUES values. */
     CELL = 256, CELL_STEP = 16, CELL_VALUES = 4,
 
-    COPY_BYTES = 8,               /* hashed */
+    COPY_BYTES = 8,               /* bytes that are hashed */
     COPY_BITS = 13,               /* 16 KiB; 12 are 0.1 % larger */
-    COPY_STRIDE = 8,              /* one position in so many becomes known, and so many in a row are looked up */
-    COPY_STEP = 64,               /* from one look to the next; 32 are 0.4 % smaller, 10 % slower */
+    COPY_STRIDE = 8,              /* one position in this many becomes known; this many in a row are looked up */
+    COPY_STEP = 64,               /* from one look-up to the next; 32 are 0.4 % smaller, 10 % slower */
     LEAST_COPY = 12,              /* bytes; 16 are 0.1 % larger */
-    /* Copies are short if they have fewer bytes on average, and are one byte in so many of SEQ. Nanopore reads of 1,400
-     * bases that overlap have 28, of half of SEQ; without this they are 1.07 to 1.12 of libdeflate's level 7, by the
-     * lanes 1.00. HiFi has 108 to 134; Nanopore reads that do not overlap have 3 % of SEQ. Checked on nine files. */
+    /* Copies are short if they have less than SHORT_COPY bytes on average, and are one byte of SEQ in COPIES_OF.
+     * Nanopore reads of 1,400 bases that overlap have copies of 28 bytes, in half of SEQ. Without this rule they are
+     * 1.07 to 1.12 of libdeflate's level 7, by the lanes 1.00. HiFi has copies of 108 to 134 bytes; Nanopore reads that
+     * do not overlap have copies in 3 % of SEQ. Checked on nine files. */
     SHORT_COPY = 48, COPIES_OF = 8, SEQ_SEEN = 4096,
-    COPIED = 8,                   /* a read is a copy if less than one byte in so many of its SEQ is a literal */
+    COPIED = 8,                   /* a read is a copy if less than one byte of its SEQ in this many is a literal */
 
-    UNIT = SEGMENT,               /* of qualities; their codes may change in between */
-    QUAL_SAMPLES = 37,            /* of qualities one in so many */
-    STEPS_SEEN = 256,             /* of each QUAL, to tell how far its values are from each other */
-    /* Where one pair of qualities in so many is the same, a literal costs two bits and less: then a run must be twice
-     * as long (HiFi: 1 to 2 % smaller). */
+    UNIT = SEGMENT,               /* of qualities; their codes may change between units */
+    QUAL_SAMPLES = 37,            /* one quality in this many is looked at */
+    STEPS_SEEN = 256,             /* qualities of each QUAL that show how large its steps are */
+    /* Where one pair of qualities in this many is equal, a literal costs two bits or less. Then a run must be twice as
+     * long (HiFi: 1 to 2 % smaller). */
     CHEAP_PAIRS = 5,
     FEW_LEVELS = 4,
     MAX_QUAL = 93,                /* SAM specification section 1.4 */
-    LOW_QUALS = 16,               /* one in so many is below the characters of text */
+    LOW_QUALS = 16,               /* one quality in this many is below the characters of text */
     REPEATS_IN = 16384, REPEAT_BITS = 10,
-    REPEATED = 64,                /* one eight in so many was there before */
+    REPEATED = 64,                /* one group of eight bytes in this many was there before */
 
     REST_BITS = 14,               /* 32 KiB */
     MAX_REGIONS = 3 * (PARSE_MAX / LONG_RECORD + 1) + 1,
@@ -57,7 +58,7 @@ _Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, 
 
 enum kind { OTHERS, BASES, QUALS };
 
-/* From the end of the one before. */
+/* A region begins at the end of the one before. */
 struct region {
     uint32_t end;
     enum kind kind;
@@ -70,7 +71,7 @@ struct regions {
 
 INLINE uint32_t region_begin(const struct regions *r, uint32_t i) { return i > 0 ? r->of[i - 1].end : 0; }
 
-/* A region that finds no room is joined with the last one. */
+/* Adds a region. A region for which there is no room is joined with the last one. */
 INLINE void add_region(struct regions *r, uint64_t end, uint32_t n, enum kind kind)
 {
     uint32_t to = end < n ? (uint32_t)end : n;
@@ -78,7 +79,7 @@ INLINE void add_region(struct regions *r, uint64_t end, uint32_t n, enum kind ki
         r->of[r->n++] = (struct region){to, kind};
 }
 
-/* Characters from '!' to '~' (SAM specification section 1.4), then NUL. */
+/* Returns whether name[len] is characters from '!' to '~' (SAM specification section 1.4), then NUL. */
 static bool is_name(const uint8_t *name, uint32_t len)
 {
     for (uint32_t i = 0; i + 1 < len; i++)
@@ -87,7 +88,8 @@ static bool is_name(const uint8_t *name, uint32_t len)
     return len > 1 && name[len - 1] == '\0';
 }
 
-/* By the fields of records, the last of which may go on behind the block. False: no record begins here. */
+/* Finds the regions by the fields of records; the last record may continue after the block. Returns false if no record
+ * begins here. */
 static bool find_by_fields(struct regions *r, const uint8_t *in, uint32_t n)
 {
     for (uint64_t at = 0; at + BAM_FIXED < n;) {
@@ -104,7 +106,8 @@ static bool find_by_fields(struct regions *r, const uint8_t *in, uint32_t n)
     return n > BAM_FIXED;
 }
 
-/* Two bases: A, C, G, T or N in each half. Not twice N, since a quality that is absent has the same bits. */
+/* Returns whether a byte is two bases: A, C, G, T or N in each half. Two N do not count, since an absent quality has
+ * the same bits. */
 static bool is_bases(uint8_t x)
 {
     const uint32_t base = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 15;
@@ -122,7 +125,7 @@ static bool is_cell_of_bases(const uint8_t *in)
     return __builtin_popcountll(values) >= CELL_VALUES;
 }
 
-/* Do many bytes come again, in eights that are no run? A hash takes one position in 16. */
+/* Returns whether many bytes come again, in groups of eight that are not a run. A hash picks one position in 16. */
 static bool has_repeats(const uint8_t *in, uint32_t n)
 {
     uint16_t last[1 << REPEAT_BITS] = {0};
@@ -139,8 +142,8 @@ static bool has_repeats(const uint8_t *in, uint32_t n)
     return same * REPEATED >= taken;
 }
 
-/* How many qualities a block begins with, if they are half of it: fewer are smaller among other bytes. Text has no
- * bytes as low as most of them but white space; numbers and moves have many zeros. */
+/* Returns how many qualities a block begins with, if they are half of it; fewer qualities become smaller among other
+ * bytes. White space is the only part of text that is as low as most qualities; numbers and moves have many zeros. */
 static uint32_t count_quals(const uint8_t *in, uint32_t n)
 {
     uint32_t end = 0, high = 0, low = 0, least = 0;
@@ -156,10 +159,10 @@ static uint32_t count_quals(const uint8_t *in, uint32_t n)
     return quals && !has_repeats(in, min_u32(end, REPEATS_IN)) ? end : 0;
 }
 
-/* By their bytes. */
+/* Finds the regions by their bytes. */
 static void find_by_bytes(struct regions *r, const uint8_t *in, uint32_t n)
 {
-    uint32_t quals = count_quals(in, n);           /* where those of the last SEQ end at the earliest */
+    uint32_t quals = count_quals(in, n);           /* the earliest end of the qualities of the last SEQ */
     for (uint32_t x = 0; x + CELL <= n; x += CELL) {
         if (!is_cell_of_bases(in + x))
             continue;
@@ -180,7 +183,7 @@ static void find_by_bytes(struct regions *r, const uint8_t *in, uint32_t n)
     add_region(r, quals, n, QUALS);
 }
 
-/* Bytes in [0, n) that may have codes of their own. */
+/* Finds the regions of a block. Returns how many bytes may have codes of their own. */
 static uint32_t find_regions(struct regions *r, const struct parse *p, bool fast)
 {
     uint32_t bytes = 0, n = p->n;
@@ -189,14 +192,14 @@ static uint32_t find_regions(struct regions *r, const struct parse *p, bool fast
     for (uint32_t i = 0; i < r->n; i++)
         bytes += r->of[i].kind != OTHERS ? r->of[i].end - region_begin(r, i) : 0;
     add_region(r, n, n, OTHERS);
-    r->of[r->n - 1].end = n;      /* where there is no room for all, the last one holds them, but they do not count */
+    r->of[r->n - 1].end = n;      /* the last region takes those without room, which are not counted */
     for (uint32_t i = 0; i < r->n && !fast; i++)
         bytes += r->of[i].kind == OTHERS ? count_moves(p, region_begin(r, i), r->of[i].end) : 0;
     return bytes;
 }
 
-/* All before `to` that is no part of a match becomes literals, and the segment ends, unless it is short. *mark: where
- * the last one ended. */
+/* Ends the segment at `to`, unless it is short. Then the bytes before `to` that are not part of a match become
+ * literals. *mark: where the last segment ended. */
 INLINE void end_segment(struct deflate_parse *d, struct parse *p, uint32_t *mark, uint32_t to)
 {
     if (to - *mark < LEAST_FIELD)
@@ -231,7 +234,7 @@ INLINE void learn(struct copies *c, const struct parse *p, uint32_t to)
         *copy_slot(c, load_le64(p->in + c->known)) = (uint16_t)c->known;
 }
 
-/* Looks at [x, x + COPY_STRIDE); at x whether the last match goes on, too. */
+/* Looks for a copy at [x, x + COPY_STRIDE); at x, first looks whether the last match continues. */
 INLINE bool find_copy(struct copies *c, const struct parse *p, uint32_t x, struct copy *m)
 {
     uint64_t v = load_le64(p->in + x);
@@ -247,7 +250,7 @@ INLINE bool find_copy(struct copies *c, const struct parse *p, uint32_t x, struc
     return false;
 }
 
-/* The next one from x on that is long enough. */
+/* Finds the next copy from x on that is long enough. */
 INLINE bool next_copy(struct copies *c, const struct parse *p, uint32_t x, uint32_t to, struct copy *m)
 {
     const uint8_t *in = p->in;
@@ -261,12 +264,12 @@ INLINE bool next_copy(struct copies *c, const struct parse *p, uint32_t x, uint3
             m->len++;
         if (m->len >= LEAST_COPY)
             return true;
-        x = m->at + m->len - COPY_STEP;            /* near a copy there are others */
+        x = m->at + m->len - COPY_STEP;            /* there are other copies near a copy */
     }
     return false;
 }
 
-/* Returns the last copy if the read is one, else one of length 0. */
+/* Matches SEQ in [from, to). Returns the last copy if the read is a copy, else one of length 0. */
 INLINE struct copy match_bases(struct deflate_parse *d, struct parse *p, struct copies *c, uint32_t from, uint32_t to)
 {
     struct copy m, last = {0};
@@ -277,7 +280,7 @@ INLINE struct copy match_bases(struct deflate_parse *d, struct parse *p, struct 
         put_seq(d, p->in + p->anchor, m.at - p->anchor, m.len, m.at - m.cand);
         p->anchor = m.at + m.len;
         p->dist = m.at - m.cand;
-        x = p->anchor + (m.len < MAX_MATCH);       /* the byte behind it differs */
+        x = p->anchor + (m.len < MAX_MATCH);       /* the byte after it differs */
         last = m;
         c->copied += m.len;
         c->n++;
@@ -287,7 +290,7 @@ INLINE struct copy match_bases(struct deflate_parse *d, struct parse *p, struct 
     return (lits_before(d, p, to) - lits) * COPIED < to - from ? last : (struct copy){0};
 }
 
-/* Do reads overlap that differ every few bytes? Then there are more copies than samples find. */
+/* Returns whether reads overlap that differ every few bytes. Then there are more copies than samples find. */
 static bool are_copies_short(const struct copies *c)
 {
     return c->seq >= SEQ_SEEN && c->copied * COPIES_OF >= c->seq && c->copied < SHORT_COPY * c->n;
@@ -295,7 +298,8 @@ static bool are_copies_short(const struct copies *c)
 
 /* ---- QUAL ---- */
 
-/* From the qualities of a read to those of the one whose bases it has; m lies in region i. 0: there are none. */
+/* Returns the distance from the qualities of a read to those of the read whose bases it has, or 0 if there are none.
+ * Copy m lies in region i. */
 static uint32_t quals_distance(const struct regions *r, uint32_t i, const struct copy *m)
 {
     uint32_t j = i;
@@ -307,8 +311,8 @@ static uint32_t quals_distance(const struct regions *r, uint32_t i, const struct
     return r->of[i].end - r->of[j].end + 2 * bytes;
 }
 
-/* Have the qualities one to `few` values? Then there are patterns that a search finds (up to 4 % of such blocks),
- * or nothing is left but SEQ, whose copies it finds. */
+/* Returns whether the qualities have one to `few` values. Then there are patterns that a search finds (up to 4 % of
+ * such blocks), or nothing is left but SEQ, whose copies a search finds. */
 static bool have_few_levels(const struct regions *r, const uint8_t *in, uint32_t few)
 {
     uint32_t levels = 0;
@@ -321,7 +325,8 @@ static bool have_few_levels(const struct regions *r, const uint8_t *in, uint32_t
     return levels >= 1 && levels <= few;
 }
 
-/* Are qualities mostly a small step from the one before? Then lanes find matches of a few bytes at every place. */
+/* Returns whether most qualities are a small step from the one before. Then lanes find matches of a few bytes at every
+ * place. */
 static bool have_small_steps(const struct regions *r, const struct parse *p)
 {
     struct steps steps = {0, 0, 0};
@@ -331,7 +336,7 @@ static bool have_small_steps(const struct regions *r, const struct parse *p)
     return are_steps_small(&steps);
 }
 
-/* Are two of these qualities so often the same? */
+/* Returns whether one pair of these qualities in CHEAP_PAIRS is equal. */
 static bool are_cheap(const uint8_t *in, uint32_t n)
 {
     uint16_t count[256] = {0};
@@ -341,7 +346,7 @@ static bool are_cheap(const uint8_t *in, uint32_t n)
     return same * CHEAP_PAIRS * 2 >= samples * (samples - 1);
 }
 
-/* Those of MIN_MATCH bytes and more, or of twice as many. */
+/* Puts matches of distance 1: those of MIN_MATCH bytes and more, or of twice as many (longer). */
 INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool longer,
                        agree64_fn *agree)
 {
@@ -393,7 +398,7 @@ INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from
     parse_greedy(d, p, min_u32(to, p->last), &(struct greedy){d->fast_head, HASH_FACTOR(5), REST_BITS, false});
 }
 
-/* The default level, where there may be moves. */
+/* Matches tags at the default level, where there may be moves. */
 INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *moves, uint32_t from, uint32_t to,
                        uint32_t *mark, agree64_fn *agree)
 {

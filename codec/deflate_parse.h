@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder: what its parsers make of a block, and what they share.
+/* Inside the encoder: the output of its parsers, and what they share.
  *
- * Positions fit 16 bits, and the tables of positions start as zeros: position 0 is as good a candidate as any, since
- * every candidate's bytes are compared. What costs time are mispredicted branches and the chain from one match to the
- * next, not the bytes; hence the many short branchless stretches. */
+ * Positions fit 16 bits. The tables of positions start as zeros: position 0 is as good a candidate as any, since every
+ * candidate's bytes are compared. Mispredicted branches and the chain from one match to the next cost time, not the
+ * number of bytes; so the code has many short stretches without branches. */
 #ifndef DEFLATE_PARSE_H
 #define DEFLATE_PARSE_H
 
@@ -23,13 +23,13 @@ enum {
     /* RFC 1951 section 3.2.5 */
     MAX_MATCH = HUFFMAN_MAX_LEN,
     MAX_DIST = 32768,
-    /* 3 are allowed, but such rarely cost less than their literals. */
+    /* 3 are allowed, but matches of 3 bytes rarely cost less than their literals. */
     MIN_MATCH = 4,
 
     /* Bytes after every position where a match may begin: a parser loads up to 16
-     * from any of four positions, and literals are copied in whole 16 bytes. */
+     * from any of four positions, and literals are copied 16 bytes at a time. */
     MARGIN = 32,
-    /* The first position looked at: eight bytes before it can be loaded. */
+    /* The first position that is looked at: the eight bytes before it can be loaded. */
     FIRST = 24,
 
     /* Default, fields: the last four positions with the same 8 bytes, the last two with the same 4; 64 KiB each. */
@@ -42,12 +42,13 @@ enum {
 
     SAMPLE_STRIDE = 127,
 
-    /* A DEFLATE block may end between segments. Most are of so many bytes, those of long reads of 512 and more. */
+    /* A DEFLATE block may end between segments. Most segments have this many bytes; those of long reads have 512 and
+     * more. */
     SEGMENT = 4096,
     MAX_SEGMENTS = PARSE_MAX / 512 + 2,
 
-    /* Bits that a new block must save by an estimate that sees classes only. A header takes some 500; the classes hide
-     * about half of what is saved. */
+    /* Bits that a new block must save, by an estimate that sees classes only. A header takes some 500 bits; the classes
+     * hide about half of what is saved. */
     SPLIT_BITS = 250,
 
     MAX_SEQS = PARSE_MAX / MIN_MATCH + MAX_SEGMENTS,
@@ -56,12 +57,12 @@ _Static_assert(PARSE_MAX <= UINT16_MAX, "positions and counts are 16 bits");
 _Static_assert(MARGIN >= 16 + 2, "loads stay inside the input");
 _Static_assert(FIRST >= 8 && LONG_BYTES == 8, "extend_back() loads 8 bytes; find_long() compares 8");
 
-/* Literals, then a match; or none (len 0): the last sequence, and those that end where a segment does. */
+/* Literals, then a match. The last sequence, and those that end where a segment does, have no match (len 0). */
 struct seq {
     uint16_t lits;
     uint16_t len;
     uint16_t dist_rest;           /* the value of the distance's extra bits */
-    uint8_t len_sym;              /* less 256 */
+    uint8_t len_sym;              /* the length's symbol, minus 256 */
     uint8_t dist_sym;
 };
 
@@ -83,9 +84,9 @@ struct deflate_parse {
         struct lanes lanes;
     };
     uint32_t n_seqs, n_lits, n_segments;
-    uint32_t split_bits;                       /* that another block saves at least */
+    uint32_t split_bits;                       /* bits that another block must save at least */
     struct seq seq[MAX_SEQS];
-    uint8_t lit[PARSE_MAX + 16];               /* copied in whole 16 bytes */
+    uint8_t lit[PARSE_MAX + 16];               /* copied 16 bytes at a time */
     struct mark mark[MAX_SEGMENTS + 1];
 };
 _Static_assert(LONG_WAYS * 16 == 64 && SHORT_WAYS * 16 == 32, "positions fill a word");
@@ -95,17 +96,18 @@ struct parse {
     const uint8_t *in;
     uint32_t n;
     uint32_t last;                /* no match begins here or later */
-    uint32_t at;                  /* next position to look at */
-    uint32_t anchor;              /* first byte that is in no sequence yet */
+    uint32_t at;                  /* the next position to look at */
+    uint32_t anchor;              /* the first byte that is not in a sequence yet */
     uint32_t dist;                /* of the last match */
 };
 
-/* -l 1, and the default level: any bytes in lanes. They go from p->at to p->last, and put there what they find; what is
- * behind p->anchor in the end has become neither sequence nor literal yet. newer: the CPU has what NEWER_AVX2 names. */
+/* deflate_fast() is -l 1; deflate_lanes() is the default level, for any bytes. Both go from p->at to p->last and put
+ * the matches that they find. At the end, the bytes from p->anchor on have become neither sequence nor literal yet.
+ * newer: the CPU has what NEWER_AVX2 names. */
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer);
 void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
-/* The default level by the fields of records; and long reads, at -l 1 (fast) or the default level. They return false
- * where the block is not for them: then nothing is done. */
+/* deflate_fields() is the default level by the fields of records; deflate_long() is for long reads, at -l 1 (fast) or
+ * the default level. They return false, and have done nothing, where the block does not suit them. */
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
 /* -l 1, any bytes. */
@@ -113,8 +115,8 @@ void deflate_any(struct deflate_parse *d, struct parse *p, bool newer);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-/* Multiplied by this, the highest bits depend on so many first bytes only. The
- * odd number is 2^64 over the golden ratio. */
+/* In a product with this factor, the highest bits depend on the first `bytes` bytes only.
+ * The odd number is 2^64 over the golden ratio. */
 #define HASH_FACTOR(bytes) (0x9e3779b97f4a7c15u << (64 - 8 * (bytes)))
 
 static inline uint32_t hash(uint64_t v, uint64_t factor, uint32_t bits)
@@ -122,7 +124,7 @@ static inline uint32_t hash(uint64_t v, uint64_t factor, uint32_t bits)
     return (uint32_t)(v * factor >> (64 - bits));
 }
 
-/* How many of 16 bytes agree before the first that does not. */
+/* Returns how many of 16 bytes agree before the first that does not. */
 static inline uint32_t agree16(const uint8_t *a, const uint8_t *b)
 {
 #ifdef __SSE2__
@@ -135,7 +137,7 @@ static inline uint32_t agree16(const uint8_t *a, const uint8_t *b)
 #endif
 }
 
-/* How far a and b agree, given that they do for len bytes, up to limit. */
+/* Returns how many bytes of a and b agree, up to limit, given that the first len bytes do. */
 static inline uint32_t extend(const uint8_t *a, const uint8_t *b, uint32_t len, uint32_t limit)
 {
     while (len + 16 <= limit) {
@@ -149,7 +151,7 @@ static inline uint32_t extend(const uint8_t *a, const uint8_t *b, uint32_t len, 
     return len;
 }
 
-/* How many bytes before a and b agree, up to 7. */
+/* Returns how many bytes before a and b agree, up to 7. */
 INLINE uint32_t extend_back(const uint8_t *a, const uint8_t *b)
 {
     uint64_t x = load_le64(a - 8) ^ load_le64(b - 8);
@@ -177,7 +179,7 @@ INLINE void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, u
     put_literals(d, in, lits);
 }
 
-/* Puts a match at `at`, and as much before it as agrees; moves on behind it. */
+/* Puts a match at `at`, extended over the bytes before it that agree, and moves p to its end. */
 INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
 {
     uint32_t back = extend_back(p->in + at, p->in + cand);
@@ -187,7 +189,7 @@ INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uin
     p->dist = at - cand;
 }
 
-/* The parser begins at the first position: nothing is matched yet, or what was matched is dropped. */
+/* Sets the parser to the first position. Matches that were put before are dropped. */
 static inline void begin_anew(struct deflate_parse *d, struct parse *p)
 {
     d->n_seqs = d->n_lits = d->n_segments = p->anchor = 0;
@@ -201,7 +203,7 @@ static inline void put_mark(struct deflate_parse *d)
     d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
 }
 
-/* How often two bytes of a sample of in[n] are the same, of *pairs pairs. */
+/* Returns how many of the *pairs pairs of bytes in a sample of in[n] are equal. */
 static inline uint32_t same_pairs(const uint8_t *in, uint32_t n, uint32_t *pairs)
 {
     uint16_t count[256] = {0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: the matches of a part's positions, and which positions are inside of long ones. */
+/* Inside the encoder, default level: the matches of a part's positions, and the positions inside long matches. */
 #ifndef DEFLATE_PROBE_H
 #define DEFLATE_PROBE_H
 
 #include "codec/deflate_records.h"
 
 enum {
-    FOUND_MAX = 255,              /* a match is known up to so many bytes */
+    FOUND_MAX = 255,              /* the length of a match is known up to this many bytes */
 };
 _Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside the input");
 
@@ -14,14 +14,14 @@ _Static_assert(ALL_SEEN + 16 <= MARGIN, "what is compared at once stays inside t
 _Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 #endif
 
-/* SPAN positions are probed at once. No branch depends on the bytes, so the processor never guesses wrong:
+/* SPAN positions are probed at once. No branch depends on the bytes, so the processor never predicts one wrongly:
  *
  *   find_slots   the slots of all positions in both tables
- *   find_match   what both tables have for each position, and which of ALL_SEEN bytes agree
- *   keep_longer  the longer match of the two, and how far back it is; none beyond the window
+ *   find_match   the candidates in both tables for each position, and which of ALL_SEEN bytes agree
+ *   keep_longer  the longer match of the two, and its distance; matches beyond the window are dropped
  *
- * Only every other position looks into the table of seven bytes: a match of eight bytes and more has such a position,
- * from which choose() carries it back. */
+ * Only every other position looks into the table of seven bytes. A match of eight bytes and more contains such a
+ * position, and choose() carries the match back from there. */
 _Static_assert(LEAST_GAP >= SPAN / 2, "what is passed reaches beyond what is probed already");
 
 #define FACTOR_4 0x9e3779b1u
@@ -37,7 +37,7 @@ static inline struct slots slots_of(struct lanes *l, const uint8_t *at)
     return (struct slots){&l->of_4[of_4 >> (32 - BITS_OF_4)], &l->of_7[of_7 >> (32 - BITS_OF_7)]};
 }
 
-/* Of positions [x, x + n), to place i of a part and behind. */
+/* Probes positions [x, x + n). The results go to place i of a part and the places after it. */
 static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -54,7 +54,8 @@ static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t
     }
 }
 
-/* Bit k: ALL_SEEN bytes agree at the k-th of 64 positions, and the next two have found something else. */
+/* Bit k is set if ALL_SEEN bytes agree at the k-th of 64 positions, and the next two positions have found other
+ * matches. */
 static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 {
     uint64_t bits = 0;
@@ -64,13 +65,14 @@ static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 }
 
 #ifdef __x86_64__
-/* A span on its way. */
+/* A span while it is probed. */
 struct probes {
     _Alignas(32) uint32_t slot_4[SPAN], slot_7[SPAN];
     _Alignas(32) uint16_t with_4[SPAN], with_7[SPAN], same_4[SPAN], same_7[SPAN];
 };
 
-/* Four bytes from each of eight positions, and four from three bytes on, by two shuffles of the same 16 bytes. */
+/* Two shuffles of the same 16 bytes give the four bytes at each of eight positions, and the four that begin three bytes
+ * later. */
 NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
 {
     const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
@@ -86,7 +88,7 @@ NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
     }
 }
 
-/* Bit k: the k-th byte agrees. */
+/* Bit k is set if the k-th byte agrees. */
 NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
 {
     return (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there)));
@@ -106,13 +108,13 @@ NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, cons
     }
 }
 
-/* Of each bits those below the lowest that is not set. */
+/* Keeps in each 16-bit number the bits below the lowest bit that is not set. */
 NEWER_AVX2 static inline __m256i first_set(__m256i bits)
 {
     return _mm256_andnot_si256(_mm256_sub_epi16(bits, _mm256_set1_epi16(-1)), bits);
 }
 
-/* How many bits are set. */
+/* Returns how many bits are set in each 16-bit number. */
 NEWER_AVX2 static inline __m256i count_set(__m256i bits)
 {
     const __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
@@ -123,7 +125,7 @@ NEWER_AVX2 static inline __m256i count_set(__m256i bits)
     return _mm256_maddubs_epi16(n, _mm256_set1_epi8(1));
 }
 
-/* The longer match of each position, unless it is beyond the window. */
+/* Keeps the longer match of each position, unless it is beyond the window. */
 NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *o, uint32_t x, uint32_t i)
 {
     const __m256i most = _mm256_set1_epi16((short)MAX_DIST);
@@ -181,8 +183,8 @@ NEWER_AVX2 static uint64_t ends_newer(const uint8_t *len, const uint16_t *found)
 #define ends_newer ends_older
 #endif
 
-/* Whether the match of a position agrees so far that what is inside is passed; it was found ALL_SEEN positions before,
- * too, so that no other match is cut short. */
+/* Returns whether the match of a position is so long that the positions inside it are passed. The match must have been
+ * found ALL_SEEN positions before, too, so that no other match is cut short. */
 static inline bool is_long(const struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
 {
     uint32_t dist = l->found[i], ahead = LEAST_GAP + 2 - ALL_SEEN, with = (uint16_t)(x - dist);
@@ -190,8 +192,9 @@ static inline bool is_long(const struct lanes *l, const uint8_t *in, uint32_t x,
     return far & (l->found[i - ALL_SEEN] == dist) & (l->len[i - ALL_SEEN] == ALL_SEEN) & (l->len[i] == ALL_SEEN);
 }
 
-/* Passes the positions behind x, place i, that are inside of its match, up to its last: they are put into the tables,
- * but no sequence begins or ends there. Those before `known` are in the tables. Returns how many are passed. */
+/* Passes the positions after x (place i) that are inside the match of x, up to the match's last position: they are put
+ * into the tables, but no sequence begins or ends there. Positions before `known` are in the tables already. Returns
+ * how many positions are passed. */
 static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t known, uint32_t end)
 {
     uint32_t dist = l->found[i++], len = extend(in + x, in + x - dist, ALL_SEEN, end - x);
@@ -209,8 +212,9 @@ static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint
     return len - 2;
 }
 
-/* Behind a span that was probed: looks for a match that is long at its middle, then at its end. There what is inside is
- * passed; *n are the span's places then, with the match's last. */
+/* Looks, after a span was probed, for a match that is long at the span's middle, then at its end. Passes the positions
+ * inside that match; then *n is the number of the span's places, including the match's last position. Returns how many
+ * positions are passed. */
 static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t end, uint32_t *n)
 {
     if (x + SPAN + LEAST_GAP >= end)
@@ -224,8 +228,8 @@ static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x,
     return passed;
 }
 
-/* Where ALL_SEEN bytes agree, they are compared further at the last position that has found this match: choose()
- * carries its length back to the others. */
+/* Where ALL_SEEN bytes agree, this compares further bytes, at the last position that has found the match. choose()
+ * carries the length back to the other positions. */
 INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t n, bool newer)
 {
     uint32_t gap = 0, passed = 0;
@@ -244,7 +248,7 @@ INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin,
     }
 }
 
-/* Finds the matches of a part. Returns how many places it has. */
+/* Finds the matches of a part. Returns how many places the part has. */
 INLINE uint32_t probe(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t end, bool newer)
 {
     uint32_t i = 0;

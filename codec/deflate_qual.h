@@ -4,31 +4,33 @@
  *   FFFFFFFF:FFFFFFFFFFF,FFFF#    a run begins: an event. e = 0 .. n - 1; event n is the end
  *   0       12          34   5
  *
- * Every event looks for the same run between the same neighbours in the qualities before it; its match begins with the
- * run, or as far before it as agrees. A pass from the last event to the first finds what costs least to the end:
+ * Every event looks for the same run between the same neighbours in the qualities before it. Its match begins with the
+ * run, or before it if bytes agree there. A pass from the last event to the first finds the cheapest way to the end:
  *
- *   x FFFFF:FFFFFFF     the rest of the run, literally or as a match of distance 1, then event e + 1
- *   x=======......      the match of e, which goes on behind its run; x is e or behind it
- *   x FF=======...      the beginning of the rest of the run, then the match of e + 1 with what agrees before it */
+ *   x FFFFF:FFFFFFF     the rest of the run, as literals or as a match of distance 1, then event e + 1
+ *   x=======......      the match of e, which continues after its run; x is e or after it
+ *   x FF=======...      the beginning of the rest of the run, then the match of e + 1 with the bytes that agree before
+ *                       it */
 #ifndef DEFLATE_QUAL_H
 #define DEFLATE_QUAL_H
 
 #include "codec/deflate_records.h"
 
 enum {
-    QUAL_PIECE = 512,             /* qualities parsed at once */
-    QUAL_BACK = 32,               /* a match begins at most so many before an event */
-    QUAL_KEYS = 3,                /* two instead are 0.1 % larger, 1 % faster */
+    QUAL_PIECE = 512,             /* qualities that are parsed at once */
+    QUAL_BACK = 32,               /* a match begins at most this many qualities before an event */
+    QUAL_KEYS = 3,                /* 2 instead of 3 are 0.1 % larger, 1 % faster */
     QUAL_BITS = 12,               /* of each table; 10 are 0.1 to 0.2 % larger */
     BIT = 8,                      /* costs are in eighths of a bit */
     LITERAL_COST = 6 * BIT,
-    RUN_COST = 11 * BIT / 2,      /* of distance 1 */
-    TAG_COST = 10 * BIT,          /* of the match that tags begin with; 6 or 14 bits are up to 0.15 % larger */
+    RUN_COST = 11 * BIT / 2,      /* the cost of distance 1 */
+    TAG_COST = 10 * BIT,          /* the cost of the match that tags begin with; 6 or 14 bits are up to 0.15 % larger */
     NO_WAY = 1 << 20,
 };
 _Static_assert((int)QUAL_BACK <= (int)BAM_FIXED, "a candidate of no event can be loaded");
 
-/* For lengths 3, 4, 5 to 10, 11 to 18, 19 to 34, ...: symbol and extra bits. From the codes of real blocks. */
+/* Costs of lengths 3, 4, 5 to 10, 11 to 18, 19 to 34, ...: symbol and extra bits. They are from the codes of real
+ * blocks. */
 static const uint8_t qual_len_cost[29] = {
     48, 40, 52, 52, 52, 52, 52, 52, 58, 58, 58, 58, 66, 66, 66, 66,
     80, 80, 80, 80, 96, 96, 96, 96, 112, 112, 112, 112, 80,
@@ -36,7 +38,7 @@ static const uint8_t qual_len_cost[29] = {
 
 struct qual_costs {
     uint32_t match[MAX_MATCH + QUAL_BACK + 1];     /* by length */
-    uint32_t run[2][QUAL_PIECE + 1];               /* rest of a run by length; [1]: from its begin on */
+    uint32_t run[2][QUAL_PIECE + 1];               /* rest of a run by length; [1]: from the run's beginning on */
 };
 
 static void qual_costs_make(struct qual_costs *c)
@@ -55,8 +57,8 @@ INLINE uint32_t qual_dist_cost(uint32_t dist)
     return 4 * BIT + BIT * max_u32(4, dist_extra_bits(dist));
 }
 
-/* The last two events with the same key (its run and the quality behind it), the newer lowest; with the same two keys,
- * its own and the next one's; with the same three. */
+/* The last two events with the same key (the event's run and the quality after it), the newer in the lower bits. The
+ * next table is by two keys, those of the event and of the next event; the last one is by three. */
 struct qual_tables {
     uint32_t keys[QUAL_KEYS][1 << QUAL_BITS];
 };
@@ -65,12 +67,12 @@ struct qual_tables {
 struct qual_events {
     uint32_t n;
     uint16_t at[QUAL_PIECE + 3];                   /* where the run begins */
-    uint16_t len[QUAL_PIECE + 3], dist[QUAL_PIECE + 3], back[QUAL_PIECE + 3];  /* its match, and what agrees before */
-    uint32_t key[QUAL_PIECE + 3];                  /* the run and what comes behind it */
+    uint16_t len[QUAL_PIECE + 3], dist[QUAL_PIECE + 3], back[QUAL_PIECE + 3];  /* its match; bytes that agree before */
+    uint32_t key[QUAL_PIECE + 3];                  /* the run and the quality after it */
     uint32_t cost[QUAL_PIECE + 3];                 /* from here to the end */
-    uint32_t match_cost[QUAL_PIECE + 3];           /* of the match, without its length, and from there to the end */
-    uint64_t begins[QUAL_PIECE / 64 + 1];          /* bit i: an event at[0] + i */
-    uint16_t before[QUAL_PIECE / 64 + 1];          /* events before those */
+    uint32_t match_cost[QUAL_PIECE + 3];           /* of the match without its length, and from there to the end */
+    uint64_t begins[QUAL_PIECE / 64 + 1];          /* bit i of all words: an event at at[0] + i */
+    uint16_t before[QUAL_PIECE / 64 + 1];          /* the events before those of a word */
 };
 
 INLINE void qual_find_events(struct qual_events *q, const struct parse *p, uint32_t from, uint32_t to,
@@ -100,7 +102,7 @@ INLINE void qual_find_events(struct qual_events *q, const struct parse *p, uint3
     q->key[q->n] = q->key[q->n + 1] = 0;
 }
 
-/* How far x and a candidate agree, up to WINDOW: << 16 | candidate */
+/* Returns how many bytes of x and a candidate agree, up to WINDOW, << 16 | the candidate; 0 beyond the window. */
 INLINE uint32_t qual_score(const struct parse *p, uint32_t x, uint32_t cand, agree64_fn *agree)
 {
     cand = max_u32(cand, QUAL_BACK);
@@ -108,7 +110,7 @@ INLINE uint32_t qual_score(const struct parse *p, uint32_t x, uint32_t cand, agr
     return (len << 16 | cand) & (uint32_t)((int32_t)(x - cand - (MAX_DIST + 1)) >> 31);
 }
 
-/* The longest of what event e finds in the tables, which get to know it. */
+/* Returns the longest match that event e finds in the tables, and puts e into them. */
 INLINE uint32_t qual_best(const struct parse *p, const struct qual_events *q, uint32_t e, struct qual_tables *t,
                           agree64_fn *agree)
 {
@@ -145,7 +147,7 @@ INLINE void qual_find_matches(struct qual_events *q, const struct parse *p, stru
     }
 }
 
-/* Where x is: in the run of event e, r before its end; begin: at its begin. */
+/* The place of a position x: in the run of event e, r bytes before its end. begin: x is the run's beginning. */
 struct qual_place {
     uint32_t e, r;
     bool begin;
@@ -159,10 +161,10 @@ INLINE struct qual_place qual_find(const struct qual_events *q, uint32_t x)
     return (struct qual_place){e, (uint32_t)(q->at[e + 1] - x), begins >> 63};
 }
 
-/* The three ways on from there. */
+/* The three ways from a place to the end. */
 struct qual_ways {
     uint32_t run, match, next;                     /* costs */
-    uint32_t match_len, next_len, first;           /* first: of the run, before the match of e + 1 */
+    uint32_t match_len, next_len, first;           /* first: bytes of the run before the match of e + 1 */
 };
 
 INLINE struct qual_ways qual_ways(const struct qual_events *q, const struct qual_costs *c, struct qual_place at)
@@ -181,12 +183,12 @@ INLINE uint32_t qual_cost(const struct qual_events *q, const struct qual_costs *
     return min_u32(w.run, min_u32(w.match, w.next));
 }
 
-/* The bytes behind the piece cost `behind` more where no match goes on into it. */
+/* Finds the costs of all events. The bytes after the piece cost `behind` more where no match continues into them. */
 INLINE void qual_find_costs(struct qual_events *q, const struct qual_costs *c, uint32_t behind)
 {
     q->cost[q->n] = q->cost[q->n + 1] = behind;
     for (uint32_t e = q->n; e-- > 0;) {
-        /* A match that ends inside its own run is none; its place is as good as any. */
+        /* A match that ends inside its own run is not used, so any place will do. */
         uint32_t end = min_u32(q->at[q->n], max_u32(q->at[e + 1], (uint32_t)q->at[e] + q->len[e]));
         q->match_cost[e] += qual_cost(q, c, qual_find(q, end));
         if ((uint32_t)q->at[e] + q->len[e] >= (uint32_t)q->at[q->n] + MIN_MATCH)
@@ -201,7 +203,7 @@ INLINE void qual_put_match(struct deflate_parse *d, struct parse *p, uint32_t x,
     p->anchor = x + len;
 }
 
-/* n qualities of a run, as c->run has it. What is behind p->anchor in the end becomes literals. */
+/* Puts n qualities of a run in the way whose cost c->run has. The bytes after p->anchor at the end become literals. */
 INLINE void qual_put_run(struct deflate_parse *d, struct parse *p, const struct qual_costs *c, uint32_t x, uint32_t n,
                          bool begin)
 {

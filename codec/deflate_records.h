@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder: the records of a block, which bytes of theirs agree, and what both levels match alike: the same
- * bytes of n records, and SEQ with the reads before, by position on the reference; where that explains little, by
- * samples. */
+/* Inside the encoder: the records of a block, the bytes of them that agree, and the matching that both levels share.
+ * It compares the same bytes of n records, and SEQ with the reads before, by position on the reference; where that
+ * explains little, by samples. */
 #ifndef DEFLATE_RECORDS_H
 #define DEFLATE_RECORDS_H
 
@@ -12,36 +12,36 @@
 #include "bam/bam_record.h"
 #include "codec/deflate_parse.h"
 
-/* Section 4.2 of the SAM specification. No header of htslib tells them, so that the encoder's objects serve builds with
- * any htslib (test/check_htslibs.sh). */
+/* From section 4.2 of the SAM specification. They are not taken from a header of htslib, so that the encoder's objects
+ * serve builds with any htslib (test/check_htslibs.sh). */
 enum {
     FLAG_UNMAPPED = 0x4,
     CIGAR_SOFT_CLIP = 4,          /* the operation S */
 };
 
 enum {
-    /* Fewer records in a block (of 64 KiB) are long: their fields are hardly alike. */
+    /* If a block (of 64 KiB) has fewer records, they are long: their fields are hardly alike. */
     MIN_RECORDS = 16,
-    FIRST_RECORDS = 8,            /* are looked at before a block is parsed */
-    /* So many reads on the bases with even numbers, and as many on odd ones: two bases are
-     * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 %; 6 gain nothing. */
+    FIRST_RECORDS = 8,            /* records that are looked at before a block is parsed */
+    /* A SEQ is compared with this many reads at even bases, and with as many at odd ones: two bases are
+     * a byte. 2 instead of 4 are 0.4 % larger, 1 is 3.5 % larger; 6 gain nothing. */
     N_READS = 4,
-    MANY_READS = 8,               /* -l 1, template order: at one of the two places they are in no order */
+    MANY_READS = 8,               /* -l 1, template order: at one of the two places reads have no order */
     N_SAMPLED = 2,                /* distances that samples give */
-    MAX_DISTS = 32,               /* best_of() keeps which in five bits */
+    MAX_DISTS = 32,               /* best_of() keeps the index of a distance in five bits */
     SAMPLE_BITS = 11,
-    WINDOW = 63,                  /* positions looked at at once: bit 63 stays 0, which ends any run */
-    /* Runs pay where fewer than one quality in so many differs from that before it.
-     * Of 4 levels one in ten does, of 8 one in 14, of 40 every other. */
+    WINDOW = 63,                  /* positions that are looked at together: bit 63 stays 0, which ends any run */
+    /* Runs pay where fewer than one quality in this many differs from the one before it.
+     * With 4 levels one in ten differs, with 8 one in 14, with 40 every other. */
     RUN_RATE = 6,
-    /* Steps of 1 to SMALL_STEP from one quality to the next, less larger ones, in percent: 40 levels at random steps
-     * have 57 to 70, real files 50 and less (OQ of HiSeq 26). Among all bytes they cannot be told where most are tags
-     * (bisulfite). */
+    /* Steps of 1 to SMALL_STEP from one quality to the next, minus larger steps, in percent: 40 levels at random steps
+     * have 57 to 70, real files 50 and less (OQ of HiSeq 26). Counts of all bytes do not show this where most bytes are
+     * tags (bisulfite). */
     SMALL_STEP = 3, STEPS_PERCENT = 53,
-    /* One byte in so many is a quality, or there is little but names and tags. Short
+    /* If less than one byte in this many is a quality, there is little but names and tags. Short
      * reads with many tags have one in 5, alignments without SEQ none. */
     QUAL_RATE = 16,
-    /* SEQ must become literals by less than one byte in so many: whole genomes have
+    /* Less than one byte of SEQ in this many must become a literal: whole genomes have
      * one in 9 to 30, other data one in 2 to 4. */
     LITERAL_RATE = 6,
 };
@@ -108,7 +108,8 @@ struct fields {
     uint32_t at, cigar, seq, qual, tags, end;
 };
 
-/* Is there a whole record at `at`? Its lengths must fit each other, no more. */
+/* Returns whether there is a complete record at `at`, and sets *f to its fields. The record's lengths must fit each
+ * other; nothing else is checked. */
 INLINE bool find_fields(const uint8_t *in, uint32_t n, uint32_t at, struct fields *f)
 {
     const struct bam_record *r = (const void *)(in + at);
@@ -129,12 +130,12 @@ INLINE bool is_mapped(const struct parse *p, const struct fields *f)
     return !(bam_record_flag((const void *)(p->in + f->at)) & FLAG_UNMAPPED);
 }
 
-/* Neighbours among qualities that were looked at, and how many of them differ. */
+/* Pairs of neighbouring qualities that were looked at, and how many of them differ. */
 struct sampled {
     uint32_t all, differ;
 };
 
-/* In the middle of one read. */
+/* Looks at qualities in the middle of one read. */
 INLINE void sample_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
 {
     if (f->tags - f->qual < 2)
@@ -145,7 +146,7 @@ INLINE void sample_runs(const struct parse *p, const struct fields *f, struct sa
     s->all += len;
 }
 
-/* Pairs of qualities side by side: all, those that differ, those of small steps less those of larger ones. */
+/* Pairs of neighbouring qualities: all of them; those that differ; those of small steps minus those of larger steps. */
 struct steps {
     int32_t all, differ, small;
 };
@@ -162,14 +163,14 @@ INLINE void count_steps(const struct parse *p, uint32_t from, uint32_t to, struc
 
 INLINE bool are_steps_small(const struct steps *s) { return s->small * 100 > s->all * STEPS_PERCENT; }
 
-/* 1 is always possible. */
+/* Returns the distance from `here` to `there`, or 1, which is always possible, if a match cannot have that distance. */
 INLINE uint32_t distance(uint32_t here, int64_t there)
 {
     uint64_t dist = here - (uint64_t)there;        /* more than `here` if `there` is negative */
     return dist - 1 < min_u32(here, MAX_DIST) ? (uint32_t)dist : 1;
 }
 
-/* A loop over n distances. For newer processors it is written out where the compiler knows n; that takes long to
+/* A loop over n distances. For newer processors it is unrolled where the compiler knows n; that takes long to
  * compile. */
 #define EACH_OF(k, n, agree, body) \
     if (__builtin_constant_p(n) && (agree) == agree64_avx2) { \
@@ -181,7 +182,8 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
             body; \
     }
 
-/* The longest run of bits that are set from bit s on: its length << 5, and 31 - which. The first of equals. */
+/* Returns the longest run of set bits that begins at bit s: its length << 5 | 31 - the index of its distance. Of equal
+ * runs the first one is taken. */
 INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s, agree64_fn *agree)
 {
     uint32_t best = 0;
@@ -195,7 +197,7 @@ NEWER_AVX2 static inline __m256i max64(__m256i a, __m256i b)
     return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
 }
 
-/* best_of() of all MAX_DISTS, without a loop: 3 to 6 % of the speed. Bit 63 of same[] is not set. */
+/* best_of() for all MAX_DISTS, without a loop, which is 3 to 6 % of the speed. Bit 63 of same[] is not set. */
 NEWER_AVX2 static inline uint32_t best_of_all(const uint64_t *same, uint32_t s)
 {
     __m256i run[8], best[8], other;
@@ -223,19 +225,19 @@ _Static_assert(MAX_DISTS == 32, "eight words of four");
 #define best_of_all(same, s) best_of(same, MAX_DISTS, s, agree64)
 #endif
 
-/* best_of() as `agree` has it: compiled for processors that have AVX2, or not. */
+/* best_of(), compiled for the same processors as `agree`: those that have AVX2, or all. */
 #define BEST_OF(same, n, s, agree) \
     ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s, agree))
 
-/* A match saves so many quarter bytes, less the bits of its distance. */
+/* Returns what a match gains: the quarter bytes that it saves, minus the bits of its distance. */
 INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
 {
     return (int32_t)(4 * (best >> 5)) - (int32_t)log2_floor(dist[31 - (best & 31)]);
 }
 
-/* Matches from [from, to) on, at n distances; the next one that begins, the longest
- * of those that begin there. lazy: one that begins a byte later instead if it gains more. No distance reaches below the
- * input. */
+/* Puts the matches that begin in [from, to), at n distances: always the one that begins next, and the longest of those
+ * that begin there. lazy: a match that begins a byte later is taken instead if it gains more. No distance may reach
+ * before the input. */
 INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
                      const uint32_t *dist, uint32_t n, bool lazy, agree64_fn *agree)
 {
@@ -268,43 +270,43 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
 /* ---- SEQ ---- */
 
 struct effort {
-    uint32_t n_reads;             /* that a read is compared with; MANY_READS at most */
-    uint32_t many_literals;       /* of a SEQ, from which on it is looked for by samples */
+    uint32_t n_reads;             /* reads that a read is compared with; MANY_READS at most */
+    uint32_t many_literals;       /* a SEQ with this many literals is looked up by samples */
     bool lazy;
 };
 
 /* The effort of the default level. */
 static const struct effort thorough = {.n_reads = N_READS, .many_literals = 3, .lazy = true};
 
-/* The last reads of one place, the last first, by the lowest bit of the position. */
+/* The last reads of one place, by the lowest bit of the position; the last read comes first. */
 struct place_reads {
     struct {
-        int64_t pos;                               /* of the first base, were it not clipped */
+        int64_t pos;                               /* of the first base, as if it were not clipped */
         uint32_t seq;
     } read[2][MANY_READS];
-    int64_t pos;                                   /* of the last one */
+    int64_t pos;                                   /* of the last read */
 };
 
 /* The reads that SEQ is compared with. */
 struct reads {
     struct place_reads place[2];                   /* in template order first and second reads lie at two places */
     uint32_t here;                                 /* the place of the last read */
-    bool in_turn;                                  /* reads lie at the two in turn: template order */
+    bool in_turn;                                  /* reads lie at the two places in turn: template order */
     uint16_t sample[1 << SAMPLE_BITS];             /* bases, by the hash of eight bytes */
     uint32_t seq_bytes, seq_lits;                  /* of mapped reads */
 };
 
-/* So far mapped reads were not alike. */
+/* Returns whether the mapped reads so far were not alike. */
 INLINE bool is_unlike(const struct reads *h) { return h->seq_lits * LITERAL_RATE > h->seq_bytes; }
 
-/* The place of the first base, were no base clipped. */
+/* Returns the position of the first base, as if no base were clipped. */
 INLINE int64_t unclipped_pos(const struct bam_record *r)
 {
     uint32_t op = load_le16(r->n_cigar) ? load_le32(r->data + r->name_len) : 0;
     return (int64_t)bam_record_pos(r) - ((op & 15) == CIGAR_SOFT_CLIP ? op >> 4 : 0);
 }
 
-/* How many bytes before `at` are no part of a match so far. */
+/* Returns how many bytes before `at` are not part of a match so far. */
 INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p, uint32_t at)
 {
     return d->n_lits + max_u32(p->anchor, at) - p->anchor;
@@ -313,8 +315,9 @@ INLINE uint32_t lits_before(const struct deflate_parse *d, const struct parse *p
 static const uint8_t bases_tg[64] = {[0 ... 63] = 0x84}, bases_ca[64] = {[0 ... 63] = 0x21};
 
 /* Finds where the same bases were before, in a read that its position did not explain either: copies of a fragment,
- * secondary alignments, amplicons. Samples are taken where a byte is TG or CA, as one in seven is: so those of a copy
- * are the same ones, however it is shifted. Puts the first distance and the last; is there one? */
+ * secondary alignments, amplicons. Samples are taken where a byte is TG or CA, which one byte in seven is. So a copy
+ * has the same samples, however it is shifted. Sets dist[] to the first distance and the last. Returns whether there is
+ * one. */
 INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fields *f, uint32_t *dist,
                          agree64_fn *agree)
 {
@@ -336,7 +339,7 @@ INLINE bool find_samples(const struct parse *p, struct reads *h, const struct fi
     return n > 0;
 }
 
-/* Does a read that begins at pos have no base in common with the last one of the place? */
+/* Returns whether a read that begins at pos has no base in common with the last read of the place. */
 INLINE bool is_elsewhere(const struct place_reads *place, int64_t pos, uint32_t bases)
 {
     return (uint64_t)(pos - place->pos + bases) > 2ull * bases;
@@ -365,7 +368,7 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     }
     lits = lits_before(d, p, f->qual) - lits;
     if (bam_record_flag(r) & FLAG_UNMAPPED) {
-        if (e.lazy && 2 * lits < f->qual - f->seq)  /* copies: a hash of all bytes finds more of them */
+        if (e.lazy && 2 * lits < f->qual - f->seq)  /* copies: a hash of all bytes finds more */
             h->seq_lits += f->qual - f->seq;
         return;
     }
@@ -376,7 +379,7 @@ INLINE void match_seq(struct deflate_parse *d, struct parse *p, struct reads *h,
     place->read[pos & 1][0].seq = f->seq;
 }
 
-/* Whether the last match runs from SEQ into QUAL, and the bytes after it match, too: the read is a copy. */
+/* Returns whether the read is a copy: the last match runs from SEQ into QUAL, and the bytes after it match, too. */
 INLINE bool is_copy(const struct parse *p, const struct fields *f, agree64_fn *agree)
 {
     if (p->anchor <= f->qual || p->anchor >= f->tags)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, default level: a lazy search among the last positions of two hashes, for fields that are alike,
- * and for what lies between those of long reads. */
+/* Inside the encoder, default level: a lazy search among the last positions of two hashes. It is for fields that are
+ * alike, and for the bytes between the fields of long reads. */
 #ifndef DEFLATE_SEARCH_H
 #define DEFLATE_SEARCH_H
 
 #include "codec/deflate_parse.h"
 
 enum {
-    AHEAD = 4,                    /* positions ahead slots are fetched: 2 to 3 % faster; 8 or 16 are no better */
-    NICE_LEN = 258,               /* no search for a better one; 128 is up to 0.06 % larger */
-    /* A match one or two bytes later must gain so much more, in quarter bytes. */
+    /* Slots are fetched this many positions ahead: 2 to 3 % faster; 8 or 16 are not better. */
+    AHEAD = 4,
+    NICE_LEN = 258,               /* a match this long ends the search for a better one; 128 is up to 0.06 % larger */
+    /* A match one or two bytes later must gain this much more, in quarter bytes. */
     BIAS_1 = 1,
     BIAS_2 = 7,
 };
@@ -17,7 +18,7 @@ enum {
 /* The settings that suit a block. */
 struct tuning {
     int32_t min_gain;             /* a match must gain more, in quarter bytes */
-    uint32_t dense_len;           /* of longer matches every other position is inserted: up
+    uint32_t dense_len;           /* in longer matches every other position is inserted: up
                                      to 8 % faster, 0.1-0.2 % larger */
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
     uint32_t skip;                /* steps grow by 1 per 2^skip literals in a row */
@@ -34,7 +35,8 @@ struct match {
     int32_t gain;
 };
 
-/* Takes the candidate if it is better: what it saves, in quarter bytes, less the bits of its distance. */
+/* Takes the candidate if its gain is higher. The gain is what it saves, in quarter bytes, minus the bits of its
+ * distance. */
 static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_t len)
 {
     int32_t gain = (int32_t)(4 * len) - (int32_t)log2_floor(at - cand);
@@ -42,13 +44,13 @@ static inline void consider(struct match *m, uint32_t at, uint32_t cand, uint32_
         *m = (struct match){len, cand, gain};
 }
 
-/* Positions that may begin with the same bytes, the newest lowest. */
+/* Positions that may begin with the same bytes, the newest in the lowest bits. */
 struct cands {
     uint64_t longs;
     uint32_t shorts;
 };
 
-/* Puts a position into its slots; returns what was there. */
+/* Puts a position into its slots. Returns the slots' former content. */
 INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint32_t at)
 {
     uint64_t v = load_le64(in + at), *l = &d->long_head[hash(v, HASH_FACTOR(LONG_BYTES), LONG_BITS)];
@@ -59,7 +61,7 @@ INLINE struct cands lazy_insert(struct deflate_parse *d, const uint8_t *in, uint
     return old;
 }
 
-/* A search a few positions on will not wait for memory. */
+/* Fetches the slots of a position, so that a later search there does not wait for memory. */
 INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at)
 {
     uint64_t v = load_le64(at);
@@ -67,8 +69,8 @@ INLINE void prefetch(const struct deflate_parse *d, const uint8_t *at)
     __builtin_prefetch(&d->short_head[hash(v, HASH_FACTOR(SHORT_BYTES), SHORT_BITS)]);
 }
 
-/* Which of four candidates have the same eight bytes as v, `offset` behind them: bit k for the k-th. All are looked at,
- * since a branch for each of them costs more: 3 to 7 % of the speed. */
+/* Returns which of four candidates have the eight bytes v `offset` bytes after them: bit k for the k-th. All four are
+ * compared, since a branch for each of them costs more: 3 to 7 % of the speed. */
 INLINE uint32_t same_cands(const uint8_t *in, uint64_t cands, uint32_t offset, uint64_t v)
 {
     uint32_t same = 0;
@@ -89,7 +91,7 @@ INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, uint6
     for (uint32_t hits = same_cands(p->in, cands, offset, further); hits; hits &= hits - 1) {
         uint32_t cand = cands >> 16 * (uint32_t)__builtin_ctz(hits) & 0xffff;
         const uint8_t *there = p->in + cand;
-        /* Nearer ones came first: only a longer match can be better. */
+        /* Nearer candidates came first, so only a longer match can be better. */
         if (m->len >= 8 && (m->len >= limit || load_le64(there + m->len - 7) != load_le64(here + m->len - 7)))
             continue;
         if (load_le64(there) != v || at - cand > furthest)
@@ -98,7 +100,7 @@ INLINE void find_long(struct match *m, const struct parse *p, uint32_t at, uint6
     }
 }
 
-/* Rates a candidate by its length up to 7, then how near it is. */
+/* Rates a candidate by its length up to 7, then by how near it is. */
 static inline uint32_t score_short(const uint8_t *in, uint64_t v, uint32_t at, uint32_t cand)
 {
     uint64_t x = (load_le64(in + cand) ^ v) | 1ull << 63;
@@ -119,7 +121,7 @@ static inline void find_short(struct match *m, const struct parse *p, uint32_t a
     consider(m, at, cand, len);
 }
 
-/* Inserts position at. Is there a match that gains more than m and bias? To m with it. */
+/* Inserts position `at`. Puts a match that gains more than *m and the bias into *m; returns whether there is one. */
 INLINE bool find(struct deflate_parse *d, const struct parse *p, uint32_t at, struct match *m,
                  int32_t bias)
 {
@@ -166,7 +168,7 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
     *state = p;
 }
 
-/* [from, to), and what is matched there already becomes known. */
+/* Matches [from, to). Positions there that are matched already are only inserted. */
 INLINE void match_lazily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t)
 {
     to = min_u32(to, p->last);

@@ -4,7 +4,7 @@
 #include <zlib.h>
 #include "codec/gzip_member.h"
 
-enum { GZIP_ONLY = 16 };         /* added to the bits of the window: inflateInit2() of zlib.h */
+enum { GZIP_ONLY = 16 };         /* added to the window's bits for inflateInit2() (zlib.h) */
 
 struct gzip_member {
     z_stream stream;

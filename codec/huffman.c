@@ -5,7 +5,7 @@
 enum {
     SYMBOL_BITS = 9,
     FEW_SYMBOLS = 32,
-    NONE = 1 << 30,               /* weighs more than all */
+    NONE = 1 << 30,               /* a weight above that of all symbols together */
 };
 _Static_assert(HUFFMAN_MAX_SYMBOLS <= 1 << SYMBOL_BITS, "count << SYMBOL_BITS | symbol");
 _Static_assert(HUFFMAN_MAX_COUNT < 1 << 16, "two rounds of eight bits sort");
@@ -13,11 +13,12 @@ _Static_assert(HUFFMAN_MAX_SYMBOLS * HUFFMAN_MAX_COUNT < NONE, "the sum of all w
 
 static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Minimum-redundancy code by two queues (van Leeuwen 1976): puts to num[] how many of n symbols get a word of so many
- * bits; those that are longer than limit count there. weight[n + 2]: ascending, then NONE twice. n >= 2.
+/* Makes a minimum-redundancy code by two queues (van Leeuwen 1976): sets num[len] to the number of symbols, of n, that
+ * get a word of len bits. Words longer than limit are counted in num[limit]. weight[n + 2]: ascending, then NONE twice.
+ * n >= 2.
  *
- * Of the first two leaves and the first two inner nodes the two lightest have a new one as their parent, a leaf rather
- * than a node of the same weight. Which these are is random; so there are no branches. */
+ * A new node becomes the parent of the two lightest among the first two leaves and the first two inner nodes. A leaf
+ * comes before a node of the same weight. The choice is random, so the code has no branches for it. */
 static void count_lengths(const uint32_t *weight, uint32_t n, uint32_t limit, uint32_t *num)
 {
     uint32_t sum[HUFFMAN_MAX_SYMBOLS], parent[HUFFMAN_MAX_SYMBOLS + 1], inner[HUFFMAN_MAX_BITS + 1] = {1};
@@ -28,7 +29,7 @@ static void count_lengths(const uint32_t *weight, uint32_t n, uint32_t limit, ui
         sum[next + 1] = NONE;
         uint32_t leaves = l[1] <= i[0], nodes = i[1] < l[0];
         uint32_t lightest = min_u32(l[0] + i[0], min_u32(l[0] + l[1], i[0] + i[1]));
-        parent[node] = parent[node + 1] = next;    /* if it is not taken now, it is later */
+        parent[node] = parent[node + 1] = next;    /* a node that is not taken now gets its parent later */
         leaf += 1 + leaves - nodes;
         node += 1 + nodes - leaves;
         sum[next] = lightest;
@@ -46,11 +47,11 @@ static void count_lengths(const uint32_t *weight, uint32_t n, uint32_t limit, ui
     }
 }
 
-/* Makes num[1..limit] leaves of each depth a full code again, after the deeper leaves were cut to limit:
- * leaves just above the limit sink until the code fits. */
+/* Makes the code with num[1..limit] leaves of each depth complete again, after the deeper leaves were cut to
+ * limit: leaves just above the limit sink until the code fits. */
 static void refill(uint32_t *num, uint32_t limit)
 {
-    uint32_t sum = 0;                              /* the sum of Kraft, in units of 2^-limit */
+    uint32_t sum = 0;                              /* the Kraft sum, in units of 2^-limit */
     for (uint32_t l = 1; l <= limit; l++)
         sum += num[l] << (limit - l);
     while (sum > 1u << limit) {
@@ -76,10 +77,10 @@ static uint32_t reverse_bits(uint32_t v)
     return (v & 0x00ff) << 8 | v >> 8;
 }
 
-/* Canonical codes from lengths (RFC 1951 section 3.2.2), which are there already. */
+/* Adds the words of the canonical code (RFC 1951 section 3.2.2) to codes[], which has their lengths already. */
 static void assign_codes(code *codes, uint32_t n, const uint32_t *num)
 {
-    uint32_t next[HUFFMAN_MAX_BITS + 1], word = 0;     /* words as they are with 16 bits */
+    uint32_t next[HUFFMAN_MAX_BITS + 1], word = 0;     /* words, left-aligned in 16 bits */
     for (uint32_t len = 1; len <= HUFFMAN_MAX_BITS; len++) {
         next[len] = word;
         word += num[len] << (16 - len);
@@ -119,7 +120,7 @@ static void sort_by_count(uint32_t *a, uint32_t n)
     }
 }
 
-/* The same, where that takes longer. */
+/* Sorts as sort_by_count() does, faster for few symbols. */
 static void sort_few(uint32_t *a, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -169,7 +170,7 @@ static void put_item(struct huffman_header *h, uint32_t *freq, uint32_t sym, uin
     freq[sym]++;
 }
 
-/* Of three and more of the same length. */
+/* Puts a run of three or more equal lengths. */
 static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint32_t run)
 {
     uint32_t most = len > 0 ? 6 : 138;
@@ -188,7 +189,7 @@ static void put_run(struct huffman_header *h, uint32_t *freq, uint32_t len, uint
         put_item(h, freq, len, 0);
 }
 
-/* n lengths. Most come once or twice. */
+/* Puts n lengths. Most lengths come once or twice in a row. */
 static void put_lengths(struct huffman_header *h, uint32_t *freq, const uint8_t *lens, uint32_t n)
 {
     uint16_t begin[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + 1] = {0};
@@ -235,7 +236,8 @@ uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code
 
 /* ---- from the lengths of words ---- */
 
-/* A counter waits for itself, so there are two of each: for the first half of the symbols, and for the second. */
+/* Sorts symbols by length. An increment waits for the last one of its counter, so each counter exists twice: for the
+ * first half of the symbols, and for the second. */
 static void sort_by_length(struct huffman_words *c, const uint8_t *lens, uint32_t n)
 {
     uint16_t next[2][HUFFMAN_MAX_BITS + 1] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Huffman codes as DEFLATE needs them: canonical, complete, of limited length (RFC 1951 section 3.2.2).
- * Also what else depends on the symbols of DEFLATE. */
+ * Other functions that depend on the symbols of DEFLATE are here, too. */
 #ifndef HUFFMAN_H
 #define HUFFMAN_H
 
@@ -18,17 +18,17 @@ enum {
     HUFFMAN_MAX_LEN = 258,
 };
 
-/* A code word: its bits, the first one to be written lowest, and its length << 16. 0: the symbol has none. */
+/* A code word: its bits, the first one to be written lowest, and its length << 16. 0: the symbol has no word. */
 typedef uint32_t code;
 static inline uint32_t code_bits(code c) { return c & 0xffff; }
 static inline uint32_t code_len(code c) { return c >> 16; }
 
 /* Makes a code for n symbols that occur freq[] times, at most HUFFMAN_MAX_COUNT times each. No word is
- * longer than limit bits; if the limit cuts nothing, the code is the best there is. At least two symbols
- * get a word, so that the code is complete, because not all decoders accept another. */
+ * longer than limit bits. If the limit cuts nothing, the code is optimal. At least two symbols get a word,
+ * so that the code is complete: some decoders accept only complete codes. */
 void huffman_code(code *codes, const uint32_t *freq, uint32_t n, uint32_t limit);
 
-/* What RFC 1951 section 3.2.7 puts before the data: code lengths, run-length coded. */
+/* The code lengths, run-length coded, that come before the data (RFC 1951 section 3.2.7). */
 struct huffman_header {
     uint32_t n_litlen, n_dist, n_precode, n_items;
     uint16_t item[HUFFMAN_N_LITLEN + HUFFMAN_N_DIST + 1];        /* symbol | extra bits << 5 */
@@ -37,19 +37,20 @@ struct huffman_header {
 extern const uint8_t huffman_precode_order[HUFFMAN_N_PRECODE];
 extern const uint8_t huffman_precode_extra[HUFFMAN_N_PRECODE];   /* number of extra bits */
 
-/* Makes the header for the two codes. Returns its size in bits, with the three bits of the block's header. */
+/* Makes the header for the two codes. Returns its size in bits, including the three bits of the block's header. */
 uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code *dist);
 
-/* A code as a decoder has it: the words from the shortest to the longest, and of one length in the order of their
- * symbols. */
+/* A code as a decoder needs it: the words from the shortest to the longest, words of one length in the order of
+ * their symbols. */
 struct huffman_words {
-    uint16_t first[HUFFMAN_MAX_BITS + 2];        /* place of the first word of a length; one past the last word */
-    uint16_t sorted[HUFFMAN_MAX_SYMBOLS];        /* their symbols; then those that have no word */
+    uint16_t first[HUFFMAN_MAX_BITS + 2];        /* place of the first word of a length; then one past the last word */
+    uint16_t sorted[HUFFMAN_MAX_SYMBOLS];        /* the words' symbols, then the symbols that have no word */
     uint16_t word[HUFFMAN_MAX_SYMBOLS];          /* the first bit lowest */
 };
 
-/* Makes the code of n > 0 symbols whose words have these lengths; 0: none. Returns 0, or -1 for a code that is not
- * allowed: as in zlib, it may be incomplete only if it has at most one word, of one bit, and may_be_single. */
+/* Makes the code of n > 0 symbols whose words have these lengths; length 0: the symbol has no word. Returns 0, or -1
+ * for a code that is not allowed. As in zlib, a code may be incomplete only if it has at most one word, of one bit, and
+ * may_be_single is set. */
 int huffman_words(struct huffman_words *c, const uint8_t *lens, uint32_t n, bool may_be_single);
 
 /* ---- symbols of matches ---- */

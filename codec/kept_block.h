@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A BGZF block that is kept as it came in, before the first record that begins in it: what may go out unchanged if all
- * its records do. Where the record lies tells what is known of it, so nobody who passes records on needs to know.
+/* A BGZF block that is kept as it was read, before the first record that begins in it. It may be written unchanged if
+ * all its records are. The address of a record says what is known of it, so code that passes records on needs no
+ * knowledge of kept blocks.
  *
  *   ...record | pad | compressed bytes | struct kept_block | record | pad | record | ...
  *                                                          ^ a multiple of 8
  *
- * A record at a multiple of 8 has a block before it. One that lies 4 behind such a multiple was changed, so no block
- * has its bytes. All others lie elsewhere: they are what the input has, and no block is kept for them. */
+ * A record at a multiple of 8 has a block before it. A record 4 bytes after such a multiple was changed, so no block
+ * has its bytes. All other records lie elsewhere: they are as in the input, and no block is kept for them. */
 #ifndef KEPT_BLOCK_H
 #define KEPT_BLOCK_H
 
@@ -19,21 +20,21 @@
 struct kept_block {
     uint32_t size;               /* compressed */
     uint32_t inflated_size;
-    uint32_t lead;               /* bytes of it in front of the record: the end of the record before */
+    uint32_t lead;               /* the block's bytes before the record: the end of the record before */
 };
 
-/* A block with less in it is not kept: copies of small blocks would be small blocks. */
+/* A block with less data is not kept: copies of small blocks would be small blocks. */
 enum { KEPT_BLOCK_LEAST = 32 << 10 };
 
 enum { KEPT_BLOCK_PLACES = 8, KEPT_BLOCK_CHANGED = 4 };
 
-/* NULL: none lies before the record. */
+/* Returns the block before the record, or NULL if there is none. */
 static inline const struct kept_block *kept_block_of(const uint8_t *record)
 {
     return (uintptr_t)record % KEPT_BLOCK_PLACES == 0 ? (const struct kept_block *)(const void *)record - 1 : NULL;
 }
 
-/* Whether the record has other bytes than in its input. */
+/* Returns whether the record's bytes differ from those in its input. */
 static inline bool kept_block_is_changed(const uint8_t *record)
 {
     return (uintptr_t)record % KEPT_BLOCK_PLACES == KEPT_BLOCK_CHANGED;
@@ -44,7 +45,8 @@ static inline const uint8_t *kept_block_bytes(const struct kept_block *block)
     return (const uint8_t *)block - block->size;
 }
 
-/* Bytes between n and the next place for a record of that kind. The buffers of records begin at multiples of 8. */
+/* Returns the bytes between n and the next place for a record that is as in the input and has no kept block. The
+ * buffers of records begin at multiples of 8. */
 static inline size_t kept_block_pad(size_t n)
 {
     return n % KEPT_BLOCK_CHANGED == 0;
@@ -55,7 +57,7 @@ static inline size_t kept_block_pad_changed(size_t n)
     return (KEPT_BLOCK_CHANGED - n) % KEPT_BLOCK_PLACES;
 }
 
-/* Appends the block, whose compressed bytes these are; the record is to be appended next. -1: out of memory. */
+/* Appends the block with its compressed bytes. The record must be appended next. Returns -1 if out of memory. */
 static inline int kept_block_append(struct byte_buffer *to, const struct kept_block *block, const uint8_t *bytes)
 {
     size_t n = to->n + block->size + sizeof *block, pad = (0 - n) % KEPT_BLOCK_PLACES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside encoder and decoder: hot loops are compiled twice, the second time for processors of 2013 and later. Both
- * make the same bytes; the second makes them sooner. */
+ * versions make the same bytes; the second is faster. */
 #ifndef NEWER_H
 #define NEWER_H
 
@@ -12,7 +12,7 @@
 #define INLINE __attribute__((always_inline)) static inline
 #define NOINLINE __attribute__((noinline))
 
-/* The compilers' -O2 keeps loops of a few rounds as loops; that costs 7 %. */
+/* Unrolls a loop of a few rounds, which the compilers keep as a loop at -O2; that costs 7 %. */
 #define PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
 #define UNROLL(n) PRAGMA(unroll n)
@@ -30,7 +30,7 @@
 #define NEWER_AVX2
 #endif
 
-/* Whether the processor has all that these two name. */
+/* Returns whether the processor has all instructions that NEWER and NEWER_AVX2 name. */
 static inline bool cpu_is_newer(void)
 {
 #ifdef __x86_64__

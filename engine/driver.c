@@ -9,8 +9,8 @@
 #include "read/input.h"
 #include "write/record_sink.h"
 
-/* A signal ends the work here: threads would be waited for at the end of the parallel region, and one may be stuck in
- * writing to a pipe that nobody reads. */
+/* If a signal ended the work, ends the process here. At the end of the parallel region it would have to wait for all
+ * threads, and a thread may be stuck in a write to a pipe that is not read. */
 static void in_team(void *driver)
 {
     struct driver *d = driver;
@@ -47,7 +47,7 @@ int driver_open(struct driver *d, const struct engine_opts *opts, const struct m
 int driver_run(struct driver *d, const struct engine_opts *opts, const struct inputs *inputs, void (*work)(void *),
                void *arg)
 {
-    /* Each file that htslib reads or writes may start one more thread during the work. */
+    /* Each file that htslib reads or writes may start an additional thread during the work. */
     int n_threads = limits_threads(opts, inputs->n_threads + (record_sink_form(&opts->out) == SINK_HTSLIB));
     d->work = work;
     d->arg = arg;

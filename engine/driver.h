@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts that the drivers of all commands share: the clocks, the line of progress, the output, the reports, the
- * team, and how it all ends. */
+ * team, and the end of a command. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -13,39 +13,39 @@ struct inputs;
 struct engine_opts;
 
 struct driver {
-    struct latch *latch;         /* this and the next two serve producers and the output */
+    struct latch *latch;         /* this field and the next two serve producers and the output */
     struct clocks *clocks;
     struct progress progress;
     struct written out;
     struct command_report report;
     void (*work)(void *arg);     /* see driver_run() */
     void *arg;
-    char why_sorted[1024];       /* why bam_merge_for_sort() did not do it */
+    char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Begins the line of progress, and the clocks, which it returns. NULL: the error is recorded in the latch; end it all
- * the same. */
+/* Begins the line of progress, and the clocks, which it returns. NULL: the error is recorded in the latch; call
+ * driver_end() anyway. */
 struct clocks *driver_begin(struct driver *driver, const struct engine_opts *opts);
 
-/* Begins a command other than a sort, and opens the output. -1: the error is recorded in the latch; finish and
- * end it anyway. */
+/* Begins a command other than a sort, and opens the output. -1: the error is recorded in the latch; call
+ * driver_finish() and driver_end() anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
-/* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns how many threads there were. */
+/* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns the number of threads in the
+ * team. */
 int driver_run(struct driver *driver, const struct engine_opts *opts, const struct inputs *inputs,
                void (*work)(void *arg), void *arg);
 
-/* Gives the outputs their names, unless the latch holds an error; it may get one here. Closes the output. Call it
- * after the parallel region. */
+/* Gives the outputs their names, unless the latch holds an error. A failure here is recorded in the latch. Closes the
+ * output. Call it after the parallel region. */
 void driver_finish(struct driver *driver);
 
-/* Resets the driver after a try that failed, when producers and output are finished. Keeps the report. */
+/* Resets the driver after a failed attempt, when producers and output are finished. Keeps the report. */
 void driver_forget(struct driver *driver);
 
-/* Stops the clocks and ends the line of progress. Writes the reports, if all went well. Call it when producers and
- * output are finished. Prints what went wrong. Frees the clocks, which may be NULL. The result is the exit status.
- * Does
- * not return if a signal ended the work. */
+/* Stops the clocks and ends the line of progress. Writes the reports, if there was no error; otherwise prints the
+ * error. Frees the clocks, which may be NULL. Call it when producers and output are finished. Returns the exit status.
+ * Does not return if a signal ended the work. */
 int driver_end(struct driver *driver, uint64_t records);
 
 #endif

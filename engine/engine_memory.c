@@ -13,11 +13,12 @@
 #include "write/record_sink.h"
 
 static const unsigned long long MIB = 1 << 20;
-/* With -m, the limit of a header's bytes is at least this, since samtools reads headers of 30 million references. */
+/* With -m, the limit for a header's bytes is at least this, because samtools reads headers with 30 million
+ * references. */
 static const uint64_t HEADER_LEAST = (uint64_t)1 << 30;
-enum { HEADER_SHARE = 4 };       /* of --total-memory: the header is kept twice, and its names as well */
+enum { HEADER_SHARE = 4 };       /* part of --total-memory: the header is kept twice, and its names as well */
 
-/* See input_begin(). */
+/* Returns the number of inputs that wait for their turn with buffers: see input_begin(). */
 static size_t inputs_waiting(const struct input_request *in, enum memory_reads reads)
 {
     size_t n = 0;
@@ -26,7 +27,8 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
     return n;
 }
 
-/* Blocks have no levels that could be asked for but none at all. Each record says which input it is from. */
+/* Whether blocks may be copied. A block does not show its level, so only a request for level 0 rules out copies. Each
+ * record holds the number of its input. */
 static bool may_copy(const struct engine_opts *opts, const struct input_request *in)
 {
     const struct output_request *out = &opts->out;
@@ -71,8 +73,8 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
 static int too_little(const struct memory_rings *rings, const struct engine_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {
-    /* What the program takes at its start differs by some pages from run to run. Parts grow by steps, so a page more
-     * can take some MiB more to be enough. */
+    /* The memory that the program takes at its start differs by some pages from run to run. Parts grow by steps, so one
+     * more page may make some more MiB necessary. */
     struct memory_job next = rings->job;
     next.program += MIB;
     unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `samtools sort`, and those that other commands share with it. cli/ fills them in; nothing changes them
- * afterwards. Readers, sinks and reports get the request that is theirs, and do not know this. */
+/* The options of `samtools sort`, and the options that other commands share with it. cli/ sets them; no code changes
+ * them afterwards. Readers, sinks and reports each get their own request, and do not know this struct. */
 #ifndef ENGINE_OPTS_H
 #define ENGINE_OPTS_H
 
@@ -21,30 +21,33 @@ struct engine_opts {
     struct output_request out;
     struct report_request report;
     struct sort_order order;
-    const char **temp_prefixes;  /* -T, or what stands for it: places for temporary files; owned ... */
-    size_t n_temp_prefixes;      /* ... at least one, but of a merge none */
-    const char **values;         /* of options that name no file to write: they may name files that are read; owned */
+    const char **temp_prefixes;  /* -T, or its default: places for temporary files; owned ... */
+    size_t n_temp_prefixes;      /* ... at least one; none for a merge */
+    const char **values;         /* of options that do not name a file to write: they may name files to read; owned */
     size_t n_values;
-    void *words;                 /* what the command made of its words, in one piece; owned; NULL: nothing */
-    char *default_prefix;        /* the one made up, or the text that those of the environment lie in; owned */
+    void *words;                 /* data that the command made from its arguments, in one allocation; owned; NULL:
+                                  * none */
+    char *default_prefix;        /* a generated prefix, or the text that contains the prefixes from the environment;
+                                  * owned */
     uint64_t size_hint;          /* --size-hint: bytes of uncompressed records; 0: not given */
     int n_threads;               /* at least 1 */
     uint64_t memory;             /* -m for all threads together, or --total-memory; bytes ... */
-    uint64_t memory_overhead;    /* ... and what the program may take beside it; 0: nothing, and that is refused */
-    const char *statistics;      /* -f of markdup: the file they go to; NULL: none */
+    uint64_t memory_overhead;    /* ... and what the program may take in addition; 0: nothing, and a plan that takes
+                                  * more is refused */
+    const char *statistics;      /* -f of markdup: the file for its statistics; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
     enum plan_format plan;       /* see sort_plan(): likewise */
     enum progress_when progress;
 };
 
-/* Where temporary files go. */
+/* Returns the places for temporary files. */
 static inline struct spill_store_options engine_opts_store(const struct engine_opts *opts, struct latch *latch,
                                                          struct clocks *clocks)
 {
     return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, clocks};
 }
 
-/* The first input as messages name it. */
+/* Returns the first input's name for messages. */
 static inline const char *engine_opts_input(const struct engine_opts *opts)
 {
     return input_name_shown(opts->in.paths[0]);

@@ -5,8 +5,9 @@
 #include "engine/limits.h"
 #include "engine/engine_opts.h"
 
-static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* of addresses: its stack */
-static const uint64_t SPACE_OVERHEAD = (uint64_t)128 << 20;    /* the plan's 64 MiB, and what is never touched */
+static const uint64_t THREAD_SPACE = (uint64_t)9 << 20;     /* address space for a thread's stack */
+static const uint64_t SPACE_OVERHEAD = (uint64_t)128 << 20;    /* the plan's 64 MiB, and address space that is never
+                                                                * touched */
 
 uint64_t limits_memory(const struct engine_opts *opts)
 {

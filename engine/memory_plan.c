@@ -17,16 +17,17 @@
 #define MIB ((size_t)1 << 20)
 
 /* Amounts that do not depend on how much memory there is. */
-static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; a third of all at most */
-static const size_t PROGRAM_GROWS = 12 * MIB;    /* since the program began; Debian's htslib, which takes 3 then */
-static const size_t PER_INPUT = 48 * KIB;        /* an open file, and what is left when it has been read */
-static const size_t PER_THREAD = 160 * KIB;      /* its stack, and the allocator's heap for it */
-/* A plain header is kept as text and as a list of names, and so it is in the output; SAM has a table of names. An
- * allocation takes 32 bytes at least. A header that htslib parses is there in a parsed form and as a dictionary, too.
+static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; at most a third of all */
+static const size_t PROGRAM_GROWS = 12 * MIB;    /* growth after the start, with Debian's htslib, which takes 3 MiB
+                                                  * then */
+static const size_t PER_INPUT = 48 * KIB;        /* an open file, and memory that remains when it has been read */
+static const size_t PER_THREAD = 160 * KIB;      /* a thread's stack, and the allocator's heap for it */
+/* A plain header is kept as text and as a list of names, for the input and for the output; SAM has a table of names. An
+ * allocation takes at least 32 bytes. A header that htslib parses is also kept in a parsed form and as a dictionary.
  * Measured with half a million and 2 million lines of 25 to 50 bytes, htslib 1.16. */
 enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFERENCE = 224 };
 
-/* The shares: each thing gets one byte in so many of all there is. The arenas get what is left. Each share has bounds.
+/* The shares: each purpose gets this part of all memory. The arenas get the remaining memory. Each share has bounds.
  *
  *   of all       for                                least, most                     why
  *   1/384        reads of BAM                       PIECE_MIN, PIECE_MAX            disks want large reads
@@ -41,8 +42,9 @@ enum { PLAIN_COPIES = 4, PLAIN_REFERENCE = 56, PARSED_COPIES = 8, PARSED_REFEREN
  *   1/(20n+216)  a slice of a run                   SLICE_MIN, SLICE_MAX            THREAD_SLICES n of them, and runs
  *   1/12         merging runs in the background     0, MERGE_MAX                    and at most 1/4 of what is left
  *
- * Reads and SAM are for all inputs that have buffers at one time (inputs_at_once()). A merge has none of the last two.
- * Its inputs share what all is beyond MEMORY_OVERHEAD, at least half of all. Of its part, each input gives
+ * The shares for reads and SAM are for all inputs that have buffers at the same time (inputs_at_once()). A merge does
+ * not have the last two shares. Its inputs share the memory beyond MEMORY_OVERHEAD, or half of all memory if that is
+ * more. Each input divides its part:
  *
  *   1/4          reads                              PIECE_MIN, PIECE_MAX / 4        4 to 16 of them are under way
  *   3/4          chunks and slices                  TEXT_MIN, TEXT_MAX              see divide_for_merge() */
@@ -56,18 +58,19 @@ static const size_t PIECE_MIN = 64 * KIB, PIECE_MAX = 3 * MIB / 2;
 static const size_t SLICE_MIN = 64 * KIB, SLICE_MAX = 2 * MIB;
 static const size_t MERGE_MAX = 64 * MIB;
 static const size_t ARENA_MIN = 2 * MIB;
-enum { RECORDS_PER_TEXT = 2 };   /* bytes of records that a chunk has room for, without growing */
-static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the least takes any block, inflated */
-/* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. These must have
- * enough blocks handed out to go on. */
+enum { RECORDS_PER_TEXT = 2 };   /* bytes of records per byte of text that a chunk has room for without growing */
+static const size_t TEXT_MIN = 64 * KIB, TEXT_MAX = 256 * KIB;    /* of a chunk; the minimum holds any inflated block */
+/* A thread that sorts a sublist leaves its blocks to the other threads for some 50 ms. Enough blocks must be handed out
+ * for the other threads to continue. */
 enum { SOURCE_SLOTS_PER_THREAD = 16, SOURCE_SLOTS_MIN = 64, SOURCE_SLOTS_MAX = 8192 };
 enum { SINK_SLOTS_PER_THREAD = 8, SINK_SLOTS_MIN = 16 };
-/* One slice that the thread packs, one that it loads, and as much for records on their way in its streams. */
+/* One slice that the thread packs, one slice that it loads, and the same amount of memory for records in the packer's
+ * streams. */
 enum { THREAD_SLICES = 3 };
-enum { SLICES_MIN = 16 };        /* in an arena: half as many runs can be merged whatever happens */
-/* One range for each thread, one that is being put to the sink, and some in between, since a task waits until the
- * ranges before its own are deflated. A range has so many records that its start-up costs nothing. As many lists to
- * spare as threads: with records of 150 bytes, those of the blocks under way. */
+enum { SLICES_MIN = 16 };        /* slices in an arena: half as many runs can always be merged */
+/* One range for each thread, one range that is being put to the sink, and some in between, because a task waits until
+ * the ranges before its own are deflated. A range has enough records to make its start-up cost negligible. There are as
+ * many spare lists as threads: with records of 150 bytes, these are the lists of the blocks under way. */
 enum { RANGES_MORE = 6, RANGE_RECORDS_MIN = 512, RANGE_RECORDS_MAX = 8192, MERGE_WAYS = 256 };
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -75,13 +78,13 @@ static size_t clamp(size_t value, size_t low, size_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* As many slots as a share of the memory pays for, one for each thread at least. */
+/* Returns as many slots as fit into a share of the memory, but at least one for each thread. */
 static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
 {
     return (uint32_t)clamp(wanted, (size_t)n_threads + 4, clamp(share / each, (size_t)n_threads + 4, wanted));
 }
 
-/* All there is. Keys cannot tell more than BAM_ARENA_MAX bytes apart. */
+/* All memory that can be used: keys cannot address more than BAM_ARENA_MAX bytes. */
 static size_t all_of(uint64_t all)
 {
     static const uint64_t MOST = BAM_ARENA_MAX + MEMORY_OVERHEAD;
@@ -96,21 +99,22 @@ static struct htslib_room htslib_room(const struct memory_job *job, size_t n_fil
     };
 }
 
-/* The one that is read, and those that wait for their turn with buffers. */
+/* Inputs with buffers: the one that is read, and those that wait for their turn. */
 static size_t inputs_at_once(const struct memory_job *job)
 {
     return 1 + job->n_waiting;
 }
 
-/* Slices that the consumer works at, while as many chunks are made: as much as the text of all. */
+/* Slices that the consumer works on while the same number of chunks is made. Together they take as much memory as the
+ * text of all chunks. */
 static uint32_t lent_slices(uint32_t n_chunks)
 {
     return n_chunks / 2 + 1;
 }
 
-/* Each thread has two chunks: one that it parses, and one to go on with. A chunk fits into a cache, and takes so long
- * (1 ms and more) that a task for each costs nothing. Few records are larger than their lines, and none is of
- * more than twice the size. */
+/* Each thread has two chunks: one that it parses, and one with which it continues. A chunk fits into a cache, and takes
+ * long enough (1 ms and more) to make the cost of its task negligible. Few records are larger than their lines, and no
+ * record has more than twice the size of its line. */
 struct chunk_memory memory_plan_chunks(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
@@ -128,26 +132,29 @@ struct chunk_memory memory_plan_chunks(uint64_t all_bytes, size_t n_inputs, int 
     return use;
 }
 
-/* Bytes for the records of a chunk with so much text, and for the compressed blocks that are kept with them. */
+/* Bytes for the records of a chunk with chunk_size bytes of text, and for the compressed blocks that are kept with
+ * them. */
 static size_t merge_records(const struct memory_job *job, size_t chunk_size)
 {
     return (RECORDS_PER_TEXT + (size_t)job->copies) * chunk_size;
 }
 
-/* Bytes of a slice whose chunk has so much text: its records, and 16 bytes of key for some 256 each. */
+/* Bytes of a slice whose chunk has chunk_size bytes of text: its records, and a key of 16 bytes for some 256 bytes of
+ * text. */
 static size_t merge_slice(const struct memory_job *job, size_t chunk_size)
 {
     return merge_records(job, chunk_size) + chunk_size / 16;
 }
 
-/* Bytes of a chunk: its text, the blocks that it came in if they are kept, and its records. */
+/* Bytes of a chunk: its text, its compressed blocks if they are kept, and its records. */
 static size_t merge_chunk(const struct memory_job *job, size_t chunk_size)
 {
     return (1 + (size_t)job->copies) * chunk_size + merge_records(job, chunk_size);
 }
 
-/* How many chunks of so much text an input of a merge may have, which has a slice for each and some more. SAM has twice
- * as many chunks. Large ones cost the main thread least; but each thread should get one. */
+/* Returns how many chunks with chunk_size bytes of text an input of a merge may have. The input has a slice for each
+ * chunk, and some more. SAM has twice as many chunks. Large chunks cost the main thread least, but each thread should
+ * get one. */
 static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t chunk_size)
 {
     size_t chunks = memory / merge_chunk(job, chunk_size);
@@ -155,8 +162,8 @@ static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t c
     return chunks > more ? (chunks - more) / 3 : 0;
 }
 
-/* Of several inputs, each has the least chunks of its own; the others are for all (read/chunk_pool.h). One input
- * borrows no more than it has use for, nor than its overhead has room for. */
+/* If there are several inputs, each has the least number of chunks of its own; the other chunks are shared
+ * (read/chunk_pool.h). An input does not borrow more chunks than it can use, or than its overhead has room for. */
 static void share_chunks(struct memory_rings *rings, size_t overhead, size_t wanted)
 {
     enum { OVERHEAD_OF_CHUNK = 512, OVERHEAD_OF_BLOCK = 256 };
@@ -172,8 +179,8 @@ static void share_chunks(struct memory_rings *rings, size_t overhead, size_t wan
     rings->source_slots = (uint32_t)((MEMORY_CHUNKS_LEAST + borrows) * blocks);
 }
 
-/* The inputs of a merge get what the rest of the plan leaves of all, about; but each of them the least that works. A
- * sixth of it is for pieces, the rest for slices and chunks. */
+/* The inputs of a merge get about the memory that the rest of the plan leaves, but each input gets at least the minimum
+ * that works. A sixth of an input's memory is for pieces, the rest for slices and chunks. */
 static void divide_for_merge(struct memory_rings *rings)
 {
     enum { CHUNKS_PER_THREAD = 3, AHEAD_PART = 6, OVERHEAD_PART = 32 };
@@ -197,7 +204,7 @@ static void divide_for_merge(struct memory_rings *rings)
     use->records_size = merge_records(job, use->chunk_size);
     use->keeps = job->copies;
     use->source_slots = use->n_chunks * (uint32_t)(use->chunk_size / TEXT_MIN);
-    use->n_lent = lent_slices(use->n_chunks);    /* in place of the chunks' text, where they are fed by a stream */
+    use->n_lent = lent_slices(use->n_chunks);    /* in place of the chunks' text, if a stream provides the chunks */
     use->bytes = use->n_chunks * merge_chunk(job, use->chunk_size);
     share_chunks(rings, each / OVERHEAD_PART, CHUNKS_PER_THREAD * threads);
 }
@@ -220,7 +227,7 @@ static size_t rings_memory(const struct memory_rings *r)
          + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_WAYS);
 }
 
-/* libhts alone may bring 30 libraries, for URLs. */
+/* Memory for the program. libhts alone may load 30 libraries, for URLs. */
 static size_t program_memory(const struct memory_job *job)
 {
     enum { PROGRAM_SHARE = 3 };
@@ -228,7 +235,7 @@ static size_t program_memory(const struct memory_job *job)
     return clamp(job->program + PROGRAM_GROWS, PROGRAM_MIN, most > PROGRAM_MIN ? most : PROGRAM_MIN);
 }
 
-/* Of what threads pack and load when arenas leave memory. */
+/* Memory that threads use to pack and load slices when arenas leave memory. */
 static size_t spill_memory(const struct memory_plan *p)
 {
     return (size_t)p->rings.job.n_threads * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);
@@ -246,7 +253,7 @@ static size_t output_memory(const struct output_use *use, const struct memory_ri
          + (use->more ? use->more(use->arg, rings) : 0);
 }
 
-/* Returns the memory that the process needs once, however many sorts it runs. */
+/* Returns the memory that the process needs once, for any number of sorts. */
 static size_t process_memory(const struct memory_job *job, const struct memory_use *use)
 {
     return job->within ? 0 : program_memory(job) + (size_t)job->n_threads * PER_THREAD + use->htslib + use->clocks;
@@ -262,7 +269,7 @@ static size_t fixed_memory(const struct memory_plan *p, const struct memory_use 
                              : spill_memory(p));
 }
 
-/* Gives slices the same share of the arenas as in earnest. */
+/* Gives slices the same share of the arenas as without SAMTOOLS_OMP_ARENA. */
 static void divide_for_test(struct memory_plan *p, size_t arena_size)
 {
     enum { SLICES = 16, MERGED = 4 };
@@ -325,8 +332,8 @@ uint64_t memory_plan_takes(const struct memory_plan *p)
     return p->fixed + 2 * (uint64_t)p->arena_size + p->merge_memory;
 }
 
-/* What htslib takes with more rooms than it was given. Of several inputs not all need be CRAM, so they take a third of
- * what comes to them at most. */
+/* Returns `use` with the memory that htslib takes if it gets more room. Not all of several inputs need be CRAM, so they
+ * take at most a third of the additional memory. */
 static struct memory_use use_of_more(const struct memory_rings *rings, const struct memory_use *use, uint64_t more)
 {
     const struct memory_job *job = &rings->job;
@@ -343,7 +350,7 @@ static struct memory_use use_of_more(const struct memory_rings *rings, const str
     return grown;
 }
 
-/* Parts grow by steps, so what does is looked for step by step, and a larger part may come with the next MiB. */
+/* Parts grow by steps, so the search goes from MiB to MiB, and a larger part may come with the next MiB. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use)
 {
     struct memory_job more = *job;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How the memory is divided: the one place that counts it. memory_plan_rings() comes first, before any file is opened:
- * how many blocks are under way, and how much is read at once. When the headers are known, memory_plan_make() gives the
- * arenas what is left. A merge has no arenas: its inputs get what is left, in the first part. */
+/* How the memory is divided. This is the only place that counts it. memory_plan_rings() comes first, before any file is
+ * opened: it decides how many blocks are under way, and how much is read at once. When the headers are known,
+ * memory_plan_make() gives the remaining memory to the arenas. A merge has no arenas: memory_plan_rings() gives the
+ * remaining memory to its inputs. */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H
 
@@ -9,19 +10,20 @@
 
 struct memory_rings memory_plan_rings(const struct memory_job *job);
 
-/* Everything together stays below job->all, whatever the records are (but for records larger than an arena, and where
- * the least that works is more: memory_plan_takes() tells). For tests, the environment's SAMTOOLS_OMP_ARENA is
- * arena_size: a small one makes small inputs spill. */
+/* All parts together stay below job->all, for any records, with two exceptions: records larger than an arena, and a
+ * job->all that is less than the least that works (memory_plan_takes() returns the sum). For tests, the environment
+ * variable SAMTOOLS_OMP_ARENA sets arena_size: a small arena makes small inputs spill. */
 struct memory_plan memory_plan_make(const struct memory_rings *rings, const struct memory_use *use);
 
 /* Bytes that all parts of the plan take together. */
 uint64_t memory_plan_takes(const struct memory_plan *plan);
 
-/* The next job->all, in bytes and whole MiB, with which a plan takes no more than that, nor with a MiB more. */
+/* The next larger job->all, in bytes and a multiple of 1 MiB, with which a plan takes at most job->all, and for which
+ * the same is true with 1 MiB more. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
 
-/* Memory to parse SAM text: at most an eighth of all for so many inputs together, or, for each of them, the least that
- * works. */
+/* Memory to parse SAM text: at most an eighth of `all` for n_inputs inputs together, or the least that works for each
+ * input. */
 struct chunk_memory memory_plan_chunks(uint64_t all, size_t n_inputs, int n_threads);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/message.h"
 #include "engine/parted_mates.h"
 
-enum { BITS = 12 };              /* of the places: 32 KiB */
+enum { BITS = 12 };              /* of the index into `last`, which takes 32 KiB */
 
 int parted_mates_open(struct parted_mates *m, const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices mates that do not follow one another where that is no error, in little memory: it remembers the last ones, so
- * in a file that is not grouped by name it soon finds some. Serial. */
+/* Detects mates that do not follow one another, for inputs where that is not an error. It needs little memory because
+ * it remembers only the latest mates: in a file that is not grouped by name, it soon finds some. Serial. */
 #ifndef PARTED_MATES_H
 #define PARTED_MATES_H
 
@@ -10,15 +10,16 @@
 
 struct parted_mates {
     const char *path;            /* for the warning */
-    uint64_t *last;              /* of each hash; 0: none */
+    uint64_t *last;              /* the last mate of each hash; 0: none */
     bool found;                  /* the warning was given */
 };
 
-/* -1: out of memory. Either way, free it. */
+/* -1: out of memory. Call parted_mates_free() in either case. */
 int parted_mates_open(struct parted_mates *mates, const char *path);
 void parted_mates_free(struct parted_mates *mates);
 
-/* Takes n numbers: a fixed_orphans_fn for struct parted_mates. Warns of the first two that are halves of a pair. */
+/* A fixed_orphans_fn for struct parted_mates: takes n numbers. Warns once, at the first two numbers that are halves of
+ * a pair. */
 int parted_mates_put(void *parted_mates, const uint64_t *mates, size_t n);
 
 #endif

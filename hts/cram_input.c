@@ -12,17 +12,18 @@
 #include "read/input_file.h"
 
 enum {
-    PIECE = 64 << 10,            /* bytes per read: what a pipe holds */
-    NAP = 50,                    /* ms: how long the thread may take to see `stop` */
+    PIECE = 64 << 10,            /* bytes per read: as many as a pipe holds */
+    NAP = 50,                    /* ms: the longest time until the thread sees `stop` */
 };
 
 struct cram_input {
     struct input_file *file;
-    struct cram_count count;     /* the thread's until it has ended, if there is a thread */
+    struct cram_count count;     /* owned by the thread, if there is one, until it has ended */
     bool threaded;               /* there is a thread, and it is not joined yet */
     struct thread_pipe pipe;
     atomic_bool stop;            /* set by the closing thread; the pipe's thread then ends at once */
-    bool refused;                /* htslib takes no more; this and the next: used by the pipe's thread only */
+    bool refused;                /* htslib takes no more bytes; this and the next field are used by the pipe's thread
+                                  * only */
     uint8_t piece[PIECE];
 };
 
@@ -37,7 +38,7 @@ static void pass_on(struct cram_input *in, size_t n)
     }
 }
 
-/* Reads to the end of the input, even if htslib wants no more, because all records must be counted. */
+/* Reads to the end of the input, even if htslib takes no more bytes, because all records must be counted. */
 static void *fill_pipe(void *arg)
 {
     struct cram_input *in = arg;
@@ -74,7 +75,7 @@ int cram_input_end(const struct cram_input *in)
     return dup(in->pipe.theirs);
 }
 
-/* Counts up to offset `end` of the file; `end` -1: it is not known, and errno says why. -1: failed,
+/* Counts the records up to offset `end` of the file. `end` -1: the offset is not known, and errno says why. -1: failed,
  * and the error is recorded in the latch. */
 static int count_to(struct cram_input *in, off_t end)
 {

@@ -22,38 +22,40 @@
 #include "read/input_file.h"
 #include "read/record_slice.h"
 
-/* The main thread walks over the headers of containers and hands out one container after the other. Each slot has a
- * file of htslib. Its task seeks to the container and reads as many records as its slices have. A slot is free when
- * these are taken. */
+/* A container that is decoded. The main thread walks over the headers of containers, and hands out one container after
+ * the other. Each slot has its own file of htslib. The task of a slot seeks to the container, and reads as many records
+ * as the container's slices have. The slot is free when these records are taken. */
 struct cram_slot {
-    samFile *file;               /* the claimer's, as all below but the place */
+    samFile *file;               /* the claimer's, as are all fields below except `place` */
     bam1_t *record;
     struct cram_place place;     /* the main thread sets it before READY */
-    struct record_slice made;    /* as BAM */
-    uint64_t n;                  /* records; the one behind them has the fault */
+    struct record_slice made;    /* the records as BAM */
+    uint64_t n;                  /* number of records; the fault is in the record after them */
     enum hts_fault fault;
-    bool ended;                  /* htslib took the place behind them for the end of the file */
+    bool ended;                  /* htslib reported the end of the file after these records */
 };
 
 struct cram_reader {
     struct input_options opt;
     const struct input_file *file;
-    struct cram_input *cram;     /* main thread, as all below but the slots */
-    struct hts_reader *reader;   /* has read the header; */
-    samFile *first;              /* its file, */
-    struct ref_sums *sums;       /* and what sees the references of mapped reads; NULL: nothing */
+    struct cram_input *cram;     /* main thread, as are all fields below except the slots */
+    struct hts_reader *reader;   /* the reader that has read the header ... */
+    samFile *first;              /* ... its file ... */
+    struct ref_sums *sums;       /* ... and its checksums, which see the references of mapped reads; NULL: there are
+                                  * none */
     struct htslib_use use;
     struct cram_slot *slots;     /* use.n_threads of them */
-    struct task_ring ring;       /* handed out to be decoded, taken back when the slice is taken */
-    uint64_t end;                /* of the last container handed out */
+    struct task_ring ring;       /* a slot is handed out to be decoded, and taken back when its slice is taken */
+    uint64_t end;                /* end of the last container that was handed out */
     bool at_end;                 /* all containers are handed out */
-    bool has_ended;              /* and what is behind them was looked at */
-    uint64_t n;                  /* records that were taken */
+    bool has_ended;              /* all containers are handed out, and the bytes after them were looked at */
+    uint64_t n;                  /* number of records that were taken */
 };
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Without an error, htslib goes on with the next container if it finds fewer records than expected. */
+/* Whether htslib has read beyond the container. It continues with the next container, without an error, if it finds
+ * fewer records than expected. */
 static bool is_beyond(const struct cram_slot *c)
 {
     return (uint64_t)htell(cram_fd_get_fp(c->file->fp.cram)) > c->place.end;
@@ -92,8 +94,8 @@ static void decode(void *reader, uint32_t slot)
 
 /* ------------------------------------------------------------- main thread */
 
-/* Hands out the next container that has records. 1: done; 0: no slot is free, or there is none; -1: failed, and the
- * error is recorded in the latch. */
+/* Hands out the next container that has records. 1: done; 0: no slot is free, or there is no such container; -1:
+ * failed, and the error is recorded in the latch. */
 static int hand_out(struct cram_reader *r)
 {
     if (r->at_end || task_ring_full(&r->ring))
@@ -102,7 +104,7 @@ static int hand_out(struct cram_reader *r)
     int found;
     do {
         found = cram_input_next(r->cram, &c->place);
-    } while (found > 0 && c->place.n == 0);      /* htslib passes over these, too */
+    } while (found > 0 && c->place.n == 0);      /* htslib skips these, too */
     r->at_end = found == 0;
     if (found > 0) {
         input_file_expect(r->file, c->place.begin, c->place.end - c->place.begin);
@@ -121,7 +123,8 @@ static int report_fault(const struct cram_reader *r, const struct cram_slot *c)
     return c->fault == HTS_BROKEN ? hts_reader_broken(r->reader, n + 1) : hts_reader_fault(&r->opt, c->fault, n + 1);
 }
 
-/* Has the first file read what is behind the last container. If that lacks its end, htslib warns when it is closed. */
+/* Makes the first file read the bytes after the last container. If the end-of-file container is missing there, htslib
+ * warns when the file is closed. */
 static int end_of_records(struct cram_reader *r)
 {
     cram_fd *first = r->first->fp.cram;
@@ -199,15 +202,16 @@ bool cram_reader_may(const struct input_file *file, const struct input_options *
         && !options->format_options;
 }
 
-/* Whether htslib may be able to read the file of an UR tag. */
+/* Whether htslib may be able to read the file that a UR tag names. */
 static bool is_within_reach(const char *place)
 {
     place += strncmp(place, "file:", 5) == 0 ? 5 : 0;
     return strstr(place, "://") || access(place, R_OK) == 0;
 }
 
-/* When a reference is not in the FASTA that the user named, htslib looks for it while it decodes. If it then finds the
- * file of an UR tag, it changes the list of references under the other files that share it. */
+/* Whether htslib can decode without a change of the shared list of references. While it decodes, htslib looks for a
+ * reference that is not in the FASTA that the user named. If it then finds the file of a UR tag, it changes the list of
+ * references while other files use it. */
 static bool references_are_known(sam_hdr_t *header, const char *fasta)
 {
     bool known = true;
@@ -223,7 +227,7 @@ static bool references_are_known(sam_hdr_t *header, const char *fasta)
     return known;
 }
 
-/* Opens the file once more, with an offset of its own. NULL: errno says why. */
+/* Opens the file once more, with its own offset. NULL: failed, and errno says why. */
 static samFile *open_again(const struct cram_reader *r)
 {
     char path[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
@@ -238,10 +242,11 @@ static samFile *open_again(const struct cram_reader *r)
     return sam;
 }
 
-/* Makes another file for a slot, which shares the references of the first. */
+/* Opens another file for a slot. It shares the references of the first file. */
 static int open_slot(struct cram_reader *r, struct cram_slot *c, refs_t *references)
 {
-    struct latch ours = {0};                     /* without this slot the others do */
+    struct latch ours = {0};                     /* an error is not recorded: if this slot cannot be opened, the others
+                                                  * suffice */
     struct hts_file_options how = {
         .path = r->opt.path, .reference = r->opt.reference, .n_threads = 1, .latch = &ours,
     };
@@ -252,7 +257,8 @@ static int open_slot(struct cram_reader *r, struct cram_slot *c, refs_t *referen
          : references ? hts_set_opt(c->file, CRAM_OPT_SHARED_REF, references) : 0;
 }
 
-/* Opens as many slots as can be had; the first file has said all that htslib has to say. Returns their number. */
+/* Opens as many slots as possible. htslib's messages are off, because the first file has already produced them all.
+ * Returns the number of slots. */
 static uint32_t open_slots(struct cram_reader *r)
 {
     uint32_t n = 0;
@@ -265,7 +271,7 @@ static uint32_t open_slots(struct cram_reader *r)
     return n;
 }
 
-/* How many files the slots may keep open, beside those of the other parts. */
+/* Returns how many files the slots may keep open, besides the files of the other parts. */
 static int most_files(void)
 {
     enum { OTHERS = 64 };

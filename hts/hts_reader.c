@@ -20,26 +20,27 @@
 #include "base/latch.h"
 #include "base/clocks.h"
 
-enum { COUNT_EVERY = 4096 };     /* records; a container has about 10,000 */
+enum { COUNT_EVERY = 4096 };     /* a number of records; a container has about 10,000 */
 
 struct hts_reader {
     struct input_options opt;
     struct cram_input *cram;
-    struct ref_sums *sums;       /* of the FASTA for CRAM; NULL: there is nothing to compare */
+    struct ref_sums *sums;       /* checksums of the FASTA for CRAM; NULL: there is nothing to compare */
     struct htslib_use use;
     samFile *sam;
-    htsThreadPool threads;       /* of sam */
-    sam_hdr_t *header;           /* what records are parsed against */
+    htsThreadPool threads;       /* threads of `sam` */
+    sam_hdr_t *header;           /* the header that records are parsed against */
     bam1_t *record;
-    bool by_region;              /* only what `regions` finds; NULL: nothing is */
+    bool by_region;              /* only the records that `regions` finds are read; if `regions` is NULL, none */
     hts_itr_t *regions;
-    hts_idx_t *index;            /* of a CRAM whose references are read one by one; else NULL */
-    const struct ref_regions *wanted;    /* with index: the caller's; next_wanted: the first that is not begun */
+    hts_idx_t *index;            /* index of a CRAM whose references are read one by one; else NULL */
+    const struct ref_regions *wanted;    /* if `index` is set: the wanted regions, owned by the caller; next_wanted: the
+                                  * first of them that is not begun */
     size_t next_wanted;
-    struct record_slice made;    /* what is taken next; its bytes are slice_size, mostly */
+    struct record_slice made;    /* the slice that is taken next; usually it has slice_size bytes */
     size_t slice_size;
-    uint64_t n;                  /* records read */
-    int at_end;                  /* htslib must not be asked again at the end: with threads it would wait for ever */
+    uint64_t n;                  /* number of records read */
+    int at_end;                  /* htslib must not be called again at the end: with threads it would wait for ever */
 };
 
 static int set_up(struct hts_reader *r)
@@ -64,19 +65,19 @@ static int regions_fail(const struct hts_reader *r)
                       r->opt.path);
 }
 
-/* Chooses what there is from the first region to the last one, of the same reference. 1: done; 0: there is nothing;
- * -1: failed, and the error is recorded in the latch. */
+/* Chooses the records from the first region to the last one, which are on the same reference. 1: done; 0: there is
+ * nothing; -1: failed, and the error is recorded in the latch. */
 static int query(struct hts_reader *r, const hts_idx_t *index, const struct region *first, const struct region *last)
 {
     bool placed = first->ref != REGION_UNPLACED;
     errno = 0;
     r->regions = placed ? sam_itr_queryi(index, first->ref, first->begin, region_end(last))
-                        : sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);   /* NULL, too, if there are none */
+                        : sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);   /* NULL also if there are none */
     return r->regions ? 1 : placed || errno == ENOMEM ? regions_fail(r) : 0;
 }
 
-/* Begins the next reference: all from its first region to its last one. 0: there is none. -1: failed, and the error is
- * recorded in the latch. */
+/* Begins the next reference: all records from its first region to its last one. 0: there is no next reference. -1:
+ * failed, and the error is recorded in the latch. */
 static int next_reference(struct hts_reader *r)
 {
     if (!r->index || r->next_wanted == r->wanted->n)
@@ -88,7 +89,8 @@ static int next_reference(struct hts_reader *r)
     return query(r, r->index, first, last);
 }
 
-/* As sam_read1(): -1: there is no further record; below: it failed, and the error may be recorded in the latch. */
+/* Returns as sam_read1(). -1: there are no more records; below -1: it failed, and the error may be recorded in the
+ * latch. */
 static int read_next(struct hts_reader *r)
 {
     if (!r->by_region)
@@ -99,20 +101,21 @@ static int read_next(struct hts_reader *r)
     return more < 0 ? -2 : status;
 }
 
-/* If it is text, and the user wanted threads for it, the first record starts one that hands out lines. */
+/* Reads the first record. If the input is text, and the user asked for threads for it, this starts a thread that hands
+ * out lines. */
 static int read_first(struct hts_reader *r)
 {
     struct affinity bound = {0};
     enum htsExactFormat format = hts_get_format(r->sam)->format;
-    if (format != cram)                          /* that may have to be waited for */
+    if (format != cram)                          /* a record of CRAM may have to be waited for */
         affinity_widen(&bound);
     int status = read_next(r);
     affinity_narrow(&bound);
     return status;
 }
 
-/* Records in the latch why a file is not read that has no alignments, or that htslib does not know. first[n]: the bytes
- * that it begins with; a compressed file is shown inflated. */
+/* Records in the latch why a file is not read: it has no alignments, or htslib does not recognise it. first[n]: the
+ * bytes with which it begins; those of a compressed file are shown inflated. */
 static void report_begin(const struct hts_reader *r, const char *what, const uint8_t *first, ssize_t n)
 {
     uint8_t plain[FIRST_BYTES];
@@ -135,8 +138,8 @@ static int open_sums(struct hts_reader *r)
     return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.latch)) ? 0 : -1;
 }
 
-/* Whether samtools 1.24 takes the header of a CRAM file; older versions of htslib may take more. The header of SAM was
- * checked before. */
+/* Checks that samtools 1.24 accepts the header of a CRAM file; older versions of htslib may accept more. The header of
+ * SAM was checked before. */
 static int check_header(const struct hts_reader *r)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
@@ -213,7 +216,7 @@ int hts_reader_start_threads(struct hts_reader *r, int n)
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
-/* The regions as htslib has them; it frees them, with their iterator. NULL: out of memory. */
+/* Makes the list of regions in htslib's form; htslib frees it together with its iterator. NULL: out of memory. */
 static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_regions *regions, unsigned *n)
 {
     hts_reglist_t *list = calloc(regions->n, sizeof *list);
@@ -292,8 +295,8 @@ int hts_reader_check_sums(const struct hts_reader *r)
     return r->sums && cram_input_mixes(r->cram) ? ref_sums_check_seen(r->sums) : 0;
 }
 
-/* htslib does not say whether a record is broken, or its reference is missing or another one. So that is found out
- * here. */
+/* htslib does not report whether a record is broken, or whether its reference is missing or a different one. This
+ * function finds it out. */
 int hts_reader_broken(const struct hts_reader *r, uint64_t number)
 {
     if (latch_tripped(r->opt.latch) || (r->sums && ref_sums_check_all(r->sums) < 0))
@@ -335,7 +338,8 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
     return latch_fail(opt->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 
-/* 1: the next record is in what is made; 0: end; -1: failed, and the error is recorded in the latch. */
+/* Reads one record. 1: it was appended to `made`; 0: there are no more records; -1: failed, and the error is recorded
+ * in the latch. */
 static int next_record(struct hts_reader *r)
 {
     if (r->at_end)
@@ -394,7 +398,8 @@ static int end(void *reader, struct tally *given)
     return 0;
 }
 
-/* The slices that are lent, and the one that is being read, take no more memory than the pieces of a file would. */
+/* Sets the size of slices so that the slices that are lent, and the one that is being read, take no more memory than
+ * the pieces of a file would. */
 struct record_stream hts_reader_stream(struct hts_reader *r)
 {
     size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.chunks.n_lent + 1);

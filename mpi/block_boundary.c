@@ -22,7 +22,7 @@ static void close_chains(struct block_chains *c)
     free(c->open);
 }
 
-/* How full the last block of a chain is. */
+/* Returns how many bytes the last block of a chain has. */
 static uint32_t fill_of(const struct block_chains *c, size_t chain)
 {
     while (c->into[chain] != chain)
@@ -30,8 +30,8 @@ static uint32_t fill_of(const struct block_chains *c, size_t chain)
     return (uint32_t)(c->bytes - c->begin[chain]);
 }
 
-/* Adds a record to all chains. Those whose last block has no room for it begin one with it. number: of the chain that
- * begins with it; -1: none does. */
+/* Adds a record to all chains. Chains whose last block has no room for it begin a block with it. number: the chain that
+ * begins with this record; -1: no chain does. */
 static void add_to_chains(struct block_chains *c, uint32_t size, int number)
 {
     int begun = number;
@@ -98,8 +98,9 @@ static uint32_t size_of(const struct block_boundary *s, size_t i)
     return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
 
-/* Which records go into the block that was open before, with `fill` bytes, and how full the last block is behind all.
- * One rank does this after the other, so only the first records are looked at. */
+/* Finds the records that go into the block of an earlier rank, which is open and has `fill` bytes. Returns how many
+ * bytes the last block has after all records. The ranks do this one after the other, so it looks only at the first
+ * records. */
 static uint32_t follow(struct block_boundary *s, uint32_t fill)
 {
     s->n_lead = s->lead_size = 0;
@@ -125,7 +126,7 @@ void block_boundary_settle(struct block_boundary *s, const struct mpi_team *team
     s->tail_size = (size_t)n;
     if (before < 0)
         return;
-    if (s->n_lead == s->n) {                     /* no block begins here: what comes from behind goes on */
+    if (s->n_lead == s->n) {                     /* no block begins here: the tail goes to the rank before, too */
         memcpy(s->lead + s->lead_size, s->tail, s->tail_size);
         s->lead_size += s->tail_size;
         s->tail_size = 0;

@@ -5,16 +5,16 @@
 
 enum {
     RECORD_SAMPLES = 2048,       /* records of each rank, shared by the keys that need them, ... */
-    RECORDS_LEAST = 64,          /* ... but so many of each key at least */
+    RECORDS_LEAST = 64,          /* ... but at least this many of each key */
     RECORD_MOST = 1 << 16,       /* bytes of a sampled record */
     HEAVY = 256,                 /* a key needs records if it has more than 1 / HEAVY of a rank's share */
-    RECORDS_MEMORY = 32 << 20, RECORDS_MEMORY_LEAST = 128 << 10,   /* bytes at rank 0; of each rank */
+    RECORDS_MEMORY = 32 << 20, RECORDS_MEMORY_LEAST = 128 << 10,   /* bytes at rank 0; bytes of each rank at least */
 };
 
-/* How records travel. */
+/* Precedes each record in a message. */
 struct record_head {
     uint64_t key;
-    uint32_t size;               /* of the record that follows */
+    uint32_t size;               /* bytes of the record that follows */
 };
 
 int heavy_keys_find(const struct splitter *cuts, size_t n_cuts, const struct key_samples *all, uint64_t *keys)
@@ -31,7 +31,7 @@ int heavy_keys_find(const struct splitter *cuts, size_t n_cuts, const struct key
     return n;
 }
 
-/* Appends a record without SEQ and QUAL. It is still one that the order can compare. */
+/* Appends a record without SEQ and QUAL. The result is still a record that can be compared. */
 static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *record)
 {
     const struct bam_record *r = (const struct bam_record *)record;
@@ -51,7 +51,7 @@ static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *re
     return 0;
 }
 
-/* The part of a list that has one key. */
+/* Returns the part of a list that has one key. */
 static struct merge_way with_key(const struct merge_way *list, uint64_t key)
 {
     struct splitter at = {.key = key};
@@ -59,7 +59,7 @@ static struct merge_way with_key(const struct merge_way *list, uint64_t key)
                                  list->base};
 }
 
-/* Evenly spread records of one key: `wanted`, or as many as fit into so many bytes. */
+/* Appends evenly spread records of one key: `wanted` of them, or fewer if the buffer reaches `most` bytes first. */
 static int sample_records(struct byte_buffer *to, const struct records_read *o, uint64_t key, size_t wanted,
                           size_t most)
 {
@@ -90,7 +90,8 @@ int heavy_keys_records(struct byte_buffer *to, const struct records_read *o, con
     return 0;
 }
 
-/* Bytes of a rank's records with this key, by the n sorted samples. These stand for nothing any more. */
+/* Returns the bytes of a rank's records with this key, according to the first n samples, which are sorted. These
+ * samples stand for nothing afterwards. */
 static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int source)
 {
     uint64_t bytes = 0;
@@ -102,8 +103,8 @@ static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int so
     return bytes;
 }
 
-/* The records of one rank and one key, from p on, share the bytes that its samples of the key have, the first n of
- * all. Returns where they end; NULL: out of memory. */
+/* Adds samples for the records of one rank and one key, from p on. They share the bytes that the rank's samples of the
+ * key had among the first n. Returns where these records end; NULL: out of memory. */
 static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8_t *p, const uint8_t *end, int source,
                                   const struct sort_rule *rule)
 {

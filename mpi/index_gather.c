@@ -11,11 +11,11 @@
 #include "hts/bam_index.h"
 
 enum {
-    ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* of a block */
+    ENTRIES_MOST = BGZF_FILL / BAM_MIN_RECORD + 1,   /* in a block */
     CHUNK = sizeof(struct bam_index_block) + ENTRIES_MOST * sizeof(struct bam_index_entry),
 };
 
-/* Bytes of the whole blocks at the beginning of log[n] that one message takes. */
+/* Returns the bytes of the complete blocks at the beginning of log[n] that one message takes. */
 static size_t whole_blocks(const uint8_t *log, size_t n)
 {
     size_t at = 0;
@@ -31,7 +31,7 @@ static size_t whole_blocks(const uint8_t *log, size_t n)
     return at;
 }
 
-/* The last message is empty. */
+/* Sends the log to rank 0. The last message is empty. */
 static void send_log(const struct byte_buffer *log)
 {
     for (size_t at = 0, n = 1; n > 0; at += n) {
@@ -40,8 +40,8 @@ static void send_log(const struct byte_buffer *log)
     }
 }
 
-/* Enters the blocks of chunk[n], which lie behind `place` in the file. entries: room for those of a block. -1: failed,
- * and the error is recorded in the latch. */
+/* Enters the blocks of chunk[n], which lie after `place` in the file. entries: room for the entries of a block. -1:
+ * failed, and the error is recorded in the latch. */
 static int enter(struct bam_index *index, const uint8_t *chunk, size_t n, uint64_t place,
                  struct bam_index_entry *entries, struct latch *latch)
 {

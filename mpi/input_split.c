@@ -21,8 +21,9 @@
 #include "read/input_request.h"
 
 enum {
-    SAMPLE_BYTES = BGZF_MAX_BLOCK,   /* what all ranks learn the names' shape from */
-    /* Bytes of the stream in which so many records must follow each other. */
+    SAMPLE_BYTES = BGZF_MAX_BLOCK,   /* all ranks learn the shape of names from these */
+    /* A guessed start needs at least RECORDS_LEAST records that follow each other in a window of the stream. The window
+     * has WINDOW_FIRST bytes at first, and WINDOW_MOST at most. */
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
 };
 
@@ -35,17 +36,17 @@ struct split_file {
     uint64_t size, first;        /* first: virtual offset of the first record */
     int32_t n_ref;
     bool is_stream;              /* a pipe or a URL: only rank 0 can read it, and only once */
-    bool is_whole;               /* one rank reads all of it, as it must a stream */
+    bool is_whole;               /* one rank reads all of it; also set for a stream */
     bool is_text;
-    int reader;                  /* of what is whole */
+    int reader;                  /* the rank that reads the file, if it is_whole */
     struct whole_input whole;
     struct text_split text;
     struct input_part part;      /* what this rank reads */
-    uint8_t *head, *tail, *sample;   /* what it points to, with its header */
+    uint8_t *head, *tail, *sample;   /* the part points to these, and to its header */
     struct latch *latch;
 };
 
-/* ---- the same file? ---- */
+/* ---- do all ranks see the same file? ---- */
 
 /* The facts that must be the same for all ranks. */
 struct identity {
@@ -81,7 +82,7 @@ static int check_same(const struct mpi_team *team, const struct split_file *f, s
 
 /* ---- where a part begins ---- */
 
-/* The first block at or behind a place in the file. f->size: there is none. */
+/* Returns the offset of the first block at or after a place in the file; f->size if there is none. */
 static uint64_t find_block(const struct split_file *f, uint64_t from)
 {
     enum { LOOK = 2 * BGZF_MAX_BLOCK + BGZF_HEADER };
@@ -92,7 +93,8 @@ static uint64_t find_block(const struct split_file *f, uint64_t from)
     return n > 0 && at < (size_t)n ? from + at : f->size;
 }
 
-/* Where in p[n] records begin that follow each other to its end; n: nowhere. whole: the file ends there. */
+/* Returns the first place in p[n] from which on records follow each other up to the end; n if there is none. whole: the
+ * file ends with p[n]. */
 static size_t find_record(const uint8_t *p, size_t n, int32_t n_ref, bool whole)
 {
     struct record_search search = record_search_begin(p, n, n_ref);
@@ -118,8 +120,8 @@ static int64_t virtual_of(const struct split_file *f, uint64_t block, uint8_t *s
     return bgzf_tell(f->bgzf);
 }
 
-/* Virtual offset of the first record behind a place in the file; the file's end if none is found. Then the rank before
- * reads what there is, and tells of the damage, if it is that. */
+/* Returns the virtual offset of the first record after a place in the file; the end of the file if no record is found.
+ * In that case the rank before reads what there is, and reports the damage, if there is any. */
 static uint64_t find_start(const struct split_file *f, uint64_t from)
 {
     uint64_t block = find_block(f, from), none = f->size << 16;
@@ -142,7 +144,7 @@ static uint64_t find_start(const struct split_file *f, uint64_t from)
     return none;
 }
 
-/* ---- what lies in blocks that two parts share ---- */
+/* ---- bytes in blocks that two parts share ---- */
 
 /* Reads n bytes of the stream at a virtual offset. NULL: failed. */
 static uint8_t *read_at(const struct split_file *f, uint64_t offset, size_t n)
@@ -155,7 +157,7 @@ static uint8_t *read_at(const struct split_file *f, uint64_t offset, size_t n)
     return NULL;
 }
 
-/* The rest of the block in which the part begins. */
+/* Reads the rest of the block in which the part begins. */
 static int read_head(struct split_file *f, uint64_t start, uint64_t end)
 {
     uint8_t first;
@@ -164,7 +166,7 @@ static int read_head(struct split_file *f, uint64_t start, uint64_t end)
         return 0;
     if (bgzf_seek(f->bgzf, (int64_t)start, SEEK_SET) < 0 || bgzf_read(f->bgzf, &first, 1) != 1)
         return latch_fail(f->latch, NOT_READ, f->path, (unsigned long long)(start >> 16));
-    /* Behind a block's last byte htslib has forgotten its length. */
+    /* After the last byte of a block htslib no longer knows the length of the block. */
     bool was_last = (uint64_t)bgzf_tell(f->bgzf) >> 16 != start >> 16;
     size_t rest = was_last ? 1 : (size_t)(f->bgzf->block_length - (int)(start & 0xffff));
     bool ends_here = start >> 16 == end >> 16;
@@ -188,7 +190,7 @@ static int read_tail(struct split_file *f, uint64_t start, uint64_t end)
     return 0;
 }
 
-/* Records of the file's beginning, of which the last may be cut. */
+/* Reads records from the beginning of the file. The last one may be cut. */
 static int read_sample(struct split_file *f)
 {
     ssize_t n = -1;
@@ -257,7 +259,7 @@ static void open_format(struct split_file *f, const hts_opt *options)
         open_bam(f);
 }
 
-/* Opens a file. Nothing is read yet of an input that one rank reads whole. */
+/* Opens a file. Nothing is read yet of an input that one rank reads completely. */
 static int open_file(struct split_file *f, const struct mpi_team *team, const char *path,
                      const struct inputs_options *how)
 {
@@ -276,7 +278,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
     return mpi_team_agree(team, f->latch);
 }
 
-/* What the rank gets to keep stays. */
+/* Closes the file, but keeps what belongs to the rank's part. */
 static void close_file(struct split_file *f)
 {
     if (f->bgzf)
@@ -287,19 +289,20 @@ static void close_file(struct split_file *f)
     f->fd = -1;
 }
 
-/* Where the file's data begin. */
+/* Returns where the data of a file begin. */
 static uint64_t data_of(const struct split_file *f)
 {
     return f->is_text ? f->first : f->first >> 16;
 }
 
-/* Returns where a file ends. An input that one rank reads whole has only a beginning. */
+/* Returns where a file ends. An input that one rank reads completely has only a beginning. */
 static uint64_t end_of(const struct split_file *f)
 {
     return f->is_whole ? 1 : f->is_text ? f->size : f->size << 16;
 }
 
-/* Where this rank's part begins. skip: bytes of data before the rank's range, counted from the file's own. */
+/* Returns where this rank's part of a file begins. skip: bytes of data before the rank's range, counted from where the
+ * file's data begin. */
 static uint64_t start_of(const struct split_file *f, int64_t skip)
 {
     uint64_t from = data_of(f) + (uint64_t)skip;
@@ -310,13 +313,13 @@ static uint64_t start_of(const struct split_file *f, int64_t skip)
     return f->is_text ? text_split_find(&f->text, from) : find_start(f, from);
 }
 
-/* starts[size + 1]: where each rank's part of the file begins, and the last one ends. */
+/* Sets starts[size + 1]: where each rank's part of the file begins, then where the last part ends. */
 static void share_starts(const struct mpi_team *team, const struct split_file *f, int64_t skip, uint64_t *starts)
 {
     uint64_t mine = start_of(f, skip);
     mpi_wait_allgather(&mine, 1, MPI_UINT64_T, starts);
     starts[team->size] = end_of(f);
-    for (int i = team->size; i > 0; i--)         /* a long record may go through several ranges */
+    for (int i = team->size; i > 0; i--)         /* one long record may cover several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
 }
@@ -335,8 +338,8 @@ static void take_part(struct split_file *f, const struct mpi_team *team, const u
     }
 }
 
-/* The first of the files that can be shared. The parts of the ranks must be in the order of the input: so rank 0, which
- * reads the streams, reads what comes before them, too. */
+/* Returns the first file that the ranks can share. The parts of the ranks must be in the order of the input, so rank 0,
+ * which reads the streams, also reads all files before them. */
 static size_t first_shared(const struct split_file *files, size_t n)
 {
     while (n > 0 && !files[n - 1].is_stream)
@@ -344,8 +347,8 @@ static size_t first_shared(const struct split_file *files, size_t n)
     return n;
 }
 
-/* The ranges of bytes are those of all files, one behind the other: so the ranks' parts are in the order of the
- * input. */
+/* Divides the files among the ranks. The ranges of bytes are those of all files, one after the other, so the parts of
+ * the ranks are in the order of the input. */
 static void share_files(const struct mpi_team *team, struct split_file *files, size_t n, uint64_t *starts)
 {
     size_t first = first_shared(files, n);
@@ -372,7 +375,7 @@ static int open_whole(struct input_split *s, const struct mpi_team *team, const 
     return 0;
 }
 
-/* The header of all inputs, as the ordinary program merges them. */
+/* Makes the header of all inputs, as the ordinary program merges them. */
 static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
 {
     if (!(s->sam = sam_hdr_dup(s->files->part.sam)))
@@ -390,7 +393,7 @@ static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
     return 0;
 }
 
-/* All but the headers' merge. -1: some rank failed, and that was told. */
+/* Does everything but merge the headers. -1: some rank failed, and the error was reported. */
 static int open_parts(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how,
                       uint64_t *starts)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the inputs that a rank reads: all inputs, one behind the other, are cut into ranges of bytes. What
- * cannot be cut is read by the rank in whose range it begins.
- * Of BAM each rank guesses where the first record of its range begins; the rank before it reads up to there, and so
- * finds out whether the guess was right. */
+/* The parts of the inputs that a rank reads. All inputs, one after the other, are cut into ranges of bytes. An input
+ * that cannot be cut is read by the rank in whose range it begins. In BAM, each rank guesses where the first record of
+ * its range begins. The rank before it reads up to there, and so finds out whether the guess was right. */
 #ifndef INPUT_SPLIT_H
 #define INPUT_SPLIT_H
 
@@ -13,15 +12,15 @@ struct inputs_options;
 struct split_file;
 
 struct input_split {
-    struct input_part *parts;    /* of each input; owned, as all that they point to */
-    sam_hdr_t *sam;              /* the header of all inputs together; owned, as the next */
+    struct input_part *parts;    /* one for each input; owned, and so is all that they point to */
+    sam_hdr_t *sam;              /* the header of all inputs together; owned, as are the files */
     struct split_file *files;
-    size_t n;                    /* how many were opened */
-    bool has_whole;              /* some of them are read by one rank each */
+    size_t n;                    /* the number of files that were opened */
+    bool has_whole;              /* some inputs are read by one rank each */
 };
 
-/* Every rank calls it; how is as for inputs_open(). Checks first that all see the same files. -1: some rank
- * failed, and that was told. Either way, close it. */
+/* Every rank calls it. how: as for inputs_open(). It checks first that all ranks see the same files. -1: some rank
+ * failed, and the error was reported. Close it in both cases. */
 int input_split_open(struct input_split *split, const struct mpi_team *team, const struct inputs_options *how);
 void input_split_close(struct input_split *split);
 

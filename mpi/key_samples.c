@@ -6,8 +6,8 @@
 #include "mpi/mpi_wait.h"
 #include "order/sort_key.h"
 
-/* Keys of each rank: one for 0.012 % of its bytes if ranks are few. Rank 0 sorts those of all ranks alone, 2^18 of them
- * in 40 ms. With many ranks, errors of one make up for those of others. */
+/* The number of keys of each rank: one for 0.012 % of its bytes if there are few ranks. Rank 0 sorts the keys of all
+ * ranks by itself, 2^18 keys in 40 ms. With many ranks, the errors of some compensate for those of others. */
 enum { SAMPLES = 8192, SAMPLES_LEAST = 2048, SAMPLES_OF_ALL = 1 << 18 };
 
 int key_samples_add(struct key_samples *s, struct key_sample sample)
@@ -22,12 +22,13 @@ int key_samples_add(struct key_samples *s, struct key_sample sample)
 
 /* ---- keys of this rank ---- */
 
-/* How a key travels. */
+/* A key in a message. */
 struct packed_sample {
     uint64_t key, bytes;
 };
 
-/* The middle one of some neighbours stands for them: so a cut at its key is as often too early as too late. */
+/* Appends the samples of a list. The middle one of several neighbours stands for them, so a cut at its key is too early
+ * as often as it is too late. */
 static int take_list(struct byte_buffer *to, const struct merge_way *list, uint64_t step)
 {
     struct packed_sample sample = {0};
@@ -63,7 +64,7 @@ static int take_keys(struct byte_buffer *to, const struct records_read *o)
     return 0;
 }
 
-/* ---- rank 0 gets what all have ---- */
+/* ---- rank 0 gets the samples of all ranks ---- */
 
 int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size_t size, uint8_t **all, int **counts)
 {
@@ -91,7 +92,7 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
     return failed ? -1 : 0;
 }
 
-/* At rank 0. -1: out of memory. */
+/* Runs at rank 0. -1: out of memory. */
 static int unpack(struct key_samples *all, const uint8_t *bytes, const int *counts, int size)
 {
     struct packed_sample sample;
@@ -110,7 +111,7 @@ int key_samples_gather(struct key_samples *all, const struct records_read *o)
     uint8_t *bytes;
     int *counts;
     if (take_keys(&mine, o) < 0)
-        mine.n = 0;                              /* the balance suffers, the order does not */
+        mine.n = 0;                              /* then the balance is worse, but the order is right */
     int result = key_samples_gather_bytes(o->team, mine.p, mine.n, &bytes, &counts);
     if (result == 0 && bytes)
         result = unpack(all, bytes, counts, o->team->size);
@@ -122,7 +123,7 @@ int key_samples_gather(struct key_samples *all, const struct records_read *o)
 
 /* ---- their order ---- */
 
-/* Those that only have a key come first. */
+/* Samples that only have a key come first. */
 static int compare(const struct key_sample *x, const struct key_sample *y)
 {
     if (x->key != y->key)

@@ -14,14 +14,14 @@ enum { LOOK_MS = 50, ANSWER_MS = 3000, KILL_MS = 20000 };
 enum kind { NOTHING, STOP, END, ANSWER, N_KINDS };
 
 struct mpi_alarm {
-    MPI_Comm comm;               /* of its own, so that nobody else takes the messages */
+    MPI_Comm comm;               /* our own one, so that no other code takes the messages */
     int rank, size;
     bool speaks;                 /* MPI may be called in the thread */
     pthread_t thread;
-    atomic_int wanted;           /* kind that is to be sent; set by the main thread */
+    atomic_int wanted;           /* the kind to be sent; set by the main thread */
     atomic_bool closes;          /* likewise */
-    int sent;                    /* greatest kind that was sent; the thread's */
-    atomic_int answers;          /* that came; set by the thread, as the next */
+    int sent;                    /* the greatest kind that was sent; only the thread uses it */
+    atomic_int answers;          /* answers that came; set by the thread, as is the next field */
     atomic_int ended_by;         /* the first of the ranks that want to end all; size: none */
 };
 
@@ -30,7 +30,7 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* The messages are so small that MPI keeps them. */
+/* Sends a message. It is so small that MPI keeps it. */
 static void send(const struct mpi_alarm *a, int to, enum kind kind)
 {
     static const int kinds[N_KINDS] = {NOTHING, STOP, END, ANSWER};
@@ -77,7 +77,8 @@ static void take_all(struct mpi_alarm *a)
     }
 }
 
-/* After a signal a launcher may not leave us the time to come to a meeting: names go at once. */
+/* The main function of the thread. After a signal it removes temporary names at once: a launcher may not leave this
+ * rank the time to come to a meeting. */
 static void *look(void *alarm)
 {
     struct mpi_alarm *a = alarm;
@@ -90,7 +91,7 @@ static void *look(void *alarm)
         take_all(a);
         ended += atomic_load(&a->ended_by) < a->size ? LOOK_MS : 0;
         if (ended > KILL_MS)
-            _exit(EXIT_FAILURE);                 /* whoever wanted to end all has not */
+            _exit(EXIT_FAILURE);                 /* the rank that wanted to end all has not */
     }
     return NULL;
 }
@@ -108,8 +109,8 @@ struct mpi_alarm *mpi_alarm_open(bool any_thread_may_call)
     a->speaks = any_thread_may_call && a->size > 1;
     atomic_init(&a->ended_by, a->size);
     struct affinity bound;
-    affinity_widen(&bound);                      /* else it would share the main thread's place */
-    latch_hide_signals(true);                    /* they are the main thread's */
+    affinity_widen(&bound);                      /* otherwise it would share the main thread's place */
+    latch_hide_signals(true);                    /* the main thread gets them */
     int failed = pthread_create(&a->thread, NULL, look, a);
     latch_hide_signals(false);
     affinity_narrow(&bound);
@@ -136,8 +137,8 @@ void mpi_alarm_stop(struct mpi_alarm *a)
         atomic_compare_exchange_strong(&a->wanted, &nothing, STOP);
 }
 
-/* Where two ranks want to end all, each hears of the other before it has all answers: messages of a rank keep their
- * order. */
+/* If two ranks want to end all, each hears of the other before it has all answers, because the messages of a rank keep
+ * their order. */
 bool mpi_alarm_end(struct mpi_alarm *a)
 {
     out_file_drop_all_names();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How a rank that has failed reaches the others while they work: a thread of each rank looks for messages now and then.
- * Two kinds of them:
+/* Lets a rank that has failed reach the others while they work: a thread of each rank looks for messages now and then.
+ * There are two kinds of messages:
  *
- *   stop   all shall stop working and come to the next meeting (mpi_team_agree()), where one tells its error
- *   end    this rank cannot be met any more, and will end all: they take temporary names away, and answer
+ *   stop   all ranks shall stop working and come to the next meeting (mpi_team_agree()), where one reports its error
+ *   end    the sender cannot come to a meeting any more and will end all; others remove temporary names and answer
  *
- * The thread needs MPI_THREAD_MULTIPLE. Without, others hear of a failure when they come to the next meeting. */
+ * The thread needs MPI_THREAD_MULTIPLE. Without it, others learn of a failure when they come to the next meeting. */
 #ifndef MPI_ALARM_H
 #define MPI_ALARM_H
 
@@ -13,15 +13,16 @@
 
 struct mpi_alarm;
 
-/* Every rank calls it behind MPI_Init_thread(). NULL: out of memory or no thread; all goes on without. */
+/* Every rank calls it after MPI_Init_thread(). NULL: out of memory or no thread; the program then continues without an
+ * alarm. */
 struct mpi_alarm *mpi_alarm_open(bool any_thread_may_call);
 void mpi_alarm_close(struct mpi_alarm *alarm);
 
-/* Has the others stop. They get there within a tenth of a second. */
+/* Makes the other ranks stop. They do so within a tenth of a second. */
 void mpi_alarm_stop(struct mpi_alarm *alarm);
 
-/* Waits until the others have no temporary names any more, at most some seconds. Returns whether this rank is the one
- * to tell its error: else another rank ends all, too. */
+/* Waits until the other ranks have no temporary names any more, at most some seconds. Returns whether this rank is the
+ * one to report its error. If not, another rank ends all, too. */
 bool mpi_alarm_end(struct mpi_alarm *alarm);
 
 #endif

@@ -26,7 +26,7 @@ int mpi_team_open(struct mpi_team *team, int *argc, char ***argv)
     return -1;
 }
 
-/* MPI_Finalize() waits for the others, and would spin. */
+/* Waits for the other ranks before MPI_Finalize(), which would spin while it waits for them. */
 int mpi_team_close(struct mpi_team *team, int status)
 {
     mpi_wait_barrier();
@@ -37,7 +37,7 @@ int mpi_team_close(struct mpi_team *team, int status)
 
 int mpi_team_check_launcher(const struct mpi_team *team)
 {
-    /* Variables of a step, not of an allocation: a batch script is one task and sees the allocation's number. */
+    /* Variables of a step, not of an allocation: a batch script is one task, but sees the number of its allocation. */
     static const struct {
         const char *n_tasks, *task;
     } names[] = {
@@ -51,8 +51,8 @@ int mpi_team_check_launcher(const struct mpi_team *team)
         const char *n = getenv(names[i].n_tasks), *task = getenv(names[i].task);
         if (!n || atoi(n) <= 1)
             continue;
-        /* All see the same, and the first one tells. Others wait for that: when a task has failed, a launcher may end
-         * all of them. */
+        /* All tasks see the same, and the first one reports it. The others wait for that: when a task has failed, a
+         * launcher may end all of them. */
         if (task && atoi(task) > 0)
             sleep(1);
         else
@@ -63,7 +63,8 @@ int mpi_team_check_launcher(const struct mpi_team *team)
     return 0;
 }
 
-/* A signal comes first: other errors may come of it. A rank that was stopped has errors that come of that. */
+/* Returns whether this rank has an error of its own. A signal comes first, because it may cause other errors. A rank
+ * that was stopped may have errors that the stop caused. */
 static bool has_error(const struct latch *latch)
 {
     return latch_signal() || (latch_failed(latch) && !latch_stopped());
@@ -78,7 +79,8 @@ static void print_error(const struct mpi_team *team, const struct latch *latch)
         message_error("rank %d: %s.", team->rank, latch->message);
 }
 
-/* The others may be in what they cannot leave, such as reading from a pipe that nobody writes to. */
+/* Returns whether all ranks come to the meeting in time. Others may be in a call that they cannot leave, such as
+ * reading from a pipe that has no writer. */
 static bool all_come(MPI_Request *request)
 {
     enum { SECONDS = 5 };
@@ -113,7 +115,7 @@ int mpi_team_agree(const struct mpi_team *team, const struct latch *latch)
 
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch)
 {
-    enum { PATIENCE = 10 };      /* seconds in which the rank that has the error ends all */
+    enum { PATIENCE = 10 };      /* seconds within which the rank with the error ends all */
     if (has_error(latch) && mpi_alarm_end(team->alarm))
         print_error(team, latch);
     else

@@ -14,7 +14,7 @@ struct mpi_alarm;
 
 struct mpi_team {
     int rank, size;
-    struct mpi_alarm *alarm;     /* NULL: none; owned by who opened the team */
+    struct mpi_alarm *alarm;     /* NULL: none. Owned by the code that opened the team */
 };
 
 /* Messages between ranks, by what they hold. */
@@ -32,15 +32,16 @@ int mpi_team_open(struct mpi_team *team, int *argc, char ***argv);
 /* Ends MPI. Every rank calls it. Returns the status to exit with. */
 int mpi_team_close(struct mpi_team *team, int status);
 
-/* Refuses a launcher that started more tasks than MPI knows of: each would sort the same file on its own. -1: refused,
- * which the first of the tasks told. */
+/* Refuses a launcher that started more tasks than MPI knows of: each task would sort the same file by itself. -1:
+ * refused, and the first of the tasks reported it. */
 int mpi_team_check_launcher(const struct mpi_team *team);
 
-/* Every rank calls it at the same place. 0: no rank has an error. -1: some have; the first of them told its own. A rank
- * that comes with an error has the others stop what they do and come, too; if one does not, it ends all. */
+/* Every rank calls it at the same place. 0: no rank has an error. -1: some ranks have one, and the first of them
+ * reported its own. A rank that comes with an error makes the others stop their work and come, too. If one of them does
+ * not come, it ends all. */
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);
 
-/* Every rank calls it at the same place: whether it is so at all of them. */
+/* Every rank calls it at the same place. Returns whether `mine` is true at all of them. */
 static inline bool mpi_team_all(bool mine)
 {
     int is_so = mine, all;
@@ -48,7 +49,8 @@ static inline bool mpi_team_all(bool mine)
     return all;
 }
 
-/* Ends all ranks with this rank's error, where the others cannot be met. Temporary names are taken away before. */
+/* Ends all ranks with this rank's error, if a meeting with the others is not possible. Temporary names are removed
+ * before. */
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch);
 
 #endif

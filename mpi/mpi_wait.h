@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of MPI that wait for other ranks, of MPI_COMM_WORLD. MPI itself would spin, perhaps for minutes, on a core
- * that another rank or program wants. These sleep. */
+/* The calls of MPI that wait for other ranks, in MPI_COMM_WORLD. MPI itself would spin, perhaps for minutes, on a core
+ * that another rank or program needs. These functions sleep. */
 #ifndef MPI_WAIT_H
 #define MPI_WAIT_H
 
@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include "base/task_ring.h"
 
-/* Call it between two looks; *pauses begins at 0. Pauses become longer, up to 1 ms after some 20. */
+/* Call it between two tests; *pauses begins at 0. Pauses become longer, up to 1 ms after about 20. */
 static inline void mpi_wait_pause(unsigned *pauses)
 {
     enum { PAUSES_BEFORE_NAP = 700, NAP_NS = 1000000 };
@@ -18,7 +18,7 @@ static inline void mpi_wait_pause(unsigned *pauses)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* As MPI_Wait(). */
+/* Like MPI_Wait(). */
 static inline void mpi_wait(MPI_Request *request, MPI_Status *status)
 {
     unsigned pauses = 0;
@@ -29,7 +29,7 @@ static inline void mpi_wait(MPI_Request *request, MPI_Status *status)
     }
 }
 
-/* Begins a call that goes on by itself (MPI_I...), with these arguments, and waits for its end. */
+/* Begins a nonblocking call (MPI_I...) with these arguments, and waits until it ends. */
 #define MPI_WAIT_FOR(start, ...)                                \
     do {                                                        \
         MPI_Request request;                                    \
@@ -59,25 +59,25 @@ static inline void mpi_wait_exscan(const void *from, void *to, int n, MPI_Dataty
     MPI_WAIT_FOR(MPI_Iexscan, from, to, n, type, op);
 }
 
-/* Rank 0 gets n of each rank. */
+/* Rank 0 gets n elements from each rank. */
 static inline void mpi_wait_gather(const void *from, int n, MPI_Datatype type, void *to)
 {
     MPI_WAIT_FOR(MPI_Igather, from, n, type, to, n, type, 0);
 }
 
-/* Rank 0 gets bytes: counts[] of each rank, put at places[]. */
+/* Rank 0 gets bytes: counts[] of them from each rank, put at places[]. */
 static inline void mpi_wait_gather_bytes(const void *from, int n, void *to, const int *counts, const int *places)
 {
     MPI_WAIT_FOR(MPI_Igatherv, from, n, MPI_BYTE, to, counts, places, MPI_BYTE, 0);
 }
 
-/* Each rank gets n of each rank. */
+/* Each rank gets n elements from each rank. */
 static inline void mpi_wait_allgather(const void *from, int n, MPI_Datatype type, void *to)
 {
     MPI_WAIT_FOR(MPI_Iallgather, from, n, type, to, n, type);
 }
 
-/* Each rank gets n of each rank, others of each. */
+/* Each rank gets n elements from each rank. A rank sends different elements to each. */
 static inline void mpi_wait_alltoall(const void *from, int n, MPI_Datatype type, void *to)
 {
     MPI_WAIT_FOR(MPI_Ialltoall, from, n, type, to, n, type);
@@ -88,7 +88,7 @@ static inline void mpi_wait_send(const void *from, int n, MPI_Datatype type, int
     MPI_WAIT_FOR(MPI_Isend, from, n, type, to, tag);
 }
 
-/* Returns how many came, at most n. */
+/* Returns the number of elements that came, at most n. */
 static inline int mpi_wait_receive(void *to, int n, MPI_Datatype type, int from, int tag)
 {
     MPI_Request request;

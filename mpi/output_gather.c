@@ -15,11 +15,11 @@
 
 enum {
     CHUNK = 512 << 10,           /* bytes: a chunk stays in a cache while it is copied */
-    COPIERS = 8,                 /* threads at most, which is what a file system can take from a node */
+    COPIERS = 8,                 /* threads at most, as many as a file system can serve for one node */
     EOF_BLOCK = 28,              /* bytes; SAMv1 section 4.1.2 */
 };
 
-/* Takes the EOF block off. */
+/* Removes the EOF block. */
 static int cut_end(int fd, const char *path, struct latch *latch)
 {
     off_t end = lseek(fd, 0, SEEK_END);
@@ -28,7 +28,7 @@ static int cut_end(int fd, const char *path, struct latch *latch)
     return 0;
 }
 
-/* Whether this rank and rank 0 have their memory on one host. Every rank calls it. */
+/* Returns whether this rank and rank 0 share the memory of one host. Every rank calls it. */
 static bool is_beside_first(void)
 {
     MPI_Comm host;
@@ -40,8 +40,9 @@ static bool is_beside_first(void)
     return first == 0;
 }
 
-/* Every rank calls it. Before others write to rank 0's file from their hosts, its own bytes must have left its host:
- * where two ranks' blocks meet, both write to one page. Returns what shared_file_open() does, at rank 0 -1. */
+/* Every rank calls it. Before other ranks write to rank 0's file from their hosts, rank 0's own bytes must have left
+ * its host: where the blocks of two ranks meet, both write to one page. Returns what shared_file_open() returns; -1 at
+ * rank 0. */
 static int share(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
 {
     struct shared_file file = {.fd = -1};
@@ -61,7 +62,7 @@ static int put(int fd, const char *path, uint8_t *chunk, size_t n, uint64_t at, 
     return out_file_write_at(fd, path, &iov, 1, (off_t)at, latch);
 }
 
-/* Reads what a chunk at this place of the part has. Returns its bytes, or -1. */
+/* Reads a chunk at this place of the part. Returns the number of bytes, or -1. */
 static ssize_t get(const struct output_part *part, uint8_t *chunk, uint64_t at, uint64_t size, struct latch *latch)
 {
     size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
@@ -89,11 +90,11 @@ static int send_file(const struct output_part *part, uint64_t size, struct latch
 /* This rank's blocks on their way to rank 0's file. */
 struct copying {
     const struct output_part *part;
-    int shared;                  /* that file */
-    uint64_t place, size;        /* of this rank's blocks in it */
+    int shared;                  /* descriptor of rank 0's file */
+    uint64_t place, size;        /* where this rank's blocks lie in that file */
     struct task_ring ring;       /* a slot for each thread that copies ... */
     uint8_t *chunks;             /* ... and a buffer of CHUNK bytes for each slot */
-    _Atomic uint64_t next;       /* chunk that none has begun with */
+    _Atomic uint64_t next;       /* the first chunk that no thread has begun with */
     struct latch *latch;
 };
 
@@ -146,7 +147,8 @@ static int receive_file(int from, const struct output_part *part, uint64_t place
     return 0;
 }
 
-/* Bytes of this rank's blocks: the EOF block counts if no rank comes behind. 0 with an error in the latch: failed. */
+/* Returns the bytes of this rank's blocks. The EOF block counts if no rank comes after this one. 0 with an error in the
+ * latch: failed. */
 static uint64_t size_of(const struct mpi_team *team, int fd, const char *path, struct latch *latch)
 {
     off_t end = lseek(fd, 0, SEEK_END), cut = team->rank > 0 && team->rank + 1 < team->size ? EOF_BLOCK : 0;
@@ -156,18 +158,18 @@ static uint64_t size_of(const struct mpi_team *team, int fd, const char *path, s
     return 0;
 }
 
-/* Sends rank 0 where each rank's blocks begin, and how many bytes each sends. Returns this rank's place. */
+/* Sends to rank 0 where each rank's blocks begin, and how many bytes each rank sends. Returns this rank's place. */
 static uint64_t gather_places(const struct mpi_team *team, uint64_t mine, bool sends, uint64_t *places, uint64_t *sent)
 {
     uint64_t place = 0, send = sends ? mine : 0;
     mpi_wait_exscan(&mine, &place, 1, MPI_UINT64_T, MPI_SUM);
-    place = team->rank > 0 ? place : 0;          /* MPI leaves rank 0's undefined */
+    place = team->rank > 0 ? place : 0;          /* MPI leaves the value at rank 0 undefined */
     mpi_wait_gather(&place, 1, MPI_UINT64_T, places);
     mpi_wait_gather(&send, 1, MPI_UINT64_T, sent);
     return place;
 }
 
-/* Rank 0 takes what the others send: sent[] bytes each. */
+/* Rank 0 receives the blocks that the other ranks send: sent[] bytes of each. */
 static int receive_files(const struct mpi_team *team, const struct output_part *part, const uint64_t *places,
                          const uint64_t *sent, struct latch *latch)
 {
@@ -179,7 +181,7 @@ static int receive_files(const struct mpi_team *team, const struct output_part *
     return result;
 }
 
-/* Brings this rank's bytes into the file. sent: room for a number of each rank. */
+/* Puts this rank's bytes into the file. sent: room for a number of each rank. */
 static int bring_together(const struct mpi_team *team, const struct output_part *part, uint64_t *places,
                           uint64_t *sent, struct latch *latch)
 {

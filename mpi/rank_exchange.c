@@ -6,10 +6,10 @@
 #include "mpi/rank_parts.h"
 #include "engine/limits.h"
 
-/* Bytes for each record of a rank that keeps a log for the index, about. */
+/* Approximate bytes for each record of a rank that keeps a log for the index. */
 enum { INDEX_MEMORY = 32 };
 
-/* NULL: keys decide. */
+/* Returns the rule that compares records of equal keys. NULL: keys decide. */
 static const struct sort_rule *deciding_rule(const struct rank_parts *s)
 {
     return s->a.arenas.filled->rule;
@@ -36,7 +36,7 @@ static int open_b(struct rank_parts *s)
         };
     char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
     struct input_request in = {.paths = names, .n = 2};
-    /* The bytes are those of the last input alone. */
+    /* The number of bytes is that of the last input only. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
                                   .latch = &s->latch_b, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
@@ -47,7 +47,7 @@ static int open_b(struct rank_parts *s)
     return 0;
 }
 
-/* Reports the merge that all records of the input go through; the two of sort B are internal. */
+/* Reports the merge that all records of the input go through. The two merges of sort B are internal. */
 static void report_merge(const struct rank_parts *s, size_t n_runs)
 {
     uint64_t mine[] = {n_runs, s->a.arenas.filled->n_sublists}, all[2];
@@ -56,8 +56,8 @@ static void report_merge(const struct rank_parts *s, size_t n_runs)
         sorted_say_merge(&s->opts->order, all[0], all[1]);
 }
 
-/* Whether B's arenas hold all that comes, and all memory does what is there until records are written. A record may be
- * cut where one arena ends, and then lies in both. */
+/* Returns whether B's arenas can hold all records that arrive, and whether the memory limit covers everything that is
+ * there until records are written. A record may be cut where one arena ends, and is then in both. */
 static bool has_room(const struct rank_parts *s)
 {
     const uint64_t MARGIN = (uint64_t)1 << 20;
@@ -79,7 +79,8 @@ static int share_out(struct rank_parts *s, const struct records_read *how)
     return 0;
 }
 
-/* Cuts the order. If all ranks have all of their records in memory, and room for what comes, they keep their own. */
+/* Cuts the order. If all ranks have all of their records in memory, and room for those that arrive, they keep their
+ * own. */
 static int divide(struct rank_parts *s, struct merge_ring_options *merge)
 {
     bool in_memory = mpi_team_all(!s->a.spill.spilling);
@@ -125,7 +126,8 @@ static int begin_exchange(struct rank_parts *s)
     return 0;
 }
 
-/* Sorts what comes. What ranks behind this one send is in sublists of its own, since the merge puts it last. */
+/* Sorts the records that arrive. Records from ranks after this one are in sublists of their own, since the merge puts
+ * them last. */
 static void exchange_records(void *sort)
 {
     struct rank_parts *s = sort;

@@ -36,7 +36,7 @@ void rank_lists_note_behind(struct rank_lists *l, const struct arenas *b)
         l->n_behind[i] = b->each[i].n_sublists;
 }
 
-/* The parts of an arena's sublists. */
+/* Lists in `to` the parts of an arena's sublists. */
 static void narrow(struct bam_sublist *to, const struct bam_arena *arena, const struct merge_way *parts)
 {
     for (size_t i = 0; i < arena->n_sublists; i++) {
@@ -45,7 +45,7 @@ static void narrow(struct bam_sublist *to, const struct bam_arena *arena, const 
     }
 }
 
-/* Lets the merge see some sublists of an arena. */
+/* Lets the merge see n sublists of an arena. */
 static void show(struct rank_lists *l, struct merge_ring_options *how, const struct bam_arena *arena,
                  struct bam_sublist *lists, size_t n)
 {

@@ -15,7 +15,7 @@
 #include "mpi/rank_options.h"
 #include "mpi/rank_sort.h"
 
-/* ---- the words of this rank ---- */
+/* ---- the arguments of this rank ---- */
 
 static void put_usage(FILE *to)
 {
@@ -39,7 +39,7 @@ static void put_version(void)
            "Using %s\n", version_omp(), hts_version(), library);
 }
 
-/* Rank 0 alone looks at files and at what cannot be had over MPI. */
+/* Only rank 0 checks files and whether the options can be used over MPI. */
 static enum engine_args_result parse_sort(struct engine_opts *opts, int argc, char **argv, bool is_first)
 {
     enum engine_args_result parsed = sort_args_parse(opts, argc, argv);
@@ -71,12 +71,12 @@ static enum engine_args_result parse(struct engine_opts *opts, int argc, char **
     return helps || strstr(word, "version") ? ENGINE_ARGS_DONE : ENGINE_ARGS_ERROR;
 }
 
-/* ---- what other ranks than the first would print ---- */
+/* ---- output that ranks other than the first would print ---- */
 
 enum { TEXT_MOST = 800 };
 
 struct hidden_streams {
-    FILE *file;                  /* gets what goes to both; NULL: it is lost */
+    FILE *file;                  /* gets the output of both streams; NULL: the output is lost */
     int kept[2];                 /* standard output and standard error */
 };
 
@@ -94,7 +94,7 @@ static void hide(struct hidden_streams *h)
         close(null);
 }
 
-/* Puts the last line of what was printed into text. */
+/* Copies the last line of the output to `text`. */
 static void unhide(struct hidden_streams *h, char text[TEXT_MOST])
 {
     static const char speaker[] = "samtools sort: ";
@@ -119,9 +119,9 @@ static void unhide(struct hidden_streams *h, char text[TEXT_MOST])
         text[n - 1] = '\0';
 }
 
-/* ---- the same for all? ---- */
+/* ---- do all ranks have the same options? ---- */
 
-/* One option: its name and its value, which zeros end. */
+/* Puts one option: its name and its value. A zero byte ends each of them. */
 __attribute__((format(printf, 3, 4))) static void put(FILE *to, const char *name, const char *format, ...)
 {
     va_list values;
@@ -140,7 +140,7 @@ static void put_inputs(FILE *to, const struct input_request *in)
     fputc('\0', to);
 }
 
-/* Only htslib knows which values are text. Those of FASTQ have no meaning here. */
+/* Only htslib knows which values are text. Options of FASTQ have no meaning here. */
 static void put_format_options(FILE *to, const char *name, const hts_opt *options)
 {
     fprintf(to, "%s%c", name, '\0');
@@ -176,7 +176,7 @@ static void put_order(FILE *to, const struct sort_order *order)
     put(to, "-I", "%s", by_hash && order->index_fasta ? order->index_fasta : "");
 }
 
-/* All that decides what ranks do together, and what comes of it. */
+/* Puts all options that decide what the ranks do together, and what the result is. */
 static void put_options(FILE *to, const struct engine_opts *o)
 {
     put(to, "version", "%s", version_omp());
@@ -198,7 +198,7 @@ static void put_options(FILE *to, const struct engine_opts *o)
     put(to, "--plan", "%d", o->plan);
 }
 
-/* Compares with rank 0's options. The names are the same, as far as all before them are equal. */
+/* Compares with rank 0's options. The names are the same as long as all values before them are equal. */
 static void compare(const char *mine, const char *first, size_t n, struct latch *latch)
 {
     for (size_t at = 0, at_first = 0; at < n;) {
@@ -248,7 +248,7 @@ static int compare_options(const struct engine_opts *opts, const struct mpi_team
     return latch_tripped(&latch) ? -1 : 0;
 }
 
-/* Where rank 0 has refused its words, that is told, and no more. */
+/* If rank 0 has refused its arguments, only that is reported. */
 static int compare_results(enum engine_args_result mine, const char *said, const struct mpi_team *team, int first)
 {
     static const char *const asked[] = {[ENGINE_ARGS_RUN] = "to sort", [ENGINE_ARGS_DONE] = "for help or a version"};

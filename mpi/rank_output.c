@@ -13,7 +13,7 @@
 #include "write/list_stream.h"
 #include "write/record_sink.h"
 
-/* All that this rank writes. */
+/* Begins a merge of all records that this rank writes. *n_runs: the number of its runs. */
 static int begin_merge(struct rank_parts *s, size_t *n_runs)
 {
     struct merge_ring_options how;
@@ -30,8 +30,8 @@ static uint64_t records_to_write(const struct rank_parts *s)
     return s->b.arenas.filled->n_records + (s->keeps ? s->shares.records[s->team.rank] : 0);
 }
 
-/* The first merge of B: where the blocks lie. If all records are in memory, their order is kept, and nothing is merged
- * again: sort A has given back more memory than that takes. */
+/* Runs the first merge of B, which finds where blocks begin. If all records are in memory, their order is kept, and
+ * they are not merged again: sort A has freed more memory than the order takes. */
 static void measure_records(void *sort)
 {
     struct rank_parts *s = sort;
@@ -60,7 +60,7 @@ static int find_boundary(struct rank_parts *s)
     return 0;
 }
 
-/* Takes up to n records off the beginning. Returns how many. */
+/* Removes up to n records from the beginning. Returns how many. */
 static size_t skip(struct record_list *list, size_t n)
 {
     n = n < list->n ? n : list->n;
@@ -111,7 +111,7 @@ static int put_records(struct rank_parts *s)
     return record_sink_put(s->out.sink, &list);
 }
 
-/* The header, which only the first rank writes. */
+/* Begins the output with the header, which only the first rank writes. */
 static int begin_output(struct rank_parts *s)
 {
     struct record_sink *sink = s->out.sink;
@@ -131,7 +131,7 @@ static void write_part(void *sort)
         record_sink_finish(s->out.sink);
 }
 
-/* Records in == records out, as in the ordinary sort, but over all ranks. */
+/* Compares records in and records out, as the ordinary sort does, but over all ranks. */
 static void compare(struct rank_parts *s)
 {
     const struct record_sink *sink = s->out.sink;
@@ -140,7 +140,8 @@ static void compare(struct rank_parts *s)
     tally_compare(s->in.records, out.records, "writing", s->out.input, s->out.latch);
 }
 
-/* The files that out_file makes without a name are not. Rank 0 reads nothing. */
+/* Returns whether a file can be read by its descriptor. The files that out_file makes without a name are not readable.
+ * Rank 0 reads nothing. */
 static bool is_readable(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;

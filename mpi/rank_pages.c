@@ -11,7 +11,7 @@
 
 enum { N_COLUMNS = 7 };
 
-/* What stands in a row beside the steps, in megabytes but for the CPU time. */
+/* The columns of a row, without the steps: megabytes, except for the CPU time. */
 static const struct {
     const char *key, *name;
 } columns[N_COLUMNS] = {
@@ -124,7 +124,7 @@ static void put_json(FILE *to, const struct rank_report *r)
 
 /* ---- page ---- */
 
-/* The colours of the stages that take most of a step. */
+/* Returns the colour of the stage that takes most of a step. */
 static const char *colour_of(enum rank_step step)
 {
     static const enum stage stages[N_RANK_STEPS] = {

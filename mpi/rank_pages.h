@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include "report/report_request.h"
 
-/* report: a struct rank_report that has the numbers of all ranks. */
+/* report: a struct rank_report with the numbers of all ranks. */
 void rank_pages_put(FILE *to, enum report_format format, const void *report);
 
 #endif

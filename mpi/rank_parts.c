@@ -16,7 +16,7 @@ void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
     task_team(s->n_threads, main_thread, s);
 }
 
-/* MPI ends a process without what exit() does: its output may have a temporary name. */
+/* MPI ends a process without the work of exit(), but the output may have a temporary name. */
 _Noreturn void rank_parts_abort(struct rank_parts *s)
 {
     written_abandon(&s->out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The two sorts of a rank: sort A of what it reads of the input, and sort B of what it writes of the output. A is the
- * producer of a sort only; the exchange takes its records. */
+/* The two sorts of a rank: sort A of the records that it reads, and sort B of those that it writes. A is only the
+ * producer of a sort; the exchange takes its records. */
 #ifndef RANK_PARTS_H
 #define RANK_PARTS_H
 
@@ -25,30 +25,31 @@ struct rank_parts {
     const struct engine_opts *opts;
     struct mpi_team team;
     struct input_split split;
-    struct engine_opts each;       /* of A and of B: half the memory, and this rank's output */
+    struct engine_opts each;       /* options of A and of B: half the memory, and this rank's output */
     struct sorted a, b;
-    struct written out;          /* of B */
-    struct input_part arrivals[2];   /* of B's inputs, see exchange.h */
+    struct written out;          /* B's output */
+    struct input_part arrivals[2];   /* B's inputs, see exchange.h */
     struct splitters splitters;
-    struct rank_lists lists;     /* of A */
+    struct rank_lists lists;     /* A's sublists */
     struct record_shares shares;
     bool keeps;                  /* all ranks keep their own records in A, until they are written */
     struct exchange *exchange;
     struct block_boundary boundary;
     struct rank_report report;
-    struct rank_totals in;       /* of all ranks */
+    struct rank_totals in;       /* sums over all ranks */
     bool unplaced;               /* no rank has a record with a reference */
-    char part_path[PATH_MAX];        /* of B's output, but at rank 0: it never gets the name */
+    char part_path[PATH_MAX];        /* the path of B's output, except at rank 0; the output never gets this name */
     int n_threads;
-    struct latch latch_a, latch_b;   /* of the two sorts */
-    struct latch latch;          /* of what is neither A's nor B's */
+    struct latch latch_a, latch_b;   /* errors of the two sorts */
+    struct latch latch;          /* errors that are neither A's nor B's */
 };
 
-/* Memory that a sort leaves to the other one. Both are there while records are exchanged, and each plans with 64 MiB
- * beside -m; but neither has a full sink then, and the program and MPI are there once. Measured, with a margin. */
+/* Memory that each sort leaves to the other one. Both exist while records are exchanged, and each plans with 64 MiB in
+ * addition to -m. But neither has a full sink then, and the program and MPI are there only once. The value was
+ * measured, and has a margin. */
 static const size_t RANK_PARTS_OVERHEAD = (size_t)6 << 20;
 
-/* The sums, over all ranks, of what each has. Every rank calls it. */
+/* Returns the sums, over all ranks, of `mine`. Every rank calls it. */
 struct rank_totals rank_parts_add_up(struct rank_totals mine);
 
 /* Runs main_thread(parts) with the rank's threads. */
@@ -57,7 +58,7 @@ void rank_parts_run(struct rank_parts *parts, void (*main_thread)(void *));
 /* Ends all ranks with the error of sort B. */
 _Noreturn void rank_parts_abort(struct rank_parts *parts);
 
-/* Ends one of the two sorts, which has no records any more that are needed. */
+/* Closes one of the two sorts, whose records are not needed any more. */
 void rank_parts_close(struct rank_parts *parts, struct sorted *sort);
 
 #endif

@@ -50,7 +50,7 @@ void rank_report_end(struct rank_report *r, enum rank_step step)
 int rank_report_write(struct rank_report *r, report_file_fn *put, struct latch *latch)
 {
     int wanted = r->request->format != REPORT_NONE;
-    mpi_wait_bcast(&wanted, 1, MPI_INT, 0);   /* a launcher may hand on the environment to some ranks only */
+    mpi_wait_bcast(&wanted, 1, MPI_INT, 0);   /* a launcher may pass the environment to some ranks only */
     if (!wanted)
         return 0;
     struct machine_usage usage = machine_usage();

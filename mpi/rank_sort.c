@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of a rank. It runs the ordinary driver's steps twice: sort A of what the rank reads of the input, and
- * sort B of what it writes of the output. */
+/* The driver of a rank. It runs the ordinary driver's steps twice: for sort A of the records that the rank reads, and
+ * for sort B of those that it writes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each of the two sorts */
 
-/* ---- what is refused ---- */
+/* ---- options that are refused ---- */
 
 static bool is_stdin(const char *path)
 {
@@ -38,7 +38,7 @@ static bool reads_stdin(const struct engine_opts *o)
     return reads;
 }
 
-/* Returns the memory for records: --total-memory without what a program takes beside -m. */
+/* Returns the memory for records: --total-memory minus the memory that a program takes in addition to -m. */
 static uint64_t memory_for_records(const struct engine_opts *o)
 {
     uint64_t overhead = MEMORY_OVERHEAD - o->memory_overhead;
@@ -67,7 +67,7 @@ const char *rank_sort_refuses(const struct engine_opts *o)
 
 /* ---- sort A ---- */
 
-/* The rank's part of the output goes to the first of the places for temporary files. */
+/* Names the rank's part of the output, which goes to the first of the places for temporary files. */
 static void name_part(struct rank_parts *s)
 {
     const char *place = s->opts->temp_prefixes[0], *ending = temp_prefix_ending(place);
@@ -79,10 +79,10 @@ static void name_part(struct rank_parts *s)
 static void share_options(struct rank_parts *s)
 {
     s->each = *s->opts;
-    /* Each of the two plans with what a program takes beside -m. */
+    /* Each of the two sorts plans with the memory that a program takes in addition to -m. */
     s->each.memory = memory_for_records(s->opts) / 2;
     s->each.memory_overhead = MEMORY_OVERHEAD;
-    s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one of all */
+    s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one report of all ranks */
     if (s->team.rank > 0) {
         s->each.out.path = s->part_path;
         s->each.out.index = NULL;
@@ -109,7 +109,7 @@ static int sort_part(struct rank_parts *s)
 {
     s->split.parts[0].overhead = RANK_PARTS_OVERHEAD;
     s->split.parts[0].silent = s->team.rank > 0;
-    /* One rank may have to read the whole input. */
+    /* One rank may have to read the complete input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
                                  .latch = &s->latch_a, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
@@ -121,9 +121,9 @@ static int sort_part(struct rank_parts *s)
     rank_report_begin(&s->report, RANK_READ);
     rank_parts_run(s, read_part);
     rank_report_end(&s->report, RANK_READ);
-    inputs_end(&s->a.in);                   /* what decodes CRAM takes memory that sort B needs */
+    inputs_end(&s->a.in);                   /* the decoder of CRAM takes memory that sort B needs */
     if (s->a.minhash)
-        minhash_drop_index(s->a.minhash);        /* as does the index of -I */
+        minhash_drop_index(s->a.minhash);        /* so does the index of -I */
     machine_give_back_heaps();
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
         return -1;
@@ -151,7 +151,7 @@ static int sort_all(struct rank_parts *s)
     return rank_output(s);
 }
 
-/* Only rank 0's output gets a name, and only if all went well. */
+/* Closes everything. Only rank 0's output gets a name, and only if all ranks succeeded. */
 static int close_all(struct rank_parts *s, int result)
 {
     if (s->a.clocks)
@@ -184,7 +184,7 @@ int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
     }
     machine_share_heaps();
     if (team->rank > 0)
-        hts_verbose = HTS_LOG_ERROR;             /* what all would say is told once */
+        hts_verbose = HTS_LOG_ERROR;             /* what all ranks would print appears once */
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;

@@ -12,7 +12,7 @@ static const struct bam_key *part_ties(const struct splitter *s, struct merge_wa
     return ties.next;
 }
 
-/* Ends the parts of one rank at its splitter, and begins those of the next one there. */
+/* Ends the parts of one rank at its splitter, and begins the parts of the next rank there. */
 static void cut_lists(struct record_shares *shares, int rank, const struct splitter *s,
                       const struct records_read *o)
 {
@@ -29,7 +29,7 @@ static void cut_lists(struct record_shares *shares, int rank, const struct split
     }
 }
 
-/* In a task: what a sublist has for each rank. */
+/* Runs in a task. Counts the bytes that a sublist has for each rank, and finds its largest record. */
 static void count_list(void *of, uint32_t list)
 {
     struct record_shares *shares = of;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* samtools-omp-mpi: `sort` on several nodes. It knows no other command. */
+/* samtools-omp-mpi: `sort` on several nodes. It has no other command. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@ struct shared_file shared_file_describe(int fd, const char *name)
     return file;
 }
 
-/* Returns whether it is the shared file. Another host numbers devices in its own way. */
+/* Returns whether this is the shared file. Another host numbers devices in its own way. */
 static bool is_shared_file(const struct stat *st, const struct shared_file *shared, bool same_host)
 {
     return S_ISREG(st->st_mode) && (uint64_t)st->st_ino == shared->inode

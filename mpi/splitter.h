@@ -5,22 +5,22 @@
 
 #include "sort/merge_ring.h"
 
-/* Below it are those that come before its key and record and, of those that tie with it, those of the ranks before
- * `source` and the first ones of `source`, as many as begin within `bytes`. */
+/* Records that come before its key and record are below the splitter. Of the records that tie with it, those of the
+ * ranks before `source` are below it, and so are the first ones of `source`, as many as begin within `bytes`. */
 struct splitter {
     uint64_t key, bytes;
-    const uint8_t *record;       /* without SEQ and QUAL; NULL: only the key is known, and where records are compared
-                                  * those that have it come behind */
+    const uint8_t *record;       /* without SEQ and QUAL. NULL: only the key is known; where records are compared, those
+                                  * with this key come after the splitter */
     int64_t source;
 };
 
-/* Where a record stands: < 0 before what ties with the splitter, 0 it ties, > 0 behind. rule: compares records of equal
- * keys; NULL: they tie. */
+/* Compares a record with the splitter. < 0: it comes before records that tie; 0: it ties; > 0: it comes after them.
+ * rule: compares records of equal keys; NULL: they tie. */
 int splitter_compare(const struct splitter *splitter, const struct sort_rule *rule, uint64_t key,
                      const uint8_t *record);
 
-/* The first record of a sorted list that does not come before what ties with the splitter, or (ties: before and with)
- * it; list.end if there is none. */
+/* Returns the first record of a sorted list that ties with the splitter or comes after it; with `ties`, the first one
+ * that comes after it. list.end: there is none. */
 const struct bam_key *splitter_find(const struct splitter *splitter, const struct sort_rule *rule,
                                     struct merge_way list, bool ties);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rank 0 gets evenly spread keys of each rank, with the bytes that each stands for, and cuts their order. Where many
- * records share a key and must be compared, it also gets records of that key, and cuts again. */
+/* Rank 0 gets evenly spread keys of each rank, with the number of bytes that each key stands for, and cuts their order.
+ * If many records share a key and must be compared, it also gets records of that key, and cuts again. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_buffer.h"
@@ -12,8 +12,8 @@
 
 /* ---- cutting ---- */
 
-/* Returns the splitter at a sample. If only the key is known, records that share it without a tie are either all
- * below the splitter or all behind it. */
+/* Returns the splitter at a sample. If only the key is known, records that share it without a tie are either all below
+ * the splitter or all after it. */
 static struct splitter splitter_at(const struct key_sample *s, uint64_t tied, bool keys_decide)
 {
     if (s->record || keys_decide)
@@ -21,7 +21,7 @@ static struct splitter splitter_at(const struct key_sample *s, uint64_t tied, bo
     return (struct splitter){.key = s->key};
 }
 
-/* Goes through the samples in order, and cuts where the ranks so far have their bytes. */
+/* Goes through the samples in order, and makes a cut where the ranks so far have their bytes. */
 static void cut(struct splitters *out, struct key_samples *all, bool keys_decide)
 {
     uint64_t total = key_samples_sum(all), before = 0, tied = 0;
@@ -44,8 +44,9 @@ static void cut(struct splitters *out, struct key_samples *all, bool keys_decide
         out->each[next] = (struct splitter){.key = UINT64_MAX, .bytes = UINT64_MAX, .source = INT64_MAX};
 }
 
-/* Cuts again with records of the keys that too many share, which rank 0 finds; keys: room for them. all: at rank 0, as
- * *records, in which their records lie then. -1: out of memory there. */
+/* Cuts again with records of the keys that too many records share. Rank 0 finds these keys; `keys` has room for them.
+ * Rank 0 alone uses `all` and *records, which holds the records that the samples refer to afterwards. -1: rank 0 is out
+ * of memory. */
 static int cut_heavy(struct splitters *out, struct key_samples *all, const struct records_read *o, uint64_t *keys,
                      uint8_t **records)
 {
@@ -55,7 +56,7 @@ static int cut_heavy(struct splitters *out, struct key_samples *all, const struc
     if (n == 0)
         return 0;
     mpi_wait_bcast(keys, n, MPI_UINT64_T, 0);
-    heavy_keys_records(&mine, o, keys, n);       /* if some are missing the balance suffers, the order does not */
+    heavy_keys_records(&mine, o, keys, n);       /* if some are missing, the balance is worse, but the order is right */
     int result = key_samples_gather_bytes(o->team, mine.p, mine.n, records, &counts);
     if (result == 0 && rank == 0) {
         result = heavy_keys_replace(all, *records, counts, o->team->size, o->rule);
@@ -68,7 +69,7 @@ static int cut_heavy(struct splitters *out, struct key_samples *all, const struc
 
 /* ---- all ranks get the splitters ---- */
 
-/* Copies the splitters' records, which have these sizes, to one behind another. */
+/* Copies the splitters' records, which have these sizes, one after another. */
 static void pack_records(struct splitters *s, const uint32_t *sizes, bool copies)
 {
     uint8_t *p = s->records;
@@ -79,7 +80,7 @@ static void pack_records(struct splitters *s, const uint32_t *sizes, bool copies
     }
 }
 
-/* failed: at this rank, before. */
+/* failed: this rank has failed before. */
 static int share(struct splitters *s, const struct mpi_team *team, bool failed)
 {
     uint32_t *sizes = calloc(s->n + 1, sizeof *sizes);
@@ -103,7 +104,7 @@ static int share(struct splitters *s, const struct mpi_team *team, bool failed)
     return all_ready ? 0 : -1;
 }
 
-/* Every rank makes the same calls of MPI, whoever has failed. */
+/* Every rank makes the same calls of MPI, even if some rank has failed. */
 static int find_splitters(struct splitters *out, const struct records_read *o, uint64_t *keys)
 {
     struct key_samples all = {.each = NULL};

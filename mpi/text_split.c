@@ -11,7 +11,7 @@ enum { PIECE = 1 << 16, HEADER_MOST = 1 << 30, SAMPLE_RECORDS = 256 };
 
 /* ---- the header ---- */
 
-/* Skips the header's lines that are whole in text[n], from `at` on. */
+/* Skips header lines that are complete in text[n], from `at` on. */
 static size_t skip_lines(const char *text, size_t at, size_t n)
 {
     const char *newline;
@@ -20,7 +20,7 @@ static size_t skip_lines(const char *text, size_t at, size_t n)
     return at;
 }
 
-/* Reads until there is a line that is none of the header's. Returns where it begins. */
+/* Reads until it finds a line that does not belong to the header. Returns where that line begins. */
 static size_t read_header(const struct text_split *t, struct byte_buffer *text)
 {
     size_t at = 0;
@@ -39,7 +39,7 @@ static size_t read_header(const struct text_split *t, struct byte_buffer *text)
 
 /* ---- the sample ---- */
 
-/* Lines that cannot be parsed end it: the rank that has them tells. */
+/* Adds records to the sample. A line that cannot be parsed ends it; the rank that reads that line reports the error. */
 static void parse_sample(struct text_split *t, char *line, const char *end)
 {
     struct ref_names *names = sam_hdr_count_lines(t->sam, "SQ") >= 0 ? ref_names_new(t->sam) : NULL;

@@ -11,15 +11,16 @@
 #include "read/input_part.h"
 #include "read/slice_feed.h"
 
-enum { SAMPLE_BYTES = 65536 };   /* from which all ranks learn the shape of names */
+enum { SAMPLE_BYTES = 65536 };   /* all ranks learn the shape of names from these */
 
-/* The messages of the reader to the others: a header, then a sample. */
+/* The message of the reader to the other ranks: a header, then a sample. */
 struct news {
     uint8_t *bytes;
     uint64_t header, sample;     /* bytes of each */
 };
 
-/* The next records of a stream. 1: done; 0: there are none; -1: failed, and the error is recorded in the latch. */
+/* Appends the next records of a stream. 1: done; 0: there are none; -1: failed, and the error is recorded in the
+ * latch. */
 static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct latch *latch)
 {
     enum chunk_state state = slice_feed_await(feed, NULL, NULL);
@@ -31,7 +32,7 @@ static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct la
     return status < 0 ? latch_fail(latch, "out of memory for the first records") : 1;
 }
 
-/* The first records, which stay the input's, too: it gives them out before its others. */
+/* Reads the first records. They remain in the input, which returns them before its other records. */
 static int read_sample(struct input *in, struct latch *latch)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};

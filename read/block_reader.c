@@ -13,15 +13,17 @@
 #include "base/clocks.h"
 
 enum {
-    /* What the shape of names is learned from: one block's worth. */
+    /* Bytes from which the shape of names is learned: as many as one block holds. */
     SAMPLE_BYTES = BGZF_FILL,
 };
 
-/* The finding of an inflate task in its block, by ring slot. Written by the task, read by the main thread once it has
- * taken the block back. The keys stay here until the slot's next task copies them: the main thread only counts them. */
+/* The result of an inflate task for its block, by ring slot. The task writes it, and the main thread reads it after it
+ * has taken the block back. The keys stay here until the slot's next task copies them; the main thread only counts
+ * them. */
 struct found {
     struct bam_walk walk;
-    struct bam_key *place;       /* where the keys belong, NULL: they are there; main thread, then the next task */
+    struct bam_key *place;       /* where the keys belong; NULL: they are there already; the main thread's, then the
+                                  * next task's */
     struct bam_key keys[BAM_ARENA_BLOCK_KEYS];
 };
 
@@ -52,7 +54,7 @@ size_t block_reader_slot_memory(void)
     return sizeof(struct found) + slice_copies_slot_memory();
 }
 
-/* Bytes of records that were listed, of this input. */
+/* Returns the bytes of this input's records that were listed. */
 static double so_far(const struct block_reader *r)
 {
     return (double)(r->arena->origin + r->arena->walked);
@@ -75,7 +77,8 @@ uint64_t block_reader_to_come(const struct block_reader *r)
     return all > read ? (uint64_t)((all - read) / read * (double)records) : 0;
 }
 
-/* A block of the file never takes more bytes than the records in it do. So these are at least as large as the files. */
+/* A block of the file never takes more bytes than the records in it. So the records take at least as many bytes as the
+ * files. */
 uint64_t block_reader_least(const struct block_reader *r)
 {
     uint64_t files = r->opt.inputs->size;
@@ -91,7 +94,7 @@ static void settle_keys(struct found *found)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* In the inflate task: finds the block's records while they are in the cache. */
+/* Finds the block's records while they are in the cache. Runs in the inflate task. */
 static void find_records(void *reader, const struct bgzf_source_block *block)
 {
     struct block_reader *r = reader;
@@ -145,7 +148,7 @@ static int learn_of_stream(struct block_reader *r, struct sort_rule *rule)
     return 0;
 }
 
-/* Inflates the first blocks alone and lets the order look at their records, or at those that the part brings. */
+/* Inflates the first blocks alone, and lets the order look at their records, or at the records that the part brings. */
 static int place_sample(struct block_reader *r, struct sort_rule *rule)
 {
     const struct input_part *part = r->in->part;
@@ -165,7 +168,7 @@ static int place_sample(struct block_reader *r, struct sort_rule *rule)
     return found < 0 ? -1 : 0;
 }
 
-/* Lists what is in the arena, if it is whole. */
+/* Lists the records in the arena that are not listed yet, if they are complete. */
 static int list_rest(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;
@@ -203,7 +206,7 @@ uint32_t block_reader_behind(const struct block_reader *r)
     return is_stream(r) ? (uint32_t)(task_ring_head(&r->copies.ring) - r->copies.ring.tail) : r->opt.n_slots;
 }
 
-/* Takes the oldest block back. If no block is out, no task uses a slot: all keys can be put in their places. */
+/* Takes the oldest block back. If no block is out, no task uses a slot, so all keys can be put in their places. */
 static int take(struct block_reader *r, bool wait, struct bgzf_source_block *block)
 {
     int taken = bgzf_source_take(r->in->source, wait, block);
@@ -212,7 +215,7 @@ static int take(struct block_reader *r, bool wait, struct bgzf_source_block *blo
     return taken;
 }
 
-/* The name of the next record lacks its NUL: from there on records go through a buffer, in which it is added. */
+/* The name of the next record lacks its NUL. From there on, records go through a buffer in which the NUL is added. */
 static int pass_rest(struct block_reader *r)
 {
     struct bam_arena *a = r->arena;

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include "read/chunk_pool.h"
 
-/* No input borrows more than so many times what is left to others: four fifths, and the next one four fifths of the
- * rest. For an input may keep what it borrowed, full of records whose turn is far ahead. */
+/* An input borrows at most this many times what is left to the others: four fifths, and the next input four fifths of
+ * the rest. The reason is that an input may keep what it borrowed for long, full of records whose turn is far ahead. */
 enum { TIMES_THE_REST = 4 };
-enum { PARTS = 64 };             /* in which memory is given back: for as many threads */
+enum { PARTS = 64 };             /* parts in which memory is freed, for as many threads */
 
 static void free_text(struct chunk_text *text)
 {
@@ -82,11 +82,11 @@ bool chunk_pool_may_keep(const struct chunk_borrower *borrower, size_t slices)
     return may_borrow(borrower, slices, borrower->pool->opt.own_slices, borrower->slices, borrower->pool->slices);
 }
 
-/* Moves what is borrowed between the input and the rest. */
+/* Updates what the input has borrowed, and the rest. */
 static void settle(size_t *borrowed, size_t *rest, size_t has, size_t own)
 {
     size_t now = has > own ? has - own : 0;
-    *rest += *borrowed - now;                    /* modulo 2^64 where it is more */
+    *rest += *borrowed - now;                    /* the difference is modulo 2^64 if `now` is larger */
     *borrowed = now;
 }
 

@@ -13,7 +13,7 @@
 #include "codec/kept_block.h"
 #include "read/chunk_reader.h"
 
-/* The bytes go through a ring of chunks, in each of which a task makes units into records:
+/* The bytes go through a ring of chunks. A task makes the units of each chunk into records:
  *
  *     records are       to be made,         bytes are being      blocks of bytes
  *     being used        or made             inflated             are handed out to it
@@ -22,25 +22,27 @@
  *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
  *     freed             lent                closed                   filling
  *
- * The main thread closes a chunk when all its bytes are there. Only then it is known where the chunk's units begin and
- * end, and which bytes belong to a unit that ends in a later chunk.
+ * The main thread closes a chunk when all its bytes are there. Only then are the borders of the chunk's units known,
+ * and the bytes of a unit that ends in a later chunk.
  *
  *   chunk 4 ..line a \n line b \n li                 chunk 5 ne c \n line d \n line e ..
  *                                 -> carry -> its head: line c \n
  *
- * A unit may be longer than a chunk. Then chunks in its middle have none. */
+ * A unit may be longer than a chunk. Then the chunks in its middle have no units. */
 struct chunk_reader {
     struct chunk_reader_options opt;
-    struct slice_feed feed;      /* of opt.in.stream */
+    struct slice_feed feed;      /* feed of opt.in.stream */
     struct chunk *chunks;
-    struct task_ring ring;       /* of the chunks: handed out when closed, taken back when freed */
-    uint64_t lent, filling;      /* numbers of chunks, see above; n_chunks at most from the first freed to this */
-    struct byte_buffer carry;    /* the beginning of the unit that the chunk closed last does not end */
+    struct task_ring ring;       /* of the chunks: a chunk is handed out when it is closed, and taken back when it is
+                                  * freed */
+    uint64_t lent, filling;      /* numbers of chunks, see above; at most n_chunks from the first one not yet freed to
+                                  * `filling` */
+    struct byte_buffer carry;    /* the beginning of a unit that does not end in the last closed chunk */
     struct chunk_counts counts;
     uint64_t last_block;         /* file offset of the block taken back last */
-    uint64_t gone_on;            /* units of BAM that are another input's */
+    uint64_t gone_on;            /* units of BAM that belong to another input */
     bool at_end;                 /* all bytes are handed out */
-    bool has_ended;              /* and all records were lent */
+    bool has_ended;              /* all bytes are handed out, and all records were lent */
 };
 
 static struct chunk *chunk_of(const struct chunk_reader *r, uint64_t number)
@@ -53,7 +55,7 @@ static void make_records(void *reader, uint32_t number)
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
     if (latch_tripped(r->opt.in.latch))
-        return;                                  /* nobody waits for its span any more */
+        return;                                  /* no thread waits for its span any more */
     enum stage before = clocks_enter(r->opt.in.clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
@@ -66,7 +68,7 @@ static void make_records(void *reader, uint32_t number)
 
 /* --------------------------------------------------------- bytes to chunks */
 
-/* Keeps n more bytes of a unit that is not complete, and room for a NUL behind them. */
+/* Keeps n more bytes of an incomplete unit, and room for a NUL after them. */
 static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct byte_buffer *unit = &r->carry;
@@ -78,7 +80,7 @@ static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Makes the carried unit, which is complete, the head of the chunk. */
+/* The carried unit is complete: makes it the head of the chunk. */
 static void take_carry(struct chunk_reader *r, struct chunk *c)
 {
     struct byte_buffer head = c->head;
@@ -86,19 +88,19 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
     r->carry = head;
 }
 
-/* Whether it reads the records of another producer. */
+/* Whether the reader takes the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
     return r->opt.in.stream.producer;
 }
 
-/* Whether blocks are inflated into the chunks' own memory. Else chunks have bytes that are there already. */
+/* Whether blocks are inflated into the chunks' own memory. If not, chunks refer to bytes that exist already. */
 static bool reads_blocks(const struct chunk_reader *r)
 {
     return r->opt.in.source;
 }
 
-/* Finds where the units are in a chunk that has all its bytes. */
+/* Finds the units in a chunk that has all its bytes. */
 static int cut_chunk(const struct chunk_reader *r, const struct chunk *c, struct chunk_cut *cut)
 {
     if (!reads_stream(r))
@@ -129,21 +131,21 @@ static int close_chunk(struct chunk_reader *r)
     return 0;
 }
 
-/* Whether there is a chunk to be filled. */
+/* Whether a chunk is free to be filled. */
 static bool may_fill(const struct chunk_reader *r)
 {
     uint64_t n = r->filling - r->ring.tail;
     return n < r->opt.in.use.n_chunks && (!r->opt.borrower || chunk_pool_may_fill(r->opt.borrower, n));
 }
 
-/* Another chunk is filled, or one is free. */
+/* Call it when one more chunk is filled, or one more is free. */
 static void update_pool(const struct chunk_reader *r)
 {
     if (r->opt.borrower)
         chunk_pool_fills(r->opt.borrower, r->filling - r->ring.tail);
 }
 
-/* Makes the memory of a chunk's bytes. */
+/* Allocates the memory for a chunk's bytes. */
 static int make_text(const struct chunk_reader *r, struct chunk *c)
 {
     size_t size = r->opt.in.use.chunk_size;
@@ -170,7 +172,7 @@ static int equip_chunk(const struct chunk_reader *r, struct chunk *c)
     return 0;
 }
 
-/* The pool gets the memory of an empty chunk. */
+/* Gives the memory of an empty chunk to the pool. */
 static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     chunk_pool_put_text(r->opt.borrower->pool, (struct chunk_text){c->bytes, c->blocks, c->kept});
@@ -180,7 +182,7 @@ static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
     c->made = (struct record_slice){.n = 0};
 }
 
-/* The input ends: what is carried may go on in another one. */
+/* The input ends: the carried unit may continue in the next input. */
 static void leave_carry(struct chunk_reader *r)
 {
     uint64_t n = 0;
@@ -194,7 +196,7 @@ static void leave_carry(struct chunk_reader *r)
     r->counts.seen -= n;
 }
 
-/* Closes chunks whose bytes have all arrived. At the end of the input what is carried gets a chunk of its own. */
+/* Closes chunks whose bytes have all arrived. At the end of the input, the carried unit gets a chunk of its own. */
 static int close_chunks(struct chunk_reader *r)
 {
     while (task_ring_head(&r->ring) < r->filling) {
@@ -217,7 +219,7 @@ static int close_chunks(struct chunk_reader *r)
     return 0;
 }
 
-/* These bytes of the chunk that is closed next are inflated. */
+/* The bytes of this block are inflated; they belong to the chunk that is closed next. */
 static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block *block)
 {
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));
@@ -227,7 +229,7 @@ static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block 
         r->opt.cutter.arrived(r->opt.cutter.arg, &r->carry, c->bytes, c->arrived, block);
 }
 
-/* Takes inflated bytes back. With wait, works until there are some. */
+/* Takes inflated bytes back. wait: works until there are some. */
 static int take_bytes(struct chunk_reader *r, bool wait)
 {
     struct bgzf_source_block block;
@@ -244,8 +246,8 @@ static int take_bytes(struct chunk_reader *r, bool wait)
     return taken;
 }
 
-/* Lists the peeked block in the chunk, if it is one to be kept. Returns where its compressed bytes go; else NULL. Since
- * it is smaller than what is in it, there is room. */
+/* Lists the peeked block in the chunk if it is to be kept. Returns the place for its compressed bytes; NULL if it is
+ * not kept. There is room, because the block is smaller than its data. */
 static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32_t size)
 {
     uint32_t compressed_size = c->blocks ? bgzf_source_compressed_size(r->opt.in.source) : 0;
@@ -256,7 +258,7 @@ static uint8_t *keep_block(const struct chunk_reader *r, struct chunk *c, uint32
     return c->kept + c->n_kept - compressed_size;
 }
 
-/* The next chunk gets the bytes of the span. */
+/* Gives the bytes of the span to the next chunk. */
 static int fill_with(struct chunk_reader *r, struct slice_span span, uint64_t offset)
 {
     struct chunk *c = chunk_of(r, r->filling++);
@@ -268,7 +270,7 @@ static int fill_with(struct chunk_reader *r, struct slice_span span, uint64_t of
     return equip_chunk(r, c) < 0 ? -1 : 1;
 }
 
-/* As fill_of_blocks(), but for records that are there. */
+/* As fill_of_blocks(), but for records that exist already. */
 static int fill_of_stream(struct chunk_reader *r)
 {
     enum chunk_state state = slice_feed_advance(&r->feed);
@@ -284,7 +286,7 @@ static bool help_make(void *reader)
     return task_ring_help(&((struct chunk_reader *)reader)->ring);
 }
 
-/* Likewise for text. Where it comes in small pieces, as from a pipe, it waits for more. */
+/* As fill_of_blocks(), but for text. If the text comes in small pieces, as from a pipe, the function waits for more. */
 static int fill_of_text(struct chunk_reader *r)
 {
     struct byte_window *w = r->opt.in.text;
@@ -302,8 +304,8 @@ static int fill_of_text(struct chunk_reader *r)
     return fill_with(r, span, offset);
 }
 
-/* Hands out blocks for one chunk. 1: done; 0: there is no room, or no more bytes; -1: failed, and the error is recorded
- * in the latch. */
+/* Hands out blocks for one chunk. 1: done; 0: there is no room, or there are no more bytes; -1: failed, and the error
+ * is recorded in the latch. */
 static int fill_of_blocks(struct chunk_reader *r)
 {
     struct chunk *c = chunk_of(r, r->filling);
@@ -332,8 +334,8 @@ static int fill_chunk(struct chunk_reader *r)
 
 /* -------------------------------------------------------- chunks to records */
 
-/* Makes a chunk empty. It becomes small again, or long units would leave every chunk large. If a buffer cannot be made
- * smaller, it stays as it is. */
+/* Makes a chunk empty, and small again: otherwise long units would leave every chunk large. A buffer that cannot be
+ * made smaller stays as it is. */
 static void clear_chunk(const struct chunk_reader *r, struct chunk *c)
 {
     c->filled = c->arrived = c->begin = c->end = c->n_blocks = c->n_kept = 0;
@@ -357,8 +359,8 @@ static void free_chunks(struct chunk_reader *r)
     }
 }
 
-/* Says what there is of the next chunk, once more blocks are handed out and those that are inflated are taken back.
- * *filled: blocks were handed out. */
+/* Hands out more blocks, takes the inflated ones back, and then returns the state of the next chunk. *filled: blocks
+ * were handed out. */
 static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 {
     free_chunks(r);
@@ -374,7 +376,8 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     return r->at_end && r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE : CHUNK_AWAITED;
 }
 
-/* The owner is told once; not after an error, for then the last chunk that was lent may be the broken one. */
+/* Calls the owner's ended() once, but not after an error, because then the last chunk that was lent may be the broken
+ * one. */
 static void end_chunks(struct chunk_reader *r)
 {
     if (!r->has_ended && !latch_tripped(r->opt.in.latch)) {
@@ -386,7 +389,7 @@ static void end_chunks(struct chunk_reader *r)
     r->has_ended = true;
 }
 
-/* Lends the next chunk, which is made. NULL: it has a fault, and that is recorded in the latch. */
+/* Lends the next chunk, which is made. NULL: the chunk has a fault, which is recorded in the latch. */
 static struct chunk *lend(struct chunk_reader *r)
 {
     uint32_t number = task_ring_slot(&r->ring, r->lent++);
@@ -427,7 +430,7 @@ int chunk_reader_take(void *reader, struct record_slice *slice)
     return 0;
 }
 
-/* Inflates a block, or helps the stage that it reads. */
+/* Inflates a block, or helps the producer that it reads from. */
 static bool help_source(struct chunk_reader *r)
 {
     return reads_stream(r) ? r->opt.in.stream.help(r->opt.in.stream.producer)
@@ -514,7 +517,7 @@ static int alloc_chunks(struct chunk_reader *r)
     return 0;
 }
 
-/* What comes before the bytes of the source, which are looked at from now on. */
+/* Sets up what comes before the bytes of the source. From now on these are looked at. */
 static void begin(struct chunk_reader *r)
 {
     struct bam_header *header = r->opt.header;
@@ -537,7 +540,8 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
     if (r) {
         r->opt = *options;
         if (r->opt.in.use.tight)
-            machine_keep_heaps_small();          /* units longer than a chunk make it larger for a while */
+            machine_keep_heaps_small();          /* a unit that is longer than a chunk makes the chunk larger for a
+                                                  * while */
         if (alloc_chunks(r) == 0) {
             begin(r);
             return r;

@@ -13,21 +13,22 @@
 #include "read/file_extents.h"
 #include "read/input_file.h"
 
-enum { STORED_MORE = BGZF_HEADER + 5 + BGZF_FOOTER };    /* bytes of a stored block beside its data */
+enum { STORED_MORE = BGZF_HEADER + 5 + BGZF_FOOTER };    /* bytes of a stored block besides its data */
 
 struct extent {
-    uint64_t at;                 /* where it begins in the result */
-    uint64_t offset;             /* in the file */
-    uint32_t skip, keep;         /* of one block that is inflated there; keep 0: bytes are as they are in the file */
+    uint64_t at;                 /* offset in the result */
+    uint64_t offset;             /* offset in the file */
+    uint32_t skip, keep;         /* bytes to skip and to keep of the one block that is inflated there; keep 0: the
+                                  * file's bytes are taken unchanged */
 };
 
 struct file_extents {
     struct extent *each;
     size_t n, room;
-    uint64_t size;               /* of the result, without the block that ends it */
+    uint64_t size;               /* size of the result, without the EOF block */
 };
 
-/* A block of the file, and what becomes of it. */
+/* Buffers for a block of the file: as it is, inflated, and stored again. */
 struct work {
     uint8_t packed[BGZF_MAX_BLOCK], plain[BGZF_MAX_BLOCK], stored[2 * BGZF_MAX_BLOCK];
 };
@@ -55,7 +56,7 @@ static uint64_t stored_size(uint32_t n)
     return n + (uint64_t)(n + BGZF_FILL - 1) / BGZF_FILL * STORED_MORE;
 }
 
-/* Reads the block there and its frame. -1: failed, and the error is recorded in the latch. */
+/* Reads the block at this offset, and its frame. -1: failed, and the error is recorded in the latch. */
 static int read_block(const struct input_file *file, uint64_t offset, uint8_t packed[BGZF_MAX_BLOCK],
                       struct bgzf_frame *frame)
 {
@@ -65,7 +66,8 @@ static int read_block(const struct input_file *file, uint64_t offset, uint8_t pa
     return bgzf_block_frame(packed, (size_t)n, frame) == BGZF_OK ? 0 : does_not_fit(file);
 }
 
-/* Adds bytes begin .. end - 1 of a block, end UINT32_MAX: to its end. *size: the block's. */
+/* Adds bytes begin .. end - 1 of a block. end UINT32_MAX: to the end of the block. *size: the size of the block in the
+ * file. */
 static int add_part(struct file_extents *x, const struct input_file *file, uint64_t offset, uint32_t begin,
                     uint32_t end, uint32_t *size)
 {
@@ -80,7 +82,7 @@ static int add_part(struct file_extents *x, const struct input_file *file, uint6
     return begin == end ? 0 : add_extent(x, offset, begin, end - begin, stored_size(end - begin));
 }
 
-/* Adds what lies between two virtual offsets. */
+/* Adds the bytes between two virtual offsets. */
 static int add_chunk(struct file_extents *x, const struct input_file *file, uint64_t from, uint64_t to)
 {
     uint64_t block = from >> 16, last = to >> 16;
@@ -115,7 +117,7 @@ static int add_chunks(struct chunks *all, const hts_pair64_max_t *more, size_t n
     return 0;
 }
 
-/* The virtual offset of the first record. 0: failed, and the error is recorded in the latch. */
+/* Returns the virtual offset of the first record. 0: failed, and the error is recorded in the latch. */
 static uint64_t first_record(const struct input_file *file, uint64_t header)
 {
     uint8_t packed[BGZF_MAX_BLOCK];
@@ -140,12 +142,12 @@ static int find_chunks(struct chunks *all, const hts_idx_t *index, const struct 
     return status;
 }
 
-/* Likewise for the records without reference, which lie behind all others. If there are no others, htslib names the
- * beginning of the file. */
+/* Adds the chunk of the records without a reference, which come after all others. If there are no others, htslib gives
+ * the beginning of the file. -1: as find_chunks(). */
 static int find_unplaced(struct chunks *all, const hts_idx_t *index, const struct input_file *file, uint64_t header)
 {
     errno = 0;
-    hts_itr_t *found = sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);      /* NULL, too, if there are none */
+    hts_itr_t *found = sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);      /* NULL also if there are none */
     bool any = found && !found->finished && found->read_rest;
     hts_pair64_max_t chunk = {any ? found->curr_off : 0, (uint64_t)(file->end - file->begin) << 16, 0};
     hts_itr_destroy(found);
@@ -162,7 +164,7 @@ static int compare(const void *first, const void *second)
     return (a->u > b->u) - (a->u < b->u);
 }
 
-/* Chunks of several regions may overlap. */
+/* Adds the chunks in order. Chunks of several regions may overlap. */
 static int take_chunks(struct file_extents *x, const struct input_file *file, const struct chunks *all)
 {
     if (all->n)
@@ -190,11 +192,12 @@ struct file_extents *file_extents_open(const struct input_file *file, const char
     if (opened)
         hts_idx_destroy(opened);
     if (status == 0 && (status = take_chunks(x, file, &all)) == 0)
-        status = add_extent(x, 0, 0, 0, 0);      /* where the last one ends */
+        status = add_extent(x, 0, 0, 0, 0);      /* marks where the last extent ends */
     free(all.each);
     if (status == 0)
         return x;
-    latch_fail(file->latch, "%s: out of memory for its index", file->path);     /* if there is no error so far */
+    latch_fail(file->latch, "%s: out of memory for its index", file->path);     /* has no effect if there is an error
+                                  * already */
     file_extents_free(x);
     return NULL;
 }
@@ -223,7 +226,7 @@ static uint32_t store(struct bgzf_codec *codec, struct work *work, const struct 
     return size;
 }
 
-/* Makes the blocks of an extent that is a part of one, and copies n bytes from `within` on. */
+/* Makes the blocks of an extent that is a part of a block, and copies n bytes of them from offset `within` on. */
 static int read_part(const struct input_file *file, const struct extent *e, uint8_t *to, size_t n, uint64_t within)
 {
     struct work *work = malloc(sizeof *work);
@@ -249,7 +252,7 @@ static int read_part(const struct input_file *file, const struct extent *e, uint
     return status;
 }
 
-/* Copies n bytes of the extent. */
+/* Copies n bytes of the extent from offset `within` on. */
 static int read_extent(const struct input_file *file, const struct extent *e, uint8_t *to, size_t n, uint64_t within)
 {
     if (e->keep)
@@ -258,7 +261,7 @@ static int read_extent(const struct input_file *file, const struct extent *e, ui
     return got < 0 ? -1 : (size_t)got == n ? 0 : does_not_fit(file);
 }
 
-/* The extent in which the byte lies, or the end. */
+/* Returns the extent that contains the byte, or the last one, which marks the end. */
 static size_t find_extent(const struct file_extents *x, uint64_t offset)
 {
     size_t low = 0, high = x->n - 1;

@@ -4,17 +4,17 @@
 #include <string.h>
 #include "read/first_bytes.h"
 
-/* Of the formats' descriptions; see also file(1). */
+/* Marks from the descriptions of the formats; see also file(1). */
 static const struct known {
     struct packing is;
     const char *begin;           /* how the file begins */
-    size_t at, size;             /* where its mark lies, and the bytes of that */
+    size_t at, size;             /* offset of its mark, and size of the mark */
     const char *mark;
 } known[] = {
     {{"xz", "xz -dc"}, "", 0, 6, "\xfd" "7zXZ\0"},
     {{"zstd", "zstd -dc"}, "", 0, 4, "\x28\xb5\x2f\xfd"},
     {{"bzip2", "bzip2 -dc"}, "BZh", 4, 6, "1AY&SY"},
-    {{"bzip2", "bzip2 -dc"}, "BZh", 4, 6, "\x17\x72\x45\x38\x50\x90"},      /* there is nothing in it */
+    {{"bzip2", "bzip2 -dc"}, "BZh", 4, 6, "\x17\x72\x45\x38\x50\x90"},      /* an empty file */
     {{"RAZF", "gzip -dc"}, "\x1f\x8b", 12, 4, "RAZF"},
     {{"lz4", "lz4 -dc"}, "", 0, 4, "\x04\x22\x4d\x18"},
     {{"lzip", "lzip -dc"}, "", 0, 5, "LZIP\1"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A guess at the kind of a file that cannot be read, from its first bytes. */
+/* Guesses the kind of a file that cannot be read, from its first bytes. */
 #ifndef FIRST_BYTES_H
 #define FIRST_BYTES_H
 
@@ -8,27 +8,27 @@
 #include <stdint.h>
 
 enum {
-    FIRST_BYTES = 40,            /* so many are looked at */
+    FIRST_BYTES = 40,            /* number of bytes that are looked at */
     FIRST_BYTES_TEXT = 4 * FIRST_BYTES + 1,
 };
 
 /* The message about an index that is given as input; %s: its path. */
 #define FIRST_BYTES_INDEX "%s is an index and holds no reads. Give the file that it belongs to"
 
-/* A way of compressing files that neither we nor htslib read. */
+/* A kind of compression that neither we nor htslib read. */
 struct packing {
     const char *name;            /* for messages */
     const char *undo;            /* the command that writes the plain bytes to standard output */
 };
 
-/* By what is the file compressed whose first bytes these are? NULL: by gzip, by BGZF, by nothing, or nobody knows. */
+/* Returns the compression of the file that begins with these bytes. NULL: gzip, BGZF, no compression, or not known. */
 const struct packing *first_bytes_packing(const uint8_t *bytes, size_t n);
 
-/* Whether a file that cannot be read is an index, by its first bytes or the ending of its name. */
+/* Whether a file that cannot be read is an index, judged by its first bytes or by the ending of its name. */
 bool first_bytes_are_index(const uint8_t *bytes, size_t n, const char *path);
 
-/* Writes the bytes to text[FIRST_BYTES_TEXT] as they can be shown: at most FIRST_BYTES of them and of the first line;
- * what is not printable ASCII as \xHH. Returns text. */
+/* Writes the bytes to text[FIRST_BYTES_TEXT] in printable form: at most FIRST_BYTES of them, and only the first line.
+ * Bytes that are not printable ASCII are written as \xHH. Returns text. */
 const char *first_bytes_show(const uint8_t *bytes, size_t n, char *text);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has whole
+/* The records of an input as `fixmate` writes them. Chunks are cut where the name changes, so a task has complete
  * templates (fixmate/fixmate.h):
  *
  *   chunk 4  .. a a | b b | c             chunk 5  c c | d d | e e
  *                         -> carry -> its head: c c c
  *
- * The task that inflates a block finds the borders in it, the main thread looks where blocks meet.
- * A template that is longer than a chunk goes on in the carry, until another name comes; then all of it is one head.
- * It is there three times while it is fixed: as it was, the primary records that are normalised, and as it becomes. */
+ * The task that inflates a block finds the borders inside the block. The main thread checks where two blocks meet. A
+ * template that is longer than a chunk continues in the carry until another name comes; then the complete template is
+ * one head. While a template is fixed, it is in memory three times: as it was, as normalised primary records, and in
+ * its new form. */
 #ifndef FIXED_RECORDS_H
 #define FIXED_RECORDS_H
 
@@ -19,38 +20,40 @@
 struct fixed_records;
 
 /* Takes numbers for the names of n mates whose other half is not in their template, in the order of the input. The
- * lowest bit tells first mates from second ones; none is 0. Main thread. -1: the error is recorded in the latch. */
+ * lowest bit distinguishes first mates from second mates; no number is 0. Main thread. -1: the error is recorded in the
+ * latch. */
 typedef int fixed_orphans_fn(void *arg, const uint64_t *orphans, size_t n);
 
-/* How records are fixed: as if all inputs were one. */
+/* The rules by which records are fixed, as if all inputs were one. */
 struct fix_request {
     struct fixmate_rules rules;
-    fixed_orphans_fn *orphans;   /* NULL: nobody asks for them */
+    fixed_orphans_fn *orphans;   /* NULL if not needed */
     void *orphans_arg;
-    struct byte_buffer open;     /* all records of the template in which an input ended; it may go on in the next one.
-                                  * The owner of the request frees it */
+    struct byte_buffer open;     /* all records of the template in which an input ended; the template may continue in
+                                  * the next input. The owner of the request frees it */
 };
 
 struct fixed_records_options {
     struct chunk_input in;       /* the records as they are in the input */
     struct fix_request *request; /* stays the caller's */
-    const int64_t *lengths;      /* of the references: records that begin behind their ends are refused. NULL: they are
-                                  * not */
-    bool is_last;                /* no input goes on with the template in which this one ends */
-    bool collated;               /* records come in another order than in the file */
+    const int64_t *lengths;      /* lengths of the references: records that begin after the end of their reference are
+                                  * refused. NULL: none is refused */
+    bool is_last;                /* no other input continues the template in which this one ends */
+    bool collated;               /* the order of the records is not that of the file */
 };
 
-/* Takes over the records behind the header from `header`. NULL: out of memory, and the error is recorded in the
+/* Takes over, from `header`, the records after the header. NULL: out of memory, and the error is recorded in the
  * latch. */
 struct fixed_records *fixed_records_open(const struct fixed_records_options *options, struct bam_header *header);
 
-/* Frees everything except the ring. Call it when all records are used. Tasks may still look at that: close it later. */
+/* Frees everything except the ring, which tasks may still look at: close it later. Call it when all records are
+ * used. */
 void fixed_records_end(struct fixed_records *records);
 
 /* Call it after the parallel region, and after the source that it reads is closed. */
 void fixed_records_close(struct fixed_records *records);
 
-/* The records, with keys. */
+/* Returns the chunks of the records, with keys. */
 struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
 
-/* The inflated beginning of the file, and how far the header has been followed in it. */
+/* The inflated beginning of the file, and the position up to which the header has been followed. */
 struct growing {
     struct byte_buffer bytes;
     size_t at;                   /* every field before this offset is complete */
@@ -28,8 +28,9 @@ struct growing {
     bool keeps_broken;           /* as in header_read() */
 };
 
-/* Records in the latch that the header takes too much memory, and how much would do: TIMES its text, as a plan of
- * memory counts for the smallest @SQ lines, and BESIDE MiB. BAM tells how long the text is; of SAM more may come. */
+/* Records in the latch that the header takes too much memory, and how much memory would be enough: TIMES its text, as
+ * the memory plan counts for the smallest @SQ lines, and BESIDE MiB. BAM states the length of the text; the text of SAM
+ * may continue. */
 static int too_long(const struct byte_buffer *text, uint32_t more, const char *path, struct latch *latch)
 {
     enum { TIMES = 9, BESIDE = 64 };
@@ -50,7 +51,7 @@ static bool no_help(void *none)
     return false;
 }
 
-/* Finds the next block, or as many plain bytes, at most so many. As bgzf_source_peek(). */
+/* Finds the next block, or as many plain bytes, but at most `most` of them. Returns as bgzf_source_peek(). */
 static int peek(struct header_bytes from, uint64_t most, uint32_t *n)
 {
     struct byte_window *w = from.plain;
@@ -83,8 +84,8 @@ int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64
     return 1;
 }
 
-/* Follows the header as far as there are data. Returns 1 if the header is complete, 0 if more data are
- * needed, -1 if this cannot be a header. */
+/* Follows the header as far as data are present. Returns 1 if the header is complete, 0 if more data are needed, and -1
+ * if this cannot be a header. */
 static int follow(struct growing *g)
 {
     if (g->bytes.n < MAGIC_SIZE + 4)
@@ -92,7 +93,7 @@ static int follow(struct growing *g)
     if (memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
         return -1;
     if (g->refs_left == REFS_LEFT_UNKNOWN) {
-        uint64_t text = load_le32(g->bytes.p + MAGIC_SIZE);      /* of all 32 bits, as in htslib */
+        uint64_t text = load_le32(g->bytes.p + MAGIC_SIZE);      /* all 32 bits count, as in htslib */
         if (g->bytes.n < MAGIC_SIZE + 4 + text + 4)
             return 0;
         g->at = MAGIC_SIZE + 4 + text + 4;
@@ -123,13 +124,13 @@ static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
     if (before > size)
         return NULL;
     int verbose = hts_verbose;
-    hts_verbose = HTS_LOG_OFF;                   /* what is wrong is told by parse_by_htslib(), with the right number */
+    hts_verbose = HTS_LOG_OFF;                   /* parse_by_htslib() reports what is wrong, with the right number */
     sam_hdr_t *sam = plain_header_of_bam(text, n_text, load_le32(text + n_text), data + before, size - before);
     hts_verbose = verbose;
     return sam;
 }
 
-/* Makes a header of all its bytes, of which nothing is parsed. */
+/* Makes a header of all its bytes, but parses none of them. */
 static sam_hdr_t *read_by_htslib(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
@@ -140,7 +141,7 @@ static sam_hdr_t *read_by_htslib(const uint8_t *data, size_t size)
         return NULL;
     }
     int verbose = hts_verbose;
-    /* else htslib would warn that this "file" has no EOF block */
+    /* otherwise htslib would warn that this "file" has no EOF block */
     hts_verbose = HTS_LOG_ERROR;
     sam_hdr_t *sam = sam_hdr_read(bam);
     hts_verbose = verbose;
@@ -165,7 +166,8 @@ sam_hdr_t *header_parse(const uint8_t *data, size_t size)
     return sam ? sam : parse_by_htslib(data, size);
 }
 
-/* Whether the names of the references can stand in @SQ lines. The binary dictionary can have other names. */
+/* Whether the names of the references are possible in @SQ lines. The binary list of references can contain other
+ * names. */
 static bool names_fit(sam_hdr_t *sam)
 {
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
@@ -190,7 +192,7 @@ void known_headers_free(struct known_headers *known)
     *known = (struct known_headers){.n = 0};
 }
 
-/* Whether the header has the text of the bytes. The list behind the text is compared by the hash alone. */
+/* Whether the header has the same text as the bytes. The list after the text is compared by the hash alone. */
 static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
 {
     size_t n;
@@ -198,7 +200,7 @@ static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
     return text && n == load_le32(g->bytes.p + MAGIC_SIZE) && memcmp(text, g->bytes.p + MAGIC_SIZE + 4, n) == 0;
 }
 
-/* NULL: no header of these bytes is known. */
+/* Returns the known header of these bytes. NULL: there is none. */
 static const struct known_header *find_known(const struct known_headers *known, const struct growing *g, uint64_t hash)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
@@ -209,7 +211,7 @@ static const struct known_header *find_known(const struct known_headers *known, 
     return NULL;
 }
 
-/* In place of the one at *known. */
+/* Replaces the header at *known. */
 static void put_known(struct known_header *known, const struct bam_header *header, uint64_t size, uint64_t hash)
 {
     sam_hdr_destroy(known->sam);
@@ -225,7 +227,7 @@ static void take_known(struct bam_header *header, const struct known_header *kno
     header->is_shared = true;
 }
 
-/* Keeps what follows the header, and gives back the memory of the header, which may be much. */
+/* Keeps the bytes after the header, and frees the memory of the header's bytes, which may be much. */
 static void keep_rest(struct bam_header *header, const struct growing *g)
 {
     header->size = g->at;
@@ -245,7 +247,7 @@ static struct header_text check_text(const struct growing *g)
     return header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
 }
 
-/* Takes the header although its lines are broken, if what is copied of it can be read again. */
+/* Takes the header although its lines are broken, if the copy of it can be read again. */
 static void take_broken(struct bam_header *header, const struct growing *g)
 {
     sam_hdr_t *sam = read_by_htslib(g->bytes.p, g->at);
@@ -258,8 +260,8 @@ static void take_broken(struct bam_header *header, const struct growing *g)
     header->is_broken_sam = !header_text_is_sam(sam->text, sam->l_text);
 }
 
-/* Whether the header can be read once it is written. htslib puts the length in the list of references in place of one
- * LN of a line, and leaves a second as it is. samtools 1.24 writes such a header, and does not read it. */
+/* Checks that the header can be read after it is written. htslib replaces one LN of a line by the length in the list of
+ * references, and leaves a second LN as it is. samtools 1.24 writes such a header, but does not read it. */
 static int check_made(sam_hdr_t *sam, const char *path, struct latch *latch)
 {
     size_t n;
@@ -272,7 +274,7 @@ static int check_made(sam_hdr_t *sam, const char *path, struct latch *latch)
     return 0;
 }
 
-/* Records in the latch why there is no header. complete: as follow() has it. */
+/* Records in the latch why there is no header. complete: the value that follow() returned. */
 static void report_fault(const struct growing *g, int complete, const char *path, struct latch *latch)
 {
     char begin[FIRST_BYTES_TEXT];
@@ -288,8 +290,9 @@ static void report_fault(const struct growing *g, int complete, const char *path
         latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
 }
 
-/* Makes a header of what was followed to its end, or not. A length of 0 is refused here as by samtools 1.24; older
- * versions of htslib pass it. (1.24 takes it where the text has another, and writes a header that it cannot read.) */
+/* Makes a header of the bytes that were followed, whether they are complete or not. A length of 0 is refused, as by
+ * samtools 1.24; older versions of htslib accept it. (1.24 accepts it if the text has another length, and then writes a
+ * header that it cannot read.) */
 static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path,
                  struct latch *latch)
 {
@@ -353,8 +356,8 @@ int header_read(struct bam_header *header, struct header_bytes from, uint64_t mo
     return 0;
 }
 
-/* Follows the header through the blocks of `first` from *at on, and inflates them. Then *at is where the last one ends.
- * 1: the header is complete; 0: it goes on behind `first`; -1: it cannot be had here. */
+/* Follows the header through the blocks of `first` from *at on, and inflates them. Afterwards *at is where the last of
+ * them ends. 1: the header is complete; 0: it continues after `first`; -1: it cannot be read in this way. */
 static int follow_first(struct growing *g, const struct byte_buffer *first, struct bgzf_codec *codec, uint64_t most,
                         size_t *at)
 {
@@ -375,8 +378,8 @@ static int follow_first(struct growing *g, const struct byte_buffer *first, stru
     return complete;
 }
 
-/* Fills known->first with the file's first n bytes, or all of it. False: it has them already, there is no memory, or an
- * error is recorded in the file's latch. */
+/* Fills known->first with the file's first n bytes, or with the complete file. False: the bytes are there already,
+ * there is no memory, or an error is recorded in the file's latch. */
 static bool read_first(struct known_headers *known, const struct input_file *file, size_t n)
 {
     uint64_t there = (uint64_t)(file->end - file->begin);
@@ -388,7 +391,7 @@ static bool read_first(struct known_headers *known, const struct input_file *fil
     return known->first.n == n;
 }
 
-/* Whether the file whose bytes are known->first has the blocks of the last header. */
+/* Whether the file whose bytes are known->first begins with the blocks of the last header. */
 static bool begins_alike(const struct known_headers *known)
 {
     size_t n = known->begin.n;

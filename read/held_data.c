@@ -17,7 +17,7 @@ static const struct {
     {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {"BAM\1", "BAM"}, {"BCF\2", "BCF"}, {"##fileformat=VCF", "VCF"},
 };
 
-/* Whether the first line has the fields of a record: SAM need not have a header. */
+/* Whether the first line has the fields of a record, because SAM need not have a header. */
 static bool is_record(const char *line)
 {
     enum { FIELDS = 11 };
@@ -52,7 +52,7 @@ const char *held_data_kind(const char *path)
 {
     char bytes[LOOKED_AT + 1];
     struct stat st;
-    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))     /* the opening of a pipe waits for its other end */
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))     /* opening a pipe would wait for its other end */
         return NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, bytes, LOOKED_AT);

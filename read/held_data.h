@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that nothing but records should take the place of: a mistyped option shall not cost a user their data. */
+/* Recognises files that only an output of records may replace: a mistyped option must not cost users their data. */
 #ifndef HELD_DATA_H
 #define HELD_DATA_H
 
-/* What the regular file of that name begins as, as messages say it ("BGZF or gzip"): reads, references, their indexes,
- * or anything compressed. NULL: none of these, or no file that can be read. */
+/* Returns the kind of data with which the regular file of that name begins, in the words of messages ("BGZF or gzip"):
+ * reads, references, their indexes, or anything compressed. NULL: none of these, or the file cannot be read. */
 const char *held_data_kind(const char *path);
 
 #endif

@@ -22,7 +22,7 @@
 #include "read/raw_records.h"
 #include "read/input.h"
 
-/* The header of a part, with the records that lie before its blocks. */
+/* Takes the header of a part, and the records that come before its blocks. */
 static int take_part(struct input *in, const struct input_part *part, struct latch *latch)
 {
     in->part = part;
@@ -36,8 +36,8 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
     return 0;
 }
 
-/* Makes the source of the format's window. What is to be suspended is read twice, and counts once; its header goes
- * through no slot. */
+/* Makes the source of the format's window. An input that will be suspended is read twice but counted once; its header
+ * goes through no slot. */
 static int open_source(struct input *in)
 {
     bool suspends = input_format_may_suspend(in->format);
@@ -59,7 +59,7 @@ static int open_source(struct input *in)
     return in->source ? 0 : -1;
 }
 
-/* Whether it is in no blocks, but is BAM or its records as they are. */
+/* Whether the input is not in blocks, but is uncompressed BAM or its records. */
 static bool is_raw(const struct input *in)
 {
     return in->format->window && in->format->framing != INPUT_BGZF;
@@ -70,7 +70,7 @@ static struct header_bytes bytes_of(const struct input *in)
     return (struct header_bytes){in->source, in->source ? NULL : in->format->window};
 }
 
-/* Makes the stream of what is in no blocks. Its header was read. */
+/* Makes the stream of an input that is not in blocks. Its header was read before. */
 static int open_raw(struct input *in)
 {
     const struct input_options *how = &in->format->opt;
@@ -81,7 +81,7 @@ static int open_raw(struct input *in)
     return 0;
 }
 
-/* The input's header, unless a part brings it. */
+/* Takes the input's header. Not for a part, which brings its header. */
 static int take_header(struct input *in, const struct inputs_options *how)
 {
     struct input_format *format = in->format;
@@ -98,7 +98,7 @@ static int take_header(struct input *in, const struct inputs_options *how)
     return 0;
 }
 
-/* Whether its records are left out or changed. */
+/* Whether records of the input are left out, changed or looked at by `passed`. */
 static bool passes(const struct input *in)
 {
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge || in->looks;
@@ -111,7 +111,7 @@ struct chunk_input input_chunks(const struct input *in)
                                 .use = how->chunks, .path = in->name, .latch = how->latch, .clocks = how->clocks};
 }
 
-/* From now on its records come as they pass. */
+/* From now on the input's records come through `passed`. */
 static int open_passed(struct input *in, uint64_t n_before)
 {
     struct passed_records_options records = {
@@ -181,7 +181,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     return passes(in) ? open_passed(in, 0) : 0;  /* before other headers are joined to its own */
 }
 
-/* Gives back, until its turn, what can be read again. */
+/* Frees, until the input's turn comes, what can be read again. */
 static void suspend(struct input *in)
 {
     if (!input_format_may_suspend(in->format))
@@ -212,7 +212,7 @@ int inputs_join(struct inputs *inputs, struct input *in, struct latch *latch)
     return renamed < 0 ? -1 : 0;
 }
 
-/* Why the FASTA cannot be read. NULL: it can be, or the path is NULL or a URL. */
+/* Returns why the FASTA cannot be read. NULL: it can be read, or the path is NULL or a URL. */
 static const char *fault_of_fasta(const char *path)
 {
     struct stat st;
@@ -223,8 +223,8 @@ static const char *fault_of_fasta(const char *path)
     return access(path, R_OK) < 0 ? strerror(errno) : NULL;
 }
 
-/* The first, or one that is suspended now, and those that wait with buffers; and one whose records pass, in its
- * turn. */
+/* Counts the inputs that need chunks at one time: the SAM inputs that wait with buffers, one for all others (the first,
+ * or a suspended one), and one for all inputs whose records go through `passed`, each in its turn. */
 static size_t count_sam(const struct inputs *inputs)
 {
     size_t waiting = 0;
@@ -246,7 +246,7 @@ void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam)
     inputs->n_references += (size_t)sam_hdr_nref(sam);
 }
 
-/* Call it when the headers are merged. */
+/* Adds up the inputs. Call it when the headers are merged. */
 static void sum_up(struct inputs *inputs, const struct inputs_options *how)
 {
     bool length_known = inputs->size_known = true;
@@ -268,14 +268,16 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
     inputs->n_chunked += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
 }
 
-/* Raises the limit on open files for n inputs. False: not all of them can be open at once, so files must be shut. */
+/* Raises the limit on open files for n inputs. False: not all of them can be open at the same time, so files must be
+ * shut. */
 static bool allow_files(size_t n)
 {
     enum { OTHERS = 64, OTHERS_LEAST = 8 };      /* outputs, temporary files, pipes, libraries */
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
-/* The first header, to which a sort joins the others, is shared only where nobody looks at lines of the others. */
+/* Opens each input. A sort joins the other headers to the first one, so the first one is shared only if no code looks
+ * at lines of the others. */
 static int open_each(struct inputs *inputs, const struct inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;
@@ -290,7 +292,7 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
         each.known = each.waits ? known : NULL;
         if (input_open(in, request->paths[i], part, &each) < 0)
             return -1;
-        if (part && part->opened)                /* by who has joined its header, too */
+        if (part && part->opened)                /* by code that has joined its header, too */
             continue;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->latch) < 0)
             return -1;
@@ -308,7 +310,7 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
     if (!inputs->each || !inputs->codecs)
         return latch_fail(how->latch, "out of memory");
-    const char *fault = fault_of_fasta(how->other_fasta);     /* told before a pipe is waited for */
+    const char *fault = fault_of_fasta(how->other_fasta);     /* reported before a pipe is waited for */
     if (fault)
         return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
     int status = open_each(inputs, how, &known);
@@ -322,7 +324,7 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     return 0;
 }
 
-/* Lets the order look at the first records, which must be behind the header for that. Not more than a block is. */
+/* Lets the order look at the first records. They must follow the header in memory for that: at most one block does. */
 static int learn(struct input *in, struct sort_rule *rule)
 {
     struct bam_header *h = &in->header;
@@ -341,7 +343,7 @@ static int learn(struct input *in, struct sort_rule *rule)
     return found;
 }
 
-/* Likewise for records that come in slices. */
+/* As learn(), for records that come in slices. */
 static int learn_of_stream(struct input *in, struct sort_rule *rule)
 {
     size_t size = 0;
@@ -350,7 +352,7 @@ static int learn_of_stream(struct input *in, struct sort_rule *rule)
     return latch_tripped(in->format->opt.latch) ? -1 : 0;
 }
 
-/* The buffers that it lacks. */
+/* Makes the buffers that the input lacks. */
 static int resume(struct input *in)
 {
     if (!in->format)
@@ -384,7 +386,7 @@ int input_begin(struct input *in)
 
 int input_pass_rest(struct input *in, uint64_t n_before, uint64_t bytes)
 {
-    assert(!in->passed);                         /* it normalises names */
+    assert(!in->passed);                         /* `passed` normalises names */
     bam_header_drop_rest(&in->header);
     in->header.size = bytes;
     return open_passed(in, n_before);
@@ -405,7 +407,7 @@ void input_end(struct input *in)
 
 static void close_buffers(struct input *in)
 {
-    bgzf_source_close(in->source);               /* before what it reads from */
+    bgzf_source_close(in->source);               /* the source is closed before what it reads from */
     passed_records_close(in->passed);
     raw_records_close(in->raw);
     input_format_close(in->format);

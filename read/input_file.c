@@ -52,7 +52,7 @@ void input_file_shut(struct input_file *f, const char *path)
     f->inode = st.st_ino;
 }
 
-/* The descriptor to read by; -1: failed, and the error is recorded in the latch. */
+/* Returns the descriptor to read from; -1: failed, and the error is recorded in the latch. */
 static int begin_read(const struct input_file *f)
 {
     struct stat st;
@@ -88,7 +88,7 @@ enum input_access input_file_access(const struct input_file *f)
 void input_file_advise(const struct input_file *f)
 {
 #ifdef F_SETPIPE_SZ
-    fcntl(f->fd, F_SETPIPE_SZ, PIPE_SIZE);       /* has no effect on what is no pipe */
+    fcntl(f->fd, F_SETPIPE_SZ, PIPE_SIZE);       /* has no effect if the file is not a pipe */
 #endif
 #ifdef POSIX_FADV_SEQUENTIAL
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -100,13 +100,13 @@ int input_file_failed(const struct input_file *f)
     return latch_fail(f->latch, "reading %s failed: %s", f->path, strerror(errno));
 }
 
-/* Bytes that htslib has read to find out the format. */
+/* Returns the number of bytes that htslib has read to detect the format. */
 static size_t peeked(const struct input_file *f)
 {
     return (size_t)(f->hfile->end - f->hfile->begin);
 }
 
-/* Takes those bytes first. Then reads local files directly: reads are large, and a signal can end them. */
+/* Takes the peeked bytes first. Then reads local files directly, so that reads are large, and a signal can end them. */
 static ssize_t read_once(struct input_file *f, void *buffer, size_t n)
 {
     size_t ahead = peeked(f);
@@ -162,7 +162,7 @@ ssize_t input_file_read_at(const struct input_file *f, void *buffer, size_t n, u
         return latch_fail(f->latch, "%s: at file offset %llu: it became shorter while it was read. Nothing was written",
                           f->path, (unsigned long long)(offset + (uint64_t)done));
     if (!f->shut)
-        lseek(f->fd, 0, SEEK_END);               /* where read() would leave it */
+        lseek(f->fd, 0, SEEK_END);               /* the position at which read() would leave it */
     return done;
 }
 

@@ -19,7 +19,7 @@
 #include "read/record_filter.h"
 #include "read/sam_reader.h"
 
-/* Bytes per read of what is to be suspended, and such reads: most headers are smaller. */
+/* Bytes per read of an input that will be suspended, and the number of such reads. Most headers are smaller. */
 enum { HEADER_PIECE = 64 << 10, HEADER_PIECES = READ_AHEAD_PIECES_LEAST };
 
 bool input_format_may_suspend(const struct input_format *in)
@@ -27,7 +27,7 @@ bool input_format_may_suspend(const struct input_format *in)
     return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
 }
 
-/* Bytes that are read twice are counted once. */
+/* The clocks of the input. Bytes that are read twice are counted once, so an input that may be suspended has none. */
 static struct clocks *clocks_of(const struct input_format *in)
 {
     return input_format_may_suspend(in) ? NULL : in->opt.clocks;
@@ -44,7 +44,7 @@ static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pie
     return 0;
 }
 
-/* Whether htslib is told to compare no checksums. */
+/* Whether the options make htslib ignore checksums. */
 static bool ignores_checksums(const hts_opt *option)
 {
     bool ignores = false;
@@ -54,7 +54,7 @@ static bool ignores_checksums(const hts_opt *option)
     return ignores;
 }
 
-/* The file that htslib is to read. The records of a CRAM are counted on the way. NULL: errno says why. */
+/* Returns the file that htslib will read. The records of a CRAM are counted on the way. NULL: errno says why. */
 static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
 {
     hFILE *file = in->file.hfile;
@@ -72,7 +72,8 @@ static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
     return end < 0 ? NULL : file;
 }
 
-/* Opens the tasks' way of reading CRAM beside the reader, or else gives the reader threads. */
+/* Opens the reader that decodes CRAM in tasks, besides the htslib reader. If that is not possible, starts threads for
+ * the htslib reader. */
 static int open_cram(struct input_format *in)
 {
     if (cram_reader_open(&in->containers, &in->file, &in->opt, in->cram, in->reader, in->header) < 0)
@@ -97,7 +98,8 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
     return 0;
 }
 
-/* Plain text is parsed where it was read, so the memory that chunks have for text is for pieces. */
+/* Opens the parser of SAM. Plain text is parsed where it was read, so the memory that the chunks have for text is used
+ * for pieces. */
 static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
@@ -130,8 +132,8 @@ static int open_buffers(struct input_format *in)
 
 enum input_kind input_format_kind(const htsFormat *format)
 {
-    /* htslib looks into the first block only, which may be empty or too short. What it does not know there is left to
-     * header_read(); behind an empty member of plain gzip, SAM is expected. */
+    /* htslib looks into the first block only, which may be empty or too short. If it does not recognise the data there,
+     * header_read() decides. After an empty member of plain gzip, SAM is expected. */
     bool blocks = format->compression == bgzf, plain = format->compression == no_compression;
     bool is_bam = format->format == bam || (blocks && format->category != sequence_data);
     if (format->format == empty_format && plain)
@@ -150,8 +152,9 @@ bool input_format_has_parts(enum input_kind kind, const hts_opt *options)
     return (kind == INPUT_BAM_BLOCKS || kind == INPUT_SAM_PLAIN) && !record_filter_of(options);
 }
 
-/* What the file is compressed by, if it cannot be read for that. htslib finds out what is in some of these, and ends
- * the program when it is to read text from them. It may also call what it cannot decompress a failure to read. */
+/* Refuses a file whose compression cannot be read, and names the compression. htslib detects the contents of some of
+ * these files, and ends the program if it is asked to read text from them. It may also report a failure to read if it
+ * cannot decompress the data. */
 static int refuse_packing(const struct input_format *in)
 {
     uint8_t first[FIRST_BYTES];
@@ -165,15 +168,15 @@ static int refuse_packing(const struct input_format *in)
                       "decompress it first: %s", in->opt.path, packing->name, packing->undo);
 }
 
-/* What later versions of htslib may find beyond that. */
+/* Whether the compression can be read. Later versions of htslib may detect other kinds. */
 static bool is_readable(const htsFormat *format)
 {
     return format->compression == no_compression || format->compression == gzip || format->compression == bgzf
         || (format->compression == custom && format->format == cram);
 }
 
-/* Reads the header of what is plainly a BAM file, and suspends it. 0: it is to be found out what the input is. -1:
- * failed, and the error is recorded in the latch. */
+/* Reads the header of a file that is clearly BAM, and leaves the file suspended. 0: the kind of the input must still be
+ * detected. -1: failed, and the error is recorded in the latch. */
 static int open_plain(struct input_format *in)
 {
     if (!in->opt.known || !input_format_may_suspend(in))
@@ -219,7 +222,7 @@ static int open_format(struct input_format *in)
     return open_buffers(in);
 }
 
-/* Reads from the part's window; no file is opened. */
+/* Opens the part's window as the input; no file is opened. */
 static struct input_format *open_window(struct input_format *in, const struct input_options *options)
 {
     in->opt = *options;
@@ -284,7 +287,7 @@ int input_format_resume(struct input_format *in, sam_hdr_t *header)
         return 0;
     in->header = header;
     int status = open_buffers(in);
-    in->header = NULL;                           /* it stays the caller's */
+    in->header = NULL;                           /* the header stays the caller's */
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An input of any format as a stream of BAM bytes, or of records. BAM is given as it is. SAM is parsed by our tasks
- * (sam_reader), and all other formats are decoded by htslib (hts_reader), CRAM in our tasks where it can be
+/* An input of any format as a stream of BAM bytes, or of records. BAM is given unchanged. Our tasks parse SAM
+ * (sam_reader). htslib decodes all other formats (hts_reader); it decodes CRAM in our tasks if possible
  * (cram_reader). */
 #ifndef INPUT_FORMAT_H
 #define INPUT_FORMAT_H
@@ -17,46 +17,53 @@ struct ref_regions;
 
 enum input_framing {
     INPUT_BGZF,                  /* a BAM file: BGZF blocks or plain gzip, the header first */
-    INPUT_RAW_BAM,               /* the same without compression */
-    INPUT_RECORDS,               /* BAM records only; the header is input_format_header() */
+    INPUT_RAW_BAM,               /* a BAM file without compression */
+    INPUT_RECORDS,               /* BAM records only; input_format_header() gives the header */
 };
 
 /* The format of an input, which decides its reader. */
 enum input_kind {
-    INPUT_EMPTY,                 /* not even a header */
+    INPUT_EMPTY,                 /* the file does not even have a header */
     INPUT_BAM_BLOCKS, INPUT_BAM_GZIP, INPUT_BAM_PLAIN,   /* BAM in BGZF, in plain gzip, or without compression */
-    INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* text, or that in BGZF or plain gzip */
-    INPUT_OF_HTSLIB,             /* all else, which htslib decodes */
+    INPUT_SAM_PLAIN, INPUT_SAM_PACKED,   /* SAM as plain text, or in BGZF or plain gzip */
+    INPUT_OF_HTSLIB,             /* all other formats, which htslib decodes */
 };
 
 struct input_format {
     enum input_framing framing;
     enum input_kind kind;
-    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: it is suspended, or
-                                  * ... */
-    struct record_stream stream; /* ... its records come in slices. No producer: it is suspended, or they do not */
-    size_t memory;               /* bytes that htslib takes for decoding, about */
-    const char *filter;          /* of BAM: only records that pass are wanted, which is left to who reads them; NULL:
-                                  * all are */
-    uint64_t size;               /* of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM, or
-                                  * it has a filter */
-    struct bam_header known;     /* its header, if known_headers_read() found it: the caller takes it. Else zeros */
-    uint64_t length;             /* bytes that are read of a file, SAM text too; 0: not known, or htslib reads it */
-    sam_hdr_t *header;           /* this and all below are the module's own */
+    struct byte_window *window;  /* the bytes, in order; valid until the input is closed. NULL: the input is suspended,
+                                  * or ... */
+    struct record_stream stream; /* ... its records come in slices, through this stream. No producer: the input is
+                                  * suspended, or its records do not come in slices */
+    size_t memory;               /* approximate bytes of memory that htslib takes for decoding */
+    const char *filter;          /* for BAM: only records that pass this filter are wanted; the consumer applies it.
+                                  * NULL: all records are wanted */
+    uint64_t size;               /* size of a BAM file in bytes; 0: not known (a pipe, a URL), or the input is not BAM,
+                                  * or it has a filter */
+    struct bam_header known;     /* the input's header, if known_headers_read() found it: the caller takes it. Else
+                                  * zeros */
+    uint64_t length;             /* bytes of a file that are read, also of SAM text; 0: not known, or htslib reads the
+                                  * file */
+    sam_hdr_t *header;           /* this and all fields below are the module's own */
     struct input_options opt;
     struct input_file file;
-    struct read_ahead *ahead;    /* reads the reader's records, or else the file */
+    struct read_ahead *ahead;    /* reads the file ahead; NULL: htslib reads the file, a part has a window, or the input
+                                  * is suspended */
     struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
-    struct cram_input *cram;     /* counts what the reader should find; NULL: it is no CRAM, or cannot be counted */
-    struct cram_reader *containers;  /* reads in the reader's place; NULL: it is no CRAM, or the reader reads */
+    struct cram_input *cram;     /* counts the records that the reader should find; NULL: the input is not CRAM, or its
+                                  * records cannot be counted */
+    struct cram_reader *containers;  /* reads instead of the reader; NULL: the input is not CRAM, or the reader reads
+                                  * it */
     struct sam_reader *sam;      /* NULL: the input is not SAM */
-    struct file_extents *extents;    /* what is read of BAM by region; NULL: all */
+    struct file_extents *extents;    /* the extents of BAM that are read by region; NULL: the complete file is read */
 };
 
-/* Decides it by the first bytes, as htslib has detected them. */
+/* Returns the kind for the format that htslib has detected from the first bytes. */
 enum input_kind input_format_kind(const htsFormat *format);
 
-/* Whether several processes can read a part each of a file of that kind. options: of --input-fmt-option, or NULL. */
+/* Whether several processes can each read a part of a file of that kind. options: those of --input-fmt-option, or
+ * NULL. */
 bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
@@ -64,29 +71,31 @@ bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
 
-/* Whether it can be read from its beginning again: it waits, and is BAM or SAM in a file, not a part of one. */
+/* Whether the input can be read again from its beginning: it waits, and is BAM or SAM in a file, but not a part of a
+ * file. */
 bool input_format_may_suspend(const struct input_format *input);
 
-/* Only what overlaps these regions of its references will be read, and maybe more: of BAM in a file, whole blocks and
- * what lies between the regions. header: bytes of the header of BAM in the uncompressed stream. index: its index; NULL:
- * as htslib finds it. For one that was opened by_region. -1: failed, and the error is recorded in the latch. */
+/* Reads only the records that overlap these regions of its references, and maybe more: of BAM in a file, complete
+ * blocks and the records between the regions. header: bytes of the header of BAM in the uncompressed stream. index: the
+ * index of the file; NULL: the one that htslib finds. Call it for an input that was opened by_region. -1: failed, and
+ * the error is recorded in the latch. */
 int input_format_choose(struct input_format *input, uint64_t header, const struct ref_regions *regions,
                         const char *index);
 
 /* Frees everything except the file. */
 void input_format_suspend(struct input_format *input);
 
-/* Its turn has come. If it is suspended, BAM is read from its beginning, and SAM from the end of its header, which is
- * this one. -1: failed, and the error is recorded in the latch. */
+/* Call it when the input's turn has come. If it is suspended, BAM is read from its beginning, and SAM from the end of
+ * `header`, which is its header. -1: failed, and the error is recorded in the latch. */
 int input_format_resume(struct input_format *input, sam_hdr_t *header);
 
 bool input_format_is_sam(const struct input_format *input);
 
-/* Frees the buffers of BAM and SAM. Call it when all has been read and used. Tasks may still look at rings: close it
- * later. */
+/* Frees the buffers of BAM and SAM. Call it when everything has been read and used. Tasks may still look at rings:
+ * close it later. */
 void input_format_end(struct input_format *input);
 
-/* The header of INPUT_RECORDS, which belongs to the caller from then on; NULL the second time, and for BAM. */
+/* Returns the header of INPUT_RECORDS; the caller owns it from then on. NULL at the second call, and for BAM. */
 sam_hdr_t *input_format_header(struct input_format *input);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How an input is to be read. */
+/* Options for reading an input. */
 #ifndef INPUT_OPTIONS_H
 #define INPUT_OPTIONS_H
 
@@ -15,28 +15,29 @@ struct latch;
 struct clocks;
 
 struct input_options {
-    const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/
-                                    it is the name for messages */
-    const char *given;           /* within read/: the name as the user gave it, of which htslib makes names of reads;
-                                    NULL: the same */
-    int n_threads;               /* of the team, or of htslib's own where htslib decodes */
-    size_t piece_size;           /* bytes per read, but for SAM */
+    const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/ the
+                                  * path is the name for messages */
+    const char *given;           /* within read/: the name as the user gave it, from which htslib makes names of reads;
+                                  * NULL: as path */
+    int n_threads;               /* threads of the team, or htslib's own threads if htslib decodes */
+    size_t piece_size;           /* bytes per read, except for SAM */
     uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
     struct chunk_memory chunks;  /* memory for SAM, see memory_plan_chunks() */
-    uint64_t header_max;         /* most bytes of a SAM header */
-    const char *reference;       /* FASTA for CRAM; NULL: as htslib finds it */
+    uint64_t header_max;         /* largest size of a SAM header in bytes */
+    const char *reference;       /* FASTA for CRAM; NULL: the one that htslib finds */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
-    const struct input_part *part;   /* all that is read of it; NULL: the whole input */
-    bool waits;                  /* another input is read first: of a file, only the header is read now */
-    bool shuts;                  /* while a file is suspended, and from then on, it has no descriptor
+    const struct input_part *part;   /* the part that is read; NULL: the complete input */
+    bool waits;                  /* another input is read first: if this one is a file, only its header is read now */
+    bool shuts;                  /* a file has no descriptor while it is suspended, and from then on
                                   * (input_file_shut()) */
-    bool by_region;              /* before its records are read, input_format_choose() says which ones are */
-    bool far;                    /* takes records with positions beyond 32 bits (long_pos.h); else they are refused */
-    struct known_headers *known; /* what was read before. The header of a BAM file that waits is read when it is opened,
-                                  * if that is easy (known_headers_read()); then the file is suspended at once. NULL: no
-                                  * header is read so */
-    struct bgzf_codec **codecs;  /* of each thread (bgzf_codec_of()), for that */
+    bool by_region;              /* input_format_choose() chooses the records before they are read */
+    bool far;                    /* records with positions beyond 32 bits are accepted (long_pos.h); if not set, they
+                                  * are refused */
+    struct known_headers *known; /* the headers that were read before. The header of a BAM file that waits is read when
+                                  * the file is opened, if that is easy (known_headers_read()); then the file is
+                                  * suspended at once. NULL: no header is read in this way */
+    struct bgzf_codec **codecs;  /* codecs of each thread (bgzf_codec_of()), for reading these headers */
     struct latch *latch;
     struct clocks *clocks;       /* may be NULL */
 };

@@ -8,13 +8,13 @@
 #include "read/input.h"
 
 enum {
-    FILES = 8,                   /* that are read, at most; the others are taken to be like them */
-    PLACES = 8,                  /* of all of these together; two of each at least */
-    PLACE_IN = 512 << 10,        /* bytes read of a place, at most: 4 MB of a file are read in some ms */
-    PLACE_OUT = 1 << 20,         /* the same, inflated: 8 MB are deflated in a second at any level */
+    FILES = 8,                   /* the largest number of files that are read; the others are assumed to be like them */
+    PLACES = 8,                  /* places in all of these files together; at least two in each */
+    PLACE_IN = 512 << 10,        /* most bytes read at a place: 4 MB of a file are read in some ms */
+    PLACE_OUT = 1 << 20,         /* most inflated bytes of a place: 8 MB are deflated in a second at any level */
     READ_SIZE = PLACE_IN + BGZF_MAX_BLOCK,
-    HEADER_READ_MAX = 64 << 20,  /* bytes of blocks of the header that are passed over */
-    BLOCKS_MAX = 4096,           /* of a place, whose records are looked for */
+    HEADER_READ_MAX = 64 << 20,  /* most bytes of header blocks that are skipped */
+    BLOCKS_MAX = 4096,           /* most blocks of a place whose records are searched */
 };
 
 /* The sample while it is taken. */
@@ -25,13 +25,14 @@ struct sampler {
     struct bgzf_codec *codec;
     uint8_t *raw;                /* READ_SIZE bytes of the file */
     struct bam_key *found;       /* keys of one place */
-    uint64_t inflated, deflated, bytes, n;       /* of this input: blocks, and records in them */
+    uint64_t inflated, deflated, bytes, n;       /* counts of this input: sizes of its blocks; bytes and number of the
+                                                  * records in them */
 };
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Passes over the blocks that hold nothing but the header. *offset is where the first other block begins, *skip the
- * bytes of the header in it. */
+/* Skips the blocks that contain nothing but the header. *offset: where the first other block begins; *skip: the bytes
+ * of the header in that block. */
 static int pass_header(struct sampler *m, uint64_t *offset, uint64_t *skip)
 {
     *offset = 0;
@@ -63,7 +64,7 @@ static void note_size(struct input_sample *s, const uint8_t *record)
     s->largest = size > s->largest ? size : s->largest;
 }
 
-/* Of the records of a walk, and of the one behind them, which is not whole. */
+/* Notes the sizes of the records of a walk, and of the incomplete record after them. */
 static void note_sizes(struct sampler *m, const struct bam_walk *walk)
 {
     const struct bam_arena *a = &m->s->arena;
@@ -91,8 +92,8 @@ static bool list_records(struct sampler *m, const struct bam_walk *walk)
     return true;
 }
 
-/* Inflates blocks from `at` on to the arena, and lists where they begin there. Returns how many. A block that cannot be
- * inflated ends the place: the sort will tell. */
+/* Inflates blocks from `at` on to the arena, and lists where they begin there. Returns the number of blocks. A block
+ * that cannot be inflated ends the place: the sort will report it. */
 static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most, uint64_t starts[BLOCKS_MAX])
 {
     struct bam_arena *a = &m->s->arena;
@@ -114,8 +115,8 @@ static size_t sample_inflate(struct sampler *m, size_t at, size_t n, size_t most
     return n_blocks;
 }
 
-/* Takes the records of at most `most` bytes of the file from `offset` on. known: a block begins there, and `skip` bytes
- * behind its start the first record; else both have to be found. */
+/* Takes the records of at most `most` bytes of the file from `offset` on. known: a block begins there, and the first
+ * record begins `skip` bytes after the start of the block; if not set, both must be found. */
 static int take_place(struct sampler *m, uint64_t offset, size_t most, bool known, uint64_t skip)
 {
     static const size_t MARGIN = PLACE_OUT + BGZF_MAX_BLOCK;

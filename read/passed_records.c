@@ -36,7 +36,7 @@ struct passed_records {
     struct passed_records_options opt;
     struct chunk_reader *chunks;
     struct record_cut cut;
-    struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
+    struct record_filter *filter;    /* used by each chunk's task under the chunk's number; NULL: all records pass */
     struct record_remap remap;
     bool marks;                  /* the order needs a mark in front of each record (group_mark.h) */
     struct pass_found *found;

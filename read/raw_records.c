@@ -15,11 +15,11 @@ struct raw_records {
     int32_t n_ref;
     struct latch *latch;
     struct clocks *clocks;
-    struct byte_buffer part;     /* of a record that must be copied */
+    struct byte_buffer part;     /* bytes of a record that must be copied */
     struct record_slice next;    /* the next slice to lend, if is_made */
     atomic_int *users;           /* keeps the memory of `next` in the window; NULL: the slice owns its memory */
     bool is_made, has_ended;
-    uint64_t n, n_lent;          /* records; slices */
+    uint64_t n, n_lent;          /* number of records; number of slices */
     uint32_t most_lent;          /* slices that the consumer holds at one time */
     atomic_int *held[];          /* the same for the most_lent slices that were lent last, in turn */
 };
@@ -148,7 +148,7 @@ static void release(atomic_int **held)
     *held = NULL;
 }
 
-/* The slice that was lent most_lent slices ago is not used any more. */
+/* Lends the next slice. The consumer does not use the slice that was lent most_lent slices ago any more. */
 static int take(void *records, struct record_slice *slice)
 {
     struct raw_records *r = records;

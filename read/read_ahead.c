@@ -16,12 +16,12 @@
 #include "read/read_ahead.h"
 
 enum {
-    /* The kernel is asked for so many pieces of a regular file behind the one that is read. So the disk has several
-     * requests even when one thread reads (cloud disks give four streams three times the speed of one). */
+    /* The kernel is asked for this many pieces of a regular file after the one that is read. So the disk has several
+     * requests even if only one thread reads (cloud disks give four streams three times the speed of one). */
     EXPECTED = 6,
-    /* ms after which a sleeping thread looks at the latch: nothing wakes it when an error or a signal comes. */
+    /* ms after which a sleeping thread looks at the latch, because an error or a signal does not wake it. */
     NAP = 50,
-    READER_STACK = 256 << 10,    /* bytes: small, because a limit on addresses counts them */
+    READER_STACK = 256 << 10,    /* bytes; small, because they count towards a limit on address space */
 };
 
 /*   blocks of them are     looked at    read    being read            to be read
@@ -31,31 +31,33 @@ enum {
  *   +---------+---------+-------------+-------+---------+---------+---------+---------+
  *                        current                                             begun - 1
  *
- * A buffer begins with the list of blocks. Then there is room for the unused bytes of the piece before, because a block
- * may lie in two pieces:
+ * A buffer begins with the list of blocks. After it there is room for the unused bytes of the piece before, because a
+ * block may lie in two pieces:
  *
  *                       |   frames  |   KEPT   |          piece_size          |
  *                                       rest ->|
- * A piece's state is that of its slot in the ring. If it is not full when it is DONE, it is the last one. */
+ * The state of a piece is the state of its slot in the ring. A piece that is DONE but not full is the last one. */
 struct read_piece {
-    uint8_t *data;               /* behind the room; NULL: it was given back */
-    uint64_t number;             /* in the order of the input; the main thread sets it before READY */
-    size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Others look
-                                  * at it once it is DONE, or under the mutex if a thread reads */
-    atomic_int users;            /* blocks in it, not yet inflated: see struct byte_window */
-    struct frame_list *frames;   /* if tasks read: the claimer makes it before DONE, then it is the main thread's */
+    uint8_t *data;               /* after the room; NULL: the buffer was freed */
+    uint64_t number;             /* number of the piece in the order of the input; the main thread sets it before
+                                  * READY */
+    size_t filled;               /* bytes read: set by the main thread before READY, then by the claimer. Other threads
+                                  * read it once the piece is DONE, or under the mutex if a thread reads the file */
+    atomic_int users;            /* blocks in the piece that are not yet inflated: see struct byte_window */
+    struct frame_list *frames;   /* if tasks read: made by the claimer before DONE, then owned by the main thread */
 };
 
 struct read_ahead {
-    struct byte_window window;   /* must be first: more() gets it. In the piece `current`; main thread, as the next */
+    struct byte_window window;   /* must be first: more() gets it. It lies in the piece `current`; main thread, as is
+                                  * the next field */
     uint64_t current;
     struct input_file *file;
     size_t piece_size;
     struct clocks *clocks;
-    enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread; IN_TURN: the main thread */
+    enum input_access access;    /* ANYWHERE: tasks read; FROM_PIPE: the thread reads; IN_TURN: the main thread reads */
     uint32_t n_pieces;
-    struct task_ring ring;       /* of the pieces; piece number n is slot number n */
-    pthread_t thread;            /* this and all below: for INPUT_FROM_PIPE */
+    struct task_ring ring;       /* ring of the pieces; piece number n is slot number n */
+    pthread_t thread;            /* this and all fields below: for INPUT_FROM_PIPE */
     pthread_mutex_t mutex;
     pthread_cond_t room;         /* a piece has become READY, or `stop` is true */
     pthread_cond_t news;         /* more bytes have come, or the thread has ended */
@@ -111,7 +113,8 @@ static bool await_room(struct read_ahead *a, struct read_piece *piece)
     return go_on;
 }
 
-/* Tells the main thread that so many bytes of the piece are there. done: no more bytes will come into it. */
+/* Reports to the main thread that this many bytes of the piece are there. done: no more bytes will come into the
+ * piece. */
 static void publish(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
 {
     pthread_mutex_lock(&a->mutex);
@@ -122,7 +125,7 @@ static void publish(struct read_ahead *a, struct read_piece *piece, size_t fille
     pthread_mutex_unlock(&a->mutex);
 }
 
-/* Waits until there is something to read; false: stop. */
+/* Waits until there is something to read. False: stop. */
 static bool await_input(struct read_ahead *a)
 {
     bool ready = false;
@@ -131,8 +134,8 @@ static bool await_input(struct read_ahead *a)
     return ready;
 }
 
-/* Fills a piece. False: no other piece is to be filled. Waiting for the pipe counts as reading: it tells who sets the
- * pace. */
+/* Fills a piece. False: no other piece is to be filled. Waiting for the pipe counts as reading, because it shows that
+ * the writer of the pipe sets the pace. */
 static bool fill_piece(struct read_ahead *a, struct read_piece *piece)
 {
     size_t filled = 0, size = a->piece_size;
@@ -163,7 +166,8 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-/* Signals are hidden from the reader, because they must end the main thread's waiting. -1: no thread can be made. */
+/* Blocks signals in the reader thread, because they must interrupt the main thread's waiting. -1: no thread can be
+ * started. */
 static int start_reader(struct read_ahead *a)
 {
     pthread_attr_t attr;
@@ -197,8 +201,8 @@ static void read_here(struct read_ahead *a, struct read_piece *piece)
         task_ring_finish(&a->ring, slot_of(a, piece));
 }
 
-/* Hands out the buffers that no block uses any more, to be filled again. While there is only one thread, it gains
- * nothing by reading before bytes are needed: then the current piece and the next are enough. */
+/* Hands out the buffers that no block uses any more, to be filled again. A single thread gains nothing by reading
+ * before bytes are needed: then the current piece and the next one are enough. */
 static void begin_pieces(struct read_ahead *a)
 {
     unsigned wanted = a->access == INPUT_ANYWHERE && !task_in_team() ? 2 : a->n_pieces;
@@ -217,13 +221,13 @@ static void begin_pieces(struct read_ahead *a)
     }
 }
 
-/* Bytes of the piece that are, or were, in the window. */
+/* Returns how many bytes of the piece are, or were, in the window. */
 static size_t seen_of(const struct read_ahead *a, const struct read_piece *piece)
 {
     return (size_t)(a->window.data + a->window.size - piece->data);
 }
 
-/* Goes on in the next piece. */
+/* Moves the window to the next piece. */
 static void move_on(struct read_ahead *a)
 {
     struct byte_window *w = &a->window;
@@ -234,10 +238,10 @@ static void move_on(struct read_ahead *a)
     byte_window_leave(w);
     w->data = to;
     w->users = &next->users;
-    w->frames = NULL;                            /* the next one's may not be made yet */
+    w->frames = NULL;                            /* the list of the next piece may not be made yet */
 }
 
-/* 1: the window has grown; 0: the input ends there; -1: not known yet. */
+/* 1: the window has grown; 0: the input ends at the end of the window; -1: it is not known yet. */
 static int grow_window(struct read_ahead *a)
 {
     for (;; move_on(a)) {
@@ -272,7 +276,7 @@ static void doze(struct read_ahead *a, const struct read_piece *piece)
     pthread_mutex_unlock(&a->mutex);
 }
 
-/* Works or waits a little until bytes come, or until blocks have used up a buffer. */
+/* Works, or waits for a short time, until bytes arrive or until blocks have used up a buffer. */
 static void await(struct read_ahead *a, task_help_fn *help, void *arg, unsigned *spins)
 {
     struct read_piece *piece = piece_of(a, a->current);
@@ -339,7 +343,7 @@ struct read_ahead *read_ahead_open(struct input_file *file, size_t piece_size, u
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->room, NULL);
     pthread_cond_init(&a->news, NULL);
-    a->access = INPUT_IN_TURN;                   /* until it is known that there is memory, and a thread for a pipe */
+    a->access = INPUT_IN_TURN;                   /* until there is memory, and a thread for a pipe */
     if (alloc_pieces(a) < 0) {
         read_ahead_close(a);
         return NULL;
@@ -374,7 +378,7 @@ static void free_pieces(struct read_ahead *a)
     }
 }
 
-/* A task may be reading a piece behind the end. A late one finds no piece READY. */
+/* A task may still be reading a piece after the end. A task that begins later finds no piece READY. */
 void read_ahead_end(struct read_ahead *a)
 {
     bool tasks_read = a->access == INPUT_ANYWHERE;
@@ -394,7 +398,7 @@ void read_ahead_close(struct read_ahead *a)
         return;
     end_reader(a);
     free_pieces(a);
-    task_ring_close(&a->ring, false);            /* pieces behind the end were handed out, too */
+    task_ring_close(&a->ring, false);            /* pieces after the end were handed out, too */
     pthread_cond_destroy(&a->news);
     pthread_cond_destroy(&a->room);
     pthread_mutex_destroy(&a->mutex);

@@ -6,17 +6,18 @@
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
-/* The finding of the task that inflated a block: records that follow each other, from `begin` on. */
+/* The result of the task that inflated a block: records that follow each other, from `begin` on. */
 struct block_records {
     size_t begin;
-    struct unit_borders inner;   /* of the units between them; `end` is where the last whole record ends */
+    struct unit_borders inner;   /* borders of the units inside these records; `end` is where the last complete record
+                                  * ends */
 };
 
-/* The finding of the task of a chunk. */
+/* The result of the task of a chunk. */
 struct record_walk {
     struct record_found found;
-    struct byte_buffer closed;   /* a record whose name has got its NUL */
-    struct byte_buffer unit;     /* the records of a unit that has one of these */
+    struct byte_buffer closed;   /* copy of a record whose name has got its NUL */
+    struct byte_buffer unit;     /* copy of the records of a unit that has such a record */
 };
 
 static const struct bam_record *record_at(const uint8_t *p)
@@ -43,7 +44,7 @@ static void keep_name(struct record_carry *s, const uint8_t *record)
     memcpy(s->name, record + BAM_FIXED, s->name_size);
 }
 
-/* Whether the record at p[n] shows where it ends, and if it begins a unit. */
+/* Whether the n bytes at p show where the record ends, and whether it begins a unit. */
 static bool is_shown(const struct record_cut *c, const uint8_t *p, size_t n)
 {
     return n >= BAM_FIXED && (!c->opt.by_name || n - BAM_FIXED >= record_at(p)->name_len);
@@ -56,7 +57,7 @@ static void add_border(struct unit_borders *b, size_t at)
     b->any = true;
 }
 
-/* Looks whether the record at p[at], which is shown, begins a unit. */
+/* Checks whether the record at p[at] begins a unit. is_shown() is true for the record. */
 static void look_for_border(const struct record_cut *c, struct record_carry *s, const uint8_t *p, size_t at,
                             struct unit_borders *b)
 {
@@ -71,7 +72,7 @@ static void look_for_border(const struct record_cut *c, struct record_carry *s, 
     keep_name(s, p + at);
 }
 
-/* Passes the records of the block; the first one has been looked at. */
+/* Skips the records of the block; the first one has been looked at. */
 static void leap(const struct record_cut *c, struct record_carry *s, struct unit_borders *b, const uint8_t *p,
                  size_t start, const struct block_records *block)
 {
@@ -86,8 +87,8 @@ static void leap(const struct record_cut *c, struct record_carry *s, struct unit
     b->n += inner->n;
 }
 
-/* Goes on with the borders of p[n] until a record is cut. Records of a block that begins at `start` are leapt over: the
- * bytes are in the caches of other threads. block: NULL if there is none. */
+/* Continues the search for borders in p[n] until a record is cut. Records of a block that begins at `start` are
+ * skipped, because their bytes are in the caches of other threads. block: NULL if there is none. */
 static void follow(const struct record_cut *c, struct record_carry *s, struct unit_borders *b, const uint8_t *p,
                    size_t n, size_t start, const struct block_records *block)
 {
@@ -108,7 +109,7 @@ static void follow(const struct record_cut *c, struct record_carry *s, struct un
     }
 }
 
-/* In the inflate task. */
+/* Guesses where the block's records are. Runs in the inflate task. */
 static void guess(void *cut, const struct bgzf_source_block *block)
 {
     const struct record_cut *c = cut;
@@ -127,8 +128,8 @@ static void guess(void *cut, const struct bgzf_source_block *block)
 
 /* ------------------------------------------------------------- cutting chunks: main thread */
 
-/* Goes on with the record that is cut at the end of `carried`, in p[n]. Returns how many bytes of p belong to it, or
- * SIZE_MAX if it does not end there. Of a broken record the bytes that show it will do. */
+/* Continues, in p[n], the record that is cut at the end of `carried`. Returns how many bytes of p belong to the record,
+ * or SIZE_MAX if it does not end in p[n]. For a broken record, the bytes that show the fault are enough. */
 static size_t end_record(struct record_cut *c, const struct byte_buffer *carried, const uint8_t *p, size_t n)
 {
     struct record_carry *s = &c->carry;
@@ -149,7 +150,7 @@ static size_t end_record(struct record_cut *c, const struct byte_buffer *carried
     return (size_t)bam_record_said_size(head) - s->part;
 }
 
-/* Whether it is known where records begin in the p[n] of a chunk. */
+/* Returns whether it is known where records begin in a chunk's bytes p[n]. */
 static bool begin_chunk(struct record_cut *c, const struct byte_buffer *carried, const uint8_t *p, size_t n)
 {
     struct record_carry *s = &c->carry;
@@ -169,7 +170,8 @@ static void arrived(void *cut, const struct byte_buffer *carried, const uint8_t 
         follow(c, &c->carry, &c->borders, p, n, (size_t)(block->data - p), &c->blocks[block->slot]);
 }
 
-/* If a record is broken, all bytes from there on are given to the task, which reports it. */
+/* Cuts a chunk. If a record is broken, all bytes from that record on are given to the task, which reports the
+ * record. */
 static int cut_chunk(void *cut, const struct byte_buffer *carried, const uint8_t *p, size_t n, struct chunk_cut *to)
 {
     struct record_cut *c = cut;
@@ -202,14 +204,15 @@ static const uint8_t *record_in(const struct slice_span *span, size_t number)
     return bam_key_record(span->slice->records.p, span->slice->keys[span->first + number]);
 }
 
-/* The last record of a stream may be broken, or cut. */
+/* Whether the record is complete: the last record of a stream may be broken, or cut. */
 static bool is_whole(const struct slice_span *span, size_t number)
 {
     struct bam_key key = span->slice->keys[span->first + number];
     return bam_key_record_size(span->slice->records.p, key) == bam_record_said_size(record_in(span, number));
 }
 
-/* The templates between the first that begins there and the last need no look. */
+/* Finds the first template that begins in the span and the last one. The templates between them need not be looked
+ * at. */
 static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut *to)
 {
     struct record_cut *c = cut;
@@ -254,8 +257,8 @@ uint64_t record_cut_go_on(struct record_cut *c, const uint8_t *p, size_t size)
 
 /* ------------------------------------------------------- records to units: the chunk's task */
 
-/* Adds the record at `from`, or what it has become, to the unit. Once one of a unit has changed, all of its records are
- * copied. -1: out of memory. */
+/* Adds the record at `from` to the unit, in its changed form `record` if it has one. As soon as one record of a unit
+ * has changed, all records of the unit are copied. -1: out of memory. */
 static int add_record(struct record_walk *w, struct record_unit *unit, const uint8_t *from, const uint8_t *record)
 {
     size_t had = (size_t)(from - unit->from), size = bam_record_size(record_at(record));
@@ -269,7 +272,7 @@ static int add_record(struct record_walk *w, struct record_unit *unit, const uin
     return 0;
 }
 
-/* Hands over the unit that ends at `end`, where the next one begins. -1: something is wrong with it. */
+/* Hands over the unit that ends at `end`, where the next one begins. -1: the unit has a fault. */
 static int end_unit(const struct record_cut *c, uint32_t number, struct chunk *chunk, struct record_unit *unit,
                     const uint8_t *end)
 {
@@ -283,8 +286,8 @@ static int end_unit(const struct record_cut *c, uint32_t number, struct chunk *c
     return 0;
 }
 
-/* Checks the record at p, of which n bytes may be read. *record: where it lies then, as its name may lack a NUL. NULL:
- * no memory. */
+/* Checks the record at p; n bytes may be read. *record: where the checked record is, which is a copy if its name lacked
+ * the NUL. NULL: out of memory. */
 static struct bam_verdict check(const struct record_cut *c, struct record_walk *w, const uint8_t *p, size_t n,
                                 const uint8_t **record)
 {
@@ -295,7 +298,7 @@ static struct bam_verdict check(const struct record_cut *c, struct record_walk *
     w->closed.n = 0;
     *record = bam_record_close(&w->closed, p) < 0 ? NULL : w->closed.p;
     verdict = *record ? bam_record_check(*record, w->closed.n, c->opt.n_ref) : verdict;
-    verdict.needs_fix = 1;                       /* it has changed */
+    verdict.needs_fix = 1;                       /* the record has changed */
     return verdict;
 }
 

@@ -7,7 +7,7 @@
 #include "hts/bam1_bytes.h"
 #include "read/record_filter.h"
 
-/* While htslib evaluates an expression, it keeps what it has compiled in it. */
+/* The state of one user. htslib keeps its compiled code in the expression while it evaluates it. */
 struct filter_user {
     hts_filter_t *expression;
     bam1_t *record;
@@ -15,8 +15,9 @@ struct filter_user {
 
 struct record_filter {
     sam_hdr_t *header;
-    bool has_library;            /* in the expression: htslib looks it up in the header, and keeps it in one place */
-    pthread_mutex_t library;     /* held meanwhile */
+    bool has_library;            /* the expression contains "library": htslib looks it up in the header, and keeps it in
+                                  * one place */
+    pthread_mutex_t library;     /* held while such an expression is evaluated */
     uint32_t n;
     struct filter_user users[];
 };
@@ -40,7 +41,7 @@ struct record_filter *record_filter_new(const char *expression, const sam_hdr_t 
     f->header = sam_hdr_dup(header);
     bool made = f->header != NULL;
     if (made)
-        sam_hdr_count_lines(f->header, "SQ");    /* it is parsed now, if it can be */
+        sam_hdr_count_lines(f->header, "SQ");    /* parses the header now, if possible */
     for (; made && f->n < n; f->n++) {
         struct filter_user *u = &f->users[f->n];
         u->expression = hts_filter_init(expression);

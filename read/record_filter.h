@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which records the input option filter=EXPRESSION lets pass. The record is ours, and htslib judges it. */
+/* Decides which records pass the input option filter=EXPRESSION. The record is ours, and htslib evaluates the
+ * expression. */
 #ifndef RECORD_FILTER_H
 #define RECORD_FILTER_H
 
@@ -9,15 +10,15 @@
 struct bam_record;
 struct record_filter;
 
-/* The expression among the options, of --input-fmt-option; NULL: there is none. It stays theirs. */
+/* Returns the filter expression in these options of --input-fmt-option; NULL: there is none. The options keep it. */
 const char *record_filter_of(const hts_opt *options);
 
 /* Makes a filter that n tasks may use at a time. The header and the expression are copied. NULL: out of memory. */
 struct record_filter *record_filter_new(const char *expression, const sam_hdr_t *header, uint32_t n);
 void record_filter_free(struct record_filter *filter);
 
-/* Whether the checked record passes. user: 0 .. n - 1, not the same in two tasks at a time. -1: htslib cannot tell,
- * because the expression is broken or there is no memory. */
+/* Whether the checked record passes. user: 0 .. n - 1, not the same in two tasks at a time. -1: htslib cannot evaluate
+ * the expression, because it is broken or there is no memory. */
 int record_filter_passes(struct record_filter *filter, uint32_t user, const struct bam_record *record);
 
 #endif

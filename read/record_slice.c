@@ -35,7 +35,7 @@ static int reserve(struct record_slice *s, size_t n)
     return 0;
 }
 
-/* Where a record begins, or where the last one ends. */
+/* Returns where a record begins, or where the last one ends if `number` is n. */
 static uint64_t place_of(const struct record_slice *s, size_t number)
 {
     return number < s->n ? s->keys[number].place >> BAM_KEY_SIZE_BITS : s->records.n;
@@ -45,7 +45,7 @@ uint32_t record_slice_fit(const struct record_slice *s, size_t first, size_t mos
 {
     uint64_t begin = first ? place_of(s, first) : 0;
     size_t low = first + 1, high = s->n;
-    if (s->records.n - begin <= most)            /* mostly; others have the keys in their caches */
+    if (s->records.n - begin <= most)            /* the usual case; the keys are in the caches of other threads */
         low = high;
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;

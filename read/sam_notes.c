@@ -5,7 +5,7 @@
 #include "base/message.h"
 #include "read/sam_notes.h"
 
-enum { SHOWN = 60 };             /* characters of a line */
+enum { SHOWN = 60 };             /* characters of a line that are shown */
 
 /* ---- how a line begins ---- */
 
@@ -24,7 +24,8 @@ static bool has(const char *line, size_t n, const char *word)
     return memmem(line, n, word, strlen(word));
 }
 
-/* Whether a program's log is in it: a line of bwa, minimap2 or htslib, or one of words instead of fields. */
+/* Whether the line seems to be from a program's log: a line of bwa, minimap2 or htslib, or a line with words instead of
+ * fields. */
 static bool is_log(const char *line, size_t n)
 {
     static const char *const marks[] = {"[M::", "[W::", "[E::", "[I::", "[D::", "[main]"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about lines of SAM: the one that ends the sort, and those that are changed. A number alone says little of a
- * line that came through a pipe, so each message shows how the line begins. Serial. */
+/* Messages about lines of SAM: about the line that ends the sort, and about lines that are changed. A number alone says
+ * little about a line that came through a pipe, so each message shows the beginning of the line. Serial. */
 #ifndef SAM_NOTES_H
 #define SAM_NOTES_H
 
@@ -12,7 +12,7 @@ enum { SAM_EXCERPT_SIZE = 360 };
 
 /* A line that is shown. */
 struct sam_place {
-    uint64_t number;             /* of its record, counted from 0 where the notes begin */
+    uint64_t number;             /* number of its record, counted from 0 at the beginning of the notes */
     char excerpt[SAM_EXCERPT_SIZE];
 };
 
@@ -22,18 +22,18 @@ struct sam_notes {
     struct sam_place first[SAM_LINE_N_NOTES];
 };
 
-/* Writes `The line begins "..."`, and what it seems to be if that is no SAM, as a text of its own. */
+/* Writes `The line begins "..."`, and what the line seems to be if it is not SAM, as a separate text. */
 void sam_notes_excerpt(char text[SAM_EXCERPT_SIZE], const char *line, size_t size);
 
 /* Counts the notes on a line of n bytes, of record `number`. */
 void sam_notes_add(struct sam_notes *notes, uint32_t found, uint64_t number, const char *line, size_t n);
 
-/* Adds notes whose record 0 is record `before` of the input. The first line of each kind is told as a warning.
+/* Adds notes whose record 0 is record `before` of the input. A warning reports the first line of each kind.
  * header_lines: lines of the input before record 0; UINT64_MAX: not known. */
 void sam_notes_merge(struct sam_notes *all, const struct sam_notes *more, uint64_t before, uint64_t header_lines,
                      const char *path);
 
-/* Tells as a warning of each kind with more than one line how many there were, and forgets them. */
+/* For each kind with more than one line, writes a warning with the number of lines. Then clears the notes. */
 void sam_notes_total(struct sam_notes *all, const char *path);
 
 #endif

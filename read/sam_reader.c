@@ -20,23 +20,24 @@
 #include "read/sam_notes.h"
 #include "read/sam_reader.h"
 
-/* What the task of a chunk found in its lines, by the chunk's number: the claimer's before DONE. */
+/* The result of a chunk's task, by the chunk's number; the claimer's before DONE. */
 struct sam_found {
-    const char *why;             /* the line behind those that the chunk counts is refused; NULL: it is not */
+    const char *why;             /* the reason why the line after those that the chunk counts is refused; NULL: it is
+                                  * not refused */
     char broken[SAM_EXCERPT_SIZE];   /* that line */
-    struct sam_notes notes;      /* on the records */
+    struct sam_notes notes;      /* notes on the records */
 };
 
 struct sam_reader {
     struct input_options opt;
-    struct bgzf_source *source;  /* of packed text; main thread, as all below but what tasks found */
-    struct byte_window *plain;   /* or the text; NULL: it is packed */
-    struct chunk_reader *chunks; /* of it */
-    struct ref_names *names;     /* what lines are parsed against; not changed once it is complete */
-    struct record_filter *filter;    /* a chunk's task uses it under the chunk's number; NULL: all records pass */
+    struct bgzf_source *source;  /* source of packed text; main thread, as are all fields below except `found` */
+    struct byte_window *plain;   /* or the plain text; NULL: the text is packed */
+    struct chunk_reader *chunks; /* chunks of the text */
+    struct ref_names *names;     /* the names that lines are parsed against; not changed once complete */
+    struct record_filter *filter;    /* used by each chunk's task under the chunk's number; NULL: all records pass */
     uint64_t header_lines;
     struct sam_found *found;
-    struct sam_notes notes;      /* on records that were lent */
+    struct sam_notes notes;      /* notes on records that were lent */
 };
 
 static int no_memory_for(const struct sam_reader *r, const char *what)
@@ -46,8 +47,8 @@ static int no_memory_for(const struct sam_reader *r, const char *what)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Whether the record passes the filter, which is of n bytes. number: of its chunk. -1: nobody can tell. What is broken
- * is left to who checks all records. */
+/* Whether the record of n bytes passes the filter. number: number of its chunk. -1: the filter cannot be evaluated. A
+ * broken record passes: the consumer checks all records. */
 static int filter_record(const struct sam_reader *r, uint32_t number, const uint8_t *record, size_t n)
 {
     if (!r->filter || bam_record_check(record, n, ref_names_count(r->names)).fault)
@@ -55,7 +56,7 @@ static int filter_record(const struct sam_reader *r, uint32_t number, const uint
     return record_filter_passes(r->filter, number, (const struct bam_record *)record);
 }
 
-/* Appends the record of a line of n bytes. A NUL overwrites the byte behind them. */
+/* Appends the record of a line of n bytes. A NUL overwrites the byte after the line. */
 static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk *c, char *line, size_t n)
 {
     struct sam_found *f = &r->found[number];
@@ -79,8 +80,8 @@ static void parse_line(const struct sam_reader *r, uint32_t number, struct chunk
     c->n++;
 }
 
-/* Appends the records of the lines in n bytes. Only the last line may lack its newline; then it keeps a carriage return
- * at its end, as in htslib. */
+/* Appends the records of the lines in n bytes. Only the last line may lack its newline. In that case it keeps a
+ * carriage return at its end, as in htslib. */
 static void parse_lines(const struct sam_reader *r, uint32_t number, struct chunk *c, uint8_t *text, size_t n)
 {
     char *line = (char *)text;
@@ -91,7 +92,7 @@ static void parse_lines(const struct sam_reader *r, uint32_t number, struct chun
     }
 }
 
-/* Makes the lines of a chunk into records. */
+/* Makes records of the lines of a chunk. */
 static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
 {
     const struct sam_reader *r = reader;
@@ -100,14 +101,14 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
     memset(f->notes.n, 0, sizeof f->notes.n);
     if (c->head.n)
         parse_lines(r, number, c, c->head.p, c->head.n);
-    if (c->head.n > r->opt.chunks.chunk_size)        /* it may be a line of 200 MB, and its record is to be copied */
+    if (c->head.n > r->opt.chunks.chunk_size)        /* it may be a line of 200 MB, and its record will be copied */
         byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
     parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
 /* ------------------------------------------------------------- main thread */
 
-/* Finds where the lines are in a chunk. */
+/* Finds the complete lines in a chunk. */
 static int cut_lines(void *reader, const struct byte_buffer *carried, const uint8_t *text, size_t n,
                      struct chunk_cut *cut)
 {
@@ -127,7 +128,7 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 static int report_broken(const struct sam_reader *r, const struct sam_found *f, const struct chunk *c)
 {
     unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
-    if (r->opt.part)                             /* nobody knows how many lines are before it */
+    if (r->opt.part)                             /* the number of lines before the part is not known */
         return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
                           r->opt.path, number, (unsigned long long)r->opt.part->begin, f->why, f->broken);
     return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s. Nothing was written. %s", r->opt.path, number,
@@ -156,8 +157,8 @@ struct record_stream sam_reader_stream(struct sam_reader *r)
 
 /* ------------------------------------------------------------------ header */
 
-/* Moves *at behind the header's lines as far as the text has them. There is no newline between *at and `seen`. True:
- * the header is complete, because another line follows it. */
+/* Moves *at past the header lines that are complete in the text. There is no newline between *at and `seen`. True: the
+ * header is complete, because another line follows it. */
 static bool follow(const struct byte_buffer *text, size_t *at, size_t seen)
 {
     while (*at < text->n && text->p[*at] == '@') {
@@ -175,7 +176,7 @@ static struct header_bytes bytes_of(const struct sam_reader *r)
     return (struct header_bytes){r->source, r->plain};
 }
 
-/* Reads text until the header is complete or the file ends. *size: bytes of the header. */
+/* Reads text until the header is complete or the file ends. *size: size of the header in bytes. */
 static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size_t *size)
 {
     int found = 1;
@@ -190,8 +191,8 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     return found < 0 ? -1 : 0;
 }
 
-/* htslib makes the header if it is not plain, because its rules are subtle. One line behind it is needed, or htslib
- * would not know SAM without a header. */
+/* htslib makes the header if it is not plain, because its rules are subtle. One line is added after the header; without
+ * it, htslib would not recognise SAM without a header. */
 static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct input_options *options)
 {
     static const char line[] = "\nr\t0\tr\t1\t1\t1M\t*\t0\t0\tA\tI\n";
@@ -207,7 +208,7 @@ static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct inp
     struct hts_reader *reader = hts_reader_open(file, options, NULL, &header);
     if (reader) {
         hts_reader_close(reader);
-        if (sam_hdr_count_lines(header, "SQ") >= 0)      /* of a copy, which is not parsed */
+        if (sam_hdr_count_lines(header, "SQ") >= 0)      /* makes htslib parse the header, which is an unparsed copy */
             return header;
         latch_fail(options->latch, "%s: out of memory for the header", options->path);
     }
@@ -243,7 +244,7 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
     return header;
 }
 
-/* Keeps the names of the references, and what the filter needs. */
+/* Keeps the names of the references, and makes the filter. */
 static int take_names(struct sam_reader *r, sam_hdr_t *sam)
 {
     const char *filter = record_filter_of(r->opt.format_options);
@@ -260,14 +261,14 @@ static int parse_header(struct sam_reader *r, const uint8_t *text, size_t size, 
     return *header ? take_names(r, *header) : -1;
 }
 
-/* A part has no header of its own. */
+/* Takes the header of a part, which has none of its own. */
 static int take_header(struct sam_reader *r, sam_hdr_t **header)
 {
     *header = sam_hdr_dup(r->opt.part->sam);
     return *header ? take_names(r, *header) : no_memory_for(r, "the header");
 }
 
-/* What was read behind the header belongs to the first chunk. */
+/* Gives back the text that was read after the header: it belongs to the first chunk. */
 static void give_back(struct sam_reader *r, const uint8_t *lines, size_t n)
 {
     if (r->plain)
@@ -342,7 +343,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
     return NULL;
 }
 
-/* What no late task looks at. */
+/* Frees what late tasks do not look at. */
 static void free_unshared(struct sam_reader *r)
 {
     free(r->found);

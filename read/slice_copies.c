@@ -9,13 +9,14 @@
 #include "read/input.h"
 #include "read/slice_copies.h"
 
-/* The main thread fills it, but for the walk, which is the task's. */
+/* A span that is copied. The main thread fills it, except the walk, which the task fills. */
 struct copied_span {
     struct slice_span span;
-    uint64_t start;              /* its offset in the arena */
-    uint64_t number;             /* of its first record, in the input, from 1 up */
-    uint64_t offset;             /* of its slice, which is another one's when the span is released */
-    struct bam_key *place;       /* of its keys */
+    uint64_t start;              /* offset of the span in the arena */
+    uint64_t number;             /* number of its first record in the input, counted from 1 */
+    uint64_t offset;             /* offset of its slice; copied here because the slice is reused when the span is
+                                  * released */
+    struct bam_key *place;       /* place of its keys */
     struct bam_walk walk;
 };
 
@@ -33,7 +34,7 @@ static void copy(void *copies, uint32_t slot)
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
         latch_fail(s->opt.latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
-    bool is_counted = s->in->has_keys;           /* by the producer in front, which found them */
+    bool is_counted = s->in->has_keys;           /* the producer before this one found the records, and counted them */
     clocks_leave(s->opt.clocks, before, is_counted ? 0 : span->size);
 }
 
@@ -66,7 +67,7 @@ void slice_copies_hand_out(struct slice_copies *s, uint64_t start)
     task_ring_hand_out(&s->ring);
 }
 
-/* All records of the span are in the arena, or the next one is broken. */
+/* Accepts a copied span: all its records are in the arena, or the next record is broken. */
 static int accept(struct slice_copies *s, const struct copied_span *c)
 {
     const struct bam_walk *w = &c->walk;
@@ -113,7 +114,7 @@ void slice_copies_close(struct slice_copies *s)
     s->copied = NULL;
 }
 
-/* Spans may be large, but what is left of a full arena shall be little. */
+/* Returns the largest size of a span. Spans may be large, but the unused rest of a full arena must be small. */
 static size_t span_size(const struct bam_arena *arena)
 {
     enum { SHARE = 32, MOST = 1 << 20 };

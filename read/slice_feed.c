@@ -71,7 +71,7 @@ static bool is_there(void *wait)
     return w->state != CHUNK_AWAITED;
 }
 
-/* Spans first: that makes room for more. */
+/* Helps with spans first, because that makes room for more slices. */
 static bool help_both(void *wait)
 {
     const struct feed_wait *w = wait;

@@ -3,7 +3,8 @@
 #include "base/latch.h"
 #include "read/sliced_input.h"
 
-enum { SLICE_LEAST = 64 << 10 }; /* bytes of records in a slice: a block of the sink has records of two at most */
+enum { SLICE_LEAST = 64 << 10 }; /* least bytes of records in a slice: so a block of the sink has records of at most two
+                                  * slices */
 
 int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options)
@@ -36,14 +37,14 @@ void sliced_input_close(struct sliced_input *s)
     record_slice_free(&s->spare);
 }
 
-/* Whether a slice that is being collected has its place. */
+/* Whether there is room for the slice that is being collected. */
 static bool has_room(const struct sliced_input *s)
 {
     size_t n = s->made - s->freed;
     return n < s->opt.n_slices && (!s->borrower.pool || chunk_pool_may_keep(&s->borrower, n));
 }
 
-/* The records of a slice must follow each other, and those before. */
+/* Checks that the records of the slice are in order, and follow the records before them. */
 static void look_for_disorder(struct sliced_input *s, const struct record_slice *slice)
 {
     bool follows = s->made == 0;
@@ -59,7 +60,7 @@ static void look_for_disorder(struct sliced_input *s, const struct record_slice 
         s->out_of_order = slice->number + slice->out_of_order;
 }
 
-/* The slice that was collected is made. */
+/* Makes the collected slice the last of those that are made. */
 static void put_slice(struct sliced_input *s)
 {
     struct record_slice *to = &s->slices[s->made % s->opt.n_slices].records, spare = *to;
@@ -72,7 +73,7 @@ static void put_slice(struct sliced_input *s)
         chunk_pool_keeps(&s->borrower, s->made - s->freed);
 }
 
-/* Takes the records of a chunk. Mostly they are a slice as they are. */
+/* Takes the records of a chunk. In most cases they become a slice unchanged. */
 static int collect(struct sliced_input *s)
 {
     struct record_slice *to = &s->next, more;
@@ -131,7 +132,7 @@ void sliced_input_leave(struct sliced_input *s, size_t number, uint64_t mark)
     }
 }
 
-/* Its memory is for any input. */
+/* Gives the memory of a slice to the pool, for any input. */
 static void give_back(struct sliced_input *s, struct record_slice *slice)
 {
     chunk_pool_put_records(s->borrower.pool, *slice);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of an input as slices, which tasks make while those before are merged, or written. The main thread takes
- * them in file order, and looks whether they are in order.
+/* The records of an input as slices. Tasks make slices while earlier ones are merged or written. The main thread takes
+ * the slices in file order, and checks whether the records are in order.
  *
  *   slices   4     5     6     7     8     9
  *          | passed by | left by   | ready    | made |
  *          | the sink  | the merge |          |      |
  *          freed ----->  left ---->  the merge  made ---> chunk_reader
  *
- * A slice is ready when the one behind it is made, too, or there is none: so the key that follows its last one is
- * known. A slice has at least SLICE_LEAST bytes of records, but for the last one. */
+ * A slice is ready when the one after it is made, too, or when there is none after it. So the key that follows its last
+ * key is known. A slice has at least SLICE_LEAST bytes of records, except the last slice. */
 #ifndef SLICED_INPUT_H
 #define SLICED_INPUT_H
 
@@ -18,19 +18,19 @@
 #include "read/input.h"
 
 struct sliced_input_options {
-    uint32_t n_slices;           /* in memory at most; at least SLICED_INPUT_LEAST */
-    struct chunk_pool *pool;     /* from which some of them come, and chunks; NULL: from none */
+    uint32_t n_slices;           /* most slices in memory; at least SLICED_INPUT_LEAST */
+    struct chunk_pool *pool;     /* the pool from which some of the slices and chunks come; NULL: no pool */
     const struct sort_rule *rule;   /* as in struct bam_key_order; stays the caller's */
     struct latch *latch;
 };
 
-/* The least number of slices, with which two of an input can be in a range. */
+/* The least number of slices. With it, two slices of an input can be in a range. */
 enum { SLICED_INPUT_LEAST = 7 };
 
-/* How many slices of an input may be in one range. While a range is planned, the sink may hold as many of the range
- * before, because the last block is not full, and one of the range before that, or two where blocks are copied, because
- * what is in the last block may go to the next one, too; and two more must be made, so that it is known how the input
- * goes on. */
+/* Returns how many slices of an input may be in one range. While a range is planned, the sink may hold as many slices
+ * of the range before, because the last block is not full. It may also hold one slice of the range before that, or two
+ * if blocks are copied, because the contents of the last block may go to the next block, too. Two more slices must be
+ * made, so that it is known how the input continues. */
 static inline uint32_t sliced_input_in_range(uint32_t n_slices, bool copies)
 {
     return (n_slices - 3 - copies) / 2;
@@ -39,53 +39,52 @@ static inline uint32_t sliced_input_in_range(uint32_t n_slices, bool copies)
 /* A slice in memory. */
 struct made_slice {
     struct record_slice records;
-    uint64_t mark;               /* of the sink, when the merge had left it */
+    uint64_t mark;               /* mark of the sink when the merge had left the slice */
 };
 
-/* All zeros: nothing is open. */
+/* A zero-initialised struct has nothing open. */
 struct sliced_input {
-    struct input *in;       /* the caller's, who opens and closes it */
-    struct chunk_reader *chunks; /* of its records; the caller's, who closes them later */
+    struct input *in;       /* owned by the caller, which opens and closes it */
+    struct chunk_reader *chunks; /* chunks of its records; owned by the caller, which closes them later */
     struct merge_request request;
-    struct chunk_borrower borrower; /* of the pool, if there is one */
+    struct chunk_borrower borrower; /* its share in the pool, if there is a pool */
     struct sliced_input_options opt;
     struct made_slice *slices;   /* opt.n_slices, used in turn */
     size_t made, left, freed;    /* numbers of slices, see above */
-    struct record_slice next;    /* being collected */
+    struct record_slice next;    /* the slice that is being collected */
     struct record_slice spare;   /* buffers for the records of a chunk that go to `next` */
-    bool ended;                  /* there are no slices but those that are made */
-    uint64_t out_of_order;             /* number of the first record that belongs before the one in front of it; 0:
-                                          none so
+    bool ended;                  /* there will be no more slices than those that are made */
+    uint64_t out_of_order;       /* number of the first record that belongs before its predecessor; 0: there is none so
                                   * far */
-    bool is_awaited;             /* sliced_input_await() said so last */
-    uint64_t waits, waited;      /* how often that began, and nanoseconds until the slice was ready */
+    bool is_awaited;             /* the last call of sliced_input_await() had awaited = true */
+    uint64_t waits, waited;      /* how often awaiting began, and nanoseconds until the slice was ready */
     uint64_t since;
 };
 
-/* Begins with an input whose header is read: its records are those that a merge takes. -1: failed, and the error is
+/* Begins with an input whose header is read. Its records come as a merge takes them. -1: failed, and the error is
  * recorded in the latch. */
 int sliced_input_begin(struct sliced_input *input, struct input *in, const struct sliced_input_options *options);
 
-/* Likewise with records that are made otherwise of what is read from the input, in these chunks. */
+/* As sliced_input_begin(), but the records are those of `chunks`, which are made from the input in another way. */
 int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options);
 
 void sliced_input_close(struct sliced_input *input);
 
-/* Goes on reading, as far as that needs no waiting and there is room. -1: failed, and the error is recorded in the
- * latch. */
+/* Continues reading, as far as possible without waiting and as far as there is room. -1: failed, and the error is
+ * recorded in the latch. */
 int sliced_input_advance(struct sliced_input *input);
 
-/* Does a little of the work that is handed out. False: there is none. */
+/* Does a small part of the work that is handed out. False: there is none. */
 bool sliced_input_help(struct sliced_input *input);
 
-/* Whether the slice is there, and how it goes on is known. Slices become ready in turn. */
+/* Whether the slice is made, and it is known what follows it. Slices become ready in turn. */
 static inline bool sliced_input_ready(const struct sliced_input *input, size_t number)
 {
     return number + 1 < input->made || (number < input->made && input->ended);
 }
 
-/* A slice that is made, and not yet passed. */
+/* Returns a slice that is made, and that the sink has not passed yet. */
 static inline const struct record_slice *sliced_input_at(const struct sliced_input *input, size_t number)
 {
     return &input->slices[number % input->opt.n_slices].records;
@@ -94,7 +93,7 @@ static inline const struct record_slice *sliced_input_at(const struct sliced_inp
 /* Notes whether the merge has nothing to do before the next slice is ready. now: a clock in nanoseconds. */
 void sliced_input_await(struct sliced_input *input, bool awaited, uint64_t now);
 
-/* The merge leaves the slices before this one; their memory is used again when the sink has passed the mark. */
+/* The merge leaves the slices before number `number`. Their memory is used again when the sink has passed the mark. */
 void sliced_input_leave(struct sliced_input *input, size_t number, uint64_t mark);
 
 /* Whether the sink has passed a mark. */

@@ -5,7 +5,7 @@
 #include "base/clocks.h"
 #include "sort/greedy_merge.h"
 
-/* A run whose next slice is waited for. */
+/* A run whose next slice the main thread waits for. */
 struct awaited {
     struct greedy_merge *greedy;
     size_t run;
@@ -24,8 +24,8 @@ static bool help(void *awaited)
     return a->greedy->help(a->greedy->help_arg);
 }
 
-/* The next slice of a run. Of the first ones, records may be merged already. A list ends where a run goes on in another
- * slice: else all buffers of the run could be waiting for the list to be put. */
+/* Gives the next slice of a run. Some records of the first slices may already be merged. A list ends where a run
+ * continues in another slice: otherwise all buffers of the run could be waiting until the list is put. */
 static int next_slice(void *greedy, size_t run, struct merge_way *way)
 {
     struct greedy_merge *g = greedy;
@@ -64,7 +64,7 @@ void greedy_merge_close(struct greedy_merge *g)
     run_merge_free(&g->merge);
 }
 
-/* The records of the list are in the sink. What is in front of the slice that is being merged is done with. */
+/* Called when the records of the list are in the sink. Leaves the slices before the one that is being merged. */
 static int put_back(struct greedy_merge *g)
 {
     for (size_t i = 0; i < g->runs->n; i++)
@@ -88,7 +88,7 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
     clocks_records(g->clocks, g->list.n);
     clocks_leave(g->clocks, before, 0);
     *list = g->list;
-    list->fit = NULL;            /* the list is used again */
+    list->fit = NULL;            /* because the list is used again */
     g->is_out = true;
     return found < 0 ? -1 : g->list.n > 0;
 }

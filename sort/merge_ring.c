@@ -10,79 +10,81 @@
 #include "base/task_ring.h"
 
 enum {
-    /* The sublists may be cut once per RECORDS_PER_SAMPLE records. With n sublists, the records of a range differ from
-     * what is wanted by 0.4 sqrt(n) times as many: 700 if n is 100. If they outgrow the list, all threads wait for the
-     * second pass: with 512, 64 threads wrote 0.94 GB with 75 % efficiency, not 90 (slow motion). SAMPLES_MAX bounds
-     * the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
+    /* The sublists may be cut once per RECORDS_PER_SAMPLE records. With n sublists, the size of a range differs from
+     * the wanted size by 0.4 sqrt(n) times RECORDS_PER_SAMPLE: by 700 records if n is 100. If the records outgrow the
+     * list, all threads wait for the second pass: with 512, the efficiency of 64 threads that wrote 0.94 GB was 75 %,
+     * not 90 % (slow motion). SAMPLES_MAX bounds the cuts to 64 Ki, which are sorted in 1 to 2 ms. */
     RECORDS_PER_SAMPLE = 128, SAMPLES_MAX = 1 << 16,
-    RECORDS_PER_WAY = 8,         /* in a range at least, because each way is searched for both cuts */
-    RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get some */
+    RECORDS_PER_WAY = 8,         /* least number in a range, because each way is searched for both cuts */
+    RANGES_PER_THREAD = 4,       /* if there is little data, so that all threads get ranges */
 };
 
 /* The slices of one run that a range needs. */
 struct span {
-    size_t next;                 /* the next to merge; set by the main thread before READY, advanced by the claimer */
-    size_t end;                  /* one past the last; set by the main thread before READY */
-    size_t needed;               /* the first that later ranges need; main thread only */
+    size_t next;                 /* the next slice to merge; set by the main thread before READY, advanced by the
+                                  * claimer */
+    size_t end;                  /* one past the last slice; set by the main thread before READY */
+    size_t needed;               /* the first slice that later ranges need; main thread only */
 };
 
-/* A range with more records than its list takes is handed out again once those of the list are put. */
+/* A range with more records than its list holds is handed out again once the records of the list are put. */
 struct range {
-    struct run_cut from, to;     /* this and all down to spans: set by the main thread before
-                                  * READY for the first time */
+    struct run_cut from, to;     /* the fields down to spans: set by the main thread before READY for the first time */
     bool is_first, is_last;      /* the first range has no `from`, the last has no `to` */
     struct span *spans;          /* one per run */
     bool begun;                  /* the heap is set up; cleared by the main thread before READY, set by the claimer */
     struct run_merge merge;      /* used by the claimer; has memory for all ways */
     struct record_list list;     /* merged, in order; written by the claimer before DONE */
-    bool whole;                  /* its records are the range's last ones; set by the claimer before DONE */
+    bool whole;                  /* the list has the range's last records; set by the claimer before DONE */
     const struct merge_ring *ring;
 };
 
-/* A list that no range has. */
+/* A list that does not belong to a range. */
 struct spare_list {
     struct record_list list;
-    uint64_t mark;               /* of the sink, behind its records */
+    uint64_t mark;               /* of the sink, after the list's records */
 };
 
-/* Tells how many records of a run are before a key: keys are taken to be evenly spread between the first keys of two
- * slices. */
+/* Estimates how many records of a run are before a key. The estimate assumes that keys are evenly spread between the
+ * first keys of two slices. */
 struct run_flow {
-    uint64_t first, next;        /* keys: of the slice taken last, and of the one behind it, or its own last key ... */
-    bool ends;                   /* ... if there is none */
+    uint64_t first, next;        /* first keys: of the slice taken last, and of the slice after it; or the slice's own
+                                  * last key ... */
+    bool ends;                   /* ... if there is no slice after it */
     uint64_t last;               /* the last key of the slice taken last */
-    double before, n;            /* records: in all slices before that slice, and in it */
+    double before, n;            /* records in all slices before that slice, and in that slice */
 };
 
 struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
-    size_t n_ways;               /* runs, then the arenas' sublists; for cuts, those of an arena are one way */
+    size_t n_ways;               /* runs, then the arenas' sublists; for cuts, all sublists of an arena are one way */
     size_t sample_records;       /* of a sublist, between two samples */
-    size_t range_records;        /* wanted in a range */
-    size_t steps_max;            /* slices that may begin in a range, so that other ranges get some too */
+    size_t range_records;        /* records wanted in a range */
+    size_t steps_max;            /* most slices that begin in a range, so that other ranges get slices too */
     struct range *ranges;
     struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
-    struct spare_list *spare;    /* main thread only, as all below; used in turn */
+    struct spare_list *spare;    /* main thread only, as all fields below; used in turn */
     size_t next_spare;
     struct run_samples samples[MERGE_ARENAS_MAX];   /* of each arena: where the order may be cut */
     struct greedy_merge greedy;  /* of runs that are not in order; main thread only */
-    bool is_greedy;              /* it is open */
+    bool is_greedy;              /* `greedy` is open */
     /* The range that is being planned: */
-    struct run_cut from;         /* where it begins, ... */
+    struct run_cut from;         /* where the range begins, ... */
     bool is_first;               /* ... unless it begins with the first record of all */
     bool is_begun;               /* the slice or sample that begins at `from` is in it */
-    size_t *first, *taken;       /* its slices of each run: [first, taken) */
+    size_t *first, *taken;       /* the range's slices of each run: [first, taken) */
     struct run_flow *flows;      /* of each run */
-    size_t steps;                /* slices that begin in it */
-    double before;               /* records before it, about */
-    bool has_last;               /* what begins at `last`, inside it, was taken into it after all else, ... */
+    size_t steps;                /* slices that begin in the range */
+    double before;               /* estimated number of records before the range */
+    bool has_last;               /* the range took the slice or sample that begins at `last`, inside it, after all else,
+                                  * ... */
     struct run_cut last;
-    struct run_flow last_flow;   /* ... when this held of that run, ... */
-    double last_records;         /* ... and so many records are before it */
+    struct run_flow last_flow;   /* ... this was the run's flow before that, ... */
+    double last_records;         /* ... and about this number of the range's records precede `last` */
     bool planned_all;
-    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range, ... */
-    bool is_lent;                /* ... which the sink may use until it has passed it */
+    bool is_out;                 /* merge_ring_next() gave out the list of the oldest range ... */
+    bool is_lent;                /* ... and the sink may use that list until it has passed it */
 };
 
 /* ------------------------------------------------------------------- memory */
@@ -117,7 +119,7 @@ static int ring_alloc(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     struct task_ring_options ring = {
         .n_slots = o->n_ranges,
-        .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two, ranges would go in pairs */
+        .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two threads, ranges would be handed out in pairs */
         .large_batches = true,
         .run = run_range,
         .arg = m,
@@ -145,7 +147,7 @@ static int ring_alloc(struct merge_ring *m)
     return 0;
 }
 
-/* Chooses how finely the order is cut. */
+/* Chooses the sizes of ranges and samples. */
 static void choose_sizes(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
@@ -153,7 +155,7 @@ static void choose_sizes(struct merge_ring *m)
     for (size_t i = 0; i < o->n_arenas; i++)
         in_memory += n_records_of(o->arenas[i]);
     size_t least = RECORDS_PER_WAY * m->n_ways, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
-    m->range_records = o->n_records / 4 * 3;     /* so that the next cut, too, is rarely beyond the list's end */
+    m->range_records = o->n_records / 4 * 3;     /* so that even the next cut is rarely beyond the list's end */
     if (o->runs.n == 0 && share < m->range_records)
         m->range_records = share;
     if (o->copy && o->n_wanted < m->range_records)
@@ -164,7 +166,7 @@ static void choose_sizes(struct merge_ring *m)
     if (m->sample_records > m->range_records / 2 + 1)
         m->sample_records = m->range_records / 2 + 1;
     m->steps_max = 1;
-    if (o->runs.n)                               /* ranges for half of the threads may take what is read ahead */
+    if (o->runs.n)                               /* ranges for half of the threads may take slices read ahead */
         m->steps_max += (o->runs.n * (o->runs.n_buffers - 1) + o->runs.n_shared / 2) / (threads / 2 + 1);
 }
 
@@ -182,7 +184,7 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
         enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
         int result = ring_alloc(m);
         for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
-            run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail behind it */
+            run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail after it */
         clocks_leave(m->opt.clocks, before, 0);
         if (result == 0)
             return m;
@@ -225,8 +227,8 @@ size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records
 
 /* ------------------------------------------------------- tasks: one range */
 
-/* The keys of a way that belong to the range. If the cut is the beginning of a slice of the same
- * run no search is needed, because the range has whole slices of that run. */
+/* Returns the keys of a way that belong to the range. If the cut is the beginning of a slice of the same run, no search
+ * is needed, because the range has complete slices of that run. */
 static struct merge_way keys_in_range(const struct range *range, size_t way, struct merge_way keys)
 {
     const struct merge_ring *m = range->ring;
@@ -258,7 +260,7 @@ static void begin_range(struct range *range)
             struct merge_way whole = {list->keys, list->keys + list->n, m->opt.arenas[i]->base};
             run_merge_add(&range->merge, keys_in_range(range, m->opt.runs.n + i, whole));
         }
-    run_merge_start(&range->merge, next_slice, range);   /* next_slice() does not fail */
+    run_merge_start(&range->merge, next_slice, range);   /* next_slice() cannot fail */
     range->begun = true;
 }
 
@@ -300,9 +302,9 @@ static void run_range(void *ring, uint32_t index)
  *   run A:  A0 10   A1 50   A2 90, and its last key 130       a list takes 200 records (n_records)
  *   run B:  B0 30   B1 70, and its last key 110               a range should have 150 (range_records)
  *
- * Each step finds the first slice that is not taken yet, and estimates how many records are before it: of a slice that
- * the key lies in, so many as the key's share of the way to the next slice (run_flow). Those before the range are taken
- * off.
+ * Each step finds the first slice that is not taken yet, and estimates how many records are before it. If its key lies
+ * inside a slice of another run, the part of that slice that counts is the key's share of the distance to the next
+ * slice (run_flow). The records before the range are subtracted.
  *
  *   found    before it:  of A   of B   in range   what is done
  *   A0 10                   0      0          0   range 0 begins; A0 is taken into it
@@ -314,11 +316,11 @@ static void run_range(void *ring, uint32_t index)
  *   A2 90                 200    150        100   A2 is taken
  *   none                                          range 2 ends with the last record; its 250 records take two passes
  *
- * Range 0 needs A0 and B0, range 1 A1 and B0 once more (first_slice), range 2 A1, A2 and B1. A sample of sublists is
- * taken as a slice is, but need not be loaded. A range that is not large enough ends all the same when it has steps_max
- * slices, or when another one would fill the run's last buffer. */
+ * Range 0 needs A0 and B0, range 1 A1 and again B0 (first_slice), range 2 A1, A2 and B1. A sample of sublists is taken
+ * like a slice, but need not be loaded. A range that is not large enough ends anyway when it has steps_max slices, or
+ * when another slice would fill the run's last buffer. */
 
-/* Where the next slice of a run begins. If keys decide, the slice need not be ready. */
+/* Returns where the next slice of a run begins. If keys decide, the slice need not be ready. */
 static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t first_key)
 {
     if (!m->rule)
@@ -327,8 +329,8 @@ static struct run_cut slice_cut(const struct merge_ring *m, size_t run, uint64_t
     return (struct run_cut){slice.next[0], slice.base, run};
 }
 
-/* Finds where the first of the slices begins that are not yet taken. 1: in *cut; 0: there is none;
- * -1: not known yet, because records must be compared that are not ready. */
+/* Finds where the first slice that is not yet taken begins. 1: it begins at *cut; 0: all slices are taken; -1: not
+ * known yet, because the records that must be compared are not ready. */
 static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
 {
     const struct merge_runs *runs = &m->opt.runs;
@@ -352,7 +354,8 @@ static int next_slice_cut(struct merge_ring *m, bool idle, struct run_cut *cut)
     return found;
 }
 
-/* Makes the next sample of a sublist the cut if it is before *cut, or if none was found yet. Whether there is a cut. */
+/* Makes the next sample of a sublist the cut if it is before *cut, or if no cut was found yet. Returns whether there is
+ * a cut. */
 static bool next_sample_cut(const struct merge_ring *m, bool found, struct run_cut *cut)
 {
     for (size_t i = 0; i < m->opt.n_arenas; i++) {
@@ -381,7 +384,7 @@ static void note_flow(struct merge_ring *m, size_t run, struct merge_way slice)
         flow->next = flow->last;
 }
 
-/* Records of all ways before the cut, about. No slice that begins before the cut is yet to be taken. */
+/* Estimates the number of records of all ways before the cut. All slices that begin before the cut must be taken. */
 static double records_before(const struct merge_ring *m, const struct run_cut *cut)
 {
     uint64_t key = cut->key.sort;
@@ -396,7 +399,7 @@ static double records_before(const struct merge_ring *m, const struct run_cut *c
     return records;
 }
 
-/* Takes what was taken last out of the range. */
+/* Takes the last slice or sample out of the range again. */
 static void take_back(struct merge_ring *m)
 {
     size_t run = m->last.way;
@@ -408,7 +411,7 @@ static void take_back(struct merge_ring *m)
     m->flows[run] = m->last_flow;
 }
 
-/* Takes into the range what begins at the cut. 0: it is not ready. */
+/* Takes the slice or sample that begins at the cut into the range. 0: it is not ready. */
 static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
 {
     const struct merge_runs *runs = &m->opt.runs;
@@ -421,12 +424,12 @@ static int take(struct merge_ring *m, bool idle, const struct run_cut *cut)
         return 0;
     note_flow(m, run, runs->slice(runs->reader, run, m->taken[run]++));
     bool partial = runs->is_partial && runs->is_partial(runs->reader, run, m->taken[run] - 1);
-    m->steps += partial ? m->steps_max : 1;      /* a range has one of these */
+    m->steps += partial ? m->steps_max : 1;      /* a range has at most one partial slice */
     return 1;
 }
 
-/* Takes into the range what begins at the cut inside it. records: about how many of the range precede the cut. 0: it
- * is not ready. */
+/* Takes the slice or sample that begins at the cut, inside the range, into the range. records: the estimated number of
+ * the range's records before the cut. 0: it is not ready. */
 static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cut, double records)
 {
     struct run_flow flow = m->flows[cut->way < m->opt.runs.n ? cut->way : m->opt.runs.n];
@@ -439,10 +442,10 @@ static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cu
     return 1;
 }
 
-/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, it would hold
- * so many slices of the run that there is no buffer for the next one, which may be needed to find a cut. Shared buffers
- * may all be full of this range's slices until the next range is put. So the next range must have the slice that it
- * begins with, and what is needed to find its end. */
+/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, its slices of
+ * the run would leave no buffer for the next slice, which may be needed to find a cut. All shared buffers may be full
+ * of this range's slices until the next range is put. So the next range must have the slice that it begins with, and
+ * the slices that are needed to find its end. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
 {
     if (records >= (double)m->range_records || m->steps >= m->steps_max)
@@ -455,7 +458,7 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, doubl
         && !(runs->n_shared && runs->ready(runs->reader, cut->way, taken + 1 + to_find_cut, false));
 }
 
-/* Whether a range of so many records would outgrow its list, so that it had better end at the last cut. With 26 runs
+/* Whether a range of this number of records would outgrow its list, so that it should end at the last cut. With 26 runs
  * and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 % do. */
 static bool ends_before(const struct merge_ring *m, double records)
 {
@@ -463,7 +466,8 @@ static bool ends_before(const struct merge_ring *m, double records)
     return m->has_last && records > most && m->last_records >= least && (double)m->range_records < most;
 }
 
-/* The first slice of a run that can have keys of a range which begins at the cut, where the planned range ends. */
+/* Returns the first slice of a run that can have keys of the next range. The next range begins at the cut, where the
+ * planned range ends. */
 static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut, size_t run)
 {
     const struct merge_runs *runs = &m->opt.runs;
@@ -477,7 +481,7 @@ static size_t first_slice(const struct merge_ring *m, const struct run_cut *cut,
     return run_cut_before(&end, cut, m->rule) ? taken : taken - 1;
 }
 
-/* Hands out the planned range, which ends at the cut, and begins the next range there. */
+/* Hands out the planned range, which ends at the cut `to`, and begins the next range there. */
 static void end_range(struct merge_ring *m, const struct run_cut *to)
 {
     struct range *range = &m->ranges[task_ring_next(&m->ring)];
@@ -498,16 +502,16 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
-/* Whether a run was found to be out of order. Then no range can be planned any more, as the next slice may begin before
- * the end of the one that was taken last. */
+/* Whether a run was found to be out of order. Then no more ranges can be planned, because the next slice may begin
+ * before the end of the slice that was taken last. */
 static bool is_out_of_order(const struct merge_ring *m)
 {
     const struct merge_runs *runs = &m->opt.runs;
     return runs->n && runs->in_order && !runs->in_order(runs->reader);
 }
 
-/* Plans a range. 1: done; 0: not yet, because slices must come first. If one slice is enough, no second one is waited
- * for. */
+/* Plans a range. 1: done; 0: not yet, because slices must come first. If one slice is enough, it does not wait for a
+ * second one. */
 static int plan_range(struct merge_ring *m, bool idle)
 {
     struct run_cut cut = {0};
@@ -542,7 +546,8 @@ static int plan_range(struct merge_ring *m, bool idle)
 
 /* ---------------------------------------------------------------- the merge */
 
-/* Does a task that others wait for, or may soon wait for. The sink's blocks come before ranges, which take long. */
+/* Runs a task that other threads wait for, or may soon wait for. The sink's blocks come before ranges, because ranges
+ * take long. */
 bool merge_ring_help(void *ring)
 {
     struct merge_ring *m = ring;
@@ -569,7 +574,7 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
-/* Whether all that the oldest range needs of its slices is there, or there is an error. */
+/* Whether all slices of the oldest range are loaded completely, or there is an error. */
 static bool oldest_is_filled(void *ring)
 {
     const struct merge_ring *m = ring;
@@ -581,7 +586,7 @@ static bool oldest_is_filled(void *ring)
     return filled != 0;
 }
 
-/* The sink keeps the range's list, until it has passed it, and the range gets the next one to spare. */
+/* Leaves the range's list to the sink until the sink has passed it, and gives the next spare list to the range. */
 static void swap_list(struct merge_ring *m, struct range *range)
 {
     struct spare_list *spare = &m->spare[m->next_spare];
@@ -591,7 +596,8 @@ static void swap_list(struct merge_ring *m, struct range *range)
     m->next_spare = (m->next_spare + 1) % m->opt.n_spare;
 }
 
-/* The records of the oldest range's list are in the sink. Its task goes on with the range, or the slot is free. */
+/* Called when the records of the oldest range's list are in the sink. Submits the range again if it has more records;
+ * otherwise frees its slot. */
 static int put_back(struct merge_ring *m)
 {
     uint32_t index = task_ring_oldest(&m->ring);
@@ -609,7 +615,8 @@ static int put_back(struct merge_ring *m)
     return 0;
 }
 
-/* A range is out, all are planned, one could be planned now, none can be, or there is an error. */
+/* Whether the main thread need not wait for slices: a range is out, all ranges are planned, a range could be planned
+ * now, no range can be planned any more, or there is an error. */
 static bool can_go_on(void *ring)
 {
     struct merge_ring *m = ring;
@@ -627,7 +634,7 @@ static void plan_all(struct merge_ring *m)
     clocks_leave(m->opt.clocks, before, 0);
 }
 
-/* Plans as many ranges as possible: at least one, unless all are planned. -1: stop. */
+/* Plans as many ranges as possible: at least one range, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
     plan_all(m);
@@ -635,7 +642,7 @@ static int plan_ahead(struct merge_ring *m)
     return latch_tripped(m->opt.latch) ? -1 : 0;
 }
 
-/* Merges what follows the last range, which is not in order, and fills the list as merge_ring_next() does. */
+/* Merges the records after the last range, which are not in order, and fills the list like merge_ring_next(). */
 static int go_on_greedily(struct merge_ring *m, struct record_list *list)
 {
     if (m->is_greedy)

@@ -10,8 +10,9 @@
  *                       +--> merge_ring_next(), in order
  *
  * In runs, the first record of every slice is a cut. So a range needs few slices of each run, and the first keys, which
- * are in memory, tell which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as many
- * records as its list holds; one with more is merged in several passes, and keeps its heap between them. */
+ * are in memory, determine which slice is needed next. In sublists, evenly spread keys are cuts. A range has about as
+ * many records as its list holds. A range with more records is merged in several passes, and keeps its heap between
+ * them. */
 #ifndef MERGE_RING_H
 #define MERGE_RING_H
 
@@ -19,23 +20,24 @@
 #include "sort/merge_runs.h"
 #include "write/record_list.h"
 
-/* The two of a sort; over MPI also two that lie between parts of them. */
+/* The two arenas of a sort; over MPI also two arenas that lie between parts of these. */
 enum { MERGE_ARENAS_MAX = 6 };
 
 struct merge_ring_options {
-    const struct bam_arena *arenas[MERGE_ARENAS_MAX];   /* sublists sorted; in the order of the input */
+    const struct bam_arena *arenas[MERGE_ARENAS_MAX];   /* their sublists are sorted; in the order of the input */
     size_t n_arenas;
-    struct merge_runs runs;      /* older than the arenas' records */
-    struct record_sink *sink;    /* whose blocks the main thread deflates while it waits */
-    uint32_t n_ranges;           /* in the ring; at least 2. Each has a list */
-    uint32_t n_spare;            /* lists more, so that the sink may use lists while tasks go on */
-    uint32_t n_records;          /* records that a range's list holds: merged in one pass */
-    /* Copies the records of a finished list, if they do not go to a sink, which is NULL then. In the range's task, or
-     * on the main thread; index: of the range, below n_ranges. NULL: records go to the sink. */
+    struct merge_runs runs;      /* their records come before the arenas' records in the input */
+    struct record_sink *sink;    /* the main thread deflates its blocks while it waits */
+    uint32_t n_ranges;           /* in the ring; at least 2. Each range has a list */
+    uint32_t n_spare;            /* additional lists, so that the sink may use lists while tasks continue */
+    uint32_t n_records;          /* records that a range's list holds and one pass merges */
+    /* Copies the records of a finished list if they do not go to a sink; `sink` is then NULL. It is called in the
+     * range's task, or on the main thread. index: of the range, less than n_ranges. NULL: records go to the sink. */
     void (*copy)(void *arg, uint32_t index, const struct record_list *list);
     void *arg;                   /* of copy() */
-    size_t n_bytes;              /* about so many of them go into one list at most, and ... */
-    size_t n_wanted;             /* ... records that a range should have, if that is less than its list takes */
+    size_t n_bytes;              /* a list takes about this number of bytes of records at most, and ... */
+    size_t n_wanted;             /* ... a range should have this number of records, if that is less than its list
+                                  * holds */
     int n_threads;
     struct latch *latch;
     struct clocks *clocks;
@@ -47,18 +49,19 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options);
 /* Call it only when all tasks are done. */
 void merge_ring_close(struct merge_ring *ring);
 
-/* Gives the next merged records, in order: a range, or as much of one as its list holds. Put them to the sink before
- * the next call. If no list is to spare, that call gives this one to a task again; then it has no `fit`. Plans ranges
- * and works while it waits. Call it on the main thread. 1: *list is set; 0: that was all; -1: stop. */
+/* Gives the next merged records, in order: a range, or as much of a range as its list holds. Put them to the sink
+ * before the next call. If there is no spare list, the next call gives this list to a task again; the list then has no
+ * `fit`. Plans ranges and works while it waits. Call it on the main thread. 1: *list is set; 0: there are no more
+ * records; -1: stop. */
 int merge_ring_next(struct merge_ring *ring, struct record_list *list);
 
-/* ---- for who takes copies, and must not wait ---- */
+/* ---- for consumers that take copies and must not wait ---- */
 
-/* Plans what can be planned. 1: merge_ring_next() can give records at once; 0: not yet; -1: there are none left, or
- * something has failed. */
+/* Plans as many ranges as possible. 1: merge_ring_next() can give records at once; 0: not yet; -1: there are no records
+ * left, or something has failed. */
 int merge_ring_advance(struct merge_ring *ring);
 
-/* Does a little of the work that is handed out. False: there is none. A task_help_fn. */
+/* Does a little of the work that is handed out. False: there is no such work. A task_help_fn. */
 bool merge_ring_help(void *ring);
 
 /* The index of the range whose list merge_ring_next() gave. */

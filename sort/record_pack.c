@@ -10,27 +10,28 @@
 #include "sort/record_pack.h"
 
 enum stream { FIXED, NAMES, CIGARS, SEQS, QUALS, TAGS, N_STREAMS };
-enum { COLUMNS = N_STREAMS, N_BUFFERS };         /* a buffer for each stream, and one for the columns of FIXED */
+enum { COLUMNS = N_STREAMS, N_BUFFERS };         /* one buffer for each stream, and one for the columns of FIXED */
 
 enum {
-    SIZES = 4 + 4 + 16,          /* where the packed sizes are */
+    SIZES = 4 + 4 + 16,          /* offset of the packed sizes */
     HEAD = SIZES + 4 * N_STREAMS,
     WORDS = BAM_FIXED / 4,       /* of the fixed fields, 32 bits each */
     COPY = 32,                   /* bytes copied at once */
     ACCELERATION = 4,            /* of LZ4; 1 takes 5 % more CPU for 1-2 % less size */
-    UNKNOWN = 0x80,              /* code of a value that the alphabet lacks */
-    LEARN = 4096,                /* values that are looked at first */
+    UNKNOWN = 0x80,              /* code of a value that is not in the alphabet */
+    LEARN = 4096,                /* number of values that are examined first */
 };
 _Static_assert(BAM_FIXED % 4 == 0, "the fixed fields are words");
 _Static_assert((int)RECORD_PACK_SLACK >= COPY, "copies overrun");
 
-/* Code may write up to RECORD_PACK_SLACK bytes beyond the end of these buffers. */
+/* Reserves `size` bytes in a buffer. Code may write up to RECORD_PACK_SLACK bytes beyond the end of these buffers. */
 static int reserve(struct byte_buffer *b, size_t size)
 {
     return byte_buffer_reserve(b, size + RECORD_PACK_SLACK);
 }
 
-/* Copies n bytes, and up to COPY - 1 more if there are so many, because most fields are short. */
+/* Copies n bytes. If there are COPY more bytes, it copies up to COPY - 1 of them, too, because most fields are
+ * short. */
 static inline void copy(uint8_t *to, const uint8_t *from, size_t n, size_t there)
 {
     if (there < n + COPY)
@@ -55,13 +56,13 @@ static inline struct stream_sizes stream_sizes_of(const uint8_t *record)
     uint64_t seq = load_le32(r->seq_len), size = 4 + (uint64_t)load_le32(r->block_size);
     struct stream_sizes sizes = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
     uint64_t before_tags = BAM_FIXED + sizes.n[NAMES] + sizes.n[CIGARS] + sizes.n[SEQS] + seq;
-    sizes.n[TAGS] = size - before_tags;          /* huge if these are not the fields of a record */
+    sizes.n[TAGS] = size - before_tags;          /* a huge number if these are not the fields of a record */
     return sizes;
 }
 
 /* -------------------------------------------------------------- qualities */
 
-/* The quality values that occur. A unit starts with the alphabet of the unit before. */
+/* The quality values that occur. A unit begins with the alphabet of the previous unit. */
 struct alphabet {
     unsigned bits;               /* per value: 2, 4 or 6; 8: no alphabet */
     uint8_t code[256];           /* of each value; UNKNOWN: not in the alphabet */
@@ -116,7 +117,7 @@ static void unpack_6(const uint8_t *in, size_t n, uint8_t *q)
 }
 
 /* Packs with the alphabet's 2 or 4 bits. The last step may run past the end of q by 4
- * bytes. 0: the alphabet lacks a value. */
+ * bytes. 0: a value is not in the alphabet. */
 static size_t pack_coded(const struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 {
     const uint8_t *code = a->code;
@@ -154,7 +155,7 @@ static void unpack_coded(const uint8_t *in, size_t n, unsigned bits, const uint8
             store_le16(q + i, (uint16_t)table[*in++]);
 }
 
-/* Packs q[n]. If no packing holds the values, sets bits to 8 and returns 0. */
+/* Packs q[n]. If no packing can hold the values, sets bits to 8 and returns 0. */
 static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
 {
     size_t k = a->bits < 6 ? pack_coded(a, q, n, out) : 0;
@@ -162,7 +163,7 @@ static size_t pack_quals(struct alphabet *a, uint8_t *q, size_t n, uint8_t *out)
         return k;
     learn(a, q, n < LEARN ? n : LEARN);
     if (a->bits < 6)
-        learn(a, q, n);                          /* from all values */
+        learn(a, q, n);                          /* learns from all values */
     k = a->bits < 6 ? pack_coded(a, q, n, out) : pack_6(q, n, out);
     if (k == 0)
         a->bits = 8;
@@ -183,7 +184,7 @@ struct record_packer *record_packer_new(void)
     struct record_packer *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->alphabet.bits = 8;                        /* none yet */
+    p->alphabet.bits = 8;                        /* no alphabet yet */
     if ((p->lz4 = malloc((size_t)LZ4_sizeofState())))
         return p;
     free(p);
@@ -206,7 +207,7 @@ void record_packer_trim(struct record_packer *p)
     p->bytes = p->records = 0;
 }
 
-/* Together the streams are as large as their unit. They grow by doubling, so they may take twice as much. */
+/* Together the streams are as large as their unit. They grow by doubling, so they may take twice that memory. */
 size_t record_packer_memory(void)
 {
     return 2 * (size_t)RECORD_PACK_UNIT + RECORD_PACK_UNIT / 2 + (size_t)LZ4_sizeofState();
@@ -319,7 +320,7 @@ void record_unpacker_free(struct record_unpacker *u)
     free(u);
 }
 
-/* Unpacks to b, which holds n bytes afterwards. */
+/* Unpacks to b, which has n bytes afterwards. */
 static int unpack_lz4(struct byte_buffer *b, const uint8_t *in, uint32_t packed, uint64_t n)
 {
     if (n > INT32_MAX || packed > INT32_MAX || reserve(b, n) < 0)
@@ -342,8 +343,8 @@ static int unpack_fixed(struct record_unpacker *u, const uint8_t *in, uint32_t p
     return 0;
 }
 
-/* Sums up what each stream holds, according to the fixed fields. -1: these are not the fields of a
- * record, or there are more bytes than room. */
+/* Sums up the bytes of each stream, according to the fixed fields. -1: these are not the fields of a record, or the
+ * bytes are more than `room`. */
 static int count_streams(const uint8_t *fixed, size_t records, size_t room, struct stream_sizes *sum)
 {
     memset(sum, 0, sizeof *sum);
@@ -375,7 +376,8 @@ static int unpack_quals(struct byte_buffer *b, const uint8_t *head, const uint8_
     return 0;
 }
 
-/* Unpacks the streams other than the fixed fields. at: where each begins in the unit, and then where its bytes are. */
+/* Unpacks the streams other than the fixed fields. at: on entry, where each stream begins in the unit; on return, where
+ * its bytes are. */
 static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const struct stream_sizes *sum,
                           const uint8_t *at[N_STREAMS])
 {
@@ -392,7 +394,7 @@ static int unpack_streams(struct record_unpacker *u, const uint8_t *head, const 
     return 0;
 }
 
-/* Puts the records together again. */
+/* Reassembles the records from the streams. */
 static void join(size_t records, const uint8_t *at[N_STREAMS], struct unpacked *to)
 {
     for (; records > 0; records--) {

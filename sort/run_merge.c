@@ -13,7 +13,7 @@ static bool less(const struct run_merge *m, const struct merge_head *a, const st
     return by_record ? by_record < 0 : a->way < b->way;
 }
 
-/* Moves the head at `at` down to where it belongs. */
+/* Moves the head at `at` down to its place in the heap. */
 static void sift_down(struct run_merge *m, size_t at)
 {
     struct merge_head head = m->heap[at];
@@ -60,8 +60,7 @@ void run_merge_add(struct run_merge *m, struct merge_way way)
     m->ways[m->n_ways++] = way;
 }
 
-/* Finds the head of a way, and fetches more keys if the way has none. Returns 1, 0
- * or -1, as run_merge_more_fn does. */
+/* Finds the head of a way, and fetches more keys if the way has none. Returns 1, 0 or -1, like run_merge_more_fn. */
 static int head_of(struct run_merge *m, size_t number, struct merge_head *head)
 {
     struct merge_way *way = &m->ways[number];
@@ -89,7 +88,7 @@ int run_merge_start(struct run_merge *m, run_merge_more_fn *more, void *arg)
     return 0;
 }
 
-/* Steps over the key that was given out. The caller is done with it by now. */
+/* Steps over the key that was given out. The caller no longer needs it. */
 static int advance(struct run_merge *m)
 {
     struct merge_head *top = &m->heap[0];

@@ -6,39 +6,43 @@
 #include "sort/run_reader.h"
 
 enum {
-    /* If there is only one run (sorted input), its slices must keep all threads busy while
-     * as many more wait for the sink. */
+    /* If there is only one run (sorted input), its slices must keep all threads busy while an equal number of slices
+     * waits for the sink. */
     BUFFERS_PER_THREAD = 3, BUFFERS_MIN = 2,
 };
 
-/* Memory of a slice that the merge has left and that was not in a buffer's home. To be freed. */
+/* Memory, outside of a buffer's home, of a slice that the merge has left. It is to be freed. */
 struct extra {
     struct extra *next;
     struct spill_extra memory;
-    uint64_t mark;               /* free it when the sink has passed this */
+    uint64_t mark;               /* freed when the sink has passed this */
     size_t beside;               /* its share of run_reader.beside */
 };
 
-/* Its slot is handed out when the sink has passed it, and released when the merge has left it. */
+/* A buffer for slices of a run. Its slot is handed out when the sink has passed the buffer, and released when the merge
+ * has left the buffer. */
 struct buffer {
     struct spill_buffer b;       /* used by the claimer, while TAKEN */
-    const struct spill_place *place;   /* of the slice; this and the next two: set by the main thread before READY */
-    bool announces;              /* the next slice of the run has to wait for a buffer: announce it to the store */
+    const struct spill_place *place;   /* of the slice; this field and the next two: set by the main thread before
+                                        * READY */
+    bool announces;              /* the next slice of the run has to wait for a buffer, so it is announced to the
+                                  * store */
     bool home_is_free;
-    bool partial;                /* of a large record, only what is compared is there: see fill(). Set by the main
-                                  * thread before READY, and cleared by it */
+    bool partial;                /* only the fields of a large record that are compared are loaded: see fill(). Set by
+                                  * the main thread before READY, and cleared by the main thread */
     uint64_t mark;               /* the sink no longer uses it once it has passed this; set by the main thread */
 };
 
-/* How far the merge is in a run. Main thread only. */
+/* The progress of the merge in a run. Main thread only. */
 struct run_state {
-    size_t left, loaded;         /* slices that the merge has left; slices requested */
+    size_t left, loaded;         /* number of slices that the merge has left, and of slices requested */
 };
 
 struct run_reader {
     struct run_reader_options opt;
     size_t n_buffers;            /* for each run */
-    size_t beside;               /* bytes of slices larger than buffers, in memory or requested; main thread only */
+    size_t beside;               /* bytes of slices that are larger than buffers, in memory or requested; main thread
+                                  * only */
     struct extra *extras;        /* left but not yet passed, the latest first; main thread only */
     struct run_state *runs;
     struct buffer *buffers;      /* n_buffers for each run, used in turn */
@@ -48,7 +52,7 @@ struct run_reader {
     struct spill_loader *loaders;   /* one per thread */
 };
 
-/* Fills a buffer. */
+/* Loads a slice into a buffer. */
 static void run_load(void *reader, uint32_t index)
 {
     struct run_reader *r = reader;
@@ -64,32 +68,33 @@ static void run_load(void *reader, uint32_t index)
         spill_store_free(r->opt.store, *buffer->place);
 }
 
-/* The buffer of a slice, and the number of its slot. */
+/* Returns the number of a slice's buffer, which is also the number of its slot. */
 static uint32_t slot_of(const struct run_reader *r, size_t run, size_t slice)
 {
     return (uint32_t)(run * r->n_buffers + slice % r->n_buffers);
 }
 
-/* Bytes in memory, about, of a slice that is larger than a buffer; else 0. */
+/* Estimates the bytes in memory of a slice that is larger than a buffer; 0 for other slices. */
 static size_t size_beside(const struct run_reader *r, struct spill_place place)
 {
     enum { PACKED_RATIO = 2 };
     return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
 }
 
-/* Whether with so many bytes beside the buffers there would be too many. */
+/* Whether `beside` more bytes outside of the buffers would be too many. */
 static bool is_over(const struct run_reader *r, size_t beside)
 {
     return beside > 0 && r->beside + beside > r->opt.memory_size / 2;
 }
 
-/* Only a large record that is not packed has a head that can be read alone. */
+/* Whether the slice may be loaded in part: only a large record that is not packed has a head that can be read alone. */
 static bool may_be_partial(const struct run_reader *r, struct spill_place place)
 {
     return r->opt.compares && place.hash != 0;
 }
 
-/* A slice that is announced after it was given back would be read once more, as zeros. */
+/* Requests the next slice of the run. A slice that is announced after its space was given back would be read again, as
+ * zeros. */
 static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
 {
     size_t slice = r->runs[run].loaded++;
@@ -105,7 +110,8 @@ static void begin_load(struct run_reader *r, size_t run, bool home_is_free)
     task_ring_add(&r->tasks, &r->batch, slot);
 }
 
-/* Marks only grow. So if one is passed, all in the list after it are passed too. */
+/* Frees the extras that the sink has passed, or all. Marks only grow, so if an extra is passed, all extras after it in
+ * the list are passed too. */
 static void free_extras(struct run_reader *r, bool all)
 {
     struct extra **at = &r->extras;
@@ -120,9 +126,9 @@ static void free_extras(struct run_reader *r, bool all)
     }
 }
 
-/* Requests slices of the run for all buffers that the sink has passed. Slices larger than a buffer take memory beside
- * the buffers; until they are needed they are requested only while all of them take at most half of memory_size. Where
- * records are compared, more of them are loaded without bases and qualities. */
+/* Requests slices of the run for all buffers that the sink has passed. Slices larger than a buffer take memory outside
+ * of the buffers. Until they are needed, they are requested only while all of them together take at most half of
+ * memory_size. If records are compared, more of these slices are loaded, without bases and qualities. */
 static void load_ahead(struct run_reader *r, size_t run, size_t needed)
 {
     const struct spill_run *from = &r->opt.runs[run];
@@ -146,7 +152,8 @@ static int alloc_all(struct run_reader *r)
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
     struct task_ring_options tasks = {
         .n_slots = (uint32_t)(o->n_runs * r->n_buffers),
-        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so groups may be large */
+        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so the tasks' groups of slices may be
+                                                  * large */
         .run = run_load,
         .arg = r,
     };
@@ -200,7 +207,7 @@ static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *ke
     return true;
 }
 
-/* Whether memory of slices that were left will be free when the sink has passed them. */
+/* Whether memory of slices that the merge has left will be free when the sink has passed them. */
 static bool frees_soon(struct run_reader *r)
 {
     free_extras(r, false);
@@ -216,13 +223,13 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
     uint32_t slot = slot_of(r, run, slice);
     load_ahead(r, run, idle && !frees_soon(r) ? slice : SIZE_MAX);
     /* The block being filled has records of all slices in buffers, and the sink cannot pass them before it is full. So
-     * the next slice goes to other memory. */
+     * the next slice is loaded to other memory. */
     if (idle && r->runs[run].loaded == slice && task_ring_state(&r->tasks, slot) == TASK_FREE
         && !record_sink_will_pass(r->opt.sink, r->buffers[slot].mark))
         begin_load(r, run, false);
     if (r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE)
         return !latch_tripped(r->opt.latch);
-    task_ring_submit_batch(&r->tasks, &r->batch);    /* since it is wanted now */
+    task_ring_submit_batch(&r->tasks, &r->batch);    /* because the slice is needed now */
     return false;
 }
 
@@ -269,7 +276,7 @@ static bool is_partial(const void *reader, size_t run, size_t slice)
     return r->buffers[slot_of(r, run, slice)].partial;
 }
 
-/* Loads the rest of a slice. While memory that was used before is about to be free, it waits for that. */
+/* Loads the rest of a slice. 0: not yet, because memory that was used before is about to become free. */
 static int fill_buffer(struct run_reader *r, struct buffer *buffer)
 {
     size_t beside = size_beside(r, *buffer->place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead. When the merge leaves
- * a buffer, the sink still uses its records; the buffer is filled again once the sink has passed them. */
+/* Brings spilled runs back for the last merge. Each run has some buffers, which tasks fill ahead of the merge. When the
+ * merge leaves a buffer, the sink still uses its records. The buffer is filled again once the sink has passed them. */
 #ifndef RUN_READER_H
 #define RUN_READER_H
 
@@ -13,12 +13,12 @@ struct run_reader_options {
     size_t n_runs;               /* at least 1 */
     struct spill_store *store;
     struct record_sink *sink;    /* where the merged records are put */
-    size_t slice_size;           /* of the largest slice; larger ones take memory beside the buffers */
+    size_t slice_size;           /* of the largest slice; larger slices take memory outside of the buffers */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
     int n_threads;
     struct latch *latch;
-    bool keeps;                  /* the runs stay in the store, to be read once more */
+    bool keeps;                  /* the runs stay in the store, to be read again */
     bool compares;               /* records of equal keys are compared */
 };
 
@@ -28,7 +28,7 @@ struct run_reader *run_reader_open(const struct run_reader_options *options);
 /* Call it only when all tasks are done. */
 void run_reader_close(struct run_reader *reader);
 
-/* The facts that the merge needs of it. */
+/* The runs as the merge needs them. */
 struct merge_runs run_reader_runs(struct run_reader *reader);
 
 #endif

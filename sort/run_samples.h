@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys sampled from the sorted sublists of an arena, where the last merge may cut the order. Sampled keys lie far
- * apart, each on a page of its own, so that one thread would take 5 ms for 64 Ki of them. Tasks take them, a sublist
- * each. */
+ * apart, each on a page of its own, so that one thread would take 5 ms for 64 Ki of them. Tasks take them, one task for
+ * each sublist. */
 #ifndef RUN_SAMPLES_H
 #define RUN_SAMPLES_H
 
@@ -15,21 +15,21 @@ struct run_samples {
     size_t every;
     struct bam_key *keys;        /* sorted, once taken */
     size_t n;
-    size_t next;                 /* the caller's: so many are used */
+    size_t next;                 /* the caller's: the number of samples that are used */
     size_t *first;               /* of each sublist: where its samples go; set before the tasks begin */
     struct task_ring ring;       /* of the sublists */
     struct clocks *clocks;
 };
 
-/* Makes room for the samples that run_cut_sample() takes. All sublists are sorted. -1: out of memory; then free what
- * there is. */
+/* Makes room for the samples that run_cut_sample() takes. All sublists must be sorted. -1: out of memory; free the
+ * samples anyway. */
 int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
                      struct clocks *clocks);
 
-/* Takes them, once. Called by the main thread, which waits for the team. */
+/* Takes the samples. Call it once, on the main thread, which waits for the team. */
 void run_samples_take(struct run_samples *samples);
 
-/* Call it when nothing was taken yet, or when all tasks are done: late ones still look at the ring. */
+/* Call it before run_samples_take(), or when all tasks are done: late tasks still look at the ring. */
 void run_samples_free(struct run_samples *samples);
 
 #endif

@@ -6,12 +6,14 @@
 #include "order/sort_run.h"
 #include "sort/sort_tasks.h"
 
-/* Records per sublist: a sort of some 50 ms, and few enough sublists for one heap. At the end, at least: 0.4 ms. */
+/* Records per sublist: SUBLIST_RECORDS take some 50 ms to sort, and keep sublists few enough for one heap. At the end
+ * of the input, a sublist has at least REST_RECORDS, which take 0.4 ms. */
 enum { SUBLIST_RECORDS = 1 << 20, REST_RECORDS = 1 << 14 };
-static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* where a sublist of long reads ends */
+static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* a sublist of long reads ends at this size */
 
-/* One sublist less to be sorted, or the one more that stands for those to come. At 0 nothing else counts here until the
- * arena has left memory and is filled again: so it is made ready for that now. */
+/* Counts down by one: a sublist is sorted, or no more sublists will come, which the extra 1 stood for. At 0 no other
+ * thread changes the counter until the arena has left memory and is filled again. So the counter is set to 1 for that
+ * now. */
 void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
 {
     _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
@@ -21,7 +23,7 @@ void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
     p->opt.arena_is_sorted(p->opt.arg);
 }
 
-/* -M: ranks a read and turns it. Returns by how much that changes the checksum of what is written. */
+/* -M: ranks a read and turns it. Returns the change of the checksum of the record as it is written. */
 static uint64_t rank_record(const struct sort_tasks_options *o, struct bam_record *r, uint64_t *key)
 {
     const struct minhash *m = o->minhash;
@@ -38,8 +40,9 @@ static uint64_t rank_record(const struct sort_tasks_options *o, struct bam_recor
     return after - before;
 }
 
-/* -M: gives every key of a sublist its -M key, and turns reads without reference as their rank says. This waits until
- * the sublist is closed, because a walk from a wrong guess must change nothing. Returns the sum of rank_record(). */
+/* -M: gives each key of a sublist its -M value, and turns reads without a reference according to their ranks. This is
+ * done only when the sublist is closed, because a walk from a wrong guess must change nothing. Returns the sum of
+ * rank_record(). */
 static uint64_t rank_sublist(const struct sort_tasks_options *o, uint8_t *base, struct bam_sublist sublist)
 {
     uint64_t delta = 0;
@@ -93,7 +96,7 @@ void sort_tasks_close(struct sort_tasks *p)
     task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
 }
 
-/* Lists a sublist that was closed, to be sorted when so many more blocks are taken back. */
+/* Lists a closed sublist, which is to be sorted when `behind` more blocks are taken back. */
 static void add(struct sort_tasks *p, struct bam_sublist sublist, uint32_t behind)
 {
     const struct bam_arena *arena = p->opt.arenas->filled;
@@ -103,7 +106,7 @@ static void add(struct sort_tasks *p, struct bam_sublist sublist, uint32_t behin
     atomic_fetch_add(&p->unsorted[arena - p->opt.arenas->each], 1);
 }
 
-/* Hands the sublists that have all their keys to tasks. */
+/* Hands all sublists whose keys are complete to tasks. */
 static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
 {
     while (task_ring_head(&p->ring) < p->n_closed
@@ -111,8 +114,8 @@ static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
         task_ring_hand_out(&p->ring);
 }
 
-/* Each thread's share of what is to come, so that the last sublists are small; but not so small that a long input has
- * many more sublists to be merged. */
+/* Returns each thread's share of the records that are to come, so that the last sublists are small. They are not so
+ * small that a long input has many more sublists to merge. */
 static size_t records_wanted(const struct sort_tasks *p, uint64_t to_come)
 {
     uint64_t n_threads = (uint64_t)p->opt.n_threads, least = SUBLIST_RECORDS / (4 * n_threads);

@@ -43,14 +43,15 @@ static int prepare_minhash(struct sorted *s)
     return is_prepared(s) ? 0 : build_index(s);
 }
 
-/* Whether reads keep their ranks after their keys are made: the merge compares ranks, or another sort makes keys from
- * them. */
+/* Whether reads keep their ranks after their keys are made, because the merge compares ranks or another sort makes keys
+ * from them. */
 static bool keep_ranks(const struct sorted *s)
 {
     return s->minhash && (s->part || !minhash_decides(s->minhash));
 }
 
-/* CRAM must know of records that begin behind the end of their reference (hts/cram_settings.h). */
+/* Gets the lengths of references: the CRAM encoder must know about records that begin after the end of their reference
+ * (hts/cram_settings.h). */
 static int prepare_lengths(struct sorted *s)
 {
     if (s->opts->out.format.format != cram)
@@ -84,7 +85,7 @@ struct output_use sorted_output(const struct sorted *s)
     return output;
 }
 
-/* The second part of the plan: the headers are read, and the index of -I is made. */
+/* The second part of the plan, made when the headers are read and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
     return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->latch);
@@ -123,7 +124,7 @@ static int open_spill(struct sorted *s)
     return spill_policy_open(&s->spill, &how);
 }
 
-/* The arenas come after what has a fixed size: they take what a limit on addresses leaves. */
+/* Reserves the arenas after everything that has a fixed size, because they take what a limit on addresses leaves. */
 static int reserve_memory(struct sorted *s, uint64_t size_hint)
 {
     struct block_reader_options reader = {
@@ -207,7 +208,7 @@ struct tally sorted_tally(const struct sorted *s)
     return read;
 }
 
-/* Runs come back, a slice at a time, into the arena that is free by now. */
+/* Runs come back into the arena that is free by now, one slice at a time. */
 int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
 {
     struct bam_arena *spare = arenas_other(&s->arenas);
@@ -232,9 +233,10 @@ int sorted_begin_merge(struct sorted *s, const struct merge_ring_options *how)
 
 /* ----------------------------------------------------------------- closing */
 
-enum { N_CLOSED = 5 };           /* that are slow to close */
+enum { N_CLOSED = 5 };           /* number of parts that are slow to close */
 
-/* None of them needs another one while it is closed, so tasks close them side by side. The slowest come first. */
+/* Closes one part. No part needs another one while it is closed, so tasks close them side by side. The slowest parts
+ * come first. */
 static void close_one(struct sorted *s, uint32_t number)
 {
     switch (number) {
@@ -255,7 +257,7 @@ static void close_one(struct sorted *s, uint32_t number)
     }
 }
 
-/* Closes one of them, or gives back a share of the arenas. */
+/* Closes one part, or gives back a share of the arenas. */
 static void close_slot(void *sorted, uint32_t slot)
 {
     struct sorted *s = sorted;
@@ -267,7 +269,7 @@ static void close_slot(void *sorted, uint32_t slot)
     clocks_leave(s->clocks, before, 0);
 }
 
-/* Gives all files their names at once, if all went well, and removes what has none. */
+/* If there was no error, gives all files their names at once. Removes files that have no name. */
 static void finish_files(struct sorted *s)
 {
     if (!s->to)
@@ -280,8 +282,8 @@ static void finish_files(struct sorted *s)
     clocks_leave(s->clocks, before, 0);
 }
 
-/* The OpenMP runtime ends the program when it finds no memory for a task. So the main thread makes all tasks before
- * an output has its name. */
+/* The OpenMP runtime ends the program when there is no memory for a task. So the main thread makes all tasks before an
+ * output gets its name. */
 static void close_in_team(void *sorted)
 {
     struct sorted *s = sorted;
@@ -299,7 +301,8 @@ static void close_alone(struct sorted *s)
 
 void sorted_finish(struct sorted *s, int n_threads)
 {
-    static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: less is soon given back */
+    static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: fewer bytes are quickly given
+                                                              * back */
     struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
     clocks_phase(s->clocks, PHASE_FINISH);
     bool much = !latch_tripped(s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The producer of a sort: inputs become sorted sublists and runs, whose merge is an ordered stream of records. All of
- * it is opened here, each with its share of memory and threads. write/written.h is the output. */
+/* The producer of a sort: inputs become sorted sublists and runs, and the merge of these is an ordered stream of
+ * records. This module opens all parts, each with its share of memory and threads. write/written.h is the output. */
 #ifndef SORTED_H
 #define SORTED_H
 
@@ -25,68 +25,69 @@ struct sorted;
 struct written;
 
 struct sorted_options {
-    const struct engine_opts *opts;    /* but for ... */
+    const struct engine_opts *opts;    /* except for ... */
     const struct input_request *in;
-    struct inputs *opened;       /* inputs that are open, which it takes over. NULL: it opens those of `in` */
-    const struct input_part *part;   /* what is read of each input; NULL: all */
+    struct inputs *opened;       /* open inputs, which the sort takes over. NULL: it opens the inputs of `in` */
+    const struct input_part *part;   /* the part of each input that is read; NULL: all */
     uint64_t size_hint;
-    const struct memory_rings *rings;    /* NULL: by what the options say; else these, and there is no output */
-    struct output_use output;    /* what consumers behind the sort take, if there is no output */
+    const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these, and there
+                                          * is no output */
+    struct output_use output;    /* memory that consumers after the sort take, if there is no output */
     struct latch *latch;
-    struct clocks *clocks;       /* the caller's; NULL: there was no memory for them */
-    struct progress *progress;   /* the caller's, too; NULL: nobody looks */
+    struct clocks *clocks;       /* the caller's; NULL: out of memory */
+    struct progress *progress;   /* the caller's, too; NULL if not needed */
 };
 
 struct sorted {
     const struct engine_opts *opts;
     const struct input_part *part;
-    struct latch *latch;         /* this and the next two serve the sort and its output */
+    struct latch *latch;         /* this field and the next two serve the sort and its output */
     struct clocks *clocks;
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
     struct written *to;          /* the output; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: the next producer copies the records */
-    struct output_use output;    /* beside `to` */
+    struct output_use output;    /* in addition to `to` */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
     struct arenas arenas;        /* the memory for records */
-    int64_t *lengths;            /* of references; NULL: the output need not know what lies beyond them */
+    int64_t *lengths;            /* of references; NULL: the output need not know which records lie beyond them */
     struct block_reader reader;  /* blocks of the input, into an arena */
     struct sort_tasks sorts;
     struct spill_policy spill;
-    struct merge_ring *merge;    /* the driver opens it when all is read */
+    struct merge_ring *merge;    /* the driver opens it when all input is read */
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
     struct task_ring closing;    /* of sorted_finish() */
 };
 
-/* Opens and allocates everything that may fail, before the work begins. It first makes the checks that need no input,
- * so that a mistake is reported before a pipe is waited for. to: the output, which is opened and prepared too, with
- * the options' output; NULL: there is none. Both are zero. -1: the error is recorded in the latch; finish it all
- * the same. */
+/* Opens and allocates everything that may fail, before the work begins. It first makes the checks that do not need
+ * input, so that a mistake is reported before the program waits for a pipe. to: the output, which is opened and
+ * prepared too, with the options' output; NULL: there is no output. Both structs must be zero. -1: the error is
+ * recorded in the latch; call sorted_finish() anyway. */
 int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
 
 /* The memory of the output and of the order, for the plan. */
 struct output_use sorted_output(const struct sorted *sorted);
 
-/* The records that were read, as they will be written (-M turns reads). */
+/* Count and checksum of the records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* Lists what is to be merged: all that was read, with the runs that left memory. The arenas may be changed. -1:
- * stop. */
+/* Fills *how for the merge of all records that were read, with the runs that left memory. The caller may change the
+ * arenas in it. -1: stop. */
 int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
 
-/* Opens sorted->merge. It may be closed after the team, prepared and opened once more. -1: stop. */
+/* Opens sorted->merge. After the team it may be closed, then prepared and opened again. -1: stop. */
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);
 
-/* Tells on stderr that runs are merged, if there are any, as upstream's sort does; its collate does not. */
+/* Reports on stderr that runs are merged, if there are any. Upstream's sort does so, but its collate does not. */
 void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
 /* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes the sort and its output. An
  * error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it after the
- * parallel region in which they were used: tasks that came too late still look at their slots. */
+ * parallel region in which they were used: late tasks still look at their slots. */
 void sorted_finish(struct sorted *sorted, int n_threads);
 
 #endif

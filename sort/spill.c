@@ -10,42 +10,43 @@
 #include "base/task_ring.h"
 
 enum {
-    /* Enough ranges for threads to share them evenly, but so few that the last, partly filled slice of each does not
-     * matter. */
+    /* Enough ranges for threads to share them evenly, but few enough that the last, partly filled slice of each range
+     * does not matter. */
     RANGES_PER_THREAD = 8,
     SLICES_PER_RANGE = 4,        /* or more */
-    SAMPLES_PER_RANGE = 32,      /* keys, so that ranges come out even */
-    SLICES_LEAST = 4,            /* of the last merge: two for each of two runs. If need be, more memory is taken */
+    SAMPLES_PER_RANGE = 32,      /* keys per range, so that ranges are of about equal size */
+    SLICES_LEAST = 4,            /* of the last merge: two for each of two runs. If necessary, more memory is taken */
     AHEAD = 16,                  /* records fetched into the cache before they are copied */
 };
 
 /* The part of the arena that one task writes: a range of the order. */
 struct arena_range {
-    struct run_cut from;         /* where it begins (unused in range 0); set by the thread that cuts the ranges */
+    struct run_cut from;         /* beginning of the range (unused in range 0); set by the thread that cuts the
+                                  * ranges */
     struct spill_run run;        /* set by the claimer before DONE */
 };
 
 /* Adjacent runs that become one. Main thread only. */
 struct merging {
-    size_t first, n;             /* which runs */
+    size_t first, n;             /* the runs: n of them, from `first` on */
     struct spill_run *runs;      /* copies of them, since the list may move */
-    size_t n_ranges;              /* of the order, each merged by a task; 0: there is no merging */
+    size_t n_ranges;              /* ranges of the order, each merged by a task; 0: no merging is under way */
 };
 
 /* The part of all runs that one task merges: a range of the order. */
 struct merge_range {
-    struct spill_merge how;      /* set by the main thread, but for loader and writer */
+    struct spill_merge how;      /* set by the main thread, except for loader and writer */
     struct spill_run into;       /* set by the claimer before DONE */
     int result;                  /* of spill_merge(); set by the claimer before DONE */
 };
 
-/* Memory for slices of runs that are merged: at a multiple of 16. */
+/* Memory for slices of runs that are merged, at a multiple of 16. */
 struct room {
     uint8_t *memory;
     size_t n_slices, slice_size;
 };
 
-/* The buffers with which one thread writes and loads slices. Made when the thread first needs it. */
+/* The buffers with which one thread writes and loads slices. They are made when the thread first needs them. */
 struct workspace {
     struct spill_packer *packer;
     struct spill_loader loader;
@@ -55,24 +56,25 @@ struct spill {
     struct spill_options opt;
     size_t slice_size, fan_in;   /* see spill_set_sizes() */
     struct workspace *work;      /* one per thread */
-    const struct bam_arena *arena;   /* the one that is leaving memory; set by the main thread */
+    const struct bam_arena *arena;   /* the arena that is leaving memory; set by the main thread */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
                                      * main thread, with the arena */
     struct arena_range *ranges;
-    struct task_ring range_tasks;   /* of them, from the first one on for each arena; by the splitter */
+    struct task_ring range_tasks;   /* of the ranges, from the first one on for each arena; handed out by the thread
+                                     * that cuts them */
     size_t max_ranges;
     struct bam_key *samples;
     _Atomic size_t n_ranges;     /* 0 until they are cut; set by the thread that cuts them */
     _Atomic size_t n_done;       /* ranges written; counted by any thread */
     size_t help;                 /* no range before this one is READY; main thread only */
-    struct spill_run *runs;      /* main thread only, as all below */
+    struct spill_run *runs;      /* main thread only, as all fields below */
     size_t n_runs, max_runs;
     struct bam_key last_key;     /* of the latest run's last record */
-    struct byte_buffer last_record;   /* the same record; n is 0 if it is large or is not compared */
+    struct byte_buffer last_record;   /* that record itself; n is 0 if the record is large or is not compared */
     struct merging merging;
-    struct merge_range *merge_ranges;   /* of the merging; one per thread */
-    struct task_ring merge_tasks;   /* of them; a slot is FREE while there is no such range */
-    uint8_t *memory;             /* of the merging in the background */
+    struct merge_range *merge_ranges;   /* ranges of the merging; one per thread */
+    struct task_ring merge_tasks;   /* of these ranges; a slot is FREE while there is no range in it */
+    uint8_t *memory;             /* for merging in the background */
     atomic_bool cancelled;       /* the merging is no longer wanted; set by the main thread, read by its tasks */
 };
 
@@ -162,7 +164,7 @@ static struct workspace *workspace(struct spill *p)
 
 /* ---------------------------------------------------------- arenas to runs */
 
-/* What of a sublist belongs to range `number`. */
+/* Returns the keys of a sublist that belong to range `number`. */
 static struct merge_way keys_in_range(const struct spill *p, size_t number, const struct bam_sublist *sublist)
 {
     struct merge_way mine = {sublist->keys, sublist->keys + sublist->n, p->arena->base};
@@ -173,7 +175,7 @@ static struct merge_way keys_in_range(const struct spill *p, size_t number, cons
     return mine;
 }
 
-/* Takes AHEAD keys at a time and prefetches their records, which lie anywhere in the arena. */
+/* Takes AHEAD keys at a time and prefetches their records, which are scattered over the arena. */
 static int write_merged(struct spill_writer *writer, struct run_merge *merge)
 {
     struct merge_item items[AHEAD];
@@ -224,8 +226,8 @@ static void run_range(void *spill, uint32_t number)
     task_ring_release(&p->range_tasks, number);
 }
 
-/* Returns how many ranges there are; sets where each begins. Within an arena places grow with the input, so all its
- * sublists count as one way. */
+/* Cuts the arena into ranges: returns their number, and sets where each range begins. Within an arena, places grow with
+ * the input, so all its sublists count as one way. */
 static size_t cut_ranges(struct spill *p)
 {
     const struct bam_arena *a = p->arena;
@@ -242,7 +244,7 @@ static size_t cut_ranges(struct spill *p)
     return n;
 }
 
-/* A late task may claim any range that is READY. So all ranges are set before the first one becomes READY. */
+/* A late task may claim any range that is READY. So all ranges are set before the first range becomes READY. */
 void spill_arena_is_sorted(struct spill *p)
 {
     size_t n = cut_ranges(p);
@@ -287,8 +289,8 @@ static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key
     }
 }
 
-/* Whether the arena, which begins with this key, continues where the latest run ends. So sorted
- * input, however long, makes one run. */
+/* Whether the arena, which begins with this key, continues where the latest run ends. For this reason sorted input of
+ * any length makes one run. */
 static bool goes_on(const struct spill *p, struct bam_key first)
 {
     if (p->n_runs == 0 || first.sort < p->last_key.sort)
@@ -334,7 +336,7 @@ static int list_run(struct spill *p)
 
 /* -------------------------------------------------------------- fewer runs */
 
-/* Merges a range. */
+/* Merges one range of several runs. */
 static void run_merge_range(void *spill, uint32_t number)
 {
     struct spill *p = spill;
@@ -357,7 +359,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first keys of all slices of the runs, sorted; *n: how many. NULL: out of memory. */
+/* Returns the first keys of all slices of the runs, sorted; *n is their number. NULL: out of memory. */
 static uint64_t *slice_keys(const struct merging *m, size_t *n)
 {
     *n = 0;
@@ -372,8 +374,8 @@ static uint64_t *slice_keys(const struct merging *m, size_t *n)
     return keys;
 }
 
-/* Cuts the order into at most n_ranges ranges. Records of equal keys are in one range, so their order does not matter
- * here. */
+/* Cuts the order into at most n_ranges ranges. Records with equal keys are in one range, so the order among them does
+ * not matter here. */
 static int cut_merge_ranges(struct spill *p, size_t n_ranges)
 {
     struct merging *m = &p->merging;
@@ -413,7 +415,7 @@ static void hand_out_merge_ranges(struct spill *p, const struct room *room)
     }
 }
 
-/* Puts the merged run in place of the runs it was made of. */
+/* Replaces the runs that were merged by the merged run. */
 static int replace_runs(struct spill *p)
 {
     struct merging *m = &p->merging;
@@ -456,7 +458,7 @@ static bool is_merged(const struct spill *p)
     return true;
 }
 
-/* Merges ranges that no thread has claimed, and waits for the others. -1: failed. */
+/* Merges all ranges that no thread has claimed, and waits for the other ranges. -1: failed. */
 static int finish_merging(struct spill *p)
 {
     for (size_t i = 0; i < p->merging.n_ranges; i++)
@@ -466,8 +468,8 @@ static int finish_merging(struct spill *p)
     return end_merging(p);
 }
 
-/* Chooses, among the first `among` runs, the n adjacent ones with the fewest bytes. So small runs are merged with small
- * ones, and no byte is merged often. */
+/* Chooses n adjacent runs with the fewest bytes among the first `among` runs. So small runs are merged with small runs,
+ * and no byte is merged often. */
 static size_t choose_runs(const struct spill *p, size_t n, size_t among)
 {
     uint64_t least = UINT64_MAX;
@@ -492,8 +494,8 @@ static size_t largest_slice(const struct spill *p)
     return largest;
 }
 
-/* Begins to merge n of the first `among` runs, in as many ranges as the room has slices for, n_ranges at most. Slices
- * larger than the room's take memory beside it, so then there is one range. */
+/* Begins to merge n of the first `among` runs, in as many ranges as the room has slices for, but at most n_ranges.
+ * Slices larger than the room's slices take additional memory; in that case there is only one range. */
 static int begin_merging(struct spill *p, size_t n, size_t among, const struct room *room, size_t n_ranges)
 {
     struct merging *m = &p->merging;
@@ -508,8 +510,8 @@ static int begin_merging(struct spill *p, size_t n, size_t among, const struct r
     return 0;
 }
 
-/* How many runs to merge at a time. So few that every one of n_ranges threads has a range, but enough for one merging
- * of each run to do. */
+/* Returns how many runs to merge at a time: few enough that each of n_ranges threads has a range, but enough that it
+ * suffices to merge each run once. */
 static size_t runs_at_once(const struct spill *p, const struct room *room, size_t n_ranges, size_t fan_in)
 {
     enum { FEWEST = 4 };
@@ -520,10 +522,10 @@ static size_t runs_at_once(const struct spill *p, const struct room *room, size_
     return n < room->n_slices ? n : room->n_slices;
 }
 
-/* Begins to merge runs before there are too many. Leaves out the latest run, which may still grow. */
+/* Begins to merge runs before there are too many of them. Leaves out the latest run, which may still grow. */
 static int merge_in_background(struct spill *p)
 {
-    enum { THREADS_PER_RANGE = 4 };               /* most threads go on reading */
+    enum { THREADS_PER_RANGE = 4 };               /* most threads continue reading */
     size_t slice_size = largest_slice(p), n_ranges = ((size_t)p->opt.n_threads - 1) / THREADS_PER_RANGE + 1;
     struct room room = {p->memory, p->opt.merge_memory / slice_size, slice_size};
     if (p->merging.n_ranges > 0 && is_merged(p) && end_merging(p) < 0)
@@ -533,7 +535,7 @@ static int merge_in_background(struct spill *p)
     if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_ranges > 0)
         return 0;
     if (!p->memory && !(room.memory = p->memory = malloc(p->opt.merge_memory)))
-        return 0;                                /* then they are merged after reading */
+        return 0;                                /* without this memory they are merged after reading */
     return begin_merging(p, n, p->n_runs - 1, &room, n_ranges);
 }
 
@@ -556,7 +558,7 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_si
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
     size_t buffers = size / *slice_size, n_ranges = (size_t)p->opt.n_threads;
-    /* Slices that are larger than buffers are read one at a time. */
+    /* Slices that are larger than a buffer are read one at a time. */
     size_t fan_in = (buffers < n_slices ? n_slices : buffers) / 2;
     struct room room = {memory, n_slices, *slice_size};
     atomic_store(&p->cancelled, p->n_runs <= fan_in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arenas leave memory as sorted runs while reading goes on: a task merges its range of all sublists and writes it,
- * slice by slice, and the run is the list of all ranges' slices. Adjacent runs are merged in the background when there
- * are too many of them. No task waits for another. */
+/* Arenas leave memory as sorted runs while the input is read. A task merges its range of all sublists and writes it,
+ * slice by slice. The run is the list of all ranges' slices. Adjacent runs are merged in the background when there are
+ * too many of them. No task waits for another. */
 #ifndef SPILL_H
 #define SPILL_H
 
@@ -9,7 +9,7 @@
 #include "sort/spill_run.h"
 
 struct spill_options {
-    struct spill_store *store;   /* stays the caller's */
+    struct spill_store *store;   /* the caller's */
     size_t merge_memory;         /* bytes for merging in the background */
     int n_threads;
     struct latch *latch;
@@ -24,8 +24,8 @@ void spill_close(struct spill *spill);
  * many runs of such slices the last merge can take. */
 void spill_set_sizes(struct spill *spill, size_t slice_size, size_t fan_in);
 
-/* The main thread lets this arena leave memory; all its sublists are closed. -1: failed, and the
- * error is recorded in the latch. */
+/* Main thread: begins to spill this arena. All its sublists are closed. -1: failed, and the error is recorded in the
+ * latch. */
 int spill_begin(struct spill *spill, const struct bam_arena *arena);
 
 /* The arena of spill_begin() is sorted, so tasks begin to write it. Call once, from any thread. */
@@ -34,10 +34,10 @@ void spill_arena_is_sorted(struct spill *spill);
 /* The arena that is leaving memory; NULL: none. */
 const struct bam_arena *spill_arena(const struct spill *spill);
 
-/* Whether the whole arena is written, or something failed. */
+/* Whether the complete arena is written, or something failed. */
 bool spill_is_done(const struct spill *spill);
 
-/* The main thread writes a range that no thread has claimed. 0: there is none. */
+/* Main thread: writes a range that no thread has claimed. 0: there is no such range. */
 int spill_help(struct spill *spill);
 
 /* Call it when spill_is_done() is true. Lists the run; afterwards the arena may be emptied. May begin
@@ -49,7 +49,7 @@ int spill_end(struct spill *spill);
  * than a quarter of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
-/* Whether records of equal keys are compared, of what has left so far. */
+/* Whether records of equal keys are compared, among the records that have left memory so far. */
 bool spill_compares(const struct spill *spill);
 
 /* The runs, in input order; they stay the spill's. */

@@ -5,7 +5,7 @@
 #include "sort/run_reader.h"
 #include "sort/spill_policy.h"
 
-static const double PACKED = 0.5;                /* bytes of a packed record per byte that it has in BAM, about */
+static const double PACKED = 0.5;                /* packed size of a record per byte of its size in BAM, about */
 
 int spill_policy_open(struct spill_policy *p, const struct spill_policy_options *options)
 {
@@ -30,7 +30,7 @@ void spill_policy_close_store(struct spill_policy *p)
 
 /* ---------------------------------------------------------------- deciding */
 
-/* The size of a store that keeps all runs in memory, packed, beside the last arenas; 0: none does. */
+/* Returns the size of a store that keeps all runs packed in memory, in addition to the last arenas; 0: no store can. */
 static size_t store_size(size_t arenas, double expected)
 {
     static const double MOST = 0.7, MARGIN = 1.1;
@@ -56,7 +56,7 @@ struct spill_sizes spill_policy_sizes(size_t arena_size, size_t slice_size, doub
     return s;
 }
 
-/* From here on it is known that not all fits into memory. */
+/* Begins to spill: from now on it is known that not all records fit into memory. */
 static int start(struct spill_policy *p, const struct spill_outlook *o)
 {
     uint64_t room;
@@ -137,9 +137,9 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .latch = p->opt.spill.latch,
     };
     *runs = (struct merge_runs){0};
-    run_reader_close(p->reader);                 /* of a merge before this one */
+    run_reader_close(p->reader);                 /* the reader of an earlier merge */
     p->reader = NULL;
-    if (!p->spilling)                            /* else there is a run: an arena with records has left */
+    if (!p->spilling)                            /* else there is a run, because an arena with records has left */
         return 0;
     if (spill_settle(p->spill, memory, size, &how.slice_size) < 0)
         return -1;

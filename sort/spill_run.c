@@ -10,8 +10,8 @@
 #include "sort/spill_run.h"
 #include "base/clocks.h"
 
-enum { BEST_PACKING = 1000 };    /* bytes unpacked per packed byte, a generous bound: LZ4 makes at most 255
-                                  * bytes of one, keys 16 of one */
+enum { BEST_PACKING = 1000 };    /* unpacked bytes per packed byte, a generous bound: a byte of LZ4 becomes at most 255
+                                  * bytes, a byte of keys at most 16 */
 
 static int make_room(struct spill_run *run, size_t n)
 {
@@ -54,7 +54,8 @@ void spill_run_remove(struct spill_run *run, struct spill_store *store)
 
 /* ----------------------------------------------------------------- writing */
 
-/* Puts a slice, which takes `size` bytes in memory, and lists its place. hash: see struct spill_place. */
+/* Puts a slice, which takes `size` bytes in memory, into the store, and lists its place. hash: see struct
+ * spill_place. */
 static int put_slice(struct spill_writer *w, const struct spill_bytes both[2], uint64_t first_key, uint64_t hash,
                      uint64_t size)
 {
@@ -94,19 +95,20 @@ static int add_record(struct spill_writer *w, uint64_t sort_key, const uint8_t *
     return added < 0 ? latch_fail(w->latch, "out of memory for a record of %zu bytes", size) : added;
 }
 
-/* Where the qualities of a record begin. */
+/* Offset of a record's qualities. */
 static size_t qualities_at(const struct bam_record *r)
 {
     return bam_record_seq_at(r) + ((size_t)load_le32(r->seq_len) + 1) / 2;
 }
 
-/* Not 0. Of both strings of bytes that are put: they lie together when they come back. */
+/* Returns the hash of both strings of bytes that are put, as one string, because they are loaded as one. It is not
+ * 0. */
 static uint64_t hash_of(const void *first, size_t n_first, const void *second, size_t n_second)
 {
     return byte_hash(second, n_second, byte_hash(first, n_first, 0)) | 1;
 }
 
-/* Qualities that are not there (all 0xff) are left out: assemblies have none, and they would be two thirds of all. */
+/* Leaves out missing qualities (all 0xff): assemblies have none, and they would be two thirds of all bytes. */
 static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
     const struct bam_record *r = (const struct bam_record *)record;
@@ -165,7 +167,7 @@ void spill_extra_free(struct spill_extra *extra)
     *extra = (struct spill_extra){NULL, 0};
 }
 
-/* Gives the buffer's slice `size` bytes of memory. What is not written to takes none. */
+/* Gives the buffer's slice `size` bytes of memory. Pages that are not written to take no memory. */
 static int place_slice(struct spill_buffer *b, uint64_t size, bool home_is_free, struct latch *latch)
 {
     b->slice = (struct spill_slice){.base = b->home, .size = b->home_size};
@@ -186,7 +188,7 @@ static int load_packed(struct spill_store *store, struct spill_place place, stru
 {
     if (read_packed(store, place, loader, latch) < 0)
         return -1;
-    /* The header is not verified yet, but no packing is that good. */
+    /* The header is not verified yet, but no packing has a better ratio than this. */
     uint64_t size = spill_slice_size(loader->packed.p);
     if (size / BEST_PACKING > place.size)
         return spill_store_damaged(store, place);
@@ -203,7 +205,7 @@ static size_t tags_at(const struct bam_record *r)
     return qualities_at(r) + load_le32(r->seq_len);
 }
 
-/* Reads n bytes from `from` on of what was put. */
+/* Reads n bytes of the stored bytes, beginning at offset `from`. */
 static int get_bytes(struct spill_store *store, struct spill_place place, size_t from, size_t n, uint8_t *to)
 {
     place.offset += from;
@@ -267,8 +269,8 @@ struct merging {
     size_t *next;                /* number of each run's next slice to load */
 };
 
-/* The first slice that can have a record of this sort key or a larger one. The slice before one that begins with the
- * key may end with it. */
+/* The first slice that can have a record of this sort key or a larger one. A slice that begins with the key may follow
+ * one that ends with it. */
 static size_t first_slice(const struct spill_run *run, uint64_t key)
 {
     size_t slice = 0;
@@ -277,7 +279,7 @@ static size_t first_slice(const struct spill_run *run, uint64_t key)
     return slice;
 }
 
-/* The keys of the slice that are to be merged. */
+/* Returns the keys of the slice that are to be merged. */
 static struct merge_way keys_to_merge(const struct spill_merge *how, const struct spill_slice *slice)
 {
     const struct bam_key *keys = spill_slice_keys(slice), *end = keys + slice->n;
@@ -343,7 +345,7 @@ int spill_merge(const struct spill_merge *how)
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
-        if (!spill_packer_empty(writer.packer))  /* it stopped early */
+        if (!spill_packer_empty(writer.packer))  /* the merge stopped early */
             spill_packer_drop(writer.packer);
         run_merge_free(&merge);
         if (result < 0 && atomic_load(how->cancelled))

@@ -24,22 +24,23 @@ void spill_run_free(struct spill_run *run);
 void spill_run_remove(struct spill_run *run, struct spill_store *store);
 
 /* Writes a run, record by record. A record that is larger than a slice is a slice of its own. It is not packed, so it
- * takes no memory on its way: it goes to the store from where it lies, and comes back to where it is used. */
+ * needs no intermediate memory: it is stored directly from the place where it lies, and loaded directly to the place
+ * where it is used. */
 struct spill_writer {
     struct spill_packer *packer;
     struct spill_store *store;
     struct spill_run *run;
     struct latch *latch;
-    uint64_t first_key;          /* of the slice that is being made; only the functions use it */
+    uint64_t first_key;          /* of the slice that is being made; only these functions use it */
 };
 
 /* Puts the next record, in order. -1: failed, and the error is recorded in the latch. */
 int spill_writer_put(struct spill_writer *writer, uint64_t sort_key, const uint8_t *record, size_t size);
 
-/* Writes what is left in the packer. -1: failed, and the error is recorded in the latch. */
+/* Writes the records that are left in the packer. -1: failed, and the error is recorded in the latch. */
 int spill_writer_end(struct spill_writer *writer);
 
-/* Where a packed slice is read to before it is unpacked. One thread at a time uses it. */
+/* A packed slice is read to this memory before it is unpacked. One thread at a time uses it. */
 struct spill_loader {
     struct byte_buffer packed;
     struct record_unpacker *unpacker;   /* made when first needed */
@@ -47,9 +48,9 @@ struct spill_loader {
 
 void spill_loader_free(struct spill_loader *loader);
 
-/* Pages that are not written to take no memory. */
+/* Mapped memory; pages that are not written to take no memory. */
 struct spill_extra {
-    uint8_t *memory;             /* NULL: there is none */
+    uint8_t *memory;             /* NULL: there is no extra memory */
     size_t size;
 };
 
@@ -57,7 +58,7 @@ void spill_extra_free(struct spill_extra *extra);
 
 /* Memory for one slice at a time. */
 struct spill_buffer {
-    struct spill_slice slice;    /* the one that is there now */
+    struct spill_slice slice;    /* the slice that is there now */
     uint8_t *home;               /* home_size bytes; address and size are multiples of 16; not owned */
     size_t home_size;
     struct spill_extra extra;    /* for a slice that does not fit home, or while home is in use */
@@ -68,8 +69,8 @@ struct spill_buffer {
 int spill_load(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                struct spill_buffer *buffer, bool home_is_free, struct latch *latch);
 
-/* Load a large record in two steps: first the key and the fields that are compared, then bases and qualities, which
- * the hash needs. Until then their pages are not touched. */
+/* These functions load a large record in two steps: first the key and the fields that are compared, then bases and
+ * qualities, which the hash needs. Until the second step, the pages of bases and qualities are not touched. */
 int spill_load_head(struct spill_store *store, struct spill_place place, struct spill_buffer *buffer, bool home_is_free,
                     struct latch *latch);
 int spill_load_body(struct spill_store *store, struct spill_place place, const struct spill_buffer *buffer);
@@ -79,8 +80,8 @@ struct spill_merge {
     size_t n;
     const struct sort_rule *rule;   /* see struct run_merge */
     uint8_t *memory;             /* n * slice_size bytes, at a multiple of 16 */
-    size_t slice_size;           /* should be that of the runs' largest slice */
-    uint64_t from, to;           /* only records of these sort keys, and those between, are merged */
+    size_t slice_size;           /* should be the size of the runs' largest slice */
+    uint64_t from, to;           /* only records with sort keys from `from` to `to`, inclusive, are merged */
     struct spill_loader *loader;
     struct spill_writer writer;
     const atomic_bool *cancelled;

@@ -10,7 +10,7 @@
 enum {
     HASH = 8,                    /* bytes of the checksum */
     VARINT_MAX = 10,
-    KEYS_SHARE = 16,             /* a slice's packed keys take 1/16 of it at first */
+    KEYS_SHARE = 16,             /* the buffer for a slice's packed keys has 1/16 of the slice's size at first */
 };
 
 struct spill_packer {
@@ -19,7 +19,7 @@ struct spill_packer {
     struct byte_buffer packed;        /* room for the header, then the finished units */
     struct byte_buffer keys;
     size_t bottom, n;            /* bytes of records, and records, in the slice */
-    uint64_t last;               /* sort key that was added last */
+    uint64_t last;               /* the sort key that was added last */
 };
 
 static void empty(struct spill_packer *p)
@@ -128,7 +128,7 @@ uint64_t spill_slice_size(const uint8_t packed[SPILL_SLICE_HEADER])
     return spill_slice_memory(load_le64(packed + HASH), load_le64(packed + HASH + 8));
 }
 
-/* Unpacks keys from in[0..end) to keys[n], but leaves their places alone. -1: too few or too many bytes. */
+/* Unpacks keys from in[0..end) to keys[n], but does not change their places. -1: too few or too many bytes. */
 static int unpack_keys(const uint8_t *in, const uint8_t *end, struct bam_key *keys, size_t n)
 {
     uint64_t sort = 0;

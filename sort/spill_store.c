@@ -14,11 +14,11 @@
 #include "sort/spill_store.h"
 
 enum { IN_MEMORY = 0 };          /* number of this volume; files are 1, 2, ... */
-enum { BLOCK = 4096 };           /* of a file: slices share none, so that a slice's space can be given back */
+enum { BLOCK = 4096 };           /* of a file: slices do not share blocks, so that a slice's space can be given back */
 
 struct volume {
-    char *dir;                   /* where the file is made; "memory" has none */
-    char *template;              /* for a short-lived name, where there are no unnamed files */
+    char *dir;                   /* directory of the file; memory has none */
+    char *template;              /* for a short-lived name, where unnamed files are not supported */
     int fd;                      /* set by spill_store_prepare(), before any put */
     atomic_bool full;            /* set by any thread */
     _Atomic uint64_t end;        /* bytes given out; advanced by any thread */
@@ -91,7 +91,7 @@ void spill_store_use_memory(struct spill_store *s, size_t size)
     s->memory_size = size;
 }
 
-/* A file without a name, or one whose name is removed before a signal can come. */
+/* Opens a file without a name, or a file whose name is removed before a signal can come. */
 static int open_unnamed(const struct volume *v)
 {
     int fd = -1;
@@ -149,8 +149,8 @@ static int put_in_memory(struct spill_store *s, const struct spill_bytes both[2]
     return 1;
 }
 
-/* The file with the most room among those that are not full. Files with about equal room
- * take turns. NULL: all are full. */
+/* Returns the file with the most room among the files that are not full. Files with about equal room take turns. NULL:
+ * all files are full. */
 static struct volume *choose_volume(struct spill_store *s)
 {
     size_t n_files = s->n_volumes - 1, turn = atomic_fetch_add(&s->turn, 1);
@@ -163,7 +163,7 @@ static struct volume *choose_volume(struct spill_store *s)
         if (n_files == 1)
             return v;
         uint64_t room = bytes_free(v);
-        if (!best || room / 8 * 7 > most) {      /* small differences do not break the turns */
+        if (!best || room / 8 * 7 > most) {      /* small differences do not change the turns */
             best = v;
             most = room;
         }
@@ -187,7 +187,7 @@ static int write_at(struct spill_store *s, const struct volume *v, struct spill_
     return 1;
 }
 
-/* As write_at(). */
+/* Returns the same as write_at(). */
 static int put_in_file(struct spill_store *s, const struct volume *v, uint64_t at, const struct spill_bytes both[2])
 {
     int done = write_at(s, v, both[0], at);
@@ -274,7 +274,7 @@ void spill_store_expect(struct spill_store *s, struct spill_place place)
 #endif
 }
 
-/* Frees the pages that hold no bytes of other slices. */
+/* Frees the pages that do not hold bytes of other slices. */
 static void free_memory(struct spill_store *s, struct spill_place place)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -288,7 +288,8 @@ void spill_store_free(struct spill_store *s, struct spill_place place)
     if (place.volume == IN_MEMORY)
         free_memory(s, place);
 #ifdef FALLOC_FL_PUNCH_HOLE
-    /* Data that was not yet written to the disk then never will be. If this fails nothing is lost. */
+    /* Data that has not been written to the disk yet will then never be written. A failure of this call does no
+     * harm. */
     else
         (void)!fallocate(s->volumes[place.volume].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                          (off_t)place.offset, (off_t)round_up(place.size, BLOCK));

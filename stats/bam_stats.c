@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `stats`, `flagstat` and `idxstats`: how the records of a file are counted.
+/* The driver of `stats`, `flagstat` and `idxstats`: it counts the records of a file.
  *
  *   in.bam --> blocks --> chunks ----> counts ---> text
  *              inflate    counted by   joined in   printed
- *              tasks      tasks        order       when whole
+ *              tasks      tasks        order       when complete
  *
- * The main thread deals the work out, and takes it back in order (stats/counted.h). Nothing is kept but what is
- * counted. */
+ * The main thread hands out the work and takes the results back in order (stats/counted.h). Only the counts are
+ * kept; the records are not. */
 #include "stats/bam_stats.h"
 #include <stdlib.h>
 #include "hts/hts_file.h"
@@ -23,7 +23,7 @@ struct bam_stats {
     struct counted counted;
     struct out_file out;         /* the text, to standard output */
     struct counted_files files;  /* further output files */
-    hts_idx_t *index;            /* what idxstats prints; NULL: it counts */
+    hts_idx_t *index;            /* idxstats prints it; NULL: records are counted */
 };
 
 static int print(void *stats, FILE *to)
@@ -62,7 +62,7 @@ static void work(void *stats)
         put_text(stats);
 }
 
-/* Loads the index, if the options allow it and there is one. Else NULL. */
+/* Loads the index if the options allow it and it exists. Otherwise returns NULL. */
 static hts_idx_t *find_index(const struct counted *c)
 {
     const struct input *in = c->in.each;

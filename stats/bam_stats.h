@@ -4,8 +4,8 @@
 
 struct stats_opts;
 
-/* Counts the records of the input and prints what the counter says of them. Prints what went wrong. The result is the
- * exit status. */
+/* Counts the records of the input and prints the text of the counter. It also prints error messages. Returns the exit
+ * status. */
 int bam_stats(const struct stats_opts *opts);
 
 #endif

@@ -14,14 +14,14 @@
 
 /* -------------------------------------------------------------------- open */
 
-/* The input waits until its turn, for it is not known yet that nothing is kept of its records. */
+/* The input waits for its turn, because it is not known yet that its records are not kept. */
 static int keep_waiting(void *counted, struct input *in)
 {
     (void)counted, (void)in;
     return 0;
 }
 
-/* Of the counters: a part for each chunk. */
+/* The memory of the counters, which have a part for each chunk. */
 static size_t memory_of_counts(const void *counted, const struct memory_rings *rings)
 {
     const struct counted *c = counted;
@@ -38,7 +38,8 @@ static int check_memory(struct counted *c)
     return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->latch);
 }
 
-/* Adds the region to what is read, and to what is counted. Of names that are none, samtools warns. */
+/* Adds the region to those that are read and to those that are counted. Prints a warning if the name is unknown, as
+ * samtools does. */
 static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struct ref_regions *list)
 {
     int ref = -1, level = hts_verbose;
@@ -162,8 +163,8 @@ static bool is_made(void *counted)
     return c->state != CHUNK_AWAITED || latch_tripped(c->d->latch);
 }
 
-/* While the main thread parses a chunk, it hands nothing out. With many threads that costs more than it gains: in slow
- * motion 32 threads are busy for 0.81 of their time if it helps briefly, and for 0.64 if it parses. */
+/* While the main thread parses a chunk, it hands out no work. With many threads this costs more than it gains: in slow
+ * motion, 32 threads are busy for 0.81 of their time if the main thread helps briefly, and for 0.64 if it parses. */
 static bool help(void *counted)
 {
     enum { FEW_THREADS = 8 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An input whose records are counted, and not kept: chunks of it (read/passed_records.h), which tasks count as they
- * come, and join in the order of the input (stats/join_chain.h). */
+/* An input whose records are counted and not kept. Tasks count chunks of it (read/passed_records.h) as they come, and
+ * join them in the order of the input (stats/join_chain.h). */
 #ifndef COUNTED_H
 #define COUNTED_H
 
@@ -17,26 +17,30 @@ struct counted {
     struct driver *d;
     const struct stats_opts *opts;
     struct memory_rings rings;
-    struct inputs in;            /* one */
+    struct inputs in;            /* one input */
     struct look_request looks;
-    struct chunk_reader *chunks; /* of the input */
+    struct chunk_reader *chunks; /* the chunks of the input */
     struct counts *counts;
-    struct join_chain chain;     /* of chunks */
+    struct join_chain chain;     /* joins the parts of chunks */
     uint64_t n_looked;           /* chunks that the main thread has taken back */
-    struct record_slice spare;   /* empty; swapped for a chunk's slice, which is empty, too */
-    enum chunk_state state;      /* of the next chunk */
+    struct record_slice spare;   /* empty; swapped for a chunk's slice, which is also empty */
+    enum chunk_state state;      /* state of the next chunk */
 };
 
-/* Opens the input. All but `d` and `opts` is zero. -1: the error is recorded in the latch; close it anyway. */
+/* Opens the input. All fields except `d` and `opts` must be zero. Returns -1 on an error, which is recorded in the
+ * latch; call counted_close() even then. */
 int counted_open(struct counted *counted);
 
-/* Begins to read and count. -1: as above. Main thread, as the next. */
+/* Begins to read and count. Returns -1 on an error, as above. Call this function and the next one on the main
+ * thread. */
 int counted_begin(struct counted *counted);
 
-/* Works until the next chunk is counted and joined. 1: done; 0: all are; -1: as above. */
+/* Works until the next chunk is counted and joined. Returns 1 when it is, 0 when all chunks are done, and -1 on an
+ * error, as above. */
 int counted_next(struct counted *counted);
 
-/* All chunks are joined: compares how many records there were with how many were counted. -1: as above. */
+/* Call it when all chunks are joined: it compares the number of records with the number that was counted. Returns -1 on
+ * an error, as above. */
 int counted_end(const struct counted *counted);
 
 /* Call it after the parallel region. */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A counter sees every record of a stream and prints what it counted: stats, flagstat, idxstats. Many threads count, so
- * what is counted is kept in two places:
+/* A counter sees every record of a stream and prints what it counted: stats, flagstat, idxstats. Many threads count,
+ * so the counts are kept in two places:
  *
- *   sums  one for each thread: all that is the same in any order (sums, maxima, histograms). Added up at the end.
- *   part  one for each range of the stream (a slice, or the records of an output block): what depends on the order. It
- *         is small, because parts are joined from left to right while the stream goes on: by one thread at a time, for
- *         each 64 KiB of records.
+ *   sums  one for each thread: everything that does not depend on the order (sums, maxima, histograms). They are added
+ *         up at the end.
+ *   part  one for each range of the stream (a slice, or the records of an output block): everything that depends on the
+ *         order. It is small, because parts are joined from left to right while the stream continues: one thread at a
+ *         time joins, for each 64 KiB of records.
  *
- * Nothing here knows of threads or files. stats/counts drives counters, for stats/counted (the input of a command) and
- * write/written (the output of one), like this:
+ * This header does not deal with threads or files. stats/counts drives counters, for stats/counted (the input of a
+ * command) and write/written (the output of a command), like this:
  *
- *   begin --> open sums, parts --> add ... --> part.join ... --> sums.join --> fault, print --> close */
+ *   begin --> open sums, parts --> add ... --> part.join ... --> sums.join --> fault, print --> close
+ */
 #ifndef COUNTER_H
 #define COUNTER_H
 
@@ -22,27 +24,30 @@
 
 struct latch;
 
-/* How sums are kept, or parts. settings: those of the counter; they live longer than what is kept. */
+/* How sums or parts are kept. settings: the settings of the counter, which outlive the sums and parts. */
 struct counter_store {
-    void *(*open)(const void *settings);             /* an empty one. NULL: out of memory. Itself NULL: none */
-    int (*join)(void *left, void *right);            /* adds right, which follows left (parts: in the stream), and is
-                                                      * empty afterwards and may be used again. -1: out of memory */
-    void (*close)(void *store);                      /* NULL: nothing was opened */
-    size_t (*memory)(const void *settings, sam_hdr_t *sam, size_t range);    /* bytes that one takes at most, as far as
-                                                               * that is bounded, with ranges of so many bytes of
-                                                               * records; called before begin() */
+    void *(*open)(const void *settings);             /* returns an empty one, or NULL if out of memory. NULL pointer:
+                                                      * none are kept */
+    int (*join)(void *left, void *right);            /* adds right to left and makes right empty; right may be used
+                                                      * again. Parts: right follows left in the stream. Returns -1 if
+                                                      * out of memory */
+    void (*close)(void *store);                      /* store: NULL if nothing was opened */
+    size_t (*memory)(const void *settings, sam_hdr_t *sam, size_t range);    /* returns the most bytes that one takes,
+                                                               * as far as that is bounded. range: bytes of records in a
+                                                               * range. Called before begin() */
 };
 
-/* Files that a counter writes beside its text, when all is counted and the sums of all threads are joined. */
+/* Files that a counter writes in addition to its text, after everything is counted and the sums of all threads are
+ * joined. */
 struct counter_files {
-    size_t (*n)(const void *sums);                   /* how many. NULL: never any */
-    char *(*path)(const void *settings, const void *sums, size_t i);     /* to be freed; NULL: out of memory */
+    size_t (*n)(const void *sums);                   /* returns the number of files. NULL pointer: never any */
+    char *(*path)(const void *settings, const void *sums, size_t i);     /* the caller frees it; NULL: out of memory */
     int (*print)(void *sums, void *part, size_t i, FILE *out, struct latch *latch);      /* as print() below */
 };
 
 /* The main numbers, for reports. */
 struct counter_numbers {
-    const char *of;              /* the command that says so; NULL: nobody counted */
+    const char *of;              /* the command that counted; NULL: no command did */
     uint64_t reads, mapped, duplicates;  /* as that command counts them */
     bool has_pairs;              /* the next two are known */
     double insert_size, error_rate;      /* the mean of insert sizes; mismatches of all mapped bases */
@@ -51,30 +56,32 @@ struct counter_numbers {
 struct counter {
     const char *command;                             /* "stats", "flagstat", "idxstats" */
     void *settings;
-    /* The header of the records, which lives as long as the counter. Before all others, on one thread. -1: the settings
-     * and the header do not fit, and the error is recorded in the latch. NULL: nobody asks */
+    /* Gets the header of the records, which lives as long as the counter. Called before all others, on one thread.
+     * Returns -1 if the settings and the header do not fit together; the error is recorded in the latch. NULL if not
+     * needed */
     int (*begin)(void *settings, sam_hdr_t *sam, struct latch *latch);
     struct counter_store sums, part;
-    size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise, what the part takes beside that to
-                                                                      * which all others are joined; NULL: nothing */
-    /* Whether all records must be counted into one part, in their order. NULL: never. */
+    size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise: the additional bytes of the part to
+                                                                      * which all others are joined; NULL: none */
+    /* Returns true if all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);
-    /* Counts a whole record as BAM has it, from its block_size on (bam/bam_record.h), which was checked and mended. It
-     * need not be aligned. sums: of this thread; part: NULL if there are none. -1: an error of the data, or no memory,
-     * kept in the part with the number of the record inside the part; later adds to this part do nothing. */
+    /* Counts a complete record as BAM has it, from its block_size on (bam/bam_record.h). The record was checked and
+     * normalised; it need not be aligned. sums: those of this thread; part: NULL if there are none. Returns -1 on an
+     * error of the data, or if out of memory. The part keeps the error and the number of the record inside the part;
+     * later adds to this part do nothing. */
     int (*add)(void *sums, void *part, const uint8_t *record, uint32_t size);
-    /* The fault of the first record that has one, and its number from 0 on among all that were joined. NULL: nothing.
-     * If this is NULL, add() never fails. */
+    /* Returns the fault of the first record that has one. *record gets the number of that record, from 0, among all
+     * that were joined. Returns NULL if there is no fault. If this pointer is NULL, add() never fails. */
     const char *(*fault)(const void *part, uint64_t *record);
-    /* Closes the counting and prints the text; the caller looks at whether the stream took all. -1: the settings do
-     * not fit what was counted, or no memory, and the error is recorded in the latch. */
+    /* Closes the counting and prints the text; the caller checks that the stream took all of it. Returns -1 if the
+     * settings do not fit what was counted, or if out of memory; the error is recorded in the latch. */
     int (*print)(void *sums, void *part, FILE *out, struct latch *latch);
     struct counter_files files;
-    /* When all is printed. NULL: it has none */
+    /* Called when everything is printed. NULL: the counter has no numbers */
     void (*numbers)(const void *sums, struct counter_numbers *numbers);
-    void (*end)(void *settings);                     /* gives back what the settings own; NULL: they own nothing */
+    void (*end)(void *settings);                     /* frees what the settings own; NULL: they own nothing */
 };
 
-enum { COUNTERS = 3 };           /* how many there are */
+enum { COUNTERS = 3 };           /* the number of counters */
 
 #endif

@@ -4,10 +4,11 @@
 #include "base/latch.h"
 #include "stats/counts.h"
 
-/* One counter's. */
+/* The sums and parts of one counter. */
 struct tallied {
-    void **sums;                 /* of each thread, who alone uses them until all is counted; NULL: not yet made */
-    void **parts;                /* of each slot, and behind them what is joined; NULL: likewise */
+    void **sums;                 /* one for each thread, which alone uses it until everything is counted; NULL: not yet
+                                  * made */
+    void **parts;                /* one for each slot, and after them the joined one; NULL: likewise */
 };
 
 struct counts {
@@ -68,7 +69,7 @@ void counts_close(struct counts *c)
     free(c);
 }
 
-/* The state that is kept there, made when it is first asked for. -1: out of memory. */
+/* Makes the state at *kept when it is first needed. Returns -1 if out of memory. */
 static int equip(const struct counter *counter, const struct counter_store *store, void **kept)
 {
     return *kept || !store->open || (*kept = store->open(counter->settings)) ? 0 : -1;
@@ -99,7 +100,7 @@ bool counts_in_sequence(const struct counter *counters, size_t n)
     return false;
 }
 
-/* The first fault of the records joined so far. */
+/* Reports the first fault of the records joined so far. */
 static int check(const struct counts *c, const struct counter *counter, const void *joined)
 {
     uint64_t record;
@@ -132,7 +133,7 @@ int counts_check(const struct counts *c)
     return 0;
 }
 
-/* Joins the sums of all threads in those of the first one. */
+/* Adds the sums of all threads to those of the first one. */
 static int join_sums(const struct counts *c, size_t i)
 {
     const struct counter *counter = &c->opt.counters[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters at work: for each of them sums of each thread, and a part of each slot, in which a range of the stream is
- * counted. Both are made when they are first needed. Serial functions; whoever calls them says which thread it is, and
- * which slot is its own. */
+/* Counters at work. Each counter has sums for each thread, and a part for each slot, in which a range of the stream is
+ * counted. Both are made when they are first needed. The functions are serial; the caller passes the number of its
+ * thread and of its own slot. */
 #ifndef COUNTS_H
 #define COUNTS_H
 
@@ -10,48 +10,52 @@
 struct counts;
 
 struct counts_options {
-    const struct counter *counters;  /* n of them; this and the next stay the caller's */
+    const struct counter *counters;  /* n of them; they and `path` stay the caller's */
     size_t n;
-    const char *path;            /* of the records, for messages */
+    const char *path;            /* path of the records, for messages */
     int n_threads;
     uint32_t n_slots;
     struct latch *latch;
 };
 
-/* sam: of the records; it lives as long as the counts. NULL: a counter and the header do not fit, or no memory, and the
- * error is recorded in the latch. */
+/* sam: the header of the records; it lives as long as the counts. Returns NULL if a counter and the header do not fit
+ * together, or if out of memory; the error is recorded in the latch. */
 struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam);
 void counts_close(struct counts *counts);
 
-/* Counts a record. By any thread, whose slot it is. */
+/* Counts a record. Any thread may call it, with its own slot. */
 void counts_add(struct counts *counts, int thread, uint32_t slot, const uint8_t *record, uint32_t size);
 
-/* Counts a record that follows on all that are joined, for counters that count in sequence. By one thread at a time. */
+/* Counts a record that follows all records that are joined, for counters that count in sequence. Only one thread may
+ * call it at a time. */
 void counts_add_joined(struct counts *counts, int thread, const uint8_t *record, uint32_t size);
 
-/* Whether one of the counters does. */
+/* Returns true if one of the counters counts in sequence. */
 bool counts_in_sequence(const struct counter *counters, size_t n);
 
-/* The range of the slot is counted, and all before it are joined: joins it, and the slot is empty again. By one thread
- * at a time. -1: a record has a fault, or no memory, and the error is recorded in the latch. */
+/* Joins the range of the slot; the slot is empty afterwards. Call it when the range is counted and all ranges before it
+ * are joined. Only one thread may call it at a time. Returns -1 if a record has a fault, or if out of memory; the error
+ * is recorded in the latch. */
 int counts_join(struct counts *counts, uint32_t slot);
 
-/* Likewise for records that were counted in sequence. */
+/* Checks the records that were counted in sequence for faults. Returns -1 on an error, as above. */
 int counts_check(const struct counts *counts);
 
-/* Prints what counter number i has counted, once, when all ranges are joined. -1: as above. */
+/* Prints what counter number i has counted. Call it once, when all ranges are joined. Returns -1 on an error, as
+ * above. */
 int counts_print(struct counts *counts, size_t i, FILE *out);
 
-/* Likewise for the files that it has beside the text: how many, the path of one, which is to be freed, and what is
- * printed to it. -1, NULL: as above. */
+/* Likewise for the files that the counter writes in addition to the text: gets their number, gets the path of one (the
+ * caller frees it), and prints one. Returns -1 or NULL on an error, as above. */
 int counts_files(struct counts *counts, size_t i, size_t *n);
 char *counts_file_path(const struct counts *counts, size_t i, size_t file);
 int counts_file_print(struct counts *counts, size_t i, size_t file, FILE *out);
 
-/* The main numbers of the first counter that has some, when all is printed. */
+/* Returns the main numbers of the first counter that has some. Call it when everything is printed. */
 struct counter_numbers counts_numbers(const struct counts *counts);
 
-/* Bytes of memory that they take at most, as far as that is bounded. range: bytes of records in a slot. */
+/* Returns the most bytes of memory that the counters take, as far as that is bounded. range: bytes of records in a
+ * slot. */
 size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
                      size_t range);
 

@@ -5,10 +5,10 @@
 #include "bam/bam_record.h"
 #include "stats/flagstat.h"
 
-enum { FLAGS = 1 << 12, SURE = 5 };   /* SURE: MAPQ of a record whose place is believed */
+enum { FLAGS = 1 << 12, SURE = 5 };   /* SURE: least MAPQ of a record whose place is trusted */
 
-/* Records, by their flags; those whose mate is on another reference; and those of them with MAPQ. All that is printed
- * is a sum over some flags. */
+/* Histograms of records by their flags: all records; those whose mate is on another reference; and the latter with a
+ * MAPQ of SURE or more. Every number that is printed is a sum over some flags. */
 enum histogram { ALL, ELSEWHERE, SURELY, N_HISTOGRAMS };
 
 struct flag_counts {
@@ -16,12 +16,12 @@ struct flag_counts {
     uint64_t n[N_HISTOGRAMS][FLAGS];
 };
 
-/* A row: the records whose flags are `value` under the mask. */
+/* A row counts the records whose flags are `value` under the mask. */
 struct row {
-    const char *name, *json;     /* json: NULL: as name */
+    const char *name, *json;     /* json: NULL if it is the same as name */
     enum histogram of;
     unsigned mask, value;
-    int base;                    /* the row that a percentage is of, counted from 0; NONE: there is none */
+    int base;                    /* the row that counts as 100 %, numbered from 0; NONE: no percentage */
 };
 
 enum {
@@ -96,7 +96,7 @@ static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
 /* -------------------------------------------------------------------- print */
 
 struct table {
-    uint64_t n[2][N_ROWS];       /* of records that passed quality control, and that failed */
+    uint64_t n[2][N_ROWS];       /* records that passed quality control, and records that failed it */
 };
 
 static struct table table_of(const struct flag_counts *counts)
@@ -109,7 +109,8 @@ static struct table table_of(const struct flag_counts *counts)
     return t;
 }
 
-/* The share of a row in the one that it is of, in percent; `none` if that is 0. As samtools: in 32 bits. */
+/* Prints the share of a row in its base row, in percent, or `none` if the base row is 0. It calculates in 32 bits, as
+ * samtools does. */
 static void print_share(const struct table *t, int failed, int row, const char *end, const char *none, FILE *out)
 {
     uint64_t n = t->n[failed][row], base = t->n[failed][rows[row].base];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `flagstat`: how many records have which flags. */
+/* `flagstat` prints how many records have which flags. */
 #ifndef FLAGSTAT_H
 #define FLAGSTAT_H
 

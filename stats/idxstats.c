@@ -6,7 +6,7 @@
 #include "base/latch.h"
 #include "stats/idxstats.h"
 
-/* Of a reference; those of no reference are the last ones. */
+/* The counts of a reference. The last ones count records without a reference. */
 struct ref_counts {
     uint64_t mapped, unmapped;
 };
@@ -17,8 +17,8 @@ struct ref_sums_of {
     struct ref_counts each[];    /* n_ref + 1 */
 };
 
-/* Records of one reference in a row are a visit. If there are more visits than references with records, one of these
- * came back. */
+/* A visit is a series of consecutive records on one reference. If there are more visits than references with records,
+ * one of these references appeared again. */
 struct visits {
     uint64_t n;
     int32_t first, last;         /* references, if n is not 0 */

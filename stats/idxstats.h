@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `idxstats`: how many records each reference has, mapped and unmapped: counted, or as the index of a BAM file says. */
+/* `idxstats` prints how many mapped and unmapped records each reference has. It counts them, or takes the numbers from
+ * the index of a BAM file. */
 #ifndef IDXSTATS_H
 #define IDXSTATS_H
 
@@ -7,16 +8,16 @@
 #include "stats/counter.h"
 
 struct idxstats_settings {
-    bool as_index;               /* as from an index: records without reference all count as unmapped */
-    bool any_order;              /* a reference may come back; else that is refused */
-    const char *path;            /* of the input, for messages */
+    bool as_index;               /* counts as an index does: all records without a reference are unmapped */
+    bool any_order;              /* a reference may appear again; otherwise that is refused */
+    const char *path;            /* path of the input, for messages */
     sam_hdr_t *sam;              /* set by begin() */
 };
 
 /* The settings stay the caller's. */
 struct counter idxstats_counter(struct idxstats_settings *settings);
 
-/* Prints what the index says. */
+/* Prints the numbers from the index. */
 void idxstats_print_index(const hts_idx_t *index, sam_hdr_t *sam, FILE *out);
 
 #endif

@@ -27,7 +27,7 @@ static atomic_bool *next(const struct join_chain *c)
     return &c->slots[atomic_load_explicit(&c->joined, memory_order_relaxed) % c->n_slots].counted;
 }
 
-/* Joins the parts that are next. Called by the thread that has taken the chain. false: an error. */
+/* Joins the parts that are next. Called by the thread that has taken the chain. Returns false on an error. */
 static bool join_all(struct join_chain *c)
 {
     for (atomic_bool *counted; *(counted = next(c));) {

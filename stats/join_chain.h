@@ -16,7 +16,7 @@
 
 struct counts;
 
-/* Each has a cache line of its own. */
+/* Each slot has a cache line of its own. */
 struct chain_slot {
     _Alignas(64) atomic_bool counted;    /* set by the thread that counted the part, cleared by the one that joins it */
 };

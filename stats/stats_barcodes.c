@@ -14,8 +14,8 @@ const char stats_barcode_tags[BARCODE_TAGS][2][3] = {{"BC", "QT"}, {"CR", "CY"},
 struct barcode_group {
     int tag;
     uint32_t length;
-    int64_t place;               /* of the first character that is no base */
-    uint64_t n;                  /* barcodes */
+    int64_t place;               /* place of the first character that is not a base */
+    uint64_t n;                  /* number of barcodes */
     uint64_t (*qualities)[QUALITIES];    /* for each position; NULL: none yet */
     uint64_t bases[][BASES];     /* for each position */
 };
@@ -39,7 +39,7 @@ static bool is_group(const struct barcode_group *group, int tag, uint32_t length
     return group->tag == tag && group->length == length && group->place == place;
 }
 
-/* The group, which is made if it is not there. NULL: out of memory. */
+/* Finds the group, or makes it if there is none. Returns NULL if out of memory. */
 static struct barcode_group *find_group(struct stats_barcodes *b, int tag, uint32_t length, int64_t place)
 {
     size_t i = b->last[tag];
@@ -75,7 +75,7 @@ static int base_of(char c)
     }
 }
 
-/* The first position from `at` on that has no base; length: there is none. */
+/* Returns the first position from `at` on that does not hold a base, or `length` if there is none. */
 static uint32_t skip_bases(const char *text, uint32_t at, uint32_t length)
 {
     while (at < length && base_of(text[at]) >= 0)
@@ -95,7 +95,7 @@ static int count_qualities(struct barcode_group *group, const char *qualities)
     return 0;
 }
 
-/* Notes what this barcode decides, if it is the first one. */
+/* Notes what this barcode decides if it is the first one. Returns -1 if out of memory. */
 static int note_order(struct stats_barcode_order *order, int tag, uint32_t length, uint32_t place)
 {
     if (order->length[tag] == 0)
@@ -182,7 +182,7 @@ struct barcode_sum {
     uint32_t length;
     int64_t separator;
     int last_quality;            /* -1: none was counted */
-    uint64_t left_out;           /* barcodes of which something does not count */
+    uint64_t left_out;           /* barcodes that count in part or not at all */
     uint64_t (*qualities)[QUALITIES];
     uint64_t (*bases)[BASES];
 };

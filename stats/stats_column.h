@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts by cycle or length: rows of so many columns, as many as are needed. Rows that were never counted are 0. */
+/* Counts by cycle or length: as many rows as needed, each with a fixed number of columns. Rows that were never counted
+ * are 0. */
 #ifndef STATS_COLUMN_H
 #define STATS_COLUMN_H
 
@@ -14,7 +15,7 @@ struct stats_column {
     size_t room;                 /* rows */
 };
 
-/* Room for a row of that number. -1: out of memory. */
+/* Makes room for the row with this number. Returns -1 if out of memory. */
 static inline int stats_column_reserve(struct stats_column *c, size_t row, size_t columns)
 {
     if (row < c->room)
@@ -29,7 +30,7 @@ static inline int stats_column_reserve(struct stats_column *c, size_t row, size_
     return 0;
 }
 
-/* Bytes of memory for rows up to that number. */
+/* Bytes of memory for rows up to this number. */
 static inline size_t stats_column_memory(size_t row, size_t columns)
 {
     return (2 * row + 256) * columns * sizeof(uint64_t);

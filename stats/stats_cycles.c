@@ -43,7 +43,7 @@ static enum stats_base base_of(unsigned code)
     }
 }
 
-/* Pairs of A, C, G, T come first: they lie together. */
+/* Pairs of A, C, G and T come first, so that they lie together. */
 static unsigned pair_row(unsigned high, unsigned low)
 {
     enum { PLAIN = STATS_T + 1 };
@@ -68,7 +68,7 @@ static bool is_zero(const void *p, size_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* The tables with longer rows. Rows without counts are not touched, so they take no memory. */
+/* Returns a copy of the tables with longer rows. Rows without counts are not touched, so they take no memory. */
 static void *widen(const void *cells, size_t stride, size_t wider, size_t size)
 {
     uint8_t *made = calloc(n_cells(wider), size);
@@ -87,7 +87,7 @@ static void *widen(const void *cells, size_t stride, size_t wider, size_t size)
     return made;
 }
 
-/* Room for n cycles and a column more: the pair of a last base begins there. -1: out of memory. */
+/* Makes room for n cycles and one more column, where the pair of a last base begins. Returns -1 if out of memory. */
 static int reserve(struct stats_cycles *c, size_t n)
 {
     if (n + 1 < c->stride)
@@ -95,7 +95,7 @@ static int reserve(struct stats_cycles *c, size_t n)
     size_t wider = n + 1 < 2 * c->stride ? 2 * c->stride : n + 1;
     wider = (wider + 63) / 64 * 64;
     if (wider % 128 == 0)
-        wider += 64;             /* rows shall not all begin in the same set of the cache */
+        wider += 64;             /* so that not all rows begin in the same set of the cache */
     if (CYCLE_PAIRS * (uint64_t)wider > UINT32_MAX)
         return -1;
     uint16_t *hot = widen(c->hot, c->stride, wider, sizeof *hot);
@@ -113,7 +113,7 @@ static int reserve(struct stats_cycles *c, size_t n)
     return 0;
 }
 
-/* Adds hot counters to the totals of `to`, which has as long rows or longer ones. */
+/* Adds the hot counters of `from` to the totals of `to`, whose rows are at least as long. */
 static void fold(struct stats_cycles *to, struct stats_cycles *from)
 {
     uint16_t *hot = from->hot;
@@ -187,7 +187,7 @@ static inline bool is_run(uint64_t eight)
     return eight == (eight & 255) * 0x0101010101010101;
 }
 
-/* Where what is number i of n counts. back: the last one is that of the first cycle. */
+/* Returns the place where element i of n counts. back: the last element belongs to the first cycle. */
 static inline uint32_t place_of(uint32_t i, uint32_t n, bool back)
 {
     return back ? n - 1 - i : i;
@@ -227,7 +227,7 @@ int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uin
     uint16_t *qualities = c->hot + quality_table(c->stride, end);
     uint16_t *pairs = c->hot + pair_table(c->stride, end, is_reverse ? 1 + (int)odd : 0);
     size_t last_row = odd ? pair_row(base_of(seq[n_full] >> 4), STATS_BASES) * (c->stride / 2) : 0;
-    if (is_reverse) {                            /* the direction is a constant of each call */
+    if (is_reverse) {                            /* the direction is a constant in each call */
         count_qualities(qualities, c->stride, qual, n, true);
         count_pairs(pairs + odd, c->pair_at, seq, n_full, true);
     } else {
@@ -275,7 +275,7 @@ uint64_t stats_cycles_quality_sum(const struct stats_cycles *c, int end, int qua
     return sum;
 }
 
-/* Adds the bases at the high (or low) end of the pairs of one number. */
+/* Adds the bases in the high (or low) half of all pairs that have this number. */
 static void add_half(const struct stats_cycles *c, int end, int way, size_t number, bool high,
                      uint64_t bases[STATS_BASES])
 {

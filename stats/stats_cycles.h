@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Bases and qualities of each cycle (FFQ, LFQ, GCC, GCT, FBC, LBC). This is where `stats` spends most of its time,
- * so the tables are made for the cache:
+/* Bases and qualities of each cycle (FFQ, LFQ, GCC, GCT, FBC, LBC). `stats` spends most of its time here, so the
+ * tables are made for the cache:
  *
- *   - a counter has 16 bits; after 65,535 records all are added to `totals`, which have 64;
- *   - a table has a row for each quality, and a column for each cycle: files have few qualities, so few rows are used,
- *     and a run of one quality adds 1 to neighbours, eight at a time;
- *   - bases are counted two at a time, as a byte of SEQ has them. Where the pairs of a reverse read lie depends on
- *     whether its length is odd, so these have tables of their own:
+ *   - a counter has 16 bits; after 65,535 records all counters are added to `totals`, which have 64 bits;
+ *   - a table has a row for each quality and a column for each cycle. Files have few qualities, so few rows are used,
+ *     and a run of one quality adds 1 to neighbouring counters, eight at a time;
+ *   - bases are counted two at a time, as a byte of SEQ has them. The place of the pairs of a reverse read depends on
+ *     whether its length is odd, so reverse reads have two tables of their own:
  *
  *         pair number          0     1     2    ..
  *         forward        cycles 0 1   2 3   4 5  ..
@@ -23,19 +23,18 @@
 enum stats_base { STATS_A, STATS_C, STATS_G, STATS_T, STATS_N, STATS_O, STATS_BASES };
 
 enum {
-    CYCLE_BASES = STATS_BASES + 1,       /* and none, in the pair of the last base */
+    CYCLE_BASES = STATS_BASES + 1,       /* and no base, in the pair of the last base */
     CYCLE_PAIRS = CYCLE_BASES * CYCLE_BASES,
     CYCLE_WAYS = 3,              /* forward, reverse of even length, reverse of odd length */
     CYCLE_ENDS = 2,              /* first, last */
     CYCLE_QUALS = 256,
 };
 
-/* Counters of one width. The tables lie one behind the other, so that one allocation holds them: qualities of both
- * ends, then pairs. */
+/* Counters of one width. The tables lie one after the other in one allocation: qualities of both ends, then pairs. */
 struct stats_cycles {
-    size_t stride;               /* cycles that there is room for; columns of qualities */
+    size_t stride;               /* cycles that there is room for: the columns of a table of qualities */
     uint32_t pair_at[256];       /* where the row of a byte of SEQ begins in a table of pairs */
-    uint32_t n_records;          /* that `hot` has */
+    uint32_t n_records;          /* records counted in `hot` */
     uint16_t *hot;
     uint64_t *totals;            /* NULL: no counter was full yet */
 };
@@ -43,27 +42,27 @@ struct stats_cycles {
 /* A zero-initialised struct is empty. */
 void stats_cycles_free(struct stats_cycles *c);
 
-/* Counts a read of n bases. end: 0 first, 1 last. -1: out of memory. */
+/* Counts a read of n bases. end: 0 first, 1 last. Returns -1 if out of memory. */
 int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uint8_t *seq, const uint8_t *qual,
                      uint32_t n);
 
-/* Adds what `from` has, which is empty afterwards. -1: out of memory. */
+/* Adds the counts of `from`, which is empty afterwards. Returns -1 if out of memory. */
 int stats_cycles_join(struct stats_cycles *c, struct stats_cycles *from);
 
-/* After stats_cycles_close() only totals are left. -1: out of memory. */
+/* Only totals are left after stats_cycles_close(), which returns -1 if out of memory. */
 int stats_cycles_close(struct stats_cycles *c);
 uint64_t stats_cycles_quality(const struct stats_cycles *c, int end, size_t cycle, int quality);
 uint64_t stats_cycles_quality_sum(const struct stats_cycles *c, int end, int quality);
 
-/* Bases of a cycle: as SEQ has them, and as they were read (complemented if reverse; only the first four). Adds to
- * them. */
+/* Adds the bases of a cycle to `seq` as SEQ has them, and to `read` as they were read (complemented if reverse; only
+ * the first four). */
 void stats_cycles_bases(const struct stats_cycles *c, int end, size_t cycle, uint64_t seq[STATS_BASES],
                         uint64_t read[STATS_BASES]);
 
-/* Bytes of memory for reads of up to n bases: of rows that are used. */
+/* Bytes of memory for reads of up to n bases; only rows that are used are included. */
 size_t stats_cycles_memory(size_t n);
 
-/* The number of G and C among n bases. */
+/* Returns the number of G and C among n bases. */
 uint32_t stats_cycles_gc(const uint8_t *seq, uint32_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sequence is read whole when the first thread asks for it, and kept until the last one that uses it asks for
- * another: in a sorted file all threads are on one or two references at a time. */
+/* A sequence is read completely when the first thread asks for it. It is kept until the last thread that uses it asks
+ * for another one. In a sorted file, all threads are on one or two references at a time. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <htslib/faidx.h>
@@ -10,7 +10,7 @@
 struct stats_fasta {
     faidx_t *index;
     pthread_mutex_t lock;
-    struct stats_sequence *first;        /* in use, and one that nobody uses any more; under the lock */
+    struct stats_sequence *first;        /* sequences in use, and one that is no longer used; under the lock */
 };
 
 struct stats_fasta *stats_fasta_open(const char *path, struct latch *latch)
@@ -68,7 +68,7 @@ static struct stats_sequence *read_sequence(struct stats_fasta *fasta, int32_t r
     return s;
 }
 
-/* Frees sequences that nobody uses, but `kept`. */
+/* Frees all unused sequences except `kept`. */
 static void sweep(struct stats_fasta *fasta, const struct stats_sequence *kept)
 {
     for (struct stats_sequence **at = &fasta->first; *at;) {

@@ -47,7 +47,7 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
     return 0;
 }
 
-/* The number of the first place behind `most`, of n in order. */
+/* Returns the number of the first of n sorted places that is behind `most`; n if there is none. */
 static size_t first_behind(const int32_t *places, size_t n, int64_t most)
 {
     size_t low = 0, high = n;
@@ -63,7 +63,7 @@ static size_t first_behind(const int32_t *places, size_t n, int64_t most)
     return low;
 }
 
-/* Records of one bin are added without a look at each place. */
+/* Adds the records of one bin together, without a comparison for each place. */
 int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -122,7 +122,7 @@ int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE 
     return 0;
 }
 
-/* A bin begins more than `size` behind the one before. */
+/* A bin begins more than `size` behind the start of the bin before it. */
 size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam)
 {
     uint64_t n = 1, step = size > 0 ? (uint64_t)size + 1 : 1;

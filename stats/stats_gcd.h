@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Depth and GC of stretches of a reference (GCD). A stretch begins with a record and takes those that begin (with
- * -r, end) at most a bin further. Sums are of 32 bits, in the order of the records, as those of samtools. */
+/* Depth and GC of stretches of a reference (GCD). A stretch begins with a record and takes the records that begin (with
+ * -r, end) at most the size of a bin further. Sums have 32 bits and are added in the order of the records, as in
+ * samtools. */
 #ifndef STATS_GCD_H
 #define STATS_GCD_H
 
@@ -17,27 +18,28 @@ struct gcd_bin {
     uint32_t depth;
 };
 
-/* One of all zeros but `size` is empty. */
+/* A struct is empty if all its fields except `size` are zero. */
 struct stats_gcd {
     int64_t size;                /* --GC-depth */
     struct gcd_bin *bins;
     size_t n, room;
-    int64_t start;               /* of the last one */
+    int64_t start;               /* start of the last bin */
 };
 
 void stats_gcd_free(struct stats_gcd *g);
 
-/* Bytes of memory with bins of that size, for records on all of these references. */
+/* Bytes of memory for bins of this size, and records on all references of the header. */
 size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam);
 
-/* Counts a record. is_new: it is the first one of its reference. span, sequence: with -r. -1: out of memory. */
+/* Counts a record. is_new: it is the first record of its reference. span, sequence: for -r. Returns -1 if out of
+ * memory. */
 int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, float gc,
                   const struct stats_sequence *sequence);
 
-/* Likewise for n records without -r, in order on one reference. */
+/* Likewise for n records without -r, which are in order on one reference. */
 int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n);
 
-/* Prints the rows, and puts the bins in order. average: length of the reads. -1: out of memory. */
+/* Prints the rows and sorts the bins. average: average length of the reads. Returns -1 if out of memory. */
 int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE *out);
 
 #endif

@@ -21,7 +21,7 @@ static void add_to(uint64_t to[STATS_ORIENTATIONS], const uint64_t n[STATS_ORIEN
         to[i] += n[i];
 }
 
-/* The slot of a size in a table of a power of two of slots, of which one is free. */
+/* Returns the slot of a size in a table of `room` slots. room is a power of two, and at least one slot is free. */
 static struct insert_count *slot_of(struct insert_count *far, size_t room, uint32_t size)
 {
     size_t i = size * UINT32_C(2654435769) & (room - 1);

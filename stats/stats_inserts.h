@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many pairs have which insert size (IS), in three orientations. Sizes up to some limit have an array, the
- * rest, of which there are few, a hash table. */
+/* The number of pairs of each insert size (IS), in three orientations. An array counts sizes below a limit. A hash
+ * table counts the larger sizes, of which there are few. */
 #ifndef STATS_INSERTS_H
 #define STATS_INSERTS_H
 
@@ -16,8 +16,8 @@ struct insert_count {
 
 /* A zero-initialised struct is empty. */
 struct stats_inserts {
-    uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR of them */
-    struct insert_count *far;    /* a hash table; a slot whose n are all 0 is free. When closed: in order of size */
+    uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR elements */
+    struct insert_count *far;    /* a hash table; a slot is free if its n are all 0. When closed: sorted by size */
     size_t n_far, room;
 };
 
@@ -28,17 +28,17 @@ void stats_inserts_free(struct stats_inserts *s);
 /* Bytes of memory for sizes up to the limit of the array. */
 size_t stats_inserts_memory(void);
 
-/* -1: out of memory. */
+/* Adds n to the counts of this size. Returns -1 if out of memory. */
 int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[STATS_ORIENTATIONS]);
 
-/* Adds what `from` has. -1: out of memory. */
+/* Adds the counts of `from`. Returns -1 if out of memory. */
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from);
 
-/* Puts the sizes in order; nothing may be added any more. */
+/* Sorts the sizes. Nothing may be added afterwards. */
 void stats_inserts_close(struct stats_inserts *s);
 
-/* The next size from *at on that was counted, and its counts; NULL: there is none. After stats_inserts_close().
- * *at must be 0 at first. */
+/* Returns the counts of the next size from *at on that was counted, and sets *size. Returns NULL if there is none. Call
+ * it after stats_inserts_close(). *at must be 0 at first. */
 const uint64_t *stats_inserts_next(const struct stats_inserts *s, size_t *at, uint32_t *size);
 
 #endif

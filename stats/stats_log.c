@@ -25,7 +25,7 @@ void stats_log_clear(struct stats_log *log)
     log->any = log->unsorted = false;
 }
 
-/* Makes room for one element more of an array of the log. */
+/* Makes room for one more element of an array of the log. */
 #define GROW(array, n, room) \
     ((grown = byte_buffer_grow(array, n, &(room), sizeof *(array))) ? ((array) = grown, 0) : -1)
 
@@ -38,7 +38,8 @@ static int add_entry(struct stats_log *log, struct stats_entry entry)
     return 0;
 }
 
-/* Only a read that is longer than all before can make the ring grow, for its room is more than the length of each. */
+/* Only a read that is longer than all before it can make the ring grow, because the room of the ring is more than the
+ * length of each earlier read. */
 int stats_log_length(struct stats_log *log, uint32_t whole)
 {
     if (whole < STATS_RING_READ || whole <= log->longest)
@@ -116,7 +117,7 @@ int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column)
     return 0;
 }
 
-/* Of an array of n elements, which grows as byte_buffer_grow() makes it grow. */
+/* Bytes of memory of an array of n elements that grows by byte_buffer_grow(). */
 static size_t array_memory(size_t n, size_t size)
 {
     enum { LEAST = 64 };

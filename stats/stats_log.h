@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What one range of records leaves for those who join ranges: all that depends on records before. The records that
- * reach the check of the order, while the range is in order, and what makes the ring of the coverage grow.
+/* The log of one range of records: everything that depends on earlier records, for the thread that joins ranges. It
+ * lists the records that reach the check of the order, as long as the range is in order, and the reads that make the
+ * ring of the coverage grow.
  *
  *     visits    reference 0 ......................................  reference 1 ..
  *     entries   record | record | longer read | record              record ...
  *     places    5        7                      7                   1            GC in an array of its own
  *     blocks    2        1                      1                   0
  *
- * It is emptied, not freed, between two ranges. A join mostly looks at visits and GC only. */
+ * The log is emptied, not freed, between two ranges. A join mostly looks at visits and GC only. */
 #ifndef STATS_LOG_H
 #define STATS_LOG_H
 
@@ -15,29 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STATS_RING_READ = 300 };  /* a ring has room for reads shorter than this, at first */
+enum { STATS_RING_READ = 300 };  /* at first, a ring has room for reads shorter than this */
 
-/* Bases of a reference, from 0 on. */
+/* Bases of a reference, counted from 0. */
 struct stats_block {
     int64_t begin, end;
 };
 
-/* Records on one reference, one behind the other. */
+/* Consecutive records on one reference. */
 struct stats_visit {
     int32_t ref;
-    uint32_t first;              /* number of the first of them */
+    uint32_t first;              /* number of the first of these records */
 };
 
 struct stats_entry {
-    bool is_longer;              /* no record, but a read that is longer than all before */
-    uint32_t n_blocks;           /* of a record */
-    uint32_t span;               /* of a record, with -r: bases of the read and its deletions; else bases of the read */
+    bool is_longer;              /* not a record, but a read that is longer than all before it */
+    uint32_t n_blocks;           /* blocks of a record */
+    uint32_t span;               /* of a record, with -r: bases of the read and its deletions; of a longer read: its
+                                  * bases */
 };
 
 /* With -p, for each record: */
 struct stats_mate {
     uint32_t name_at, name_n;    /* in `names` */
-    uint32_t end;                /* 0, 1; STATS_ALONE: its blocks just count */
+    uint32_t end;                /* 0 or 1; STATS_ALONE: its blocks count without the other end */
 };
 
 enum { STATS_ALONE = 2 };
@@ -45,8 +47,8 @@ enum { STATS_ALONE = 2 };
 struct stats_log {
     struct stats_visit *visits;
     struct stats_entry *entries;
-    int32_t *places;             /* of the records; POS */
-    float *gc;                   /* of the records: share of G and C */
+    int32_t *places;             /* POS of the records */
+    float *gc;                   /* share of G and C of the records */
     struct stats_block *blocks;
     struct stats_mate *mates;
     uint64_t *mismatches;        /* cycle * 256 + column of MPC */
@@ -56,7 +58,7 @@ struct stats_log {
     uint32_t longest;            /* length of the longest read that made an entry */
     /* The order inside the range. */
     bool any;                    /* a record reached the check */
-    bool unsorted;               /* then nothing but longer reads is kept from that record on */
+    bool unsorted;               /* a record is out of order: from it on, only longer reads are kept */
     int32_t first_ref, first_pos, last_ref, last_pos;
 };
 
@@ -64,22 +66,22 @@ struct stats_log {
 void stats_log_free(struct stats_log *log);
 void stats_log_clear(struct stats_log *log);
 
-/* Notes the length of a read. -1: out of memory. */
+/* Notes the length of a read. Returns -1 if out of memory. */
 int stats_log_length(struct stats_log *log, uint32_t whole);
 
-/* Looks whether the record is in order. Afterwards log->unsorted says so. */
+/* Checks whether the record is in order, and sets log->unsorted if it is not. */
 void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos);
 
-/* Begins a record that is in order, without blocks yet. -1: out of memory. */
+/* Begins a record that is in order. It has no blocks yet. Returns -1 if out of memory. */
 int stats_log_record(struct stats_log *log, int32_t ref, int32_t pos, uint32_t span, float gc);
 
-/* For that record. -1: out of memory. */
+/* Add a block, a mate and a mismatch to that record. They return -1 if out of memory. */
 int stats_log_block(struct stats_log *log, int64_t begin, int64_t end);
 int stats_log_mate(struct stats_log *log, const char *name, size_t n, uint32_t end);
 int stats_log_mismatch(struct stats_log *log, uint64_t cycle, unsigned column);
 
-/* Bytes of memory for so many bytes of records: of reads that are no shorter than 36 bases, with an operation of the
- * CIGAR for each 8 of them; with_mismatches: one base in 8 differs (-r); with_mates: with names (-p). */
+/* Bytes of memory for this many bytes of records. The reads are assumed to have at least 36 bases, and one CIGAR
+ * operation for every 8 bases. with_mismatches: one base in 8 differs (-r); with_mates: with names (-p). */
 size_t stats_log_memory(size_t bytes, bool with_mismatches, bool with_mates);
 
 #endif

@@ -14,7 +14,7 @@ struct waiting_mate {
     char name[];
 };
 
-enum { SWEEP_NAMES = 10000, SWEEP_RECORDS = 10000 };     /* those of samtools */
+enum { SWEEP_NAMES = 10000, SWEEP_RECORDS = 10000 };     /* the values of samtools */
 
 static void free_mate(struct waiting_mate *mate)
 {
@@ -22,7 +22,7 @@ static void free_mate(struct waiting_mate *mate)
     free(mate);
 }
 
-/* Takes out those whose last block ends before `pos`, or all. Returns how many. */
+/* Removes the mates whose last block ends before `pos`, or all mates. Returns how many it removed. */
 static size_t take_out(struct mate_table *table, bool all, int64_t pos)
 {
     size_t before = table->n;
@@ -80,7 +80,7 @@ static int grow(struct mate_table *table)
     return 0;
 }
 
-/* Where the name is linked, or would be. */
+/* Returns the place where the name is linked, or would be linked. */
 static struct waiting_mate **find(const struct mate_table *table, uint64_t hash, const char *name, size_t name_n)
 {
     struct waiting_mate **at = &table->buckets[hash & table->mask];
@@ -89,7 +89,7 @@ static struct waiting_mate **find(const struct mate_table *table, uint64_t hash,
     return at;
 }
 
-/* Lets a record wait with the blocks that come. NULL: out of memory. */
+/* Enters a record that waits with the blocks that are added to it. Returns NULL if out of memory. */
 static struct waiting_mate *enter(struct mate_table *table, uint64_t hash, const char *name, size_t name_n,
                                   uint32_t end)
 {
@@ -116,7 +116,7 @@ static int append(struct waiting_mate *mate, const struct stats_block *block)
     return 0;
 }
 
-/* Covers what a block does not share with those of the other end. */
+/* Covers the parts of a block that it does not share with the blocks of the other end. */
 static void cover_rest(struct stats_mates *mates, struct stats_ring *ring, const struct waiting_mate *other,
                        struct stats_block block)
 {

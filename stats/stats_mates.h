@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* With -p, what both ends of a template cover counts once. The blocks of the end that comes first wait for the
- * other one in a table of names. samtools empties that table now and then, which shows in what it counts, so we do
- * the same. */
+/* With -p, bases that both ends of a template cover are counted once. The blocks of the end that comes first wait for
+ * the other end in a table of names. samtools empties that table now and then, which affects its counts, so we do the
+ * same. */
 #ifndef STATS_MATES_H
 #define STATS_MATES_H
 
@@ -21,19 +21,22 @@ struct mate_table {
 
 void mate_table_free(struct mate_table *table);
 
-/* A user of a table. With -S and -p, samtools has one table for all values of the tag, and each value counts what it
- * puts in and takes out. */
+/* A user of a table. With -S and -p, samtools has one table for all values of the tag, and each value counts the names
+ * that it puts in and takes out. */
 struct stats_mates {
     struct mate_table *table;
-    uint32_t n;                  /* modulo 2^32: others may have put in what it takes out */
+    uint32_t n;                  /* names put in less names taken out, modulo 2^32: others may have put in a name that
+                                  * this takes out */
     uint32_t since;              /* records since the table was swept */
     uint64_t removed;            /* bases that were covered twice */
 };
 
-/* Before each record: forgets templates whose other end is not expected any more. is_new: a reference begins. */
+/* Removes the templates whose other end is no longer expected. Call it before each record. is_new: a reference
+ * begins. */
 void stats_mates_sweep(struct stats_mates *mates, int64_t pos, bool is_new);
 
-/* Covers what the blocks of a record do not share with the other end of its template. -1: out of memory. */
+/* Covers the bases of the blocks of a record that the other end of its template does not share. Returns -1 if out of
+ * memory. */
 int stats_mates_cover(struct stats_mates *mates, struct stats_ring *ring, const char *name, size_t name_n, uint32_t end,
                       const struct stats_block *blocks, size_t n);
 

@@ -6,7 +6,7 @@
 
 enum { READ = 1000 };            /* bases of a read */
 
-/* Values of -S that are known before: read groups. */
+/* Returns the number of values of -S that are known in advance: the read groups. */
 static size_t values(const struct stats_settings *s, sam_hdr_t *sam)
 {
     if (!s->split_tag)
@@ -21,7 +21,7 @@ size_t stats_memory_sums(const void *settings, sam_hdr_t *sam, size_t range)
     return (1 + values(settings, sam)) * stats_sums_memory(READ);
 }
 
-/* The records of a range are divided among the values, but arrays begin with a least size. */
+/* The values divide the records of a range among them, but each array has a least size. */
 size_t stats_memory_part(const void *settings, sam_hdr_t *sam, size_t range)
 {
     const struct stats_settings *s = settings;

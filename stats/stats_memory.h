@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that the counter of `stats` takes (stats/counter.h). What depends on the records is counted for reads up to a
- * thousand bases; of -p and -S, for which there is no bound, nothing but read groups. Call it before
- * stats_settings_begin(). */
+/* The memory that the counter of `stats` takes (stats/counter.h). Memory that depends on the records is counted for
+ * reads of up to a thousand bases. The memory of -p and -S has no bound: only read groups are counted for them. Call
+ * these functions before stats_settings_begin(). */
 #ifndef STATS_MEMORY_H
 #define STATS_MEMORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/stats_mismatch.h"
 
-/* The code of a letter, if it is A, C, G or T; else 0. */
+/* Returns the code of a letter if it is A, C, G or T, else 0. */
 static unsigned plain_code(char letter)
 {
     switch (letter) {
@@ -18,7 +18,8 @@ static unsigned code_at(const uint8_t *seq, uint64_t i)
     return i & 1 ? seq[i / 2] & 15 : seq[i / 2] >> 4;
 }
 
-/* A block of n bases at `query` of SEQ, at this place of the reference. */
+/* Logs the mismatches of a block of n bases that begins at `query` of SEQ. bases: those of the reference at its
+ * place. */
 static int log_block(struct stats_log *log, const struct stats_view *v, const char *bases, uint64_t query,
                      uint64_t cycle, uint64_t n)
 {

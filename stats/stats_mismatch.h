@@ -9,7 +9,7 @@
 
 enum stats_mismatch { STATS_MISMATCH_OK, STATS_MISMATCH_BEYOND, STATS_MISMATCH_NO_MEMORY };
 
-/* Logs the mismatches of a record. STATS_MISMATCH_BEYOND: a block ends behind the end of the sequence. */
+/* Logs the mismatches of a record. STATS_MISMATCH_BEYOND: a block reaches beyond the end of the sequence. */
 enum stats_mismatch stats_mismatch_log(struct stats_log *log, const struct stats_view *v,
                                        const struct stats_sequence *sequence);
 

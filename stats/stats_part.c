@@ -8,8 +8,8 @@
 #include "stats/stats_region_cut.h"
 #include "stats/stats_settings.h"
 
-enum { SETTLE_ENTRIES = 1 << 14 };       /* in sequence, the log is emptied at so many: it stays in the cache. A shared
-                                          * table wants them one by one */
+enum { SETTLE_ENTRIES = 1 << 14 };       /* in sequence, the log is emptied at this many entries, so that it stays in
+                                          * the cache. A shared table needs the entries one by one */
 
 #define OUT_OF_MEMORY "out of memory"
 
@@ -83,7 +83,7 @@ static bool is_of_group(const struct stats_settings *settings, const struct stat
     return false;
 }
 
-/* *region: the number of the first region that the record meets. */
+/* *region gets the number of the first region that the record meets. */
 static enum filtered filter_regions(struct stats_part *part, const struct stats_view *v, size_t *region)
 {
     const struct stats_regions *list = &part->settings->targets;
@@ -160,7 +160,8 @@ static int log_mate(struct stats_part *part, const struct stats_view *v)
                           takes_part ? (uint32_t)v->end : STATS_ALONE);
 }
 
-/* With -r: has the sequence of the record, and logs its mismatches. -1: out of memory. */
+/* With -r: takes the sequence of the record's reference, and logs the mismatches of the record. Returns -1 if out of
+ * memory. */
 static int log_reference(struct stats_part *part, const struct stats_view *v)
 {
     const struct stats_settings *settings = part->settings;
@@ -186,8 +187,8 @@ static int log_reference(struct stats_part *part, const struct stats_view *v)
     return 0;
 }
 
-/* Counts the coverage of the record that was logged, unless that depends on records before: those in the table of
- * -p. */
+/* Counts the coverage of the logged record, unless it depends on earlier records: those in the table of -p. Returns -1
+ * if out of memory. */
 static int cover(struct stats_part *part, const struct stats_view *v)
 {
     const struct stats_settings *settings = part->settings;
@@ -246,7 +247,7 @@ int stats_part_add(struct stats_part *part, struct stats_sums *sums, const uint8
 
 /* ---- joining ---- */
 
-/* The first fault of a range that counts, if the range follows on `whole`. NULL: none. */
+/* Returns the first fault of the range that counts if the range follows `whole`, or NULL if there is none. */
 static const struct stats_fault *first_fault(const struct stats_part *part, const struct stats_whole *whole)
 {
     if (*part->sorted_fault.text && (!whole || stats_whole_goes_on(whole, &part->log)))
@@ -259,7 +260,7 @@ const struct stats_fault *stats_part_fault(const struct stats_part *part)
     return first_fault(part, part->whole);
 }
 
-/* Takes the range of `part`, which may be the part of `whole`. */
+/* Takes the range of `part` into `whole`, which may belong to `part`. Returns -1 if out of memory. */
 static int take(struct stats_whole *whole, struct stats_part *part)
 {
     int result = stats_whole_take(whole, &part->log, part->range);
@@ -288,7 +289,7 @@ int stats_part_settle(struct stats_part *part)
     *part->sorted_fault.text = 0;
     bool any = log->any && stats_settings_in_sequence(part->settings), unsorted = log->unsorted;
     stats_log_clear(log);
-    if (any) {                   /* what comes next has to be in order behind this */
+    if (any) {                   /* the next records have to be in order after these */
         log->any = true;
         log->unsorted = unsorted;
         log->first_ref = log->last_ref;

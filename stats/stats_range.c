@@ -9,14 +9,14 @@ struct stats_range {
     const struct stats_depth_bins *bins;
     struct stats_ring ring;
     struct stats_ring_start start;
-    size_t size;                 /* that the ring is to have */
-    bool is_left;                /* what is in it does not count any more */
+    size_t size;                 /* number of cells that the ring is to have */
+    bool is_left;                /* its content no longer counts */
     bool any;                    /* there is a record */
     bool odd;                    /* it has to be counted from the log */
-    int32_t first_ref, ref;      /* of the first record, and of the last one */
-    int64_t first;               /* place of the first one */
+    int32_t first_ref, ref;      /* references of the first record and of the last one */
+    int64_t first;               /* place of the first record */
     bool turned;                 /* the reference changed ... */
-    uint64_t n_left;             /* ... when so many cells had been left */
+    uint64_t n_left;             /* ... when this many cells had been left */
 };
 
 bool stats_range_takes(const struct stats_depth_bins *bins)
@@ -91,12 +91,12 @@ void stats_range_close(struct stats_range *range)
 static void begin(struct stats_range *range, int32_t ref, int32_t pos)
 {
     range->any = true;
-    range->odd = ref < 0;        /* samtools leaves all before each such record */
+    range->odd = ref < 0;        /* samtools leaves all cells before each such record */
     range->first_ref = range->ref = ref;
     range->first = range->ring.at = range->ring.reach = pos;
 }
 
-/* A new reference: only of the first one can cells be there before. */
+/* Changes to a new reference. Only on the first reference can cells have depths from before the range. */
 static void turn(struct stats_range *range, int32_t ref)
 {
     range->odd = range->odd || ref < 0 || !stats_ring_is_short(&range->ring);
@@ -121,8 +121,9 @@ int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const s
     return 0;
 }
 
-/* Whether what the ring has, when it has moved to the range's first place, was left before the range turned: then cells
- * change places. */
+/* Returns true if the range can be joined to the ring. A change of reference moves cells to other places. So a range
+ * that changed its reference must have left, before the change, all cells that the ring still has after it has moved to
+ * the first place of the range. */
 static bool can_join(const struct stats_range *range, const struct stats_ring *ring, int32_t ref)
 {
     if (range->is_left || range->odd || range->ring.size != ring->size)
@@ -133,7 +134,7 @@ static bool can_join(const struct stats_range *range, const struct stats_ring *r
     return !range->turned || carried <= (int64_t)range->n_left;
 }
 
-/* Leaves the cells that the range has left, of the n that were not 0. */
+/* Leaves the cells that the range has left, among the n cells that were not 0. */
 static void join_left(const struct stats_range *range, struct stats_ring *ring, size_t n)
 {
     const struct stats_ring_start *start = &range->start;
@@ -150,7 +151,8 @@ static void join_left(const struct stats_range *range, struct stats_ring *ring, 
         ring->left[start->bins[i]] += range->ring.left[start->bins[i]];
 }
 
-/* Adds the cells that the range has at its end, and moves there. n_before: those that were not 0 before the range. */
+/* Adds the cells that the range has at its end, and moves the ring there. n_before: the number of cells that were not 0
+ * before the range. */
 static void join_end(const struct stats_range *range, struct stats_ring *ring, uint64_t n_before)
 {
     const struct stats_ring *end = &range->ring;

@@ -8,7 +8,7 @@
 
 struct reference_row {
     struct stats_region region;
-    bool is_part;                /* its name is that of a region */
+    bool is_part;                /* it is printed with the name of a region */
     int64_t length;
     float gc;
     int64_t unknown;
@@ -51,7 +51,7 @@ static int list_rows(struct reference_rows *rows, const struct stats_settings *s
     return result;
 }
 
-/* A sequence that the file lacks has neither bases nor unknown ones. */
+/* Sets the GC and the unknown bases of a row. Both are 0 for a sequence that the file lacks. */
 static void look_up(struct reference_row *row, const struct stats_settings *settings)
 {
     const struct stats_region *region = &row->region;

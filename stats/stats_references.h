@@ -7,7 +7,7 @@
 
 struct stats_settings;
 
-/* -1: out of memory. */
+/* Returns -1 if out of memory. */
 int stats_references_print(const struct stats_settings *settings, FILE *out);
 
 #endif

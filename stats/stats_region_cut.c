@@ -10,7 +10,7 @@ size_t stats_region_met(const struct stats_regions *list, const struct stats_vie
     int64_t end = v->pos + (stats_view_is_unmapped(v) ? 1 : bam_record_ref_span(v->record));
     if (list->each[i].first <= end)
         return i;
-    *next = from;                /* samtools does not move on for a record that lies between regions */
+    *next = from;                /* samtools does not advance for a record that lies between regions */
     return SIZE_MAX;
 }
 
@@ -30,7 +30,7 @@ uint64_t stats_region_bases(const struct stats_region *region, const struct stat
             sum += above_zero(n - above_zero(region->first - place) - above_zero(place + n - 1 - region->last));
             place += n;
             break;
-        case BAM_CINS:           /* samtools moves on here, and not where bases are deleted */
+        case BAM_CINS:           /* samtools advances here, but not where bases are deleted */
             place += n;
             if (place >= region->first && place <= region->last)
                 sum += n;

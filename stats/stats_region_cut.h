@@ -8,14 +8,14 @@
 #include "stats/stats_targets.h"
 #include "stats/stats_view.h"
 
-/* The first region that the record meets, among those from number `from` on; SIZE_MAX: none. *next gets the number
- * from which to look for the next record. */
+/* Returns the number of the first region that the record meets, among those from number `from` on, or SIZE_MAX if it
+ * meets none. *next gets the number from which the search for the next record begins. */
 size_t stats_region_met(const struct stats_regions *list, const struct stats_view *v, size_t from, size_t *next);
 
-/* The bases of the CIGAR in that region alone, as samtools counts them. */
+/* Returns the number of bases of the CIGAR in this region alone, as samtools counts them. */
 uint64_t stats_region_bases(const struct stats_region *region, const struct stats_view *v);
 
-/* Logs what of a block lies in the regions from number `first` on. -1: out of memory. */
+/* Logs the parts of a block that lie in the regions from number `first` on. Returns -1 if out of memory. */
 int stats_region_log(struct stats_log *log, const struct stats_regions *list, size_t first, int32_t ref, int64_t begin,
                      int64_t end);
 

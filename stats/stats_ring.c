@@ -42,7 +42,7 @@ static void count_left(struct stats_ring *ring, const struct stats_depth_bins *b
     ring->left[bin] += n;
 }
 
-/* before: cells that were left before the n from `from` on. */
+/* before: the number of cells that were left before the n cells from `from` on. */
 static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uint64_t before)
 {
     struct stats_ring_start *start = ring->start;
@@ -53,7 +53,7 @@ static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uin
     start->n_first = (size_t)before + kept;
 }
 
-/* Leaves the n cells from `from` on, which do not go round. Neighbours mostly have the same depth. */
+/* Leaves the n cells from `from` on, which do not wrap around. Neighbouring cells mostly have the same depth. */
 static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t from, size_t n)
 {
     uint32_t *cell = ring->cells + from, *end = cell + n;
@@ -67,7 +67,7 @@ static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, 
     }
 }
 
-/* Cells behind the reach are 0. */
+/* Leaves n cells from the head on, which may wrap around. Cells from the reach on are 0. */
 static void leave_round(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t n)
 {
     size_t full = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0, used = full < n ? full : n;
@@ -95,7 +95,7 @@ void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bin
         ring->reach = has_last ? to + (int64_t)ring->size : to;
 }
 
-/* Adds 1 to each of n cells, eight at a time, which compilers turn into vector instructions. */
+/* Adds 1 to each of n cells, eight at a time. Compilers turn this into vector instructions. */
 static void add_one(uint32_t *cells, size_t n)
 {
     enum { AT_ONCE = 8 };
@@ -122,7 +122,7 @@ void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end)
     }
 }
 
-/* Copies so many bytes of little-endian cells. */
+/* Copies n bytes of little-endian cells. */
 static void copy_bytes(uint32_t *to, const uint32_t *from, size_t n)
 {
     memcpy(to, from, n / 4 * sizeof *to);
@@ -132,7 +132,7 @@ static void copy_bytes(uint32_t *to, const uint32_t *from, size_t n)
     }
 }
 
-/* samtools counts bytes where it means cells, so that a quarter of the depths is kept, and that at another place. */
+/* samtools counts bytes where it means cells, so it keeps only a quarter of the depths, and at another place. */
 int stats_ring_fit(struct stats_ring *ring, uint32_t length)
 {
     if (length < ring->room)

@@ -61,7 +61,7 @@ void stats_section_gc(const struct stats_sums *sums, FILE *out)
     for (int end = 0; end < CYCLE_ENDS; end++) {
         fprintf(out, "%s\n", heads[end]);
         int begin = 0;
-        const uint64_t *steps = sums->counts.gc[end];    /* from one cell to the next */
+        const uint64_t *steps = sums->counts.gc[end];    /* differences from one cell to the next */
         uint64_t n = steps[0];
         for (int i = 1; i < STATS_GC_CELLS; i++) {
             if (steps[i] == 0)
@@ -73,7 +73,7 @@ void stats_section_gc(const struct stats_sums *sums, FILE *out)
     }
 }
 
-/* A row of shares of A, C, G, T, and of what else is asked for; none if there are no such bases. */
+/* Prints a row with the shares of A, C, G, T and of the further columns; prints nothing if there is no A, C, G or T. */
 static void print_shares(FILE *out, const char *key, size_t cycle, const uint64_t *n, int columns)
 {
     uint64_t sum = n[STATS_A] + n[STATS_C] + n[STATS_G] + n[STATS_T];
@@ -133,7 +133,7 @@ static uint64_t half_total(const uint64_t n[STATS_ORIENTATIONS])
     return n[0] / 2 + n[1] / 2 + n[2] / 2;
 }
 
-/* Deviation from the average over sizes up to the last one that counts. */
+/* Returns the deviation from the average, over sizes up to the last one that counts. */
 static double deviation(const struct stats_inserts *inserts, const struct insert_summary *summary, double pairs)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections of what `samtools stats` prints, below the summary. */
+/* The sections of the text of `samtools stats` that follow the summary. */
 #ifndef STATS_SECTIONS_H
 #define STATS_SECTIONS_H
 
@@ -12,7 +12,7 @@ struct stats_settings;
 struct stats_sums;
 struct stats_whole;
 
-/* How many pairs there are, each of which was counted twice. */
+/* The numbers of pairs, each of which was counted twice. */
 struct insert_summary {
     uint64_t pairs[STATS_ORIENTATIONS];
     double average, deviation;
@@ -22,7 +22,7 @@ struct insert_summary {
 
 void stats_section_summarise(const struct stats_inserts *inserts, float most, struct insert_summary *summary);
 
-/* All take sums that are closed. */
+/* All these functions take closed sums. */
 void stats_section_qualities(const struct stats_sums *sums, FILE *out);
 void stats_section_mismatches(const struct stats_sums *sums, const struct stats_whole *whole, FILE *out);
 void stats_section_gc(const struct stats_sums *sums, FILE *out);
@@ -32,7 +32,7 @@ void stats_section_inserts(const struct stats_inserts *inserts, const struct ins
 void stats_section_lengths(const struct stats_sums *sums, FILE *out);
 void stats_section_indels(const struct stats_sums *sums, FILE *out);
 void stats_section_coverage(const struct stats_settings *settings, const struct stats_whole *whole, FILE *out);
-/* average: length of the reads. -1: out of memory. */
+/* average: average length of the reads. Returns -1 if out of memory. */
 int stats_section_gcd(struct stats_whole *whole, float average, FILE *out);
 
 #endif

@@ -16,7 +16,7 @@ static int add_group(struct stats_settings *s, const char *id)
     return byte_buffer_append(&s->groups, id, strlen(id) + 1);
 }
 
-/* The read groups whose ID or SM is that of -I. */
+/* Finds the read groups whose ID or SM is the argument of -I. */
 static int find_groups(struct stats_settings *s)
 {
     kstring_t id = {0}, sample = {0};
@@ -34,7 +34,7 @@ static int find_groups(struct stats_settings *s)
     return result < 0 ? -1 : add_group(s, "");
 }
 
-/* As samtools: -I, REGIONs and --ref-stats are for all records only. */
+/* Makes the settings for one value. As in samtools, -I, REGIONs and --ref-stats apply only to all records. */
 static int set_value(struct stats_settings *s)
 {
     if (!(s->value = malloc(sizeof *s->value)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of `samtools stats`. Its options (cli/stats_options.c) are those of the manual page of samtools 1.24;
- * what the page leaves open was found by trying samtools. */
+/* The settings of `samtools stats`. Its options (cli/stats_options.c) are those of the manual page of samtools 1.24.
+ * Details that the page leaves open were found by trying samtools. */
 #ifndef STATS_SETTINGS_H
 #define STATS_SETTINGS_H
 
@@ -16,7 +16,7 @@ struct latch;
 struct stats_fasta;
 
 struct stats_settings {
-    /* Of the command line, whose words the texts are. */
+    /* From the command line; the texts are words of it. */
     uint32_t required, filtered; /* -f, -F and -d: bits of FLAG */
     int32_t read_length;         /* -l; -1: any */
     const char *id;              /* -I; NULL: none */
@@ -36,27 +36,28 @@ struct stats_settings {
     char *command_line;          /* the words as they are printed; owned */
     /* Set by the caller, before stats_settings_begin(). */
     bool sorted;                 /* the records are known to be in order */
-    const char *input;           /* names split files, unless -P does */
-    struct stats_regions regions;        /* what REGIONs ask for; taken over. n == 0: the whole file */
+    const char *input;           /* names the split files, unless -P does */
+    struct stats_regions regions;        /* the regions of the REGION operands; taken over. n == 0: the complete file */
     /* Set by stats_settings_begin(). */
     sam_hdr_t *sam;
-    struct byte_buffer groups;   /* -I: names of read groups, each with its NUL, one empty at the end */
-    struct stats_regions targets;        /* of -t, else of REGIONs */
+    struct byte_buffer groups;   /* -I: names of read groups, each with its NUL; an empty name ends them */
+    struct stats_regions targets;        /* from -t, otherwise from the REGION operands */
     bool has_targets;
-    struct stats_depth_bins bins;        /* of -c */
+    struct stats_depth_bins bins;        /* from -c */
     struct stats_fasta *fasta;   /* NULL: none */
-    struct stats_settings *value;        /* -S: how the records of one value are counted; NULL: not asked for. Owned,
-                                          * but for what it shares with this one */
+    struct stats_settings *value;        /* -S: the settings for the records of one value; NULL: not asked for. Owned,
+                                          * except for what it shares with these settings */
 };
 
-/* Those of a command line without options. */
+/* Returns the settings of a command line without options. */
 struct stats_settings stats_settings_default(void);
 
-/* Reads the files that -t and -r name, and finds the read groups of -I. -1: an error, recorded in the latch. */
+/* Reads the files that -t and -r name, and finds the read groups of -I. Returns -1 on an error, which is recorded in
+ * the latch. */
 int stats_settings_begin(struct stats_settings *s, sam_hdr_t *sam, struct latch *latch);
 
-/* Whether the records have to be counted in the order of the file by one part: with -t, records that are out of
- * order are lost, and which ones depends on all before; with -S and -p, all objects share one table of names. */
+/* Returns true if one part has to count the records in the order of the file. With -t, records that are out of order
+ * are lost, and all earlier records decide which ones. With -S and -p, all objects share one table of names. */
 bool stats_settings_in_sequence(const struct stats_settings *s);
 
 void stats_settings_free(struct stats_settings *s);

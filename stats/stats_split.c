@@ -12,13 +12,13 @@
 
 struct split_sums {
     struct stats_sums all;
-    struct stats_values values;  /* struct stats_sums of each */
+    struct stats_values values;  /* a struct stats_sums for each value */
 };
 
 struct split_part {
     struct stats_part *all;
-    struct stats_values values;  /* struct stats_part of each, which numbers records as `all` does */
-    struct mate_table table;     /* with -p, of all of them: so does samtools, and it shows in what is counted */
+    struct stats_values values;  /* a struct stats_part for each value; it numbers records as `all` does */
+    struct mate_table table;     /* with -p, shared by all of them, as in samtools: this affects the counts */
 };
 
 /* -------------------------------------------------------------------- sums */
@@ -148,7 +148,7 @@ static const char *fault(const void *part, uint64_t *record)
 
 /* ------------------------------------------------------------------- count */
 
-/* The value of the tag. NULL: the record has none, which is the fault of the part. */
+/* Returns the value of the tag, or NULL if the record has none; the part keeps this as its fault. */
 static const char *value_of(struct split_part *p, const uint8_t *record)
 {
     const struct bam_record *r = (const struct bam_record *)record;
@@ -162,7 +162,7 @@ static const char *value_of(struct split_part *p, const uint8_t *record)
     return NULL;
 }
 
-/* First that of the value, then that of all. */
+/* Counts the record for its value first, then for all records. */
 static int add(void *sums, void *part, const uint8_t *record, uint32_t size)
 {
     struct split_part *p = part;

@@ -64,7 +64,7 @@ static void raise_to(uint32_t *most, uint32_t n)
         *most = n;
 }
 
-/* Cells from that of g bases to that of g + 1: the percentages that round to the same. */
+/* Counts a read in all cells from that of g bases to that of g + 1: the percentages that round to the same value. */
 static void count_gc(struct stats_counts *c, int end, uint64_t g, uint64_t n)
 {
     enum { LAST = STATS_GC_CELLS - 1 };
@@ -73,7 +73,8 @@ static void count_gc(struct stats_counts *c, int end, uint64_t g, uint64_t n)
     c->gc[end][to < LAST ? to : LAST]--;
 }
 
-/* Bases that bwa would trim from the end of the read. Runs of fewer than LEAST bases are not trimmed. */
+/* Returns the number of bases that bwa would trim from the end of the read. Runs of fewer than LEAST bases are not
+ * trimmed. */
 static uint32_t trimmed(const struct stats_view *v, int quality)
 {
     enum { LEAST = 35 };
@@ -148,7 +149,7 @@ static int count_indel(struct stats_sums *s, const struct stats_view *v, bool is
     return 0;
 }
 
-/* Also adds up the bases that the CIGAR maps, unless a target cuts some off. */
+/* Counts the indels. Also adds up the bases that the CIGAR maps, unless targets cut some off. */
 static int count_cigar(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v)
 {
     int64_t cycle = 0;
@@ -202,7 +203,7 @@ static int count_insert(struct stats_sums *s, const struct stats_settings *setti
     return stats_inserts_add(&s->inserts, size, n);
 }
 
-/* Each tag alone, of first reads. */
+/* Counts the barcodes of a first read, each tag on its own. */
 static int count_barcodes(struct stats_sums *s, struct stats_barcode_order *order, const struct stats_tags *tags)
 {
     for (int tag = 0; tag < BARCODE_TAGS; tag++) {
@@ -217,7 +218,7 @@ static int count_barcodes(struct stats_sums *s, struct stats_barcode_order *orde
     return 0;
 }
 
-/* samtools takes NM for 0 if it is no integer. */
+/* samtools takes NM as 0 if it is not an integer. */
 static void count_mismatches(struct stats_sums *s, const struct stats_tags *tags)
 {
     if (tags->nm)

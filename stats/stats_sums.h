@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that `stats` counts that is the same in any order of the records. One thread counts into it. */
+/* All counts of `stats` that do not depend on the order of the records. One thread counts into them. */
 #ifndef STATS_SUMS_H
 #define STATS_SUMS_H
 
@@ -15,7 +15,7 @@ struct stats_settings;
 
 enum { STATS_GC_CELLS = 200, STATS_INDEL_LENGTHS = 300, STATS_CHECKSUMS = 3 };
 
-/* Numbers that are added up. All are of 64 bits, so that they can be added as an array. */
+/* Numbers that are added up. All have 64 bits, so that they can be added as an array. */
 struct stats_counts {
     uint64_t filtered, secondary, supplementary, duplicates, duplicate_bases;
     uint64_t ends[STATS_ENDS];           /* primary records */
@@ -34,28 +34,28 @@ enum { STATS_INS_FIRST, STATS_INS_LAST, STATS_DEL_FIRST, STATS_DEL_LAST, STATS_I
 struct stats_sums {
     struct stats_counts counts;
     uint32_t checksums[STATS_CHECKSUMS];         /* names, SEQ, QUAL */
-    uint32_t longest[STATS_ENDS];                /* with hard clips; [STATS_OTHER]: of all records */
+    uint32_t longest[STATS_ENDS];                /* with hard clips; [STATS_OTHER]: longest of all records */
     struct stats_column lengths;                 /* STATS_ENDS columns */
     struct stats_column indels;                  /* STATS_INDEL_COLUMNS columns */
     struct stats_inserts inserts;
     struct stats_cycles cycles;
     struct stats_barcodes barcodes;
-    float most_inserts;                          /* -m, kept when they are printed */
+    float most_inserts;                          /* -m, stored when the sums are printed */
 };
 
 /* A zero-initialised struct is empty. */
 void stats_sums_free(struct stats_sums *s);
 
-/* How a record goes on from here. */
+/* How the counting of a record continues from here. */
 enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
 
-/* Counts of a record that passed the filters all that needs no order, but for the bases that its CIGAR maps, if
- * there are targets (stats_part). Notes in `order` which barcodes come first. *gc: the number of G and C, if the
- * record is primary and first or last, else 0. */
+/* Counts everything that does not depend on the order, for a record that passed the filters. If there are targets,
+ * stats_part counts the bases that the CIGAR maps. Notes in `order` which barcodes come first. *gc gets the number of G
+ * and C if the record is primary and first or last, else 0. */
 enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *order,
                               const struct stats_settings *settings, const struct stats_view *v, uint32_t *gc);
 
-/* Adds what `from` has, which is empty afterwards. -1: out of memory. */
+/* Adds the counts of `from`, which is empty afterwards. Returns -1 if out of memory. */
 int stats_sums_join(struct stats_sums *s, struct stats_sums *from);
 
 /* Bytes of memory for reads of up to n bases. */

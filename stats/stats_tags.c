@@ -3,7 +3,7 @@
 
 #define TAG(a, b) ((a) | (b) << 8)
 
-/* Where the tag of this name belongs; NULL: it is none of ours. */
+/* Returns the place for the tag of this name, or NULL if it is not one of these tags. */
 static const uint8_t **place_of(struct stats_tags *tags, unsigned name)
 {
     switch (name) {

@@ -8,11 +8,11 @@
 #include "stats/stats_barcodes.h"
 
 struct stats_tags {
-    const uint8_t *nm;           /* type byte; NULL: there is no such tag */
-    const uint8_t *barcodes[BARCODE_TAGS][2];    /* and their qualities: texts that are not empty */
+    const uint8_t *nm;           /* the type byte of NM; NULL: there is no such tag */
+    const uint8_t *barcodes[BARCODE_TAGS][2];    /* barcodes and their qualities: texts that are not empty */
 };
 
-/* The first tag of each name from p on. */
+/* Finds the first tag of each name from p on. */
 void stats_tags_find(struct stats_tags *tags, const uint8_t *p, const uint8_t *end);
 
 #endif

@@ -30,7 +30,7 @@ static int compare_regions(const void *a, const void *b)
     return (x->last > y->last) - (x->last < y->last);
 }
 
-/* Joins regions of the sorted list that share so many bases. */
+/* Joins regions of the sorted list that share at least `shared` bases. */
 static void unite(struct stats_regions *list, int shared)
 {
     size_t kept = 0;
@@ -68,7 +68,7 @@ int stats_regions_close(struct stats_regions *list, sam_hdr_t *sam, int shared)
     return 0;
 }
 
-/* One line of the file, which is cut up. -1: it cannot be read, and the error is recorded in the latch. */
+/* Reads one line of the file and cuts it up. Returns -1 if it cannot be read; the error is recorded in the latch. */
 static int read_line(struct stats_regions *list, char *line, const char *path, uint64_t number, sam_hdr_t *sam,
                      bool *warned, struct latch *latch)
 {
@@ -90,11 +90,11 @@ static int read_line(struct stats_regions *list, char *line, const char *path, u
     if (sscanf(name_end + 1, "%" SCNd64 " %" SCNd64, &first, &last) != 2)
         return latch_fail(latch, "%s: line %" PRIu64 " does not name the first and the last base", path, number);
     if (ref >= list->bound)
-        list->bound = ref + 100;         /* samtools makes room for so many references at once */
+        list->bound = ref + 100;         /* samtools makes room for this many references at once */
     return stats_regions_add(list, ref, first, last) < 0 ? latch_fail(latch, "%s: out of memory", path) : 0;
 }
 
-/* samtools refuses a line that begins before the first one of its run of lines with one name. */
+/* Refuses a line that begins before the first line of its run of lines with the same name, as samtools does. */
 static int check_run(const struct stats_regions *list, size_t before, size_t *run, const char *path, uint64_t number,
                      struct latch *latch)
 {

@@ -131,7 +131,7 @@ static void print_summary(const struct stats_settings *settings, const struct st
     print_target(settings, whole, out);
 }
 
-/* -1: out of memory. */
+/* Returns -1 if out of memory. */
 static int print_all(struct stats_part *part, struct stats_sums *sums, const char *value, FILE *out)
 {
     const struct stats_settings *settings = part->settings;

@@ -5,7 +5,7 @@
 #include "base/byte_hash.h"
 #include "stats/stats_values.h"
 
-/* The slot of the text, or the free one where it would be. */
+/* Returns the slot of the text, or the free slot where it would be. */
 static uint32_t *find_slot(const struct stats_values *v, const char *text)
 {
     size_t mask = v->n_slots - 1, at = byte_hash((const uint8_t *)text, strlen(text), 0) & mask;
@@ -41,7 +41,7 @@ static int grow(struct stats_values *v)
     return 0;
 }
 
-/* Takes over `kept` for a text that is not there. -1: out of memory. */
+/* Adds a text that is not there yet, and takes over `kept`. Returns -1 if out of memory. */
 static int add(struct stats_values *v, const char *text, void *kept)
 {
     if (!kept || (2 * v->n >= v->n_slots && grow(v) < 0))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Something for each value of a tag: a table of texts. */
+/* A table of texts that keeps something for each value of a tag. */
 #ifndef STATS_VALUES_H
 #define STATS_VALUES_H
 
@@ -8,25 +8,25 @@
 
 struct stats_value {
     char *text;
-    void *kept;                  /* what is kept for it */
+    void *kept;                  /* what is kept for this text */
 };
 
 /* A zero-initialised struct is empty. */
 struct stats_values {
-    struct stats_value *each;    /* n, in the order in which they came */
+    struct stats_value *each;    /* n values, in the order in which they came */
     size_t n, room;
-    uint32_t *slots;             /* a hash table of numbers, each 1 + that of a value; 0: free */
+    uint32_t *slots;             /* a hash table: each slot is 1 + the number of a value; 0: free */
     size_t n_slots;              /* a power of 2, more than n */
-    size_t last;                 /* the value found last: mostly it is that of the next record */
+    size_t last;                 /* the value found last; mostly the next record has the same value */
 };
 
-/* How something is kept. */
+/* How the kept things are opened and closed. */
 struct stats_values_kind {
-    void *(*open)(const void *arg);      /* NULL: out of memory */
-    void (*close)(void *kept);           /* also of NULL */
+    void *(*open)(const void *arg);      /* returns NULL if out of memory */
+    void (*close)(void *kept);           /* kept may be NULL */
 };
 
-/* What is kept for the text; it is opened if there is none. NULL: out of memory. */
+/* Returns what is kept for the text, and opens it if there is nothing yet. Returns NULL if out of memory. */
 void *stats_values_take(struct stats_values *values, const char *text, const struct stats_values_kind *kind,
                         const void *arg);
 

@@ -8,7 +8,8 @@
 #include <htslib/sam.h>
 #include "bam/bam_record.h"
 
-/* Which end of a template a record is: not paired, or READ1 only; READ2 only; neither, or both. */
+/* The end of a template that a record is. STATS_FIRST: not paired, or READ1 only; STATS_LAST: READ2 only; STATS_OTHER:
+ * neither, or both. */
 enum stats_end { STATS_FIRST, STATS_LAST, STATS_OTHER, STATS_ENDS };
 
 struct stats_view {
@@ -17,8 +18,8 @@ struct stats_view {
     enum stats_end end;
     bool is_primary, is_reverse;
     int32_t ref, pos;
-    uint32_t length;             /* of SEQ */
-    uint32_t whole;              /* with what H operations cut off */
+    uint32_t length;             /* length of SEQ */
+    uint32_t whole;              /* length including the bases that H operations cut off */
     uint32_t n_cigar;
     const uint8_t *cigar;        /* little-endian operations */
     const uint8_t *seq, *qual, *tags;
@@ -42,7 +43,7 @@ static inline bool stats_view_is_unmapped(const struct stats_view *v)
     return v->flag & BAM_FUNMAP;
 }
 
-/* H operations stand at the ends. */
+/* Returns the number of bases that H operations cut off. They stand at the ends. */
 static inline uint32_t stats_view_clipped(const struct stats_view *v)
 {
     uint32_t sum = 0;

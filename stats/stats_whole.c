@@ -36,7 +36,7 @@ void stats_whole_close(struct stats_whole *whole)
     free(whole);
 }
 
-/* The first record of another reference, or of none. */
+/* Enters another reference, or none, at its first record. */
 static int enter_reference(struct stats_whole *whole, int32_t ref)
 {
     whole->entry_ref = ref;
@@ -48,7 +48,7 @@ static int enter_reference(struct stats_whole *whole, int32_t ref)
     return whole->sequence ? 0 : -1;
 }
 
-/* Coverage of a record. leaves: it leaves all that is before it. */
+/* Counts the coverage of a record. leaves: the record leaves all places before it. */
 static int cover(struct stats_whole *whole, int32_t pos, const struct stats_block *blocks, size_t n,
                  const struct stats_mate *mate, const char *names, bool leaves)
 {
@@ -64,7 +64,8 @@ static int cover(struct stats_whole *whole, int32_t pos, const struct stats_bloc
     return 0;
 }
 
-/* Likewise for all records, and for what longer reads do to the ring; without is_sorted only the latter. */
+/* Counts the coverage of all records, and makes the ring grow for longer reads; without is_sorted it does only the
+ * latter. */
 static int cover_all(struct stats_whole *whole, const struct stats_log *log, bool is_sorted)
 {
     const struct stats_block *blocks = log->blocks;
@@ -85,7 +86,7 @@ static int cover_all(struct stats_whole *whole, const struct stats_log *log, boo
             stats_mates_sweep(&whole->mates, pos, is_new);
         if (cover(whole, pos, blocks, entry->n_blocks, mate, log->names, is_new || ref == -1) < 0)
             return -1;
-        if (entry->n_blocks > 0)             /* else there may be none at all */
+        if (entry->n_blocks > 0)             /* otherwise the log may have no blocks at all */
             blocks += entry->n_blocks;
         if (mate)
             mate++;
@@ -93,7 +94,7 @@ static int cover_all(struct stats_whole *whole, const struct stats_log *log, boo
     return 0;
 }
 
-/* GC depth of the records of a visit, with -r. entry: of its first record. */
+/* Counts the GC depth of the records of a visit, with -r. *entry: the entry of its first record. */
 static int add_gcd(struct stats_whole *whole, bool is_new, const struct stats_log *log, size_t from, size_t to,
                    const struct stats_entry **entry)
 {
