@@ -34,7 +34,7 @@ struct bam_walk {
     uint32_t n;                  /* records found, and keys in the caller's list */
     uint32_t n_fix;              /* how many of them bam_record_fix() would change */
     bool beyond;                 /* one of them begins after the end of its reference */
-    enum bam_fault fault;        /* of the record at end; BAM_CUT: it only needs more bytes */
+    enum bam_fault fault;        /* fault of the record at `end`; BAM_CUT: the record only needs more bytes */
 };
 
 struct bam_sublist {

@@ -22,8 +22,8 @@ _Static_assert((int)BYTE_WINDOW_KEPT >= (int)BGZF_MAX_BLOCK, "a block that is no
 struct source_slot {
     struct bgzf_frame frame;     /* these five fields: set by the main thread, before READY */
     const uint8_t *compressed;
-    atomic_int *users;           /* of the compressed bytes, which are held until they are inflated; NULL: the data are
-                                  * already in their place */
+    atomic_int *users;           /* users of the compressed bytes, which are held until they are inflated; NULL: the
+                                  * data are already in place */
     uint8_t *keep;               /* where the compressed bytes are copied to; NULL: they are not copied */
     struct bgzf_source_block block;
     enum bgzf_fault fault;       /* set by the claimer, before DONE, only if there is a fault: a write takes the cache
@@ -386,7 +386,7 @@ _Static_assert((int)BGZF_MAX_BLOCK <= (int)PIECE_LEAST, "a block lies in two pie
 struct bgzf_sink {
     struct bgzf_sink_options opt;
     uint8_t *compressed;         /* C: BGZF_MAX_BLOCK bytes per slot; NULL: the owner makes the bytes */
-    struct bgzf_codec **codecs;  /* of each thread: see bgzf_codec_of() */
+    struct bgzf_codec **codecs;  /* one for each thread: see bgzf_codec_of() */
     uint8_t *filled;             /* BGZF_MAX_BLOCK bytes per thread: the data of its block */
     bool begun;                  /* the ring's next slot is being filled; main thread */
     struct task_ring ring;       /* of the slots of U and C; the ticket releases them */

@@ -260,9 +260,9 @@ static int count_chains(sam_hdr_t *sam, int *last)
     return n > 0 && !links ? -1 : n_chains;
 }
 
-/* Adds a @PG line after each chain; if there is no chain, after the last line that is not the PP of another one. htslib
- * would do it, but before 1.19 it reads beyond its list of ends if the lines form loops and no chain (htslib issue
- * 1694). That line may have an empty ID, which cannot be a PP. */
+/* Adds a @PG line after each chain. If there is no chain, adds one line after the last line that no other line names in
+ * its PP field. In this case htslib's own function is not used: before 1.19, it reads beyond its list of ends if the
+ * lines form only loops (htslib issue 1694). If that last line has an empty ID, the new line gets no PP. */
 static int add_program(sam_hdr_t *sam, const char *version, const char *command_line)
 {
     int last, n_chains = count_chains(sam, &last);

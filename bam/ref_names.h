@@ -25,7 +25,7 @@ int ref_names_add_others(struct ref_names *names, int32_t ref, const char *list,
 /* The number of the reference with this name of n bytes; -1: there is none. */
 int32_t ref_names_find(const struct ref_names *names, const char *name, size_t n);
 
-/* Likewise, but faster if `ref` is likely to be the one. */
+/* Returns the same as ref_names_find(), but faster if the name is that of reference `ref`. */
 int32_t ref_names_find_near(const struct ref_names *names, int32_t ref, const char *name, size_t n);
 
 /* The number of references; other names are not counted. */

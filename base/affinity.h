@@ -20,7 +20,8 @@ struct affinity {
 /* Lets the calling thread run on all of OpenMP's places. *before: its old mask; unknown: nothing was changed. */
 void affinity_widen(struct affinity *before);
 
-/* Likewise, but lets it run where the process could run when it was started, if that is known (not with musl). */
+/* Lets the calling thread run on all CPUs that the process could use when it was started. If they are not known, as
+ * with musl, does the same as affinity_widen(). *before: as above. */
 void affinity_unbind(struct affinity *before);
 
 /* Restores the old mask of the calling thread. */

@@ -41,7 +41,7 @@ static inline void byte_window_skip(struct byte_window *w, size_t n)
     w->offset += n;
 }
 
-/* Puts back the last n bytes that were taken off. The window has not grown since. */
+/* Puts back the last n bytes that byte_window_skip() removed. The window must not have grown since. */
 static inline void byte_window_put_back(struct byte_window *w, size_t n)
 {
     w->data -= n;

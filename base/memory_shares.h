@@ -14,8 +14,8 @@ static const uint64_t MEMORY_OVERHEAD = (uint64_t)64 << 20;
 /* How the inputs are read. */
 enum memory_reads {
     MEMORY_IN_TURN,
-    MEMORY_PARTS,  /* one after another, in parts; the input is not a file and has buffers before its turn */
-    MEMORY_AT_ONCE,  /* in chunks, by a stage that keeps no records: there are no arenas, and nothing is spilled */
+    MEMORY_PARTS,  /* one after another, in parts; an input that is not a file has buffers before its turn */
+    MEMORY_AT_ONCE,  /* all at once, in chunks, by a stage that keeps no records: it has no arenas and spills nothing */
 };
 
 /* The facts that the memory plan knows before any file is opened. */

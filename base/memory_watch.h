@@ -8,15 +8,16 @@
 #include <stdint.h>
 
 struct memory_watch {
-    uint64_t there;              /* bytes of memory of the machine or its cgroup */
+    uint64_t there;              /* bytes of memory that the machine or its cgroup has */
     uint64_t most;               /* bytes that records may use; the rest goes to disk */
-    uint64_t next;               /* bytes in use when it is time for the next look */
+    uint64_t next;               /* memory_watch_look() is called again when this many bytes are in use */
 };
 
 /* surely: bytes of records that are certain to come. */
 void memory_watch_start(struct memory_watch *watch, uint64_t there, uint64_t most, uint64_t surely);
 
-/* Whether it is time for a look. taken: bytes that records use now. Call it about once a block. */
+/* Returns whether memory_watch_look() should be called now. taken: bytes that records use now. Call this function about
+ * once per block. */
 static inline bool memory_watch_due(const struct memory_watch *watch, uint64_t taken)
 {
     return taken >= watch->next;

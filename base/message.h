@@ -9,7 +9,7 @@ enum message_kind { MESSAGE_ERROR, MESSAGE_MISTAKE, MESSAGE_WARNING };
 
 /* Sets the name of the command; before that it is "sort". Call it before threads are started. The caller keeps name. */
 void message_set_command(const char *name);
-/* The same for a program of its own: "bgzip: ...", whose help is that of bgzip-omp. */
+/* Sets the name of a separate program instead: messages begin with "bgzip: ..." and refer to the help of bgzip-omp. */
 void message_set_program(const char *name);
 const char *message_command(void);
 

@@ -38,8 +38,10 @@ struct bam_deflate {
     uint32_t dist_freq[HUFFMAN_N_DIST];
     code litlen[HUFFMAN_N_LITLEN];
     code dist[HUFFMAN_N_DIST];
-    uint32_t match_bits[MAX_MATCH + 1];              /* length's code and extra bits; their number << 24 */
-    uint32_t dist_bits[HUFFMAN_N_DIST];              /* the code; its length << 16, with extra bits << 24 */
+    uint32_t match_bits[MAX_MATCH + 1];              /* for each length: its code and extra bits, and the number of
+                                                      * these bits << 24 */
+    uint32_t dist_bits[HUFFMAN_N_DIST];              /* for each distance symbol: its code, its length << 16, and its
+                                                      * length with extra bits << 24 */
 };
 _Static_assert(sizeof(struct bam_deflate) <= 600 << 10, "one per thread, to stay in its L2 cache");
 

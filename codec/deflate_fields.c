@@ -25,10 +25,10 @@ enum {
      * slower on whole genomes. In template order 20 gains nothing. */
     LAZY_RATE = 8,
     LAZY_RATE_IN_TURN = 12,
-    /* Fields are faster where most of a block's matches are spent on qualities: reads have MANY_BASES bases on average,
-     * one quality in RUN_RATE to LONG_RUN_RATE begins a run, and tags are less than TAG_MUCH percent. Real NovaSeq has
-     * one in 8 to 14. In longer runs qualities cost the lanes nothing either (one in 50: lanes are 1.1 times as
-     * fast). */
+    /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities. This is the case if
+     * reads have at least MANY_BASES bases on average, one quality in RUN_RATE to LONG_RUN_RATE begins a run (one in 8
+     * to 14 in real NovaSeq data), and tags take less than TAG_MUCH percent of the bytes. If runs are longer, lanes
+     * match the qualities cheaply, too: at one in 50, lanes are 1.1 times as fast. */
     MANY_BASES = 125,
     LONG_RUN_RATE = 35,
     TAG_MUCH = 40,

@@ -29,7 +29,8 @@ static void count_lengths(const uint32_t *weight, uint32_t n, uint32_t limit, ui
         sum[next + 1] = NONE;
         uint32_t leaves = l[1] <= i[0], nodes = i[1] < l[0];
         uint32_t lightest = min_u32(l[0] + i[0], min_u32(l[0] + l[1], i[0] + i[1]));
-        parent[node] = parent[node + 1] = next;    /* a node that is not taken now gets its parent later */
+        parent[node] = parent[node + 1] = next;    /* a later step corrects the parent of a node that is not taken
+                                                    * now */
         leaf += 1 + leaves - nodes;
         node += 1 + nodes - leaves;
         sum[next] = lightest;

@@ -44,13 +44,14 @@ uint32_t huffman_header(struct huffman_header *h, const code *litlen, const code
  * their symbols. */
 struct huffman_words {
     uint16_t first[HUFFMAN_MAX_BITS + 2];        /* place of the first word of a length; then one past the last word */
-    uint16_t sorted[HUFFMAN_MAX_SYMBOLS];        /* the words' symbols, then the symbols that have no word */
+    uint16_t sorted[HUFFMAN_MAX_SYMBOLS];        /* symbols in the order of their words, then the symbols that have no
+                                                  * word */
     uint16_t word[HUFFMAN_MAX_SYMBOLS];          /* the first bit lowest */
 };
 
-/* Makes the code of n > 0 symbols whose words have these lengths; length 0: the symbol has no word. Returns 0, or -1
- * for a code that is not allowed. As in zlib, a code may be incomplete only if it has at most one word, of one bit, and
- * may_be_single is set. */
+/* Makes the code of n > 0 symbols from lens[n], the lengths of their code words; length 0: the symbol has no word.
+ * Returns 0, or -1 for a code that is not allowed. As in zlib, an incomplete code is allowed only if may_be_single is
+ * set and the code has no word, or a single word of one bit. */
 int huffman_words(struct huffman_words *c, const uint8_t *lens, uint32_t n, bool may_be_single);
 
 /* ---- symbols of matches ---- */

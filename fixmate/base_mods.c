@@ -104,7 +104,7 @@ static void remove_tags(struct mods *m)
 struct cut {
     int64_t before[16], until[16];   /* bases of the primary record before the remaining part, and up to its end */
     uint8_t *to;                 /* of MM */
-    const uint8_t *value;        /* of ML; NULL: none */
+    const uint8_t *value;        /* the next value of ML; NULL: there is no ML */
     uint8_t *value_to;
 };
 
@@ -133,7 +133,8 @@ static void keep_number(struct cut *t, int64_t number)
     keep(t, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* Cuts the list at p, which counts bases of this kind, and returns its end. */
+/* Writes the list at p again, without the modifications of bases that are cut off. The list counts bases of the kind
+ * `base`. Returns the end of the old list. */
 static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, size_t n_types)
 {
     int64_t before = t->before[base], until = t->until[base], passed = 0;
@@ -144,7 +145,7 @@ static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, s
         p = mod_chain_number(p + 1, &number, &large);
         bool first = passed < before && number >= before - passed && until > before;
         bool kept = first || (passed >= before && number < until - passed);
-        if (first) {                             /* it counts from the cut on */
+        if (first) {                             /* this number now counts from the cut */
             keep(t, (const uint8_t *)",", 1);
             keep_number(t, number - (before - passed));
         } else if (kept) {
@@ -156,7 +157,7 @@ static const uint8_t *cut_list(struct cut *t, const uint8_t *p, unsigned base, s
     return p;
 }
 
-/* Cuts all chains of the text at p. */
+/* Writes all chains of the text at p again, without the modifications of bases that are cut off. */
 static void cut_chains(struct cut *t, const uint8_t *p)
 {
     unsigned base = 0;

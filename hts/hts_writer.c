@@ -61,7 +61,7 @@ struct hts_writer {
     struct record_out_options how;   /* its sums are NULL if htslib compares them */
     uint64_t checksum;
     struct batch *batches;
-    struct task_ring ring;       /* of batches: handed out when full, taken back when written */
+    struct task_ring ring;       /* ring of the batches: a batch is handed out when full, and taken back when written */
     size_t under_way;            /* bytes of records in batches that are handed out */
     struct batch *filling;       /* the next batch of the ring, if it has records; otherwise NULL */
 };

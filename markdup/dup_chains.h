@@ -52,7 +52,8 @@ enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 /* All records with smaller numbers have been settled. UINT64_MAX: no tree is waiting. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
-/* Bytes of memory for waiting losses: some 60 for each one in memory, and its name. */
+/* Returns the bytes of memory that losses use until they are settled: about 60 bytes and the name for each one in
+ * memory. */
 size_t dup_chains_memory(const struct dup_chains *chains);
 
 /* After DUP_NO_MATE_SCORE or DUP_BAD_NAME: the number of the record. */

@@ -15,8 +15,8 @@ struct dup_node {
     uint32_t next;
     union {
         uint32_t above;          /* the record that won against it, or one further up */
-        uint32_t tree;           /* of a root: its struct dup_tree, with the fields that only roots need */
-        uint32_t run;            /* of a link that is leaving memory: its run */
+        uint32_t tree;           /* for a root: its struct dup_tree, which has the fields that only roots need */
+        uint32_t run;            /* while a link is moved out of memory: the run that receives it */
     };
     uint32_t original;           /* the record whose name do has so far */
     bool is_root : 1;
@@ -26,7 +26,7 @@ struct dup_node {
     bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1, optical : 1;
     bool dropped : 1;            /* is no longer in a tree; freed when it is the first one that has not left */
     bool plain : 1;              /* arrived, lost, and can never win: no later record needs it */
-    uint8_t name_len;            /* with its NUL; 0: the name is not kept */
+    uint8_t name_len;            /* length of the name with its NUL; 0: the name is not kept */
 };
 
 /* A record. It stays until its tree ends, for its name and for the links above it, unless it is plain. */
@@ -34,7 +34,7 @@ struct dup_link {
     struct dup_node node;
     union {
         uint32_t in_bucket;      /* next in the list of the hash table's bucket */
-        uint32_t in_log;         /* of a link that is leaving memory: its position after the log's end */
+        uint32_t in_log;         /* while the link is moved out of memory: its position after the log's end */
     };
     uint32_t later;              /* next in the line */
     uint64_t number;

@@ -44,23 +44,23 @@ int dup_clusters_add(struct dup_clusters *clusters, uint32_t member, const char 
 /* Marks each cluster that has a better one close to it. Two clusters are close if upstream's scan finds them: both are
  * in one group, |dy| <= distance, and dx <= distance, where the scan from one reaches the other. Groups and scan:
  *
- *   clusters in the order of length of tile, tile, x:
+ *   clusters in the order of length of the tile's name, tile, x:
  *   [9: x 100 300 900] [11: x 150 200] | [12: x 120 ...           tiles with the lengths 1, 2, 2
  *   \____________________________________________ ...
- *   A group ends before a tile that is as long as the group's first one, and another. So the last of the shortest tiles
- *   is in one group with all longer ones. The scan from a cluster goes on until it meets an x that is larger by more
- *   than the distance; smaller ones do not stop it.
+ *   A group ends before a tile whose name is as long as that of the group's first tile, but differs from it. So the
+ *   last of the tiles with the shortest names is in one group with all tiles that have longer names. The scan from a
+ *   cluster continues until it reaches an x that is larger by more than the distance; a smaller x does not stop it.
  *
- * Between equal clusters the order decides. A group of one tile, the usual case, takes n steps, and memory as in
- * markdup/dup_cells.h. Other groups take n log n steps, and 160 bytes for each cluster of the largest group. All
- * clusters are removed. Returns 0, or -1 if out of memory. */
+ * If two clusters are equally good, the order decides. A group of one tile is the usual case. It takes n steps, and
+ * memory as in markdup/dup_cells.h. Other groups take n log n steps, and 160 bytes for each cluster of the largest
+ * group. All clusters are removed. Returns 0, or -1 if out of memory. */
 int dup_clusters_mark(struct dup_clusters *clusters, const struct dup_members *members);
 
 /* Parts of dup_clusters_mark(). Sorts the tiles of the names: tiles[] has room for all. */
 void dup_tiles_rank(const struct name_table *found, struct dup_tile *tiles);
 
-/* The end of the group that begins with tiles[from], of n: upstream's scan tells two tiles apart only if they have the
- * same length, and compares each with the first one. */
+/* Returns the end of the group that begins with tiles[from]; there are n tiles. Upstream's scan compares each tile with
+ * the first one of the group, and distinguishes two tiles only if their names have the same length. */
 size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
 
 /* Marks the clusters of a group of many tiles. order: one entry for each, in any order; it is sorted. *n_open, if

@@ -16,7 +16,7 @@ struct dup_set {
 /* A slot of the hash table. A set is in the first free slot from its hash on. */
 struct slot {
     uint32_t hash;               /* its lower 32 bits */
-    uint32_t place;              /* of the set in the ring, + 1; 0: free */
+    uint32_t place;              /* 1 + position of the set in the ring; 0: the slot is free */
 };
 
 struct dup_sets {

@@ -11,7 +11,7 @@
 /* The location of bytes that were stored at once. */
 struct dup_place {
     uint64_t offset;
-    uint32_t size, volume;       /* with offset: the meaning is the store's */
+    uint32_t size, volume;       /* only the store knows the meaning of these fields and of offset */
 };
 
 /* put, get: -1: failed, and the owner has recorded the error. */

@@ -17,7 +17,8 @@ enum {
 
 struct marked_flow {
     struct marked_flow_options opt;
-    struct dup_counts **counts;  /* of each thread, which alone writes to them, and of the losses: opt.n_counts */
+    struct dup_counts **counts;  /* opt.n_counts of them: one for each thread, written by that thread only, and one for
+                                  * the losses */
     struct task_ring keys, finish, leave;
     struct marked_slice **keying, **finishing, **leaving;    /* by slot */
     struct marked_queue keyed;   /* waiting for a round; main thread, as all below */

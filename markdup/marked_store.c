@@ -12,8 +12,8 @@ struct marked_store {
     struct marked_store_options opt;
     struct spill_store *files;
     bool prepared;
-    struct spill_packer **packers;   /* of each thread, which alone uses them; NULL: not needed yet */
-    struct spill_loader *loaders;    /* the same */
+    struct spill_packer **packers;   /* one for each thread, used by that thread only; NULL: not needed yet */
+    struct spill_loader *loaders;    /* one for each thread, as the packers */
 };
 
 size_t marked_store_memory(int n_threads, size_t slice_size)

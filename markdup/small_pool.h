@@ -15,7 +15,7 @@ enum { SMALL_POOL_SLAB_BITS = 13 };
 struct small_pool {
     struct small_step { _Alignas(SMALL_POOL_STEP) uint8_t bytes[SMALL_POOL_STEP]; } **slabs;
     uint32_t n_slabs, max_slabs;
-    uint32_t room, n_room;       /* of the last slab: handle and number of the free steps */
+    uint32_t room, n_room;       /* handle of the first free step of the last slab, and the number of its free steps */
     size_t taken;                /* bytes in use */
     uint32_t spare[SMALL_POOL_SIZES];    /* freed objects by size; each begins with the handle of the next */
 };

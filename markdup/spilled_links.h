@@ -39,9 +39,11 @@ struct spilled_links {
     const struct dup_store *store;   /* NULL: none */
     size_t enough;               /* bytes of links at which they are stored */
     size_t piece;                /* losers of the log that are stored at once */
-    struct byte_buffer pieces;   /* of the log: struct dup_piece, from n_gone on */
+    struct byte_buffer pieces;   /* stored pieces of the log: each is a struct dup_piece; the first n_gone are no longer
+                                  * used */
     size_t n_gone;
-    struct byte_buffer head, tail;   /* of the log: losers before the stored ones, and after them */
+    struct byte_buffer head, tail;   /* the losers of the log that are in memory: before the stored ones, and after
+                                      * them */
     size_t at;                   /* bytes of head that were read */
     uint64_t n_logged, n_settled; /* losers added to the log since it was last empty; those among them that have left */
     bool keeps_clusters;

@@ -25,7 +25,7 @@ static int parse_region(struct merge_regions *r, const char *text, const sam_hdr
 {
     int ref = -1, level = hts_verbose;
     hts_pos_t begin, end;
-    sam_hdr_t *copy = sam_hdr_dup(joined);       /* htslib parses the copy, so the output's header stays plain */
+    sam_hdr_t *copy = sam_hdr_dup(joined);       /* htslib parses this copy; `joined` stays plain (plain_header.h) */
     hts_verbose = HTS_LOG_OFF;
     const char *after = copy ? sam_parse_region(copy, text, &ref, &begin, &end, 0) : NULL;
     hts_verbose = level;

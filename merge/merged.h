@@ -20,10 +20,10 @@ struct merged {
     const struct merge_opts *opts;
     struct memory_rings rings;
     struct merge_inputs inputs;
-    struct sliced_input *each;   /* of the inputs; NULL: not yet */
+    struct sliced_input *each;   /* one for each input; NULL: not made yet */
     size_t n;
     struct chunk_pool pool;      /* shared chunks; zeros: each input has only its own */
-    struct task_ring begins, ends;   /* of the inputs: tasks open them and free their buffers */
+    struct task_ring begins, ends;   /* rings of the tasks that open the inputs, and of those that free their buffers */
     struct sort_rule *rule;      /* for the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: not needed */
@@ -43,7 +43,8 @@ int merged_open(struct merged *merged, const struct merge_opts *opts);
  * copy some. A constant string. */
 const char *merged_copies_none(const struct merge_opts *opts);
 
-/* Likewise, when the headers have been read. sorts: the merge replaces a sort, of BAM only. */
+/* As merged_copies_none(), but call it when the headers have been read. sorts: the merge replaces a sort; then it
+ * copies blocks only if all inputs are BAM. */
 const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */

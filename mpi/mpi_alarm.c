@@ -19,7 +19,7 @@ struct mpi_alarm {
     bool speaks;                 /* MPI may be called in the thread */
     pthread_t thread;
     atomic_int wanted;           /* the kind to be sent; set by the main thread */
-    atomic_bool closes;          /* likewise */
+    atomic_bool closes;          /* the thread shall end; set by the main thread */
     int sent;                    /* the greatest kind that was sent; only the thread uses it */
     atomic_int answers;          /* answers that came; set by the thread, as is the next field */
     atomic_int ended_by;         /* the first of the ranks that want to end all; size: none */

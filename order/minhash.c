@@ -60,8 +60,8 @@ struct minhash {
     uint64_t mask;               /* the 2 * kmer bits of a k-mer */
     /* other_digit[], shifted to its position in the k-mer of the reverse strand */
     uint64_t other[16];
-    const char *fasta;           /* of -I; NULL: none */
-    struct kmer_index index;     /* of the FASTA: empty before it is built, and after it is dropped */
+    const char *fasta;           /* file named by -I; NULL: none */
+    struct kmer_index index;     /* index of the FASTA file: empty before it is built, and after it is dropped */
 };
 
 static size_t index_bytes(int log2_slots)

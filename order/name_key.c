@@ -73,8 +73,9 @@ static bool group_add(struct name_groups *groups, const char *name, size_t lengt
     return true;
 }
 
-/* Cuts every name after its n-th separator, n = separators. Returns false if there are too many groups or a key does
- * not tell the rests of the names apart. */
+/* Cuts every name after its k-th separator, where k = separators: the part before the cut names a group, and the
+ * remainder goes into rests[]. Returns false if there are too many groups, or if keys cannot distinguish all
+ * remainders. */
 static bool groups_try(struct name_groups *groups, const struct text *sample, struct text *rests, size_t n,
                        int separators)
 {

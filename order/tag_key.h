@@ -27,7 +27,7 @@ struct tag_key {
     char tag[2];
     bool marked;                 /* records have marks (group_mark.h), except those learned from */
     bool named;                  /* `words` was made from the header's @RG lines */
-    double low;                  /* the key tells the numbers low .. low + n_steps - 1 apart ... */
+    double low;                  /* the key distinguishes the numbers low .. low + n_steps - 1 ... */
     uint64_t n_steps;            /* ... if they are integers; 0: all numbers are treated as floats */
     struct word_code words;      /* code for a small number of texts; in use if it has words */
     struct text_code text;

@@ -49,7 +49,7 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range);
  * text_code_init(). */
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 
-/* Whether a code of this range tells all strings of the sample apart, with room for flags. */
+/* Returns whether a code of this range distinguishes all strings of the sample, with room for flags. */
 bool text_code_fits(bool natural, uint64_t range, const struct text *sample, size_t n);
 
 /* The key of t. If a < b, then key(a) <= key(b). The *room keys from the returned one on belong to this

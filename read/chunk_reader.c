@@ -33,8 +33,8 @@ struct chunk_reader {
     struct chunk_reader_options opt;
     struct slice_feed feed;      /* feed of opt.in.stream */
     struct chunk *chunks;
-    struct task_ring ring;       /* of the chunks: a chunk is handed out when it is closed, and taken back when it is
-                                  * freed */
+    struct task_ring ring;       /* ring of the chunks: a chunk is handed out when it is closed, and taken back when it
+                                  * is freed */
     uint64_t lent, filling;      /* numbers of chunks, see above; at most n_chunks from the first one not yet freed to
                                   * `filling` */
     struct byte_buffer carry;    /* the beginning of a unit that does not end in the last closed chunk */
@@ -389,7 +389,7 @@ static void end_chunks(struct chunk_reader *r)
     r->has_ended = true;
 }
 
-/* Lends the next chunk, which is made. NULL: the chunk has a fault, which is recorded in the latch. */
+/* Lends the next chunk, whose records have been made. NULL: the chunk has a fault, which is recorded in the latch. */
 static struct chunk *lend(struct chunk_reader *r)
 {
     uint32_t number = task_ring_slot(&r->ring, r->lent++);

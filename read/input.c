@@ -276,8 +276,8 @@ static bool allow_files(size_t n)
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
-/* Opens each input. A sort joins the other headers to the first one, so the first one is shared only if no code looks
- * at lines of the others. */
+/* Opens each input. A sort joins the headers of the other inputs to the first header. So the first header is shared
+ * only if no code looks at the header lines of the other inputs. */
 static int open_each(struct inputs *inputs, const struct inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;

@@ -41,10 +41,10 @@ struct input {
     struct record_remap remap;   /* changes that its records need, such as new IDs of its programs; kept here until its
                                   * turn comes */
     const struct input_part *part;   /* NULL: the complete input */
-    const struct merge_request *merge; /* `passed` gives the records as a merge needs them; set it before input_begin().
-                                  * NULL: no merge reads them */
-    const struct look_request *looks; /* `passed` looks at the records; set it before input_begin(). NULL: it does
-                                  * not */
+    const struct merge_request *merge; /* what a merge requests: `passed` prepares the records for it. Set it before
+                                        * input_begin(). NULL: no merge reads the records */
+    const struct look_request *looks; /* set if `passed` only looks at the records. Set it before input_begin(). NULL:
+                                       * it does not */
     bool has_keys;               /* the stream's slices have keys, by coordinate */
     bool is_collated;            /* another sort has collated the records, and has counted them with the same clocks */
     uint32_t n_slots;            /* slots of the source, or of the consumer of the stream */

@@ -22,7 +22,8 @@ struct merge_request {
     const struct sort_rule *rule;    /* as in struct bam_key_order */
     const int64_t *lengths;      /* lengths of the references of the output: records that begin after the end of their
                                   * reference are refused. NULL: none is refused */
-    struct sort_rule *learns;    /* the same rule, if it is to learn from the first records of this input; else NULL */
+    struct sort_rule *learns;    /* equal to `rule` if the rule learns from the first records of this input; otherwise
+                                  * NULL */
     struct chunk_borrower *borrower; /* as in chunk_reader_options */
 };
 

@@ -21,7 +21,8 @@ struct raw_records {
     bool is_made, has_ended;
     uint64_t n, n_lent;          /* number of records; number of slices */
     uint32_t most_lent;          /* slices that the consumer holds at one time */
-    atomic_int *held[];          /* the same for the most_lent slices that were lent last, in turn */
+    atomic_int *held[];          /* the `users` of the most_lent slices that were lent last; each entry is reused in
+                                  * turn */
 };
 
 static int lacks_memory(const struct raw_records *r)

@@ -86,8 +86,8 @@ void record_cut_close(struct record_cut *cut);
 /* Returns the cutter for chunk_reader_options. */
 struct chunk_cutter record_cut_cutter(struct record_cut *cut);
 
-/* Hands over the units of the chunk's head and bytes, and counts the units without a fault. Runs in the chunk's
- * task. */
+/* Cuts the chunk's head and bytes into units, passes each unit to the caller's function, and counts the units without a
+ * fault. Runs in the chunk's task. */
 void record_cut_make(struct record_cut *cut, uint32_t number, struct chunk *chunk);
 
 /* Returns the result of that chunk's task. */

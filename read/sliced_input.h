@@ -65,7 +65,7 @@ struct sliced_input {
  * recorded in the latch. */
 int sliced_input_begin(struct sliced_input *input, struct input *in, const struct sliced_input_options *options);
 
-/* As sliced_input_begin(), but the records are those of `chunks`, which are made from the input in another way. */
+/* As sliced_input_begin(), but takes the records from `chunks`, which the caller has made from the input. */
 int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct chunk_reader *chunks,
                           const struct sliced_input_options *options);
 

@@ -142,7 +142,7 @@ double report_speed(const struct report_stage *stage);
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
-/* Likewise for the counters. */
+/* Writes the main numbers of the counters, such as the percentage of mapped reads. Returns text. */
 const char *report_counted_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
 /* Bytes of the input and output as files, or as they passed a pipe; REPORT_UNKNOWN. */

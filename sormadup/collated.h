@@ -18,12 +18,12 @@
 /* Zero-initialised: nothing is open. */
 struct collated {
     struct sorted sort;
-    struct engine_opts opts;     /* of this sort */
+    struct engine_opts opts;     /* options of this sort */
     struct sorted_stream merged;
 };
 
 struct collated_options {
-    const struct engine_opts *behind;    /* of the next sort, as the next two */
+    const struct engine_opts *behind;    /* options of the next sort; the next two fields are of that sort, too */
     const struct memory_rings *rings;
     struct output_use output;    /* memory of everything around it, except this stage */
     const char *command_line;    /* for the @PG line; NULL: none */
@@ -37,8 +37,8 @@ struct collated_options {
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 
-/* Takes over the inputs, and replaces them by its stream. -1: the error is recorded in the latch; collated_finish()
- * must still be called. */
+/* Takes ownership of the inputs, and replaces *in by an input that reads the grouped records. -1: the error is recorded
+ * in the latch; collated_finish() must still be called. */
 int collated_open(struct collated *collated, struct inputs *in, const struct collated_options *options);
 
 /* Reads and sorts all records; afterwards the stream may be read. Does nothing if *collated is not open. -1: failed. */

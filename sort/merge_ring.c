@@ -59,15 +59,15 @@ struct merge_ring {
     struct merge_ring_options opt;
     const struct sort_rule *rule;   /* see struct run_merge */
     size_t n_ways;               /* runs, then the arenas' sublists; for cuts, all sublists of an arena are one way */
-    size_t sample_records;       /* of a sublist, between two samples */
+    size_t sample_records;       /* records of a sublist between two samples */
     size_t range_records;        /* records wanted in a range */
     size_t steps_max;            /* most slices that begin in a range, so that other ranges get slices too */
     struct range *ranges;
-    struct task_ring ring;       /* of the ranges: handed out when planned, taken back when put */
+    struct task_ring ring;       /* ring of the ranges: a range is handed out when planned, and taken back when put */
     struct spare_list *spare;    /* main thread only, as all fields below; used in turn */
     size_t next_spare;
-    struct run_samples samples[MERGE_ARENAS_MAX];   /* of each arena: where the order may be cut */
-    struct greedy_merge greedy;  /* of runs that are not in order; main thread only */
+    struct run_samples samples[MERGE_ARENAS_MAX];   /* for each arena: where the order may be cut */
+    struct greedy_merge greedy;  /* the merge of runs that are not in order; main thread only */
     bool is_greedy;              /* `greedy` is open */
     /* The range that is being planned: */
     struct run_cut from;         /* where the range begins, ... */
@@ -559,7 +559,7 @@ bool merge_ring_help(void *ring)
     return record_sink_help(m->opt.sink) || (runs->n && runs->help(runs->reader)) || task_ring_help(&m->ring);
 }
 
-/* Leaves the slices that later ranges do not need. */
+/* Gives back the slices that later ranges do not need. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
     for (size_t i = 0; i < m->opt.runs.n; i++)
@@ -586,7 +586,7 @@ static bool oldest_is_filled(void *ring)
     return filled != 0;
 }
 
-/* Leaves the range's list to the sink until the sink has passed it, and gives the next spare list to the range. */
+/* The sink keeps the range's list until it has passed it; the range gets the next spare list. */
 static void swap_list(struct merge_ring *m, struct range *range)
 {
     struct spare_list *spare = &m->spare[m->next_spare];

@@ -42,8 +42,8 @@ struct merge_runs {
      * will soon be free; -1: failed, and the error is recorded in the latch. */
     int (*fill)(void *reader, size_t run, size_t end);
 
-    /* Leaves the slices before this one. Their records have been put to the sink, and their keys are no longer used.
-     * -1: out of memory, and the error is recorded in the latch. */
+    /* Gives back all slices before this one. Their records have been put to the sink, and their keys are no longer
+     * used. -1: out of memory, and the error is recorded in the latch. */
     int (*leave)(void *reader, size_t run, size_t slice);
 
     /* Begins to fill all buffers that the sink has passed. */

@@ -65,7 +65,7 @@ static inline struct stream_sizes stream_sizes_of(const uint8_t *record)
 /* The quality values that occur. A unit begins with the alphabet of the previous unit. */
 struct alphabet {
     unsigned bits;               /* per value: 2, 4 or 6; 8: no alphabet */
-    uint8_t code[256];           /* of each value; UNKNOWN: not in the alphabet */
+    uint8_t code[256];           /* code of each value; UNKNOWN: the value is not in the alphabet */
     uint8_t value[16];
 };
 

@@ -35,7 +35,8 @@ enum { SORT_TASKS_MAX = 1024 };
 struct sort_tasks {
     struct sort_tasks_options opt;
     struct sort_task tasks[SORT_TASKS_MAX];
-    struct task_ring ring;       /* of the tasks: handed out when their keys are complete, FREE again when sorted */
+    struct task_ring ring;       /* ring of the tasks: a task is handed out when its keys are complete, and is FREE
+                                  * again when they are sorted */
     uint64_t n_blocks;           /* taken back; main thread only, like n_closed */
     uint64_t n_closed;           /* sublists */
     _Atomic uint32_t unsorted[2];   /* sublists of each arena that are not sorted, plus one while the arena is being

@@ -43,9 +43,9 @@ struct spill_policy {
 
 /* The facts that the driver knows at each call. All sizes are in bytes. */
 struct spill_outlook {
-    double records;              /* of all records, estimated; 0: unknown */
-    double with_keys;            /* of all records with their keys, estimated; 0: unknown */
-    size_t arena_size;           /* of the arena that is filled */
+    double records;              /* estimated size of all records; 0: unknown */
+    double with_keys;            /* estimated size of all records with their keys; 0: unknown */
+    size_t arena_size;           /* size of the arena that is being filled */
     size_t arena_free;           /* the part of arena_size that is not taken yet */
     bool other_is_empty;         /* the other arena holds no records */
 };

@@ -36,7 +36,7 @@ size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam);
 int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, float gc,
                   const struct stats_sequence *sequence);
 
-/* Likewise for n records without -r, which are in order on one reference. */
+/* Counts n records of one reference, in order, without -r. Returns -1 if out of memory. */
 int stats_gcd_add_visit(struct stats_gcd *g, bool is_new, const int32_t *places, const float *gc, size_t n);
 
 /* Prints the rows and sorts the bins. average: average length of the reads. Returns -1 if out of memory. */

@@ -134,7 +134,7 @@ static bool can_join(const struct stats_range *range, const struct stats_ring *r
     return !range->turned || carried <= (int64_t)range->n_left;
 }
 
-/* Leaves the cells that the range has left, among the n cells that were not 0. */
+/* Counts and clears the cells that the range has passed, among the n cells that were not 0 before it. */
 static void join_left(const struct stats_range *range, struct stats_ring *ring, size_t n)
 {
     const struct stats_ring_start *start = &range->start;

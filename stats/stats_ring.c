@@ -42,7 +42,7 @@ static void count_left(struct stats_ring *ring, const struct stats_depth_bins *b
     ring->left[bin] += n;
 }
 
-/* before: the number of cells that were left before the n cells from `from` on. */
+/* before: the number of cells that were counted and cleared before the n cells from `from` on. */
 static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uint64_t before)
 {
     struct stats_ring_start *start = ring->start;
@@ -53,7 +53,8 @@ static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uin
     start->n_first = (size_t)before + kept;
 }
 
-/* Leaves the n cells from `from` on, which do not wrap around. Neighbouring cells mostly have the same depth. */
+/* Counts the depths of the n cells from `from` on, and clears the cells. They do not wrap around. Neighbouring cells
+ * mostly have the same depth, so each run of equal depths is counted at once. */
 static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t from, size_t n)
 {
     uint32_t *cell = ring->cells + from, *end = cell + n;
@@ -67,7 +68,8 @@ static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, 
     }
 }
 
-/* Leaves n cells from the head on, which may wrap around. Cells from the reach on are 0. */
+/* Counts and clears the n cells from the head on, which may wrap around, and moves the head after them. Cells from the
+ * reach on are 0. */
 static void leave_round(struct stats_ring *ring, const struct stats_depth_bins *bins, size_t n)
 {
     size_t full = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0, used = full < n ? full : n;

@@ -18,7 +18,8 @@ struct stats_region {
     bool is_open;                /* given without an end */
 };
 
-/* A zero-initialised struct is empty. Regions of one reference lie together, in order, and do not meet each other. */
+/* A zero-initialised struct is empty. The regions of one reference are adjacent in each[], sorted, and do not
+ * overlap. */
 struct stats_regions {
     struct stats_region *each;
     size_t n, room;

@@ -45,8 +45,8 @@ uint64_t stats_whole_mismatches(const struct stats_whole *whole, size_t cycle, s
 /* Leaves all places. Call it once, at the end. */
 void stats_whole_end(struct stats_whole *whole);
 
-/* Bytes of memory for this many bins of depth and bins of GC depth of size `gc_bin`, for records on all references of
- * the header, and for mismatches of reads of up to n bases (0: no mismatches). */
+/* Returns the bytes of memory that the struct needs: `depths` bins of depth; bins of GC depth, each of size `gc_bin`,
+ * for all references of the header; and mismatches of reads of up to n bases (n = 0: mismatches are not counted). */
 size_t stats_whole_memory(size_t depths, int64_t gc_bin, sam_hdr_t *sam, size_t n);
 
 #endif

@@ -223,7 +223,7 @@ def test_count_that_is_too_large_is_made_smaller_silently(here):
 
 
 @pytest.mark.parametrize("line,words", [
-    ("sort in.bam new.bam", "say -o new.bam"), ("sort --report x.html in.bam", "takes its value as --report=x.html"),
+    ("sort in.bam new.bam", "use -o new.bam"), ("sort --report x.html in.bam", "takes its value as --report=x.html"),
     ("merge --report x.json in.bam two.bam", "--report=x.json"), ("markdup --report r.txt - o.bam", "--report=r.txt"),
     ("sort --plan json in.bam", "--plan=json"), ("sort --write-index bai -o o.bam in.bam", "--write-index=bai"),
     ("sort --plan .", "is a directory"), ("merge -o o.bam in.bam .", "is a directory"), ("sort -o o.bam in.bam.csi", "is an index"),

@@ -27,7 +27,7 @@ void counted_files_take_back(const struct counted_files *files);
 /* Removes the files that are not in place. May be called twice. */
 void counted_files_abandon(struct counted_files *files);
 
-/* Likewise, and frees all memory. */
+/* Does the same as counted_files_abandon(), and frees all memory. */
 void counted_files_close(struct counted_files *files);
 
 #endif

@@ -17,7 +17,7 @@ typedef int out_text_fn(void *arg, FILE *to);
  * the error is recorded in the latch. */
 int out_text_print(struct out_file *out, out_text_fn *print, void *arg, struct latch *latch);
 
-/* Likewise for a text in memory. */
+/* Writes a text that is in memory in the same way. */
 int out_text_write(struct out_file *out, const char *text, size_t size, struct latch *latch);
 
 #endif

@@ -32,7 +32,8 @@ struct record_out_options {
     const char *path;            /* for messages */
     enum htsExactFormat format;
     const sam_hdr_t *header;
-    sam_hdr_t *groups;           /* the same, parsed, if RG tags must name one of its @RG lines; otherwise NULL */
+    sam_hdr_t *groups;           /* the same header, parsed, if RG tags must name one of its @RG lines; otherwise
+                                  * NULL */
     struct ref_sums *sums;       /* the references of mapped reads are compared with it; NULL: they are not */
     bool needs_seq, needs_quals; /* CRAM would add SEQ or qualities to mapped reads without them */
     record_finish_fn *finish;    /* called for a copy of each record, or of its first segment, on any thread. NULL: not

@@ -88,7 +88,7 @@ int written_commit(struct written *written);
 /* Removes files that are not in place; other threads may still be writing to them. */
 void written_abandon(struct written *written);
 
-/* Likewise, and frees all memory. NULL: nothing was opened. */
+/* Does the same as written_abandon(), and frees all memory. NULL: nothing was opened. */
 void written_close(struct written *written);
 
 /* Writes the line of --checksum to an open file; the caller finishes and commits it, or abandons it:
@@ -99,7 +99,7 @@ void written_close(struct written *written);
  * the line does not depend on the order of the records. -1: failed, and the error is recorded in the latch. */
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch);
 
-/* Likewise with the table of `samtools checksum path`. */
+/* Writes the table of `samtools checksum path` in the same way. */
 int written_samtools(struct out_file *out, struct samtools_checksum *sum, const char *path, struct latch *latch);
 
 #endif
