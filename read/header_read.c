@@ -72,14 +72,14 @@ int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64
         return found;
     if (text->n + n > most)
         return too_long(text, n, path, latch);
-    if (byte_buffer_reserve(text, text->n + n) < 0)
+    if (from.plain ? byte_buffer_append(text, from.plain->data, n) < 0 : byte_buffer_reserve(text, text->n + n) < 0)
         return latch_fail(latch, "%s: out of memory for the header", path);
-    if (from.blocks && bgzf_source_inflate(from.blocks, text->p + text->n) < 0)
-        return -1;
     if (from.plain) {
-        memcpy(text->p + text->n, from.plain->data, n);
         byte_window_skip(from.plain, n);
+        return 1;
     }
+    if (bgzf_source_inflate(from.blocks, text->p + text->n) < 0)
+        return -1;
     text->n += n;
     return 1;
 }

@@ -103,7 +103,8 @@ static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
         parse_lines(r, number, c, c->head.p, c->head.n);
     if (c->head.n > r->opt.chunks.chunk_size)        /* it may be a line of 200 MB, and its record will be copied */
         byte_buffer_trim(&c->head, r->opt.chunks.chunk_size);
-    parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
+    if (c->end > c->begin)                           /* otherwise `bytes` may be NULL */
+        parse_lines(r, number, c, c->bytes + c->begin, c->end - c->begin);
 }
 
 /* ------------------------------------------------------------- main thread */

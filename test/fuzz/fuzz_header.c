@@ -36,8 +36,8 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
             .latch = &latch,
         };
         struct bgzf_source *source = input->framing == INPUT_BGZF ? bgzf_source_open(&how) : NULL;
-        struct header_bytes from = {source, source ? NULL : input->window};
-        int failed = header_read(&header, from, HEADER_MOST, NULL, false, path, &latch);
+        struct header_bytes bytes = {source, source ? NULL : input->window};
+        int failed = header_read(&header, bytes, HEADER_MOST, NULL, false, path, &latch);
         MUST(failed ? latch.message[0] && !header.sam : header.sam && header.rest_size <= BGZF_MAX_BLOCK);
         bgzf_source_close(source);
     }
