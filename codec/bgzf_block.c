@@ -29,7 +29,7 @@ struct bgzf_codec {
 };
 
 /* Most users run -l 1 or no -l, which is -l 6, so these levels have an encoder of our own. At -l 1 its output is at
- * most 3 % larger than that of libdeflate's level 1. At the default level it is at most 3 % larger than that of
+ * most 1 % larger than that of libdeflate's level 1. At the default level it is at most 3 % larger than that of
  * libdeflate's level 7, which samtools uses without -l. Both levels take less time (doc/dev/tried.md). The default
  * level keeps this promise for text, too; -l 1 does not. The default level is also smaller and faster than libdeflate's
  * levels for -l 4 and 5. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1. A block of complete records is matched field by field, since the place of similar bytes is known: no hash, no
- * chain from one match to the next. The fields are matched as follows:
+/* -l 1. A block of whole records is matched field by field, since it is known where what is alike lies: no hash, no
+ * chain from one match to the next.
  *
- *   fixed fields, name, CIGAR     with the same bytes of the records before, and of the mate
- *   SEQ                           with the reads before, by position on the reference; where that explains little, by
- *                                 samples
- *   QUAL                          as runs; in a copy of a read, with the qualities of that read; greedily where they do
- *                                 not come in runs, and after reads turned out to have nothing in common
+ *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
+ *   SEQ                           the reads before, by position on the reference; where that explains little, samples
+ *   QUAL                          runs; in a copy of a read, that read's; greedily where they do not come in runs, and
+ *                                 from where reads turn out to have nothing in common
  *   long CIGARs, tags             greedily
  *
- * All else goes to deflate_any.c: complete blocks whose qualities go in small steps, records without qualities, records
- * whose tags decide the size, and the rest of a block whose reads turn out not to be alike. */
+ * Anything else is matched greedily (deflate_greedy.c): qualities that go in small steps, with all around them, records
+ * without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
+ * alike. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
 
@@ -18,64 +18,69 @@ enum {
     /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
-    MANY_BEFORE = 16,             /* where every other record is at the other place (template order), where SEQ does not
-                                     help, or where reads are short */
-    TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
+    MANY_BEFORE = 16,             /* where every other one is of the other place (template order), SEQ tells nothing,
+                                     or reads are short */
+    TO_MATE_POS = 20,             /* bytes from reference and position to those of the mate */
     NAME_BITS = 10,
-    /* A SEQ with this many literals is looked up by samples. 16 instead of 10 are 0.3 %
+    /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
     MANY_LITERALS = 10,
-    /* A CIGAR of this many bytes or more is matched greedily: two operations. */
+    /* Bytes of a CIGAR from which on it is matched greedily: two operations. */
     LONG_CIGAR = 8,
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
+    TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
+    QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
     NO_QUAL = 0xff,
-    SAMPLE_RECORDS = 4,           /* one in this many records is looked at for runs */
+    SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
-    /* After TRIAL bytes it is decided whether fields suit the block, and again after SECOND_TRIAL: the first few
-     * records do not show whether qualities cost next to nothing. */
+    /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
+     * do not show how qualities come that cost next to nothing. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
+    /* Unrelated reads without mates: in their trial one byte in so many of heads and names becomes a literal, or more.
+     * HiSeq by coordinate has one in 3 or 4, by name one in 7. */
+    MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
-    SHORT_READ = 60,              /* bases; such records consist mostly of heads and names */
+    SHORT_READ = 60,              /* bases; heads and names are most of such records */
     SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
-    SHORT_IN_TURN = 16,           /* this mean length in template order, where SEQ is half explained */
+    SHORT_IN_TURN = 16,           /* the same in template order, where SEQ is half explained */
     LONG_MATCHES = 32,
-    /* Where qualities do not come in runs, one in this many pairs of them must be equal. Otherwise their matches are
-     * too short for a table of 5 bytes: HiSeq has one in 7 to 11, generated qualities have one in 19. */
+    /* One in so many pairs of qualities must be of the same value, where they do not come in runs, or their matches
+     * are too short for a table of 5 bytes: HiSeq has one of 7 to 11, generated ones have one of 19. */
     NOISY_PAIRS = 13,
-    /* As RUN_RATE, but two in this many: HiSeq has 48 to 61 percent. RNA of 8 levels is between the two; it gains
-     * nothing by coordinate, and would be 1.0103 of libdeflate's level 1 by name. */
+    /* As RUN_RATE, two in so many: HiSeq has 48 to 61 percent. RNA of 8 levels, between the two, gains nothing by
+     * coordinate, and would be 1.0103 of libdeflate's level 1 by name. */
     NOISY_RATE = 5,
     HALF_FROM = 31, HALF_TO = 66, /* percent of SEQ */
-    FEW_LITERALS = 9,             /* one byte in this many, */
-    FEW_SEQ = 40,                 /* or one byte of SEQ in this many, where copies lie at one place */
-    /* Tags consist of little but literals if more than one byte of the block in this many is a literal of a tag: OQ of
-     * 40 levels has one in 6, other tags have one in 11 and fewer. */
+    FEW_LITERALS = 9,             /* one byte in so many, */
+    FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
+    /* Tags are little but literals if more than one byte in so many is a literal of theirs: OQ of 40 levels has one in
+     * 6, other tags have one in 11 and fewer. */
     TAG_LITERALS = 7,
-    /* Heads and names decide the size from this percentage of the bytes on. HEAD_MUCH applies if less than one quality
-     * in FEW_QUALS is a literal and matches are shorter than FIELD_MATCHES. HEAD_MUCH_IN_TURN is for template order,
-     * where SEQ is half explained. Reads of 150 bases have 18 to 23, of 100 bases 29, of 75 bases 34. */
+    /* Heads and names, in percent of the bytes, from where on they decide: beside qualities of which less than one in
+     * FEW_QUALS is a literal, where matches are no longer than FIELD_MATCHES; in template order, where SEQ is half
+     * explained. Reads of 150 bases have 18 to 23, of 100 bases 29, of 75 bases 34. */
     HEAD_MUCH = 28, HEAD_MUCH_IN_TURN = 31,
     FEW_QUALS = 15,
     FIELD_MATCHES = 31,
-    /* Qualities of 4 levels in long runs: less than one in this many is a literal. Real NovaSeq has one in 16 to 24. */
+    /* Qualities of 4 levels in long runs: less than one in so many is a literal. Real NovaSeq has one in 16 to 24. */
     CHEAP_QUALS = 26,
-    TAGS_APART = 45,              /* bytes per literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
-    /* Heads beside such tags, in thousandths of the bytes: reads of 151 bases with UMIs in names that tags repeat have
-     * 220, bisulfite reads of 101 bases without UMIs have 212. */
+    TAGS_APART = 45,              /* bytes to a literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
+    /* Heads beside such tags, in thousandths of the bytes: UMIs in names that tags repeat, 151 bases, have 220,
+     * bisulfite reads of 101 bases without them 212. */
     HEAD_APART = 216,
-    SEQ_LEFT = 5,                 /* bytes per literal of SEQ: amplicons by name have 1.5 to 3 */
+    SEQ_LEFT = 5,                 /* bytes to a literal of SEQ: amplicons by name have 1.5 to 3 */
 };
-_Static_assert(STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, "so they are here");
 
-enum told { BYTES, ALIKE, NOISY };
+enum told { BYTES, RECORDS, SHORT, ALIKE, NOISY };
 
-/* Returns whether the block has complete records whose fields promise to be alike. Qualities come in runs (ALIKE), or
- * do not (NOISY). In the latter case short, long and unmapped reads would be 2 % larger, and reads that are mostly tags
- * would fail the trial; so these are BYTES. */
+/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY; SHORT: reads
+ * below 60 bases): then unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the
+ * trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
     uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
@@ -91,15 +96,20 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
             sample_runs(p, &f, &s, agree);
     }
     bool runs = s.differ * RUN_RATE <= s.all;
-    if (records < MIN_RECORDS || quals * QUAL_RATE < p->n)
+    if (records < MIN_RECORDS)
         return BYTES;
-    if (runs)
-        return ALIKE;
-    bool fit = quals >= records * SHORT_READ && quals <= records * LONG_READ && tags <= quals;
-    return s.differ * NOISY_RATE >= s.all * 2 && fit && unmapped * 2 <= records ? NOISY : BYTES;
+    if (!runs && s.differ * NOISY_RATE < s.all * 2)
+        return BYTES;
+    if (quals * QUAL_RATE < p->n)
+        return runs ? RECORDS : BYTES;
+    if (!runs && quals < records * SHORT_READ)
+        return SHORT;
+    if (!runs && (quals > records * LONG_READ || tags > quals || unmapped * 2 > records))
+        return BYTES;
+    return runs ? ALIKE : NOISY;
 }
 
-/* Returns whether qualities go in small steps. Looks at one quality of each half of each read, and at the next one. */
+/* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
 static bool has_quals_in_steps(const struct parse *p)
 {
     struct steps s = {0};
@@ -113,8 +123,7 @@ static bool has_quals_in_steps(const struct parse *p)
     return reads >= MIN_RECORDS && are_steps_small(&s);
 }
 
-/* Returns whether qualities that do not come in runs can be matched apart from all else. Looks at one quality of each
- * half of each read. */
+/* Can qualities that do not come in runs be matched apart from all else? Looks at one of each half of each read. */
 INLINE bool is_noise_matched(const struct parse *p)
 {
     uint16_t count[256] = {0};
@@ -128,17 +137,17 @@ INLINE bool is_noise_matched(const struct parse *p)
     return same * NOISY_PAIRS >= 2 * reads * reads && !has_quals_in_steps(p);
 }
 
-/* The bytes of a field of the records in the trials, and how many of them became literals. */
+/* Bytes of a field of the records in the trials, and how many of them became literals. */
 struct outcome {
     uint32_t bytes, lits;
 };
 
 /* The state that a record is compared with. */
 struct history {
-    uint32_t record[MANY_BEFORE];                  /* where records begin, the last first */
-    uint32_t to_cigar;                             /* bytes before the CIGAR of the last record */
-    uint32_t tags;                                 /* where the tags of the last record begin */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of a name's last eight bytes: mates */
+    uint32_t record[MANY_BEFORE];                  /* where they begin, the last first */
+    uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
+    uint32_t tags;                                 /* where those of the last one begin */
+    uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
     struct reads reads;
     struct outcome head, qual, tag;
 };
@@ -146,11 +155,11 @@ struct history {
 INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
 {
     p->at = max_u32(p->at, max_u32(p->anchor, from));
-    parse_greedy(d, p, min_u32(to, p->last), g);
+    parse_greedy(d, p, min_u32(to, p->last), g, true);
 }
 
-/* Sets dist[] to the distances that a head is compared at: those of the n records before and of the mate. If the mate
- * comes just before, its fields for the mate's place hold this read's place, so they are compared, too. */
+/* The first records, and the mate of a pair in which it comes just before: what is the mate's place there is that of
+ * this read here. */
 INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t mate, uint32_t n, uint32_t *dist)
 {
     uint32_t to_cigar = f->cigar - f->at, *special = dist + n;
@@ -164,11 +173,11 @@ INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t
         special[-3] = distance(f->cigar, (int64_t)mate - TO_MATE_POS);
     }
     for (uint32_t k = n - 3; k <= n; k++)
-        if (dist[k] > f->at)                       /* the first record has a shorter name */
+        if (dist[k] > f->at)                       /* a shorter name in the first record */
             dist[k] = 1;
 }
 
-/* Matches the head of a record with the n records before. */
+/* n: of so many records before. */
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, uint32_t n,
                        const struct greedy *tags, agree64_fn *agree)
 {
@@ -187,8 +196,7 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* Matches the qualities. Absent qualities are matched with those of the record before, so that the match continues
- * into the tags. */
+/* No qualities are matched with those of the record before, so that the match goes on into the tags. */
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        agree64_fn *agree)
 {
@@ -204,8 +212,8 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Adds a field that begins within the trials. *lits: the literals before the field; set to those before its end. A
- * match may go back and take some of them. */
+/* Adds a field that begins within the trials. *lits: literals before it, then behind it. A match may go back and take
+ * some of them. */
 INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
                         uint32_t to, uint32_t *lits)
 {
@@ -217,7 +225,7 @@ INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const 
     *lits = now;
 }
 
-/* Returns whether the size depends mostly on heads and names, which cost more by fields. */
+/* Do heads and names decide, which cost more by fields? */
 INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse *d, uint32_t bytes, bool half)
 {
     if (h->head.bytes * 100 >= bytes * HEAD_MUCH_IN_TURN && half)
@@ -226,9 +234,8 @@ INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse 
         && bytes - d->n_lits < FIELD_MATCHES * d->n_seqs;
 }
 
-/* Returns whether fields cut matches that the search for any bytes would find complete: snippets of SEQ, or copies of
- * records. Also returns true if SEQ is half explained, as in bisulfite reads: whole genomes have 8 to 30 % of SEQ left,
- * unrelated reads 70 and more. */
+/* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
+ * that of bisulfite reads: whole genomes have 8 to 30 % of it left, unrelated reads 70 and more. */
 INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn,
                    bool noisy)
 {
@@ -243,20 +250,26 @@ INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const s
             && lits * FEW_SEQ > h->reads.seq_bytes);
 }
 
-/* Returns whether more than n / `of` of the SEQ bytes of mapped reads are literals. */
+/* Are more than n / of of the SEQ bytes of mapped reads literals? */
 INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 {
     return h->seq_lits * of > (h->seq_bytes - FIRST_SEQ) * n;
 }
 
-/* Returns whether mapped reads have nothing in common: low coverage, order of names. Bisulfite reads have one byte in
- * two in common. */
+/* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
 INLINE bool are_unrelated(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Returns whether fields do not suit a block of which `bytes` were looked at, for reasons that is_cut() does not see.
- * This shows only where qualities cost next to nothing, since all other fields decide there. Fields lose the names and
- * tags that a record shares with any earlier record, and SEQ of which much is left though it was seen before. If reads
- * are unrelated, a twentieth of SEQ that was seen before is enough: RNA by name. */
+/* Do unrelated reads whose qualities are not in runs have bases in common after all? Or do they come without mates, as
+ * in a deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
+INLINE bool is_known_from_afar(const struct history *h)
+{
+    return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
+}
+
+/* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next
+ * to nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
+ * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is
+ * enough: RNA by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
@@ -267,31 +280,44 @@ INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
     return is_seq_left(&h->reads, 1, SEQ_LEFT) || (apart && h->head.bytes * 1000 > bytes * HEAD_APART);
 }
 
-/* Returns whether the records up to the one at [at, end) show that fields do not suit the block. */
+/* Do fields not suit the block, as its records up to the one at [at, end) show? Then *rest says how all is matched. */
 INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
-                        uint32_t end, bool in_turn, bool noisy)
+                        uint32_t end, bool in_turn, bool noisy, enum greedy_bytes *rest)
 {
-    if (at < TRIAL && end >= TRIAL)
-        return h->tag.lits * TAG_LITERALS > end || is_cut(d, p, h, in_turn, noisy);
-    return !noisy && at < SECOND_TRIAL && end >= SECOND_TRIAL && is_cut_later(h, end);
+    if (at < TRIAL && end >= TRIAL) {
+        bool of_literals = h->tag.lits * TAG_LITERALS > end;
+        bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_unrelated(&h->reads);
+        *rest = noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
+        return of_literals || is_cut(d, p, h, in_turn, noisy);
+    }
+    if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
+        return false;
+    *rest = are_unrelated(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
+    return is_cut_later(h, end);
+}
+
+INLINE enum greedy_bytes go_on(struct parse *p, enum greedy_bytes rest)
+{
+    p->at = max_u32(p->at, p->anchor);
+    return rest;
 }
 
 static const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
 static const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
 
-/* Parses up to the last record, or up to where fields turn out not to be alike. Parses nothing where fields do not suit
- * the block. */
-INLINE void parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
+/* Up to the last record, or to where fields turn out not to be alike. Returns what the rest is then. */
+INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
 {
     const struct greedy tags = {
-        .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS,
+        .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
     const struct greedy quals = {
         .head = d->fast_head, .factor = noisy ? HASH_FACTOR(6) : HASH_FACTOR(8), .bits = QUAL_BITS,
-        .ahead = noisy,
+        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = true, .ahead = noisy,
     };
     struct history h = {.reads.seq_bytes = FIRST_SEQ};
     struct fields f;
+    enum greedy_bytes rest;
     bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
@@ -324,42 +350,53 @@ INLINE void parse_records(struct deflate_parse *d, struct parse *p, bool noisy, 
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
-        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy)) {
+        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest)) {
             begin_anew(d, p);
-            return;
+            return rest;
         }
+        if (noisy && !alike && at < TRIAL && f.end >= TRIAL && is_known_from_afar(&h))
+            return go_on(p, GREEDY_ANY);
     }
-    p->at = max_u32(p->at, p->anchor);
+    return go_on(p, GREEDY_HARD);
 }
 
-/* parse_records() for qualities that are not in runs is a function of its own: gcc inlines less in a function that
- * holds parse_records() twice. */
-typedef void noisy_fn(struct deflate_parse *d, struct parse *p);
+/* parse_records() of qualities that are not in runs is a function of its own. gcc inlines less in a function that holds
+ * it twice. */
+typedef enum greedy_bytes noisy_fn(struct deflate_parse *d, struct parse *p);
 
-static NOINLINE void noisy_older(struct deflate_parse *d, struct parse *p) { parse_records(d, p, true, agree64); }
-NEWER_AVX2 static NOINLINE void noisy_newer(struct deflate_parse *d, struct parse *p)
+static NOINLINE enum greedy_bytes noisy_older(struct deflate_parse *d, struct parse *p)
 {
-    parse_records(d, p, true, agree64_avx2);
+    return parse_records(d, p, true, agree64);
+}
+NEWER_AVX2 static NOINLINE enum greedy_bytes noisy_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_records(d, p, true, agree64_avx2);
 }
 
-INLINE void parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
+INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
 {
     enum told told = look(p, agree);
     if (told == ALIKE)
-        parse_records(d, p, false, agree);
-    else if (told == NOISY && is_noise_matched(p))
-        noisy(d, p);
+        return parse_records(d, p, false, agree);
+    if (told == NOISY)
+        return is_noise_matched(p) ? noisy(d, p) : GREEDY_ANY;
+    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
 }
 
-static void parse_older(struct deflate_parse *d, struct parse *p) { parse_fields(d, p, agree64, noisy_older); }
-NEWER_AVX2 static void parse_newer(struct deflate_parse *d, struct parse *p)
+static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
 {
-    parse_fields(d, p, agree64_avx2, noisy_newer);
+    return parse_fields(d, p, agree64, noisy_older);
+}
+NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
+{
+    return parse_fields(d, p, agree64_avx2, noisy_newer);
 }
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
-    (newer ? parse_newer : parse_older)(d, p);
+    enum greedy_bytes rest = (newer ? parse_newer : parse_older)(d, p);
+    if (rest == GREEDY_ANY && has_quals_in_steps(p))
+        rest = GREEDY_STEPS;
     if (p->at < p->last)
-        deflate_any(d, p, newer);
+        deflate_greedy(d, p, newer, rest);
 }

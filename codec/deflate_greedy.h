@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder, -l 1: greedy matching of bytes. Four positions are looked up at once, and their longest match is
- * taken; it is found without a branch. A table holds the last position with the same hash. */
+/* Inside the encoder: any bytes, matched greedily. Of four positions at once the longest match is taken, found without
+ * a branch. A table holds the last position with the same hash, or the last two. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -9,60 +9,81 @@
 enum {
     GROUP = 4,
     SKIP = 6,                     /* steps grow by 1 per 64 literals in a row */
-    STRIDE = 3,                   /* one in this many positions of a match is inserted */
-    INSERT = 3,                   /* positions that are inserted at a time */
-    AGREE = 16,                   /* bytes that are compared at once */
-    PIECE = 256,                  /* positions that are looked up before matches are chosen */
-    FIRST_CAND = 8,               /* extend_back() loads this many bytes before a candidate */
+    INSERT = 3,                   /* positions inside a match are inserted three at a time */
+    AGREE = 16,                   /* bytes compared at once */
+    PIECE = 256,                  /* positions looked up before matches are chosen */
+    FIRST_CAND = 8,               /* extend_back() loads so many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
 
 struct greedy {
-    uint8_t *head;                /* 2 << bits bytes: the last position, 16 bits */
+    uint8_t *head;                /* 2 << bits bytes: positions, 16 bits each */
     uint64_t factor;              /* HASH_FACTOR() */
-    uint32_t bits;                /* of the hash */
-    bool ahead;                   /* all positions are looked up, before matches are chosen */
+    uint32_t bits;                /* of the hash of single positions; pairs have one less */
+    uint32_t stride;              /* of so many positions of a match one is inserted */
+    uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
+    bool pairs;                   /* the last two positions */
+    bool nearest;                 /* of equally long matches the nearest, not the first */
+    bool ahead;                   /* all positions are looked up, and before matches are chosen; nearest, single ones */
+    uint32_t net;                 /* LESS_LITERALS: the longest match less the literals before it, then the longest;
+                                     0: the longest, then the first. Not for `nearest` */
 };
 
-/* Puts a position into its slot. Returns the slot's former content. */
+enum { LESS_LITERALS = GROUP - 1 };
+_Static_assert((GROUP & LESS_LITERALS) == 0, "a mask");
+
+/* Puts a position into its slot; returns what was there, the newer lowest. */
 INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
 {
-    uint8_t *slot = g->head + 2 * hash(load_le64(in + at), g->factor, g->bits);
-    uint32_t old = load_le16(slot);
-    store_le16(slot, (uint16_t)at);
+    uint64_t v = load_le64(in + at);
+    if (!g->pairs) {
+        uint8_t *slot = g->head + 2 * hash(v, g->factor, g->bits);
+        uint32_t old = load_le16(slot);
+        store_le16(slot, (uint16_t)at);
+        return old;
+    }
+    uint8_t *slot = g->head + 4 * hash(v, g->factor, g->bits - 1);
+    uint32_t old = load_le32(slot);
+    store_le32(slot, old << 16 | at);
     return old;
 }
 
-/* Rates a candidate by the length of its match up to AGREE, then by how near it is; 0 beyond the window. */
-INLINE uint32_t greedy_score(const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand)
+/* Rates a candidate by the length of its match up to AGREE, then by how near it is or how early the match begins, or as
+ * g->net has it. far: it may exceed the window. */
+INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand,
+                             bool far)
 {
-    uint32_t score = agree16(in + at + k, in + cand) << 18 | cand << 2 | (GROUP - 1 - k);
-    return score & (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
+    uint32_t early = GROUP - 1 - k, score = agree16(in + at + k, in + cand) << 18;
+    score += g->nearest ? cand << 2 | early : ((early & g->net) << 18 | (early ^ g->net) << 16) + cand;
+    if (far)
+        score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
+    return score;
 }
 
 struct found {
     uint32_t at, cand, len;
 };
 
-INLINE struct found found_of(uint32_t at, uint32_t score)
+INLINE struct found found_of(const struct greedy *g, uint32_t at, uint32_t score)
 {
-    return (struct found){at + GROUP - 1 - (score & 3), score >> 2 & 0xffff, score >> 18};
+    uint32_t early = g->nearest ? score & 3 : (score >> 16 & 3) ^ g->net;
+    return (struct found){
+        at + GROUP - 1 - early, (g->nearest ? score >> 2 : score) & 0xffff, (score >> 18) - (early & g->net),
+    };
 }
 
-INLINE bool is_found(const struct found *f) { return f->len >= MIN_MATCH && f->cand >= FIRST_CAND; }
-
-/* Inserts positions of a match, and positions before it if the match is short. The loop rarely runs more than twice: a
- * count that is hard to predict costs more than inserting a position again. */
+/* Inserts positions of a match, and of what is before it if it is short. The loop rarely runs more than twice: a count
+ * that is hard to predict costs more than inserting a position again. */
 INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t end)
 {
-    uint32_t final = end - STRIDE * INSERT + STRIDE - 1;
-    for (; at < final; at += STRIDE * INSERT)
+    uint32_t stride = g->stride, final = end - stride * INSERT + stride - 1;
+    for (; at < final; at += stride * INSERT)
         UNROLL(3)
         for (uint32_t i = 0; i < INSERT; i++)
-            greedy_insert(g, in, at + STRIDE * i);
+            greedy_insert(g, in, at + stride * i);
     UNROLL(3)
     for (uint32_t i = 0; i < INSERT; i++)
-        greedy_insert(g, in, final + STRIDE * i);
+        greedy_insert(g, in, final + stride * i);
 }
 
 INLINE void extend_found(const struct parse *p, struct found *f)
@@ -71,36 +92,55 @@ INLINE void extend_found(const struct parse *p, struct found *f)
         f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
 }
 
-/* Looks up and rates n positions from `at` on, or up to GROUP - 1 more. Returns how many positions it rated. The scores
- * of the GROUP positions after them become 0. */
-INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, uint32_t *score)
+/* Of n candidates, those with the longest match so far, the first is f. Takes the nearest
+ * instead if its match ends no earlier. */
+INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint32_t *score, uint32_t n,
+                       struct found *f)
+{
+    uint32_t best = 0;            /* GROUP - 1 - k + cand, which is largest where the distance is smallest; << 2 */
+    UNROLL(8)
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t early = (score[i] >> 16 & 3) ^ g->net, whole = (score[i] >> 18) - (early & g->net) == AGREE;
+        best = max_u32(best, whole * (((score[i] & 0xffff) + early) << 2 | early));
+    }
+    uint32_t early = best & 3;
+    struct found near = {p->at + GROUP - 1 - early, (best >> 2) - early, AGREE};
+    if (near.at - near.cand >= f->at - f->cand || near.cand < FIRST_CAND)
+        return;
+    extend_found(p, &near);
+    if (near.at + near.len >= f->at + f->len)
+        *f = near;
+}
+
+/* n positions from `at` on, or up to GROUP - 1 more; returns how many. Those behind them are rated 0. */
+INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, bool far, uint32_t *score)
 {
     uint32_t i = 0;
     for (; i < n; i += GROUP)
         UNROLL(4)
         for (uint32_t k = 0; k < GROUP; k++) {
             uint32_t cand = greedy_insert(g, in, at + i + k);
-            score[i + k] = greedy_score(in, at + i + k - (GROUP - 1), GROUP - 1, cand);
+            score[i + k] = greedy_score(g, in, at + i + k - (GROUP - 1), GROUP - 1, cand, far);
         }
     memset(score + i, 0, GROUP * sizeof *score);
     return i;
 }
 
-/* parse_in_turn() looks up a position when the match before it is known. Where matches are short, it spends most of its
- * time waiting for this. Here only the choice of a match waits for the match before. */
-INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g)
+/* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait is most of
+ * its time. Here only the choice of a match waits for the one before. */
+INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
 {
     struct parse p = *state;
     uint32_t score[PIECE + GROUP];
     for (uint32_t from = p.at, end; from < stop; from = max_u32(end, p.at)) {
-        end = from + look_up(g, p.in, from, min_u32(stop - from, PIECE), score);
+        end = from + look_up(g, p.in, from, min_u32(stop - from, PIECE), far, score);
         while (p.at < end) {
             uint32_t best = 0;
             UNROLL(4)
             for (uint32_t k = 0; k < GROUP; k++)
                 best = max_u32(best, score[p.at - from + k] + (GROUP - 1 - k));
-            struct found f = found_of(p.at, best);
-            if (!is_found(&f)) {
+            struct found f = found_of(g, p.at, best);
+            if (f.len < MIN_MATCH + (f.at - f.cand >= g->far_of_4) || f.cand < FIRST_CAND) {
                 p.at += GROUP;
                 continue;
             }
@@ -112,20 +152,31 @@ INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t s
 }
 _Static_assert(MARGIN >= 2 * GROUP - 2 + AGREE, "loads of what is looked up beyond stop stay inside the input");
 
-INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g)
+INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
 {
     struct parse p = *state;
     while (p.at < stop) {
-        uint32_t best = 0;
+        uint32_t score[2 * GROUP], n = g->pairs ? 2 * GROUP : GROUP, best = 0;
         UNROLL(4)
-        for (uint32_t k = 0; k < GROUP; k++)
-            best = max_u32(best, greedy_score(p.in, p.at, k, greedy_insert(g, p.in, p.at + k)));
-        struct found f = found_of(p.at, best);
-        if (!is_found(&f)) {
+        for (uint32_t k = 0; k < GROUP; k++) {
+            uint32_t cands = greedy_insert(g, p.in, p.at + k);
+            score[k] = greedy_score(g, p.in, p.at, k, cands & 0xffff, far);
+            if (g->pairs)
+                score[GROUP + k] = greedy_score(g, p.in, p.at, k, cands >> 16, far);
+        }
+        UNROLL(8)
+        for (uint32_t i = 0; i < n; i++)
+            best = max_u32(best, score[i]);
+        struct found f = found_of(g, p.at, best);
+        if (f.len < MIN_MATCH + (f.at - f.cand >= g->far_of_4) || f.cand < FIRST_CAND) {
             p.at += GROUP + ((p.at - p.anchor) >> SKIP);
             continue;
         }
-        extend_found(&p, &f);
+        if (f.len == AGREE) {
+            extend_found(&p, &f);
+            if (g->pairs)
+                or_nearest(g, &p, score, n, &f);
+        }
         put_match(d, &p, f.at, f.cand, f.len);
         if (p.at < p.last)
             insert_matched(g, p.in, f.at + GROUP, p.at);
@@ -133,13 +184,13 @@ INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t
     *state = p;
 }
 
-/* Puts the matches that begin before stop. */
-INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
+/* Matches that begin before stop. far: they may exceed the window. */
+INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g, bool far)
 {
     if (g->ahead)
-        parse_ahead(d, p, stop, g);
+        parse_ahead(d, p, stop, g, far);
     else
-        parse_in_turn(d, p, stop, g);
+        parse_in_turn(d, p, stop, g, far);
 }
 
 #endif

@@ -54,7 +54,7 @@ enum {
 };
 _Static_assert(PARSE_MAX / LEAST_FIELD + 1 <= MAX_SEGMENTS, "end_segment(), and the end of the block");
 _Static_assert((int)LEAST_MOVES >= (int)LEAST_FIELD, "end_segment() does not join moves with what is beside them");
-_Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "two positions of two bytes each");
+_Static_assert(2 << REST_BITS <= sizeof ((struct deflate_parse *)0)->fast_head, "positions are two bytes");
 
 enum kind { OTHERS, BASES, QUALS };
 
@@ -389,13 +389,16 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from,
 
 INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool fast)
 {
+    const struct greedy greedy = {
+        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
+    };
     const struct tuning lazy = {.dense_len = 32, .skip = 8};
     if (!fast) {
         match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
         return;
     }
     p->at = max_u32(p->at, max_u32(p->anchor, from));
-    parse_greedy(d, p, min_u32(to, p->last), &(struct greedy){d->fast_head, HASH_FACTOR(5), REST_BITS, false});
+    parse_greedy(d, p, min_u32(to, p->last), &greedy, true);
 }
 
 /* Matches tags at the default level, where there may be moves. */

@@ -110,8 +110,10 @@ void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
  * the default level. They return false, and have done nothing, where the block does not suit them. */
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* -l 1, any bytes. */
-void deflate_any(struct deflate_parse *d, struct parse *p, bool newer);
+/* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
+ * (qualities that change by little). */
+enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
+void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
