@@ -5,6 +5,7 @@
 #include "base/latch.h"
 #include "sort/merge_ring.h"
 #include "mpi/exchange.h"
+#include "mpi/mpi_wait.h"
 #include "order/sort_key.h"
 #include "write/record_list.h"
 
@@ -311,7 +312,7 @@ static struct in_message *message(struct exchange *x, uint64_t number)
  * than buffers between two messages whose bytes are held. */
 static void receive_end(struct exchange *x, int from)
 {
-    MPI_Recv(NULL, 0, MPI_BYTE, from, MPI_TEAM_RECORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_WAIT_FOR(MPI_Irecv, NULL, 0, MPI_BYTE, from, MPI_TEAM_RECORDS);      /* it has arrived */
     x->posting++;
     if (x->posted == x->current)
         x->receiving++;
