@@ -373,7 +373,10 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     if (r->lent < task_ring_head(&r->ring)
         && task_ring_state(&r->ring, task_ring_slot(&r->ring, r->lent)) == TASK_DONE)
         return CHUNK_MADE;
-    return r->at_end && r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE : CHUNK_AWAITED;
+    if (!r->at_end || r->lent < r->filling)
+        return CHUNK_AWAITED;
+    assert(r->carry.n == 0);                     /* no chunk is in use, so the carried unit has had one */
+    return CHUNK_NONE;
 }
 
 /* Calls the owner's ended() once, but not after an error, because then the last chunk that was lent may be the broken

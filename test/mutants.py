@@ -595,8 +595,6 @@ MUTANTS = [
     ("check_order", "sorted > 0 ? latch_fail", "0 ? latch_fail", [FIXMATE + "test_sorted_input_is_taken"],
      "coordinate order is refused"),
     # ----------------------------------------------------------- sormadup
-    ("advance", "r->lent == r->filling && r->carry.n == 0 ? CHUNK_NONE", "r->lent == r->filling ? CHUNK_NONE",
-     ["unit_sam_reader"], "what is carried at the end gets a chunk"),
     ("missing", "return is_cut ? (size_t)bam_record_said_size(part->p) - part->n : 0;", "return 0;", ["unit_raw_records"],
      "a record that lies in two pieces is put together"),
     ("is_plain", "&& p[name - 1] == 0;", ";", ["unit_raw_records"], "a name gets the NUL that it lacks"),

@@ -403,10 +403,10 @@ static void test_position_beyond_32_bits_is_kept_where_it_fits(void **state)
     unit_free(&text);
 }
 
-/* Takes a slice only when no more chunks can be filled. */
-static void check_late(const struct unit_bytes *text, size_t want, uint32_t n_chunks)
+/* Takes a slice only when no more chunks can be filled. block_size: as in struct reading. */
+static void check_late(const struct unit_bytes *text, size_t want, uint32_t block_size, uint32_t n_chunks)
 {
-    struct input_format *source = open_text(text, &(struct reading){1, 0, 100, n_chunks, false, 0});
+    struct input_format *source = open_text(text, &(struct reading){1, block_size, 100, n_chunks, false, 0});
     MUST(source);
     struct record_stream *s = &source->stream;
     struct record_slice slice = {.n = 0};
@@ -434,8 +434,10 @@ static void test_last_line_is_lost_while_all_chunks_are_in_use(void **state)
         text.n -= text.data[text.n - 1] == '\n';
         text.n -= text.data[text.n - 1] == '\r';
         struct unit_bytes want = records_by_htslib(&text, &sam);
-        for (uint32_t n_chunks = 2; n_chunks <= 9; n_chunks++)
-            check_late(&text, want.n, n_chunks);
+        for (uint32_t n_chunks = 2; n_chunks <= 9; n_chunks++) {
+            check_late(&text, want.n, 0, n_chunks);
+            check_late(&text, want.n, 60, n_chunks);
+        }
         sam_hdr_destroy(sam);
         unit_free(&want);
         while (text.data[text.n - 1] != '\n')    /* without its last line */
