@@ -33,6 +33,12 @@ static inline int byte_window_more(struct byte_window *w, task_help_fn *help, vo
     return w->more(w, help, arg);
 }
 
+/* Waits until the window has bytes. Returns as byte_window_more(). */
+static inline int byte_window_fill(struct byte_window *w)
+{
+    return w->size > 0 ? 1 : byte_window_more(w, task_no_help, NULL);
+}
+
 /* Removes n bytes from the beginning. */
 static inline void byte_window_skip(struct byte_window *w, size_t n)
 {

@@ -219,6 +219,13 @@ typedef bool task_until_fn(void *arg);
 /* Does a little work; false: there is none. */
 typedef bool task_help_fn(void *arg);
 
+/* For waits in which there is nothing to help with. */
+static inline bool task_no_help(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
 /* Works, and naps if there is no work, until `until` returns true. Counts as waiting, except for the work. */
 void task_wait(task_until_fn *until, task_help_fn *help, void *arg, struct clocks *clocks);
 

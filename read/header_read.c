@@ -45,19 +45,13 @@ static int too_long(const struct byte_buffer *text, uint32_t more, const char *p
                       is_bam ? "" : " or more");
 }
 
-static bool no_help(void *none)
-{
-    (void)none;
-    return false;
-}
-
 /* Finds the next block, or as many plain bytes, but at most `most` of them. Returns as bgzf_source_peek(). */
 static int peek(struct header_bytes from, uint64_t most, uint32_t *n)
 {
     struct byte_window *w = from.plain;
     if (!w)
         return bgzf_source_peek(from.blocks, n);
-    int found = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+    int found = byte_window_fill(w);
     most = most < BGZF_FILL ? most : BGZF_FILL;
     *n = (uint32_t)(w->size < most ? w->size : most);
     return found;

@@ -30,12 +30,6 @@ static int lacks_memory(const struct raw_records *r)
     return latch_fail(r->latch, "out of memory for records");
 }
 
-static bool no_help(void *none)
-{
-    (void)none;
-    return false;
-}
-
 /* ---- records where they lie ---- */
 
 /* Whether p[n] begins with a complete record whose name ends with a NUL. The consumer checks everything else. */
@@ -88,7 +82,7 @@ static int collect(struct raw_records *r)
     struct byte_window *w = r->window;
     size_t left;
     while ((left = missing(r)) > 0) {
-        int more = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+        int more = byte_window_fill(w);
         size_t n = left < w->size ? left : w->size;
         if (more <= 0)
             return more;
@@ -125,7 +119,7 @@ static int make_alone(struct raw_records *r)
 static int make(struct raw_records *r)
 {
     struct byte_window *w = r->window;
-    int more = w->size > 0 ? 1 : byte_window_more(w, no_help, NULL);
+    int more = byte_window_fill(w);
     r->has_ended = more == 0;
     if (more <= 0)
         return more;

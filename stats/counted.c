@@ -108,20 +108,13 @@ static bool is_joined(void *counted)
     return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->latch);
 }
 
-/* The thread that joins never sleeps, so this wait is short. */
-static bool help_nobody(void *counted)
-{
-    (void)counted;
-    return false;
-}
-
 static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
 {
     struct counted *c = counted;
     (void)chunk;
     c->n_looked++;
     if (c->looks.look) {
-        task_wait(is_joined, help_nobody, c, c->d->clocks);
+        task_wait(is_joined, task_no_help, c, c->d->clocks);     /* short, since the thread that joins never sleeps */
         return latch_tripped(c->d->latch) ? -1 : 0;
     }
     for (size_t at = 0, size; at < records->n; at += size) {

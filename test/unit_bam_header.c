@@ -71,18 +71,12 @@ struct reading {
     int result;
 };
 
-static bool no_help(void *none)
-{
-    (void)none;
-    return false;
-}
-
 static void append_window(struct unit_bytes *to, struct byte_window *w)
 {
     do {
         unit_append(to, w->data, w->size);
         byte_window_skip(w, w->size);
-    } while (byte_window_more(w, no_help, NULL) > 0);
+    } while (byte_window_more(w, task_no_help, NULL) > 0);
 }
 
 static void read_header_within(struct reading *r, const struct unit_bytes *data, uint32_t block_size, uint64_t most)

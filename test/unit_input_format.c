@@ -104,25 +104,19 @@ static struct input_format *open_bytes(const void *data, size_t n)
     return source;
 }
 
-static bool no_help(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 /* Reads the rest. */
 static struct unit_bytes read_rest(struct input_format *input)
 {
     struct unit_bytes b = {NULL, 0, 0};
     struct byte_window *w = input->window;
     int found;
-    while ((found = byte_window_more(w, no_help, NULL)) > 0) {
+    while ((found = byte_window_more(w, task_no_help, NULL)) > 0) {
         assert_true(w->size > 0);
         unit_append(&b, w->data, w->size);
         byte_window_skip(w, w->size);
     }
     assert_int_equal(found, 0);
-    assert_int_equal(byte_window_more(w, no_help, NULL), 0);
+    assert_int_equal(byte_window_more(w, task_no_help, NULL), 0);
     return b;
 }
 
@@ -244,7 +238,7 @@ static void test_size_of_a_file_and_of_what_has_none(void **state)
     struct input_format *source = open_bytes(file.data, file.n);
     MUST(source);
     assert_int_equal(source->size, file.n);
-    byte_window_more(source->window, no_help, NULL);
+    byte_window_more(source->window, task_no_help, NULL);
     assert_int_equal(source->size, file.n);  /* not the rest */
     input_format_close(source);
     source = open_bytes(raw.data, raw.n);

@@ -130,16 +130,10 @@ static struct slice_feed open_feed(struct input_format *source, uint32_t n_slice
     return feed;
 }
 
-static bool no_help(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 /* Takes the next span, which has complete records. */
 static bool take(struct slice_feed *feed, struct slice_span *span)
 {
-    if (slice_feed_await(feed, no_help, NULL) != CHUNK_MADE)
+    if (slice_feed_await(feed, task_no_help, NULL) != CHUNK_MADE)
         return false;
     *span = slice_feed_take(feed);
     size_t size = 0;
