@@ -8,6 +8,7 @@
 #include "read/input_format.h"
 #include "read/slice_feed.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "unit_htslib.h"
 
 /* ---- texts ---- */
