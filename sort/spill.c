@@ -222,8 +222,8 @@ static void run_range(void *spill, uint32_t number)
     if (!latch_tripped(p->opt.latch))
         write_range(p, number);
     clocks_leave(p->opt.clocks, before, 0);
+    task_ring_release(&p->range_tasks, number);  /* before the range counts as done: then all slots may be handed out */
     atomic_fetch_add(&p->n_done, 1);
-    task_ring_release(&p->range_tasks, number);
 }
 
 /* Cuts the arena into ranges: returns their number, and sets where each range begins. Within an arena, places grow with
@@ -289,8 +289,8 @@ static void ends_of(const struct spill *p, struct bam_key *first, struct bam_key
     }
 }
 
-/* Whether the arena, which begins with this key, continues where the latest run ends. For this reason sorted input of
- * any length makes one run. */
+/* Returns whether the arena, which begins with this key, continues where the latest run ends. So sorted input of any
+ * length makes one run. */
 static bool goes_on(const struct spill *p, struct bam_key first)
 {
     if (p->n_runs == 0 || first.sort < p->last_key.sort)
@@ -415,7 +415,7 @@ static void hand_out_merge_ranges(struct spill *p, const struct room *room)
     }
 }
 
-/* Replaces the runs that were merged by the merged run. */
+/* Replaces the runs that were merged with the merged run. */
 static int replace_runs(struct spill *p)
 {
     struct merging *m = &p->merging;
