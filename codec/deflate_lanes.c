@@ -29,7 +29,7 @@ _Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO + GAP_COST <=
 
 /* ---- prices ---- */
 
-/* PRICE * log2(v) */
+/* Returns PRICE * log2(v). */
 static uint32_t log2_of(uint32_t v)
 {
     uint32_t e = log2_floor(v), m = (v << 8 >> e) & 255;
@@ -42,11 +42,12 @@ static uint32_t price_of(uint32_t count, uint32_t log2_all)
     return min_u32(max_u32(bits, PRICE), PRICE_MAX);
 }
 
-/* Counts that are added to those of lengths and distances, in eighths: a symbol that is rare so far may still come. */
+/* Counts that are added to those of lengths and distances, since a symbol that is rare so far may still come. They are
+ * in units of USUAL; a symbol that came counts OF_COUNT. */
 static const uint8_t usual_lengths[29] = {
     0, 20, 16, 12, 9, 7, 6, 10, 8, 7, 6, 9, 7, 6, 5, 6, 5, 4, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 4,
 };
-enum { USUAL = 8, USUAL_DISTANCE = 8, USUAL_LONGER = 50, OF_COUNT = 4 };
+enum { USUAL = 8, USUAL_DISTANCE = 8, OF_COUNT = 4 };
 
 static uint32_t length_price(const struct lanes *l, uint32_t len, uint32_t log2_all)
 {
@@ -338,7 +339,7 @@ NEWER_AVX2 static inline void rebase(struct lanes *l, struct chunk *c, struct al
     s->before = cost[LANE_CHUNK];
 }
 
-/* base[index[k]] */
+/* Returns the bytes base[index[k]]. */
 NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *index)
 {
     __m128i x = _mm_setzero_si128(), y = x;
@@ -356,7 +357,8 @@ NEWER_AVX2 static inline __m256i look_up(__m256i table, __m256i v)
     return _mm256_shuffle_epi8(table, _mm256_or_si256(v, _mm256_set1_epi16((short)0x8000)));
 }
 
-/* log2_floor() of all lanes, by the exponents of float numbers: one vector for the even lanes, one for the odd. */
+/* Returns log2_floor() of all lanes, from the exponents of float numbers: one vector for the even lanes, one for the
+ * odd. */
 NEWER_AVX2 static inline __m256i log2_of_all(__m256i v)
 {
     __m256 even = _mm256_cvtepi32_ps(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));

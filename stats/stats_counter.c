@@ -12,22 +12,9 @@ static int begin(void *settings, sam_hdr_t *sam, struct latch *latch)
     return stats_settings_begin(settings, sam, latch);
 }
 
-static void *open_sums(const void *settings)
-{
-    (void)settings;
-    return calloc(1, sizeof(struct stats_sums));
-}
-
 static int join_sums(void *left, void *right)
 {
     return stats_sums_join(left, right);
-}
-
-static void close_sums(void *sums)
-{
-    if (sums)
-        stats_sums_free(sums);
-    free(sums);
 }
 
 static void *open_part(const void *settings)
@@ -84,7 +71,7 @@ struct counter stats_counter(struct stats_settings *settings)
 {
     struct counter all = {
         .command = "stats", .settings = settings, .begin = begin,
-        .sums = {open_sums, join_sums, close_sums, stats_memory_sums},
+        .sums = {stats_sums_open, join_sums, stats_sums_close, stats_memory_sums},
         .part = {open_part, join_parts, close_part, stats_memory_part},
         .whole_memory = stats_memory_whole,
         .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,

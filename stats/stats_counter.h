@@ -7,7 +7,7 @@
 
 struct stats_settings;
 
-/* Settings come from stats_settings_parse(); they stay the caller's. */
+/* The settings begin as stats_settings_default(), and stay the caller's. */
 struct counter stats_counter(struct stats_settings *settings);
 
 #endif

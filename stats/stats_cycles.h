@@ -30,7 +30,8 @@ enum {
     CYCLE_QUALS = 256,
 };
 
-/* Counters of one width. The tables lie one after the other in one allocation: qualities of both ends, then pairs. */
+/* The counters. The tables of one width lie one after the other in one allocation: qualities of both ends, then
+ * pairs. */
 struct stats_cycles {
     size_t stride;               /* cycles that there is room for: the columns of a table of qualities */
     uint32_t pair_at[256];       /* where the row of a byte of SEQ begins in a table of pairs */

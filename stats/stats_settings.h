@@ -45,7 +45,7 @@ struct stats_settings {
     bool has_targets;
     struct stats_depth_bins bins;        /* from -c */
     struct stats_fasta *fasta;   /* NULL: none */
-    struct stats_settings *value;        /* -S: the settings for the records of one value; NULL: not asked for. Owned,
+    struct stats_settings *value;        /* -S: the settings for the records of one value; NULL: not requested. Owned,
                                           * except for what it shares with these settings */
 };
 

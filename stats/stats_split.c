@@ -29,20 +29,7 @@ static void *open_sums(const void *settings)
     return calloc(1, sizeof(struct split_sums));
 }
 
-static void *open_value_sums(const void *arg)
-{
-    (void)arg;
-    return calloc(1, sizeof(struct stats_sums));
-}
-
-static void close_value_sums(void *sums)
-{
-    if (sums)
-        stats_sums_free(sums);
-    free(sums);
-}
-
-static const struct stats_values_kind kind_of_sums = {open_value_sums, close_value_sums};
+static const struct stats_values_kind kind_of_sums = {stats_sums_open, stats_sums_close};
 
 static void close_sums(void *sums)
 {

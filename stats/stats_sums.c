@@ -16,6 +16,19 @@ void stats_sums_free(struct stats_sums *s)
     *s = (struct stats_sums){0};
 }
 
+void *stats_sums_open(const void *settings)
+{
+    (void)settings;
+    return calloc(1, sizeof(struct stats_sums));
+}
+
+void stats_sums_close(void *sums)
+{
+    if (sums)
+        stats_sums_free(sums);
+    free(sums);
+}
+
 static int join_columns(struct stats_column *c, const struct stats_column *from, size_t columns)
 {
     if (from->room == 0)

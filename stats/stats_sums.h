@@ -46,6 +46,11 @@ struct stats_sums {
 /* A zero-initialised struct is empty. */
 void stats_sums_free(struct stats_sums *s);
 
+/* Allocates empty sums, and frees them (NULL is allowed): the form that struct counter asks for. The argument of
+ * stats_sums_open() is not used. NULL: out of memory. */
+void *stats_sums_open(const void *settings);
+void stats_sums_close(void *sums);
+
 /* How the counting of a record continues from here. */
 enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
 

@@ -23,7 +23,8 @@ struct stats_region {
 struct stats_regions {
     struct stats_region *each;
     size_t n, room;
-    size_t *starts;              /* n_refs + 1 numbers: where the regions of a reference begin; NULL before _close() */
+    size_t *starts;              /* n_refs + 1 numbers: where the regions of a reference begin; NULL before
+                                  * stats_regions_close() */
     int32_t n_refs;
     int32_t bound;               /* references below this one must be in order (samtools' own rule) */
 };
