@@ -94,7 +94,7 @@ void bam_arena_reset(struct bam_arena *arena, size_t size)
 {
     size = whole_pages(size);
     if (size < arena->size) {
-        size_t kept = arena->grown ? 0 : size;   /* slices that come back may be as large, so they get other memory */
+        size_t kept = arena->grown ? 0 : size;   /* such a large slice comes back to other memory */
         madvise(arena->base + kept, arena->size - kept, MADV_DONTNEED);
         arena->size = size;
         arena->grown = false;
@@ -144,7 +144,7 @@ int bam_arena_grow(struct bam_arena *arena, size_t room)
     arena->size = arena->mapped = arena->top = arena->sublist_top = size;
     arena->advised = 0;
     arena->grown = true;
-    /* Call this while the arena is empty: it writes to the pages it tests. */
+    /* This comes before the bytes are moved: it writes to the pages that it tests. */
     advise_windows(arena);
     move_bytes(base, old.base, old.bottom);
     munmap(old.base, old.mapped);

@@ -23,7 +23,7 @@ struct latch;
 /* Bytes of the largest arena: a key has 40 bits for the offset. */
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
 
-/* Records that a BGZF block holds at most: keys that its walk may list. */
+/* The most records that a BGZF block holds, and so the most keys that its walk may list. */
 enum { BAM_ARENA_BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1 };
 
 /* The result of a walk: the records found in some bytes of the stream, and what was learned about them. */
@@ -78,7 +78,7 @@ static inline struct tally bam_arena_tally(const struct bam_arena *arena)
     return (struct tally){arena->n_records, arena->checksum};
 }
 
-/* Whether no record is listed. */
+/* Returns whether no record is listed. */
 static inline bool bam_arena_empty(const struct bam_arena *arena)
 {
     return arena->top == arena->size;
@@ -150,7 +150,7 @@ int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct ba
 size_t bam_arena_open_records(const struct bam_arena *arena);
 
 /* Empties an arena whose records are no longer needed. Afterwards the arena has at most size bytes; memory beyond that
- * goes back to the system. Counts, offsets and the order stay, because they describe the stream. */
+ * goes back to the system. Counts, the origin and the order stay, because they describe the stream. */
 void bam_arena_reset(struct bam_arena *arena, size_t size);
 
 /* Continues the stream of `from` in the empty arena `to`: moves the bytes of the record that is

@@ -10,8 +10,8 @@
  *
  * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that stream is
  * sam_reader, which parses SAM; cram_reader or hts_reader, which decode CRAM; passed_records, which filters or changes
- * records; or a producer in front. Records go to record_sink for every format of the output: output_block makes blocks
- * of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
+ * records; or a producer that runs before the sort. Records go to record_sink for every format of the output:
+ * output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only `omp
  * parallel`. Everything else runs in tasks, and in a thread that reads a pipe. */
@@ -207,9 +207,10 @@ static int change_arena(struct sorted *s)
     return 0;
 }
 
-/* Whether the room left in the arena is worth filling. All of the arena's blocks are taken back at this point. Blocks
- * under way count as if they held the smallest records. So each round would deal out fewer blocks, and end with all
- * threads waiting for the last one. Instead, an arena that is spilled stays up to 1/16 empty. */
+/* Returns whether the room left in the arena is worth filling. All of the arena's blocks are taken back at this point.
+ * Blocks under way count as if they held the smallest records. So, to fill the arena, each round would deal out fewer
+ * blocks than the one before, and would end with all threads waiting for the last block. Instead, an arena that is
+ * spilled stays up to 1/16 empty. */
 static bool is_worth_filling(const struct sorted *s, size_t size)
 {
     enum { LEAST_SHARE = 16 };

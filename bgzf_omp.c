@@ -40,7 +40,7 @@ struct bgzf_source {
     struct bgzf_source_options opt;
     int eof_block;               /* the last block was the empty one of 28 bytes; main thread only, like every field but
                                   * the codecs */
-    int peeked;                  /* frame is the block at the window's beginning */
+    int peeked;                  /* `frame` describes the block at the window's beginning */
     struct bgzf_frame frame;     /* its size is 0 if the block comes from `span` or `gzip` */
     struct gzip_blocks *gzip;    /* plain gzip with which the input continues; NULL: there is none here */
     struct span back, tail;      /* what is left of the bytes that were put back, and of the tail */

@@ -44,13 +44,13 @@ struct task_batches;
 struct bgzf_source;
 
 struct bgzf_source_options {
-    struct byte_window *input;   /* the caller's, who closes it later */
+    struct byte_window *input;   /* owned by the caller, who closes it later */
     const char *path;            /* for messages */
     int n_threads;               /* in the team that runs the tasks */
     int n_sharing;               /* threads for each source, if several sources are read at once; 0: all */
     uint32_t n_slots;            /* blocks under way at most */
-    struct bgzf_codec **codecs;  /* one for each thread, shared by several sources (bgzf_codec_of); the caller's, who
-                                  * frees them later. NULL: the source has its own */
+    struct bgzf_codec **codecs;  /* one for each thread, shared by several sources (bgzf_codec_of); owned by the
+                                  * caller, who frees them later. NULL: the source has its own */
     struct latch *latch;
     struct clocks *clocks;       /* may be NULL */
     bool is_text;                /* SAM: its bytes are not counted as bytes of records */
@@ -189,13 +189,15 @@ int bgzf_sink_wait(struct bgzf_sink *sink, uint32_t slot);
 /* Hands the begun block, if there is one, to a task. -1: stop. */
 int bgzf_sink_hand_out(struct bgzf_sink *sink);
 
-/* Returns a mark after all blocks begun so far. */
+/* Returns a mark after all blocks begun so far. If a block is begun and `copies` is set, the mark is after the next
+ * block, too. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);
 
-/* Whether all blocks before the mark are filled and deflated, so that the data they were filled from may change. */
+/* Returns whether all blocks before the mark are filled and deflated, so that the data they were filled from may
+ * change. */
 bool bgzf_sink_passed(const struct bgzf_sink *sink, uint64_t mark);
 
-/* Whether it is enough to wait until the mark is passed: false while the begun block is before the mark. */
+/* Returns whether it is enough to wait until the mark is passed: false while the begun block is before the mark. */
 bool bgzf_sink_will_pass(const struct bgzf_sink *sink, uint64_t mark);
 
 /* Makes a task of the blocks that were handed out and that wait for more blocks to share a task. For a thread that is

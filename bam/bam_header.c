@@ -89,7 +89,7 @@ end:
     return status;
 }
 
-/* Whether the header has this line. -1: out of memory. */
+/* Returns whether the header has this line. -1: out of memory. */
 static int has_line(sam_hdr_t *sam, const char *line)
 {
     size_t n = strlen(line), size;

@@ -38,7 +38,7 @@ int bam_header_drop_unlisted(struct bam_header *header);
 /* The lengths of the references, by number; the caller frees them. NULL: out of memory. */
 int64_t *bam_header_lengths(sam_hdr_t *sam);
 
-/* Whether the two have the same references: names and lengths, in the same order. */
+/* Returns whether the two have the same references: names and lengths, in the same order. */
 bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b);
 
 /* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
@@ -49,10 +49,10 @@ bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b);
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch);
 
-/* For a sort over MPI: warns that n @PG lines got another ID and that the PG tags did not. Does nothing if n is 0. */
+/* Warns, in a sort over MPI, that n @PG lines got another ID and that the PG tags did not. Does nothing if n is 0. */
 void bam_header_warn_of_renamed(const char *file, int n);
 
-/* Whether @HD states this order (SO). -1: out of memory. */
+/* Returns whether @HD states this order (SO). -1: out of memory. */
 int bam_header_says(sam_hdr_t *sam, const char *order);
 
 /* Sets the order in @HD (SO, GO, SS) unless order is NULL, and adds a @PG line with command_line unless that is NULL.
@@ -60,8 +60,8 @@ int bam_header_says(sam_hdr_t *sam, const char *order);
 int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                            const char *version, const char *command_line);
 
-/* Whether a header with `text` bytes of text can be written; warns if other programs may not read it. file: its path,
- * for messages. -1: it cannot, and the error is recorded in the latch. */
+/* Checks that a header with `text` bytes of text can be written, and warns if other programs may not read it. file: its
+ * path, for messages. -1: it cannot be written, and the error is recorded in the latch. */
 int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char *file, struct latch *latch);
 
 /* Makes the bytes of the header as they stand in the uncompressed stream. The caller frees *bytes. Returns 0; -1 if out

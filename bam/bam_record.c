@@ -84,8 +84,8 @@ static bool is_placeholder(const uint8_t *op, uint32_t l_seq)
     return bam_cigar_op(load_le32(op)) == BAM_CSOFT_CLIP && bam_cigar_oplen(load_le32(op)) == l_seq;
 }
 
-/* Finds the CG tag that holds the real CIGAR of r. Returns its type byte, or NULL. The conditions are
- * those under which htslib moves that CIGAR (SAMv1 section 4.2.2). */
+/* Finds the CG tag that holds the real CIGAR of r. Returns its type byte, or NULL. The conditions are those under which
+ * htslib moves that CIGAR (SAMv1 section 4.2.2). */
 static const uint8_t *real_cigar(const struct bam_record *r, uint32_t *n, int *bad)
 {
     uint32_t n_cigar = load_le16(r->n_cigar), l_seq = load_le32(r->seq_len);
@@ -120,9 +120,9 @@ int64_t bam_record_ref_span(const struct bam_record *r)
     return covered(r, cigar_span(cigar, n).ref);
 }
 
-/* Whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where they belong. If
- * they are too many for the CIGAR field, or look like a placeholder, a reader looks for CG again. Then it must find
- * neither another CG nor a tag that cannot be read. (htslib writes such a record and then cannot read it.) */
+/* Returns whether r will be read with the same CIGAR again once the n operations of the CG tag at cg are where they
+ * belong. If they are too many for the CIGAR field, or look like a placeholder, a reader looks for CG again. Then it
+ * must find neither another CG nor a tag that cannot be read. (htslib writes such a record and then cannot read it.) */
 static bool is_normal_after(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = bam_record_end(r);
@@ -200,7 +200,8 @@ static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
     return v;
 }
 
-/* Read as block_size, its first bytes are 21,840,194. Its text, if there is any, begins with @. */
+/* Returns whether a BAM header begins at p. Its first bytes, read as block_size, are 21,840,194. Its text, if there is
+ * any, begins with @. */
 static bool is_header(const uint8_t *p, size_t avail)
 {
     enum { MAGIC = 4, TEXT = 8 };

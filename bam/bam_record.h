@@ -136,7 +136,7 @@ static inline const uint8_t *bam_record_seq(const struct bam_record *r)
  * record does not end within avail, and BAM_HEADER if a header begins there. */
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref);
 
-/* Whether a record with this fault only lacks the NUL of its name, which htslib would add. */
+/* Returns whether a record with this fault only lacks the NUL of its name, which htslib would add. */
 static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fault)
 {
     return fault == BAM_BAD_NAME && ((const struct bam_record *)record)->name_len < UINT8_MAX;
@@ -147,8 +147,8 @@ struct byte_buffer;
 /* Appends such a record with the NUL after its name. It is one byte larger, and not checked. -1: out of memory. */
 int bam_record_close(struct byte_buffer *to, const uint8_t *record);
 
-/* Whether the lengths in the record agree with this size. They do in a checked record unless memory has changed since.
- * Call it before the lengths are used again, because the checksum finds such a change only at the end. */
+/* Returns whether the lengths in the record agree with this size. They do in a checked record unless memory has changed
+ * since. Call it before the lengths are used again, because the checksum finds such a change only at the end. */
 static inline bool bam_record_fits(const struct bam_record *r, size_t size)
 {
     uint64_t l_seq = load_le32(r->seq_len);
@@ -164,14 +164,14 @@ static inline bool bam_record_fits(const struct bam_record *r, size_t size)
  * block_size has its new size. Returns 0, or -1 if out of memory. */
 int bam_record_fix(struct bam_record *r);
 
-/* Whether the record begins after the end of its reference. lengths: by reference; NULL: not checked. */
+/* Returns whether the record begins after the end of its reference. lengths: by reference; NULL: not checked. */
 static inline bool bam_record_is_beyond(const struct bam_record *r, const int64_t *lengths)
 {
     int32_t reference = bam_record_ref_id(r);
     return lengths && reference >= 0 && bam_record_pos(r) >= lengths[reference];
 }
 
-/* Whether the value with the type byte at `type` is a string. */
+/* Returns whether the value with the type byte at `type` is a string. */
 static inline bool bam_record_aux_is_text(const uint8_t *type)
 {
     return *type == 'Z' || *type == 'H';
@@ -235,7 +235,7 @@ static inline const uint8_t *bam_record_aux_skip(const uint8_t *p, const uint8_t
     return size && size <= (uint64_t)(end - p) ? p + size : NULL;
 }
 
-/* Whether the value in [type, next) is closed by a NUL, or is not text. */
+/* Returns whether the value in [type, next) is closed by a NUL, or is not text. */
 static inline bool bam_record_aux_is_closed(const uint8_t *type, const uint8_t *next)
 {
     return !bam_record_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
@@ -249,12 +249,12 @@ static inline const uint8_t *bam_record_aux_next(const uint8_t *p, const uint8_t
     return next && bam_record_aux_is_closed(p + 2, next) ? next : NULL;
 }
 
-/* Finds the first tag named tag[2] among the aux fields [p, end). Returns a pointer to its type byte, or
- * NULL if it is absent. Sets *bad to 1 if the fields themselves are broken, else to 0. */
+/* Finds the first tag named tag[2] among the aux fields [p, end). Returns a pointer to its type byte, or NULL if it is
+ * absent. Sets *bad to 1 if the fields themselves are broken, else to 0. */
 const uint8_t *bam_record_aux_find(const uint8_t *p, const uint8_t *end, const char tag[2], int *bad);
 
-/* The n operations of a checked record's CIGAR, little-endian. If they are kept in the CG tag, returns
- * those and sets *tag to the first byte of that tag; otherwise *tag is NULL. */
+/* The n operations of a checked record's CIGAR, little-endian. If they are kept in the CG tag, returns those and sets
+ * *tag to the first byte of that tag; otherwise *tag is NULL. */
 const uint8_t *bam_record_cigar(const struct bam_record *r, uint32_t *n, const uint8_t **tag);
 
 /* Number of reference bases that a checked record covers. As in htslib's bam_endpos(), one if it is unmapped or covers

@@ -176,8 +176,8 @@ static int add_comments(const struct adding *a)
 
 /* ----------------------------------------------------------------- -r */
 
-/* The group of an input: the file's name without folder and without one .bam, .sam or .cram, unless nothing else is
- * left. NULL: out of memory. */
+/* The group of an input: the file's name without folder, and without one .bam, .sam or .cram unless the path is only
+ * that. NULL: out of memory. */
 static char *group_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};
@@ -305,7 +305,7 @@ static int unsort(kstring_t *first)
     return status;
 }
 
-/* Also frees what the result does not need. NULL: out of memory. */
+/* Makes the result, and frees what it does not need. NULL: out of memory, or htslib cannot parse it. */
 static sam_hdr_t *make_header(struct header_join *join)
 {
     kstring_t *const parts[] = {&join->first, &join->references.lines, &join->groups.lines, &join->programs.lines,

@@ -36,8 +36,8 @@ struct header_join *header_join_new(const struct header_join_options *options);
 int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
                     struct latch *latch);
 
-/* Whether an @HD line was found. Once there is one, samtools (1.24) takes the references of a BAM from its list only,
- * before that also from its text (bam_header_drop_unlisted()). */
+/* Returns whether an @HD line was found. Once there is one, samtools (1.24) takes the references of a BAM from its list
+ * only, before that also from its text (bam_header_drop_unlisted()). */
 bool header_join_has_first(const struct header_join *join);
 
 /* Returns the result, without a @PG line of our own. Call it once, after the last header. The caller frees it; it is

@@ -21,15 +21,15 @@ struct long_pos {
     int64_t pos, next_pos, tlen;
 };
 
-/* Whether one of them is beyond 32 bits. */
+/* Returns whether one of them is beyond 32 bits. */
 static inline bool long_pos_needed(const struct long_pos *far)
 {
     return (int32_t)far->pos != far->pos || (int32_t)far->next_pos != far->next_pos
         || (int32_t)far->tlen != far->tlen;
 }
 
-/* Sets the three fields of r, each to its value or to the limit next to it, and writes the
- * LONG_POS_SIZE bytes of the tag. */
+/* Sets the three fields of r, each to its value or to the limit next to it, and writes the LONG_POS_SIZE bytes of the
+ * tag. */
 void long_pos_put(struct bam_record *r, uint8_t *tag, const struct long_pos *far);
 
 /* The tag of a checked record; NULL if it has none. */
@@ -57,7 +57,7 @@ static inline int64_t far_next_pos(const struct bam_record *r)
     return pos < INT32_MAX ? pos : long_pos_get(r).next_pos;
 }
 
-/* Whether records of this format can hold such positions (SAM), or hold no positions (FASTA, FASTQ). */
+/* Returns whether records of this format can hold such positions (SAM), or hold no positions (FASTA, FASTQ). */
 bool long_pos_fits(const htsFormat *format);
 
 /* The length of the longest reference; 0 if there is none. */

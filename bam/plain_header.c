@@ -121,7 +121,8 @@ static int set_reference(sam_hdr_t *sam, int32_t i, const struct reference *r)
     return 0;
 }
 
-/* Whether the next entry of BAM's list of references is this one: size of the name with its NUL, name, length. */
+/* Returns whether the next entry of BAM's list of references is this one: size of the name with its NUL, name,
+ * length. */
 static bool take_entry(const uint8_t **p, const uint8_t *end, const struct reference *r)
 {
     if ((size_t)(end - *p) < 8 + r->n + 1 || load_le32(*p) != r->n + 1 || memcmp(*p + 4, r->name, r->n) != 0
@@ -131,8 +132,8 @@ static bool take_entry(const uint8_t **p, const uint8_t *end, const struct refer
     return true;
 }
 
-/* Whether all references have different names. The hash table holds their numbers + 1; a name is in the first free slot
- * from its hash on. */
+/* Returns whether all references have different names. The hash table holds their numbers + 1; a name is in the first
+ * free slot from its hash on. */
 static bool names_differ(const sam_hdr_t *sam)
 {
     size_t size = 4;
@@ -307,7 +308,7 @@ int plain_header_put(sam_hdr_t *sam, sam_hdr_t *lines)
 
 /* ---- the header ---- */
 
-/* Whether htslib would write all lines except @SQ as they are. */
+/* Returns whether htslib would write all lines except @SQ as they are. */
 static bool other_lines_fit(const sam_hdr_t *sam)
 {
     sam_hdr_t *lines = plain_header_lines(sam);

@@ -23,7 +23,7 @@ sam_hdr_t *plain_header_of_text(const uint8_t *text, size_t n);
  * follow the number of references, n_ref. */
 sam_hdr_t *plain_header_of_bam(const uint8_t *text, size_t n_text, uint32_t n_ref, const uint8_t *dictionary, size_t n);
 
-/* Whether the header was made by one of these two, and nothing has parsed it since. */
+/* Returns whether the header was made by one of these two, and nothing has parsed it since. */
 static inline bool plain_header_is(const sam_hdr_t *sam)
 {
     return !sam->hrecs;

@@ -11,7 +11,7 @@ struct latch;
 
 struct record_place {
     const char *file;
-    uint64_t number;             /* of the record, from 1 */
+    uint64_t number;             /* number of the record, counted from 1 */
     uint64_t byte;               /* where it begins in the uncompressed data */
     uint64_t block;              /* file offset of a block that contains the record or comes after it */
 };

@@ -158,7 +158,7 @@ static size_t tag_size(const char *text)
     return text ? HEAD_SIZE + strlen(text) + 1 : 0;
 }
 
-/* Whether the tag is missing or keeps its value. */
+/* Returns whether the tag is missing or keeps its value. */
 static bool is_kept(const struct old_tag *tag)
 {
     return !tag->type || (tag->to && strcmp(tag->to, (const char *)tag->type + 1) == 0);

@@ -35,7 +35,7 @@ struct record_remap {
 
 void record_remap_free(struct record_remap *remap);
 
-/* Whether no record is ever changed. */
+/* Returns whether no record is ever changed. */
 bool record_remap_is_none(const struct record_remap *remap);
 
 /* Values of RG and PG tags that are unknown, in the order of the records. Each entry is "RG:" or "PG:" and the value,
@@ -52,9 +52,9 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
 }
 
 /* Appends the checked record to `to`, with the reference ids and tags of the joined header. Returns 1 if it was
- * changed, 2 if it was changed and got `group` in place of no known RG, 0 if it was not changed. Below 0 nothing was
- * appended: -1 out of memory; -2 the record would be longer than BAM holds; -3 (only with drops_unknown) its RG or PG
- * is not a string.
+ * changed, 2 if it was changed and got `group` without having had a known RG, 0 if it was not changed. Below 0 nothing
+ * was appended: -1 out of memory; -2 the record would be longer than BAM holds; -3 (only with drops_unknown) its RG or
+ * PG is not a string.
  *
  * A known RG, and then a known PG, become the last tags, even if the value stays, as by samtools merge (1.24). `group`
  * comes after both: it replaces the second RG if there are two (a known first RG then stays, as in samtools), otherwise

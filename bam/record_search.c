@@ -4,8 +4,8 @@
 /* A search may look at this many times its bytes. In real data one chain is walked, and hardly ever a second one. */
 enum { SEARCH_TIMES = 4 };
 
-/* How far into a block we look for a first record. Records longer than this are so rare that it costs nothing when the
- * main thread walks them. */
+/* The bytes of a block in which a first record is looked for. Records longer than this are so rare that it costs
+ * nothing when the main thread walks them. */
 enum { SEARCH_SPAN = 16384 };
 
 static void spend(struct record_search *s, uint64_t bytes)

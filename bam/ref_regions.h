@@ -44,7 +44,7 @@ int ref_regions_add_unplaced(struct ref_regions *list);
  * touch. */
 void ref_regions_unite(struct ref_regions *list);
 
-/* Whether the checked record overlaps a region of the list. ref_regions_unite() must have been called. */
+/* Returns whether the checked record overlaps a region of the list. ref_regions_unite() must have been called. */
 bool ref_regions_has(const struct ref_regions *list, const struct bam_record *record);
 
 #endif

@@ -65,7 +65,7 @@ static int look_for_clash(struct ref_union *all, int32_t i, const struct sq_line
     return sq_lines_clash(sq->line, sq->n, there, strcspn(there, "\n"), &all->clash) < 0 ? -1 : 0;
 }
 
-/* Whether the line of the union at *at, the next one, is this line. */
+/* Returns whether the line of the union at *at, the next one, is this line. */
 static bool is_next(const struct ref_union *all, size_t *at, const struct sq_lines *sq)
 {
     if (all->lines.l - *at <= sq->n)
@@ -92,8 +92,8 @@ static int32_t find_or_add(struct ref_union *all, int32_t i, int32_t last, const
     return add_line(all, sq->line, sq->n) < 0 ? -1 : all->n - 1;
 }
 
-/* Fills ids[n], and sets *rises and whether they are 0 .. n - 1. Most headers have the lines of the first one, so lines
- * are compared before names are looked up. The names of a plain header all differ. */
+/* Fills ids[n]. Sets *rises, and sets *same to whether the numbers are 0 .. n - 1. Most headers have the lines of the
+ * first one, so lines are compared before names are looked up. The names of a plain header all differ. */
 static int number_references(struct ref_union *all, struct sq_lines *sq, int32_t *ids, int32_t n, bool *rises,
                              bool *same)
 {

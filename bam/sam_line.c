@@ -61,7 +61,7 @@ static void note(struct parse *l, enum sam_line_note what)
 
 /* ---- fields: each function takes one, with the tab after it. False: the line is refused ---- */
 
-/* The size of the text up to the next tab, which must be there. */
+/* Takes the text up to the next tab, which must be there. */
 static bool take_text(struct parse *l, const char **text, size_t *n)
 {
     const char *tab = sam_scan_field(l->p, l->end);
@@ -102,7 +102,7 @@ static bool take_flag(struct parse *l, uint16_t *flag)
     return take_tab(l, over, SAM_LINE_FLAG);
 }
 
-/* same: the reference that '=' stands for; INT32_MIN: '=' is a name. */
+/* Takes the name of a reference. same: the reference that '=' stands for; NULL: '=' is a name. */
 static bool take_ref(struct parse *l, int32_t *ref, enum sam_line_note unknown, const int32_t *same)
 {
     const char *name;
@@ -197,7 +197,7 @@ static bool take_tlen(struct parse *l)
     return take_tab(l, over, SAM_LINE_TLEN);
 }
 
-/* The fields before SEQ. */
+/* Takes the fields before SEQ. */
 static bool take_fixed(struct parse *l)
 {
     uint16_t flag;
@@ -397,7 +397,8 @@ static bool put_cg(struct byte_buffer *to, struct parse *l)
     return true;
 }
 
-/* Whether readers of BAM can read the record: with a CG tag, of the line or of ours, that is not certain. */
+/* Sets the size of the record, and checks that readers of BAM can read it: with a CG tag, of the line or of ours, that
+ * is not certain. */
 static bool readable(const struct byte_buffer *to, size_t start, struct parse *l, bool has_cg)
 {
     size_t size = to->n - start;

@@ -173,7 +173,8 @@ static bool take_elements(struct tags *t, const char *end, char type)
     return !over;
 }
 
-/* The smallest type that holds all elements from p on, except that 255 alone needs S, as in samtools. */
+/* The smallest type that holds all elements from p on. If the largest one is 255 and none is negative, the type is S,
+ * as in samtools. */
 static char wider_type(const char *p)
 {
     int64_t least = 0, most = 0;
@@ -189,7 +190,7 @@ static char wider_type(const char *p)
     return most < UINT8_MAX ? 'C' : most <= UINT16_MAX ? 'S' : 'I';
 }
 
-/* If a number does not fit into the type, all elements get a wider one. */
+/* Takes an array. If a number does not fit into the type of the array, all elements get a wider type. */
 static enum sam_line_fault take_array(struct tags *t)
 {
     char type = *t->p;

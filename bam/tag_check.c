@@ -27,7 +27,7 @@ static bool is_visible(uint8_t c)
     return c > ' ' && c < 128;
 }
 
-/* Whether a field of SAM can hold the tag in [p, next). */
+/* Returns whether a field of SAM can hold the tag in [p, next). */
 static bool is_field(const uint8_t *p, const uint8_t *next)
 {
     const char *text = (const char *)p + 3;

@@ -10,8 +10,8 @@
 /* The clips that are undone. */
 enum clips { CLIPS_SOFT, CLIPS_SOFT_AND_HARD };
 
-/* The last unclipped base of a checked record if `last`, otherwise the first one. A record that covers no base of the
- * reference ends where it begins. */
+/* Returns where a checked record would end if `last`, otherwise where it would begin. A record that covers no base of
+ * the reference ends where it begins. */
 int64_t unclipped_own(const struct bam_record *r, enum clips clips, bool last);
 
 /* Returns the same end of the record's mate, which begins at pos and has the text `cigar` (MC). Accepts many errors, as

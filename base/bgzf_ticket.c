@@ -181,8 +181,8 @@ static uint32_t length_of(uint64_t finished)
     return (uint32_t)(finished & ((1u << LENGTH_BITS) - 1));
 }
 
-/* Whether block `number`, which lies at this place, can be taken: it is finished, and the piece in which it ends has a
- * buffer. After an error no buffer is necessary, because the block will not be copied. */
+/* Returns whether block `number`, which lies at this place, can be taken: it is finished, and the piece in which it
+ * ends has a buffer. After an error no buffer is necessary, because the block will not be copied. */
 static bool can_take(struct bgzf_ticket *t, uint64_t number, uint64_t place, uint64_t *finished)
 {
     *finished = atomic_load(&slot_of(t, number)->finished);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ticket lock of the output: it gives deflated blocks their places in the file, in order, and writes them (Weeks
  * and Luecke 2017, section 4.4). The ticket is the number of the block that gets its place next. base/bgzf_ticket.c has
- * the picture, and the proof that no block is lost, written twice or forgotten.
+ * the picture, and the proof that no block is forgotten, and none written twice or early.
  *
  * The main thread numbers the blocks from 0 up, each in a slot of the sink's ring. A task finishes a block. A thread
  * that has finished one becomes a writer, unless there are enough writers. */
@@ -54,7 +54,7 @@ void bgzf_ticket_finish(struct bgzf_ticket *ticket, uint32_t slot, const uint8_t
  * be written together with others. */
 void bgzf_ticket_flush(struct bgzf_ticket *ticket, bool flush);
 
-/* Whether all blocks before this number have their places. */
+/* Returns whether all blocks before this number have their places. */
 bool bgzf_ticket_passed(const struct bgzf_ticket *ticket, uint64_t number);
 
 /* Main thread, when all slots are free: adds these last bytes, writes everything that is left, and leaves the file at

@@ -55,14 +55,14 @@ static inline void byte_window_put_back(struct byte_window *w, size_t n)
     w->offset -= n;
 }
 
-/* The bytes of the window stay where they are, also after they are skipped, until byte_window_release(). */
+/* Holds the bytes of the window: they stay where they are, also after they are skipped, until byte_window_release(). */
 static inline atomic_int *byte_window_hold(struct byte_window *w)
 {
     w->held++;
     return w->users;
 }
 
-/* For the provider, when the window moves to other memory: the old memory is in use while users is above 0. */
+/* The provider calls it when the window moves to other memory. The old memory is in use while users is above 0. */
 static inline void byte_window_leave(struct byte_window *w)
 {
     if (w->held)

@@ -56,7 +56,7 @@ static uint64_t least_limit(const char *root, const struct resource *r, bool is_
     return least;
 }
 
-/* Whether the name is in a comma-separated list, which is cut up. */
+/* Returns whether the name is in a comma-separated list. Cuts the list up. */
 static bool listed(const char *name, char *list)
 {
     for (char *word; (word = strsep(&list, ","));)

@@ -17,7 +17,7 @@ enum {
 };
 _Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
 
-/* Relaxed order: each number is correct by itself, whenever the main thread reads it. */
+/* Relaxed order: each number is correct by itself, whenever another thread reads it. */
 struct counter {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
@@ -41,7 +41,7 @@ struct presence {
 };
 
 struct clocks {
-    int n_threads, room;         /* threads of the team; slots for it, more than n_threads until stopped */
+    int n_threads, room;         /* threads of the team; slots for it: at least n_threads, and no more once stopped */
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; set by the main thread */
@@ -201,7 +201,7 @@ bool clocks_next_span(const struct clocks *s, int number, size_t *at, struct clo
 
 /* ---------------------------------------------------------------- counting */
 
-/* Whether the threads in the stage are counted. */
+/* Returns whether the threads in the stage are counted. */
 static bool has_presence(const struct clocks *s, enum stage stage)
 {
     return s->cpu_is_counted && stages[stage].may_block && stages[stage].kind != STAGE_RESTS;

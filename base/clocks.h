@@ -82,7 +82,8 @@ enum clocks_detail {
     CLOCKS_SPANS,                /* also a record of the stages of each thread over time */
 };
 
-/* Starts counting, for a team of at most n_threads. The process has one for its sort. NULL: out of memory. */
+/* Starts counting, for a team of at most n_threads. The process has one struct clocks, for its command. NULL: out of
+ * memory. */
 struct clocks *clocks_new(int n_threads, enum clocks_detail detail);
 void clocks_free(struct clocks *clocks);
 

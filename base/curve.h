@@ -32,7 +32,7 @@ struct curve {
 struct curve *curve_new(void);
 void curve_free(struct curve *curve);
 
-/* Whether a point is due. ns: the current time. */
+/* Returns whether a point is due. ns: the current time. */
 static inline bool curve_due(const struct curve *curve, uint64_t ns)
 {
     return ns >= atomic_load_explicit(&curve->next, memory_order_relaxed);

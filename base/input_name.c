@@ -14,7 +14,7 @@ static const char *without(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
-/* As htslib: lower case only, and with an absolute path. */
+/* Like htslib, accepts the prefix only in lower case and before an absolute path. */
 const char *input_name_local(const char *name)
 {
     const char *path = without(name, "file://localhost");

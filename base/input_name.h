@@ -15,13 +15,13 @@ char *input_name_file(const char *name);
 /* The name for messages: "standard input" for "-". */
 const char *input_name_shown(const char *name);
 
-/* Whether it is an existing regular file; "-": whether standard input is one. */
+/* Returns whether the name is that of an existing regular file; for "-", whether standard input is one. */
 bool input_name_is_file(const char *name);
 
-/* Whether its bytes can be read only once and in order: "-", a URL, or an existing file that is not regular. */
+/* Returns whether its bytes can be read only once and in order: "-", a URL, or an existing file that is not regular. */
 bool input_name_is_stream(const char *name);
 
-/* Whether htslib would treat the name as a URL, which can be read but not written. */
+/* Returns whether htslib would treat the name as a URL, which can be read but not written. */
 bool input_name_is_url(const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include "base/latch.h"
 
-/* the only mutable global; signal handlers set it, in any thread. Its negative value stands for latch_stop() */
+/* A global, because signal handlers set it, in any thread. A negative value stands for latch_stop(). */
 static atomic_int caught_signal;
 enum { STOPPED = -1 };
 /* Signals that end a process by default and are not caused by a fault in it. XFSZ is not among them: it becomes an
@@ -82,8 +82,8 @@ static void note_signal(int sig)
     atomic_store_explicit(&caught_signal, sig, memory_order_relaxed);
 }
 
-/* Whether the signal has its default action or our handler. Ignored signals stay ignored, and others keep
- * their handlers: a profiler has one for PROF. */
+/* Returns whether the signal has its default action or our handler. Ignored signals stay ignored, and others keep their
+ * handlers: a profiler has one for PROF. */
 static bool is_ours(int sig)
 {
     struct sigaction old;

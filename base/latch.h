@@ -24,7 +24,7 @@ const char *latch_index_hint(const struct latch *latch);
 /* True after a failure, a caught signal or latch_stop(): stop working. */
 bool latch_tripped(const struct latch *latch);
 
-/* Whether an error was recorded. If so, its message can be read. */
+/* Returns whether an error was recorded. If so, its message can be read. */
 bool latch_failed(const struct latch *latch);
 
 /* From this call on, signals that end a process only set a flag, which latch_tripped() reads. Call it once there is a
@@ -37,7 +37,7 @@ void latch_catch_signals(void);
  * signals must interrupt only the main thread's reads. PIPE is never blocked: the thread that writes gets it. */
 void latch_hide_signals(bool hide);
 
-/* Whether a signal was caught, or latch_stop() was called. */
+/* Returns whether a signal was caught, or latch_stop() was called. */
 bool latch_signalled(void);
 
 /* The signal that was caught; 0: none. */
@@ -46,7 +46,7 @@ int latch_signal(void);
 /* Trips all latches, for a reason that is reported elsewhere. Any thread may call it. */
 void latch_stop(void);
 
-/* Whether latch_stop() was called before any signal was caught. */
+/* Returns whether latch_stop() was called before any signal was caught. */
 bool latch_stopped(void);
 
 /* Ends the process by the caught signal, if any. Call it after all cleanup. */

@@ -16,7 +16,8 @@
 #include "base/cgroup.h"
 #include "base/machine.h"
 
-/* A number that follows a name in one of the kernel's files about this process; UINT64_MAX: none. */
+/* Returns, in bytes, the number of KiB that follows a name in one of the kernel's files about this process; UINT64_MAX:
+ * there is none. */
 static uint64_t kib_of(const char *path, const char *name)
 {
     char line[256];
@@ -83,7 +84,7 @@ static void *wait_for_others(void *started)
 
 int machine_threads(int wanted)
 {
-    enum { ROOM = 32 << 20 };                    /* bytes of address space for each thread's own work */
+    enum { ROOM = 32 << 20 };                    /* bytes of address space for the work of all threads */
     void *room = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         return 0;

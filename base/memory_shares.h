@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that the memory plan (engine/memory_plan.h) passes to the stages, and those that they pass to it. */
+/* The numbers that the memory plan (engine/memory_plan.h) passes to the modules that use memory, and those that they
+ * pass to it. */
 #ifndef MEMORY_SHARES_H
 #define MEMORY_SHARES_H
 
@@ -14,8 +15,8 @@ static const uint64_t MEMORY_OVERHEAD = (uint64_t)64 << 20;
 /* How the inputs are read. */
 enum memory_reads {
     MEMORY_IN_TURN,
-    MEMORY_PARTS,  /* one after another, in parts; an input that is not a file has buffers before its turn */
-    MEMORY_AT_ONCE,  /* all at once, in chunks, by a stage that keeps no records: it has no arenas and spills nothing */
+    MEMORY_PARTS,  /* one after another, a part of each; a part is not a file, so it has buffers before its turn */
+    MEMORY_AT_ONCE,  /* all at once, in chunks, by commands that keep no records: there are no arenas and no runs */
 };
 
 /* The facts that the memory plan knows before any file is opened. */
@@ -41,13 +42,13 @@ struct memory_rings;
 /* Bytes of something that grows with the available memory, for these rings. */
 typedef size_t memory_overhead_fn(const void *arg, const struct memory_rings *rings);
 
-/* Bytes that an output, and similar stages, use besides the rings. */
+/* Bytes that an output, and similar consumers, use besides the rings. */
 struct output_use {
     size_t htslib;               /* if htslib writes it: chosen for the available memory, and more if there is more */
     bool is_cram;
     size_t overhead;             /* --verify, ranks of -M, regions: independent of the available memory */
     uint64_t references;         /* its index, or references of CRAM: this much, but at most a third of all memory */
-    memory_overhead_fn *more;    /* memory of stages beside the sort, with its argument; NULL: none */
+    memory_overhead_fn *more;    /* memory of producers beside the sort, with its argument; NULL: none */
     const void *arg;
 };
 
@@ -79,7 +80,7 @@ struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text being read */
     uint32_t n_chunks;           /* at least two */
-    uint32_t n_lent;             /* slices of such records that the next stage holds at one time */
+    uint32_t n_lent;             /* slices of such records that the consumer holds at one time */
     size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* usual bytes for a chunk's records */
     bool keeps;                  /* with the compressed blocks that they came from (codec/kept_block.h) */
@@ -114,7 +115,7 @@ struct memory_plan {
     size_t spilling;             /* ... of which this many are not touched if all records stay in memory */
 };
 
-/* The number of n_threads threads that htslib gets within the room, and the memory that it uses with them. Measured
+/* Returns how many of n_threads threads htslib gets within the room, and the memory that it uses with them. Measured
  * with htslib 1.16, where CRAM keeps complete containers for each thread. */
 static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room,
                                                      int n_threads)
@@ -132,8 +133,8 @@ enum { MEMORY_CHUNKS_LEAST = 2 };
 /* Usual bytes of BAM records in a container that htslib writes. */
 static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;
 
-/* The next stage holds the records of this many containers. It copies them, which takes a hundredth of the time to
- * decode them. */
+/* The consumer holds the records of this many containers. It copies them, which takes a hundredth of the time to decode
+ * them. */
 enum { MEMORY_CRAM_LENT = 2 };
 
 /* The number of containers that are decoded at once (n_threads) for a CRAM whose header has this size, and the memory

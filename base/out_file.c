@@ -104,7 +104,7 @@ void out_file_drop_all_names(void)
     remove_named();
 }
 
-/* Without /proc the name is needed to open the file again. */
+/* Keeps the name if there is no /proc: then it is needed to open the file again. */
 void out_file_drop_name(struct out_file *out)
 {
     if (!out->temp[0] || access("/proc/self/fd", X_OK) < 0)
@@ -163,7 +163,7 @@ static void widen_pipe(int fd)
 #endif
 }
 
-/* Also -1 if it is open for reading only. */
+/* Opens a copy of standard output. -1: failed, or standard output is open for reading only. */
 static int open_stdout(void)
 {
     if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
@@ -177,8 +177,8 @@ bool out_file_is_same(const struct stat *st, const struct stat *other)
     return st->st_dev == other->st_dev && st->st_ino == other->st_ino;
 }
 
-/* Whether we may not replace the file: in a directory like /tmp only the owners of the file and of the directory
- * may. */
+/* Returns whether we may not replace the file: in a directory like /tmp only the owners of the file and of the
+ * directory may. */
 static bool is_kept(const char *target, const struct stat *st)
 {
     struct stat in;
@@ -188,8 +188,8 @@ static bool is_kept(const char *target, const struct stat *st)
         && we != in.st_uid;
 }
 
-/* Whether the file is a mount point, like files of the host in containers. Before Linux 5.8 statx() does not report
- * it. */
+/* Returns whether the file is a mount point, like files of the host in containers. Before Linux 5.8 statx() does not
+ * report it. */
 static bool is_mounted(const char *target)
 {
     bool found = false;
@@ -233,8 +233,8 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* Whether no other file can replace it: it no longer has a name (the path leads through /proc), or rename() would fail
- * at the end. */
+/* Returns whether no other file can replace it: it no longer has a name (the path leads through /proc), or rename()
+ * would fail at the end. */
 static bool is_pinned(const char *path, const struct stat *st)
 {
     struct stat named;
@@ -335,7 +335,7 @@ static const char *name_by_fd(struct out_file *out)
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
-    latch_catch_signals();  /* in whichever thread they arrive: blocking them in one thread is not enough */
+    latch_catch_signals();  /* they may arrive in any thread: to block them in one thread is not enough */
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);

@@ -25,23 +25,24 @@ struct out_file {
 /* Writes the directory of a path to dir. Returns dir. */
 const char *out_file_directory(const char *path, char dir[PATH_MAX]);
 
-/* Whether both are the same file, perhaps with different names. */
+/* Returns whether both are the same file, perhaps with different names. */
 bool out_file_is_same(const struct stat *st, const struct stat *other);
 
 /* Writes the path of the file that a write to `path` would change to target: links are resolved, even if the last one
  * points to a file that does not exist. Returns 0, or -1 with errno. */
 int out_file_target(const char *path, char target[PATH_MAX]);
 
-/* Whether the old file, if there is one, stays until out_file_commit(). False for pipes and devices; for standard
- * output by another name (/dev/stdout); for a file that no longer has a name (/dev/fd/3); and for a file whose name
- * cannot be given to another: a mount point, or a file in a directory that we may not write to. */
+/* Returns whether the old file, if there is one, stays until out_file_commit(). False for pipes and devices; for
+ * standard output by another name (/dev/stdout); for a file that no longer has a name (/dev/fd/3); and for a file whose
+ * name cannot be given to another: a mount point, or a file in a directory that we may not write to. */
 bool out_file_replaces(const char *path);
 
-/* Likewise, or whether it is standard output at the end of a file: in both cases the written bytes can be removed
- * again. */
+/* Returns whether the written bytes can be removed again: out_file_replaces() is true, or the path is standard output
+ * at the end of a file. */
 bool out_file_can_take_back(const char *path);
 
-/* Whether a file may be made in the target directory of the path; also true if that directory does not exist. */
+/* Returns whether a file may be made in the target directory of the path; also true if that directory does not
+ * exist. */
 bool out_file_can_add_beside(const char *path);
 
 /* Checks that path can be written, and opens it. A file that is not replaced is opened itself. For a regular file, an
@@ -59,7 +60,7 @@ int out_file_begin(struct out_file *out, struct latch *latch);
  * true, and nothing else may write to it. An invisible file is not changed. -1: failed, with errno. */
 int out_file_take_back(const struct out_file *out);
 
-/* For a file that is never committed: removes its temporary name, if it has one, so that nothing is left of it even if
+/* Removes the temporary name, if there is one, of a file that is never committed, so that nothing is left of it even if
  * the process is killed. It can still be opened again. */
 void out_file_drop_name(struct out_file *out);
 

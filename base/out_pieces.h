@@ -24,7 +24,7 @@ struct out_pieces_options {
 struct out_pieces *out_pieces_new(const struct out_pieces_options *options);
 void out_pieces_free(struct out_pieces *pieces);
 
-/* Whether the piece of the byte before `end` has a buffer. */
+/* Returns whether the piece of the byte before `end` has a buffer. */
 bool out_pieces_has_room(struct out_pieces *pieces, uint64_t end);
 
 /* Copies bytes to offset `at` of the file, and writes each piece that they complete; on any thread. All their pieces

@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/clocks.h"
 
-/* Often enough for the painted line to move visibly; seldom enough for a log of plain lines. */
+/* The painted line is shown often enough to move visibly, plain lines seldom enough for a log. */
 static const uint64_t PAINTED_EVERY = 200000000, PLAIN_EVERY = 5000000000;   /* ns */
 
 void progress_start(struct progress *p, enum progress_when when, const struct clocks *clocks)
@@ -58,7 +58,7 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
 
 double progress_left(const struct progress_work *w)
 {
-    static const double GUESS_WEIGHS = 0.05;     /* weighs as much as having seen this share of the writing */
+    static const double GUESS_WEIGHS = 0.05;     /* the guess weighs as much as this share of the writing */
     if (w->writing) {
         double share = w->write_share < 1 ? w->write_share : 1;
         return (1 - share) * (w->write_seconds + GUESS_WEIGHS * w->write_guess) / (share + GUESS_WEIGHS);
@@ -70,8 +70,8 @@ double progress_left(const struct progress_work *w)
 }
 
 /* The time to inflate is the measure: blocks that are slow to inflate are slow to deflate, and threads that share CPUs
- * are slow in both. If nothing was inflated, or only copied, the speed of an ordinary CPU is. Spilled data are read
- * back, which takes time, too. */
+ * are slow in both. If nothing was inflated, or data were only copied, the speed of an ordinary CPU is the measure.
+ * Spilled data are read back, which takes time, too. */
 static double guess_writing(const struct progress *p, double data_bytes)
 {
     static const double PLAIN = 1e-9, SPILLED = 1.5;   /* seconds per byte; spilling, relative to the time to inflate */

@@ -19,7 +19,7 @@ struct progress {
     bool on;
     int cpus;
     bool painted;                /* one line that is painted over; otherwise plain lines */
-    uint64_t every, next;        /* time between lines; when the next one is due, on their clock; ns */
+    uint64_t every, next;        /* time between lines; when the next one is due, by clocks_wall(); ns */
     double shown;                /* share of the sort in the last line; it never falls */
 };
 

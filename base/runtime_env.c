@@ -77,7 +77,7 @@ char *runtime_env_usable_cpus(const char *list, const struct affinity *allowed)
     }
     bool done = to && fclose(to) == 0;
     if (done && !good)
-        *usable = 0;                             /* the CPUs before the fault */
+        *usable = 0;                             /* drops the CPUs before the fault */
     if (done && !all)
         return usable;
     free(usable);
@@ -98,7 +98,7 @@ bool runtime_env_counts_threads(const char *text)
 
 /* ---------------------------------------------------------- the environment */
 
-/* NULL: the variable is not set. */
+/* Returns the value of a variable; NULL: it is not set. */
 static const char *value(char *const *env, const char *name)
 {
     size_t n = strlen(name);

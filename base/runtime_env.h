@@ -5,9 +5,9 @@
  *   OMP_WAIT_POLICY=passive   is added, unless the user says how threads wait: idle threads sleep (doc/dev/tried.md)
  *   GOMP_CPU_AFFINITY         loses the CPUs that the process may not use: GCC's runtime would end the program when
  *                             it puts a thread on one of them
- *   OMP_NUM_THREADS           is left out if it is no number: LLVM's runtime would end the program
- *   *_STACKSIZE               are left out. Our threads need as much as they need: with 16k they crash, and of 64G
- *                             the runtime gets none and ends the program */
+ *   OMP_NUM_THREADS           is left out if it is not a number: LLVM's runtime would end the program
+ *   *_STACKSIZE               are left out. The default suits our threads: with 16k they crash, and with 64G the
+ *                             runtime gets no stack and ends the program */
 #ifndef RUNTIME_ENV_H
 #define RUNTIME_ENV_H
 
@@ -40,7 +40,7 @@ int runtime_env_threads(void);
  * memory. */
 char *runtime_env_usable_cpus(const char *list, const struct affinity *allowed);
 
-/* Whether the text is a number of threads, or a list with one for each level: "8", "4,2". */
+/* Returns whether the text is a number of threads, or a list with one for each level: "8", "4,2". */
 bool runtime_env_counts_threads(const char *text);
 
 /* The suitable form of env. runtime_env_free() frees it. NULL: env is suitable already, or out of memory. */

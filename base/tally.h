@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The number of records that a producer took or gave, and their checksum. Consecutive stages must agree: each stage
- * takes the records that the one before it gave. This check makes it safe to delete the input. */
+/* The number of records that a producer took or gave, and their checksum. Consecutive producers must agree: each takes
+ * the records that the one before it gave. This check makes it safe to delete the input. */
 #ifndef TALLY_H
 #define TALLY_H
 

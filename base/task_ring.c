@@ -16,7 +16,7 @@ enum { TASKS_PER_THREAD = 2 };
  * batch. The thread that gets it makes tasks of its parts, which are halves of batches, and wakes others. */
 enum { THREADS_PER_BATCH = 8, BATCHES_MOST = 8, LARGE_BATCHES_LEAST = 8 };
 
-/* The largest group that leaves every thread of the team some tasks. */
+/* The largest batch that leaves every thread of the team some tasks. */
 static uint32_t batch_size(uint32_t n_slots, int n_threads)
 {
     uint32_t most = n_threads > 0 ? n_slots / (TASKS_PER_THREAD * (uint32_t)n_threads) : 1;
@@ -32,7 +32,7 @@ static uint32_t large_batch_size(const struct task_ring_options *o, uint32_t bat
     return batches > 1 ? batches * batch : batch;
 }
 
-/* In a large team, slots that a thread keeps for later are missing elsewhere: with whole batches, 128 threads were idle
+/* In a large team, slots that a thread keeps for later are missing elsewhere: with full batches, 128 threads were idle
  * for 16 % of the writing (-l 1, slow motion). So a thread shares each batch that the main thread made a task of. */
 static uint32_t kept_size(const struct task_ring *r)
 {
@@ -185,7 +185,7 @@ void task_ring_make_task(struct task_ring *r)
         make_task(r, n);
 }
 
-/* Whether a quarter of the ring waits for a thread: then tasks are best made in order, and no thread has to be
+/* Returns whether a quarter of the ring waits for a thread: then tasks are best made in order, and no thread has to be
  * woken. */
 static bool is_ahead(const struct task_ring *r)
 {

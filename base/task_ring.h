@@ -70,7 +70,7 @@ struct task_ring {
     struct task_slot *slots;
     uint32_t batch;              /* slots that share a task */
     uint32_t large;              /* slots of a task that shares them; a multiple of batch */
-    uint32_t kept;               /* slots of such a bunch that a thread keeps for itself */
+    uint32_t kept;               /* slots of such a task that a thread keeps for itself */
     uint64_t head;               /* slots handed out */
     uint64_t tail;               /* slots that were taken back */
     uint64_t tasked;             /* slots that have a task; slots from here to head wait for one */
@@ -190,7 +190,7 @@ bool task_ring_help(struct task_ring *ring);
 
 /* ---- many rings ---- */
 
-/* Tasks of several rings that the main thread makes as one. Zero-initialised: empty. */
+/* Tasks of several rings that the main thread makes as one. A zero-initialised struct is empty. */
 enum { TASK_BATCHES_MOST = 16 };
 
 struct task_batches {
@@ -201,8 +201,8 @@ struct task_batches {
     } parts[TASK_BATCHES_MOST];
 };
 
-/* From now on only the main thread hands out slots of the ring, and their tasks become parts of `batches`, of which
- * one task is made when it is full. Submit the batches before you wait. */
+/* From now on only the main thread hands out slots of the ring, and their tasks become parts of `batches`. One task is
+ * made of `batches` when it is full. Submit `batches` before you wait. */
 static inline void task_ring_use_batches(struct task_ring *ring, struct task_batches *batches)
 {
     ring->batches = batches;
@@ -213,13 +213,13 @@ void task_batches_submit(struct task_batches *batches);
 
 /* ---- waiting ---- */
 
-/* Whether the wait is over. */
+/* Returns whether the wait is over. */
 typedef bool task_until_fn(void *arg);
 
 /* Does a little work; false: there is none. */
 typedef bool task_help_fn(void *arg);
 
-/* For waits in which there is nothing to help with. */
+/* A task_help_fn for waits in which there is no work to do. */
 static inline bool task_no_help(void *arg)
 {
     (void)arg;
@@ -245,7 +245,7 @@ void task_pause(unsigned *spins);
 /* Runs main_thread(arg) on the calling thread with a team of n_threads threads. The only parallel region. */
 void task_team(int n_threads, void (*main_thread)(void *), void *arg);
 
-/* Whether there is a team, so that other threads run tasks. */
+/* Returns whether there is a team, so that other threads run tasks. */
 bool task_in_team(void);
 
 /* The number of the calling thread, from 0. */

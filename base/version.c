@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/version.h"
 
-/* The Makefile puts it into build/commit.h and includes that before this file only, so a commit recompiles one file. ""
- * outside a git checkout, in a release, and in unit tests. */
+/* The Makefile puts the commit into build/commit.h and includes that before this file only, so a commit recompiles one
+ * file. The text is "" outside a git checkout, in a release, and in unit tests. */
 #ifndef SAMTOOLS_OMP_COMMIT
 #define SAMTOOLS_OMP_COMMIT ""
 #endif

@@ -13,7 +13,7 @@
  * "0.2.0-dev.1a2b3c4d"; with "-dirty" after it if files were changed since the commit. */
 const char *version_omp(void);
 
-/* Both, for @PG VN, so that readers of old files know which program wrote them. */
+/* Both versions, for @PG VN, so that readers of old files know which program wrote them. */
 const char *version_of_both(void);
 
 #endif

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-#
-# Times our sort beside every other one on PATH and prints a markdown report.
-# Inputs come from build/gen_bam and are kept in $BENCH_DIR. The programs take
-# turns within each round (A B C D, A B C D ...), so that a slow minute of the
-# machine hits all of them. With the default sizes all sort in memory.
-# Every setting is an environment variable, below with its default.
+# Times our sort beside every other one on PATH and prints a markdown report. Inputs come from build/gen_bam and are
+# kept in $BENCH_DIR. The programs take turns within each round (A B C D, A B C D ...), so that a slow minute of the
+# machine affects all of them. With the default sizes all sort in memory. Every setting is an environment variable,
+# listed below with its default.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -60,12 +58,11 @@ find_program() {
 }
 
 # sort_command PROGRAM ORDER LEVEL INPUT OUTPUT: sets the array `command`.
-# Equal work, as far as the programs allow: same level, same threads, same total
+# The programs do equal work, as far as they allow: same level, same threads, same total
 # memory, natural name order, no progress output. bamsort's validation and
 # checksums of every field are switched off. sambamba spills as soon as half of
 # its limit is full, so it gets twice the limit (its RSS stays below the limit of
-# the others); it also writes a .bai beside coordinate-sorted output and cannot be
-# told not to.
+# the others); it always writes a .bai beside coordinate-sorted output, too.
 sort_command() {
     local total=$((memory_mb * BENCH_THREADS)) path=${program_path[$1]}
     case $1 in

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Our bgzip against htslib's (and crabz, if it is on PATH), both ways: speed and size of four kinds of data.
+# Compares our bgzip with htslib's (and with crabz, if it is on PATH), both ways: speed and size of four kinds of data.
 #
 #   make samtools build/gen_bam && bench/bgzip.sh [KIND...]
 #
-# KINDs: bam sam fastq vcf. Each is $SIZE MB (200), made once in $BENCH_DIR (bench/work/bgzip): BAM bytes, SAM and FASTQ of
-# a file of ../shared/real ($REAL), grown from a seed; VCF of a seeded generator. The programs take turns in each of $ROUNDS
-# rounds (5), after one that does not count, at each of $THREADS ("1 2"); the ratio is the median of those of each round.
-# Output goes to $BENCH_OUT (the same folder).
+# KINDs: bam sam fastq vcf. Each is $SIZE MB (200) and is made once in $BENCH_DIR (bench/work/bgzip): BAM bytes, SAM and
+# FASTQ of a file of ../shared/real ($REAL), grown from a seed; VCF by a seeded generator. The programs take turns in
+# each of $ROUNDS rounds (5), after one that does not count, with each of $THREADS ("1 2"); a ratio is the median of the
+# ratios of all rounds. Output goes to $BENCH_OUT (the same folder).
 set -eu
 cd "$(dirname "$0")/.."
 work=${BENCH_DIR:-bench/work/bgzip} real=${REAL:-../shared/real/NA12878.chr22.s.bam} size=${SIZE:-200}

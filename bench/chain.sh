@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Our sormadup beside what else marks duplicates: mates of records that are grouped by name are told of each other,
-# records are sorted by coordinate, and duplicates get their flag.
+# Compares our sormadup with other programs that mark duplicates. All begin with records that are grouped by name. They
+# fill in the mates' fields, sort the records by coordinate, and give duplicates their flag.
 #
 #   make samtools build/gen_bam && bench/chain.sh
 #
-# Beside it run the three commands in a pipe, of samtools 1.24 and of ours ("steps"), and of bamsormadup (biobambam2),
-# sambamba, elPrep and fgumi those that are on PATH. sambamba, elPrep and bamsormadup need no tags of the mates; elPrep
-# has no levels, so it runs at the default one only. The input and all else are as in bench/fixmate.sh; memory is that
-# of the largest process. The first outputs must have all records, and those of samtools and ours must be equal. Lines
-# on standard error tell how many duplicates each has marked.
+# The others are the three commands in a pipe, of samtools 1.24 and of ours ("steps"), and those of bamsormadup
+# (biobambam2), sambamba, elPrep and fgumi that are on PATH. sambamba, elPrep and bamsormadup need no tags of the mates;
+# elPrep has no levels, so it runs at the default one only. The input and everything else are as in bench/fixmate.sh;
+# memory is that of the largest process. The first outputs must have all records, and those of samtools and ours must be
+# equal. Lines on standard error report how many duplicates each has marked.
 set -eu
 
-# steps: the three commands in a pipe. Ours get this many threads in total, without regard to -@, because samtools'
+# steps: the three commands in a pipe. Ours get this many threads in total, whatever -@ says, because samtools'
 # value does not count the first one.
 steps() {
     export SAMTOOLS_OMP_THREADS="$threads"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sorts a small file over MPI on this machine, writes down what ranks do, and simulates the same for 1 to 64 nodes and
+# Sorts a small file over MPI on this machine, records what the ranks do, and simulates the same for 1 to 64 nodes and
 # 1 TB (doc/dev/cluster.md): tables on stdout, curves in $CLUSTER_SVG (bench/work/cluster.svg).
 #
 #   make mpi build/gen_bam && sh bench/cluster.sh > tables.md
 #
-# $CLUSTER_SIZE (300M): of the file. $CLUSTER_DIR (bench/work/cluster): file and traces. $MPI (openmpi): or mpich.
+# $CLUSTER_SIZE (300M): size of the file. $CLUSTER_DIR (bench/work/cluster): file and traces. $MPI (openmpi): or mpich.
 # Needs SimGrid with Python (Debian: python3-simgrid).
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the encoder forever: random blocks at both levels, each of which zlib, libdeflate, htslib, our decoder and, if
- * pkg-config finds it, ISA-L must read. The scalar code of the encoder must write the same as the vector code.
+/* Encodes random blocks at both levels. zlib, libdeflate, htslib, our decoder and, if pkg-config finds it, ISA-L must
+ * read each of them. The scalar code of the encoder must write the same as the vector code.
  *
  *   make build/deflate_soak && nice build/deflate_soak [-s SEED] [-n BLOCKS] [-t SECONDS]
  *
@@ -40,7 +40,7 @@ struct soak {
     struct inflate_state isal;
 #endif
     struct record_maker maker;
-    struct record_kind stretched; /* to long reads */
+    struct record_kind stretched; /* the kind of long reads that stretch() makes */
     uint8_t source[SOURCE];       /* records that blocks are cut from */
     uint32_t source_size;
     uint8_t in[BGZF_FILL], block[BGZF_MAX_BLOCK], back[BGZF_MAX_BLOCK], other[BGZF_MAX_BLOCK];
@@ -59,8 +59,9 @@ static uint32_t below(struct soak *s, uint32_t n) { return unit_below(&s->seed, 
 
 /* ---- data ---- */
 
-/* Records for all paths of deflate_long(): copies of reads; qualities that are absent, of few levels, that change often
- * or hardly ever; records of up to 49 KB and more, so that many blocks are inside one, or inside its QUAL. */
+/* Makes a kind of records for all paths of deflate_long(): copies of reads; qualities that are absent, of few levels,
+ * that change often or hardly ever; records of up to 49 KB and more, so that many blocks are inside one, or inside its
+ * QUAL. */
 static void stretch(struct soak *s)
 {
     static const uint32_t levels[] = {0, 1, 4, 8, 40}, stays[] = {0, 1, 3, 400};
@@ -84,7 +85,7 @@ static void make_source(struct soak *s)
     s->source_size = (uint32_t)record_block(&s->maker, s->source, sizeof s->source);
 }
 
-/* Any bytes: few or many different letters, in runs, and copies of earlier bytes. */
+/* Makes any bytes: few or many different letters, in runs, and copies of earlier bytes. */
 static void make_mixture(struct soak *s, uint8_t *to, uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
@@ -103,7 +104,7 @@ static uint32_t make_size(struct soak *s)
     return kind == 0 ? BGZF_FILL - below(s, 300) : kind < 4 ? below(s, BGZF_FILL) : below(s, SMALL);
 }
 
-/* The start of n bytes of records: complete ones, except in one case of four. */
+/* Returns where n bytes of records begin in the source: at the beginning of a record, except in one case of four. */
 static uint32_t make_begin(struct soak *s, uint32_t n)
 {
     uint32_t from = n < s->source_size ? below(s, s->source_size - n) : 0, record = 0;
@@ -114,7 +115,7 @@ static uint32_t make_begin(struct soak *s, uint32_t n)
     return record;
 }
 
-/* s->in; returns its size. */
+/* Makes the block s->in. Returns its size. */
 static uint32_t make_block(struct soak *s)
 {
     uint32_t n = make_size(s), how = below(s, 8);
@@ -164,7 +165,7 @@ static bool isal_reads(struct soak *s, const uint8_t *data, uint32_t size, uint3
 }
 #endif
 
-/* The vector code made deflated[size] of the block. */
+/* The scalar code must write deflated[size] from the block, as the vector code did. */
 static void compare_scalar(struct soak *s, int level, uint64_t seed, uint32_t n, const uint8_t *deflated, uint32_t size)
 {
     size_t made = bam_deflate(s->scalar[level], s->in, n, s->other, BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER);
@@ -202,7 +203,7 @@ static void read_back(struct soak *s, int level, uint64_t seed, uint32_t n, uint
 #endif
 }
 
-/* htslib reads the batch as one file; its memory goes to htslib, which frees it. */
+/* htslib reads the batch as one file. s->packed goes to htslib, which frees it. */
 static void read_batch(struct soak *s)
 {
     uint8_t *back = room(s->plain_size + 1);

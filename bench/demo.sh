@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sorts some hundred MB of reads, beside the samtools of the system if there is one: first how fast, and whether the
-# records are the same, then the details. Part of `./bootstrap.sh demo`, which sees to it that everything is built.
+# Sorts some hundred MB of reads, also with the samtools of the system if there is one: first the times, and whether the
+# records are the same, then the details. It is a part of `./bootstrap.sh demo`, which builds everything first.
 #
 # usage: bench/demo.sh BUILD FOLDER     the programs in BUILD are used; FOLDER keeps what is made
 #
 # DEMO_SIZE           uncompressed size of the input (default 300M)
-# DEMO_ROUNDS         how often each program sorts (default 3)
+# DEMO_ROUNDS         number of sorts by each program (default 3)
 # SAMTOOLS_UPSTREAM   the samtools to compare with (default: the first on PATH that is not samtools-omp)
 set -eu
 cd -- "$(dirname -- "$0")/.."

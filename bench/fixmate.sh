@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Our fixmate beside samtools 1.24: mates of records that are grouped by name are told of each other (-m).
+# Compares our fixmate with samtools 1.24 (-m). The input is grouped by name.
 #
 #   make samtools build/gen_bam && bench/fixmate.sh
 #
-# $SIZE MB (1000) uncompressed are made and collated once in $BENCH_DIR (bench/work/fixmate). All else is as in
+# $SIZE MB (1000) uncompressed are made and collated once in $BENCH_DIR (bench/work/fixmate). Everything else is as in
 # bench/merge.sh: samtools, $ROUNDS, $THREADS, $LEVELS, $BENCH_OUT. The first outputs are compared, record by record.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-#
-# Our sort beside samtools 1.24, by default and at -l 1, on fourteen kinds of data:
+# Compares our sort with samtools 1.24, by default and at -l 1, on fourteen kinds of data:
 #
 #   make samtools build/gen_bam && bench/heldout.sh > report.md
 #
-# Each file has $SIZE MB (500) uncompressed. They are made once, from $SEED (9990) on, in $BENCH_DIR
-# (bench/work/heldout). What is generated is new with each seed. Real files (../shared/real) are grown to that size, and
-# so are those of kinds.py, which is slow. All else is as in bench/bench.sh: $BENCH_RUNS (2), $BENCH_LEVELS,
+# Each file has $SIZE MB (500) uncompressed. The files are made once, from $SEED (9990) on, in $BENCH_DIR
+# (bench/work/heldout). Generated data are new with each seed. Real files (../shared/real) are grown to that size, and
+# so are those of kinds.py, which is slow. Everything else is as in bench/bench.sh: $BENCH_RUNS (2), $BENCH_LEVELS,
 # $BENCH_SAMTOOLS.
 set -euo pipefail
 cd "$(dirname "$0")/.."

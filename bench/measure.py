@@ -10,9 +10,9 @@ The command's stdout and stderr go to LOGFILE. An exit status above 128 means
 a signal, 124 the time limit. wait4() gives CPU and RSS of the command itself
 (and of children it waited for), so nothing but Python is needed.
 
-BENCH_TOUCH=MIB in the environment: before the command so much memory is
-touched and given back, so that in a virtual machine the host has it ready;
-else whichever program runs first after a pause pays for that.
+BENCH_TOUCH=MIB in the environment: before the command this much memory is
+touched and released, so that in a virtual machine the host has it ready.
+Otherwise the first program after a pause pays for that.
 """
 import mmap
 import os

@@ -95,7 +95,7 @@ def main(what, ours, samtools, folder, rounds, threads, levels, *inputs):
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for level in levels.split():
         for n in threads.split():
-            os.environ["SAMTOOLS_OMP_THREADS"] = n    # in total, without regard to -@ for ours; ignored by samtools
+            os.environ["SAMTOOLS_OMP_THREADS"] = n    # in total, whatever -@ says for ours; ignored by samtools
             for row in rows(what, programs, folder, int(rounds), n, level, inputs):
                 print(row, flush=True)
 

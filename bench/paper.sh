@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The experiments of Weeks and Luecke, "Optimization of SAMtools sorting using OpenMP tasks" (2017), at the size of this machine:
-# samtools 1.3.1, the samtools on PATH if there is one, and ours sort the same records with 1, 2, 4, ... threads, in memory and
-# through temporary files. Writes PAPER.md, paper.csv (every run) and paper-*.svg; bench/paper.py does the runs.
+# Repeats the experiments of Weeks and Luecke, "Optimization of SAMtools sorting using OpenMP tasks" (2017), at the size
+# of this machine: samtools 1.3.1, the samtools on PATH if there is one, and ours sort the same records with 1, 2, 4,
+# ... threads, in memory and through temporary files. Writes PAPER.md, paper.csv (every run) and paper-*.svg;
+# bench/paper.py does the runs.
 #
-# samtools 1.3.1 is built once, of the sources in an archive of pysam, and kept with the htslibs of the tests, outside the tree.
+# samtools 1.3.1 is built once, from the sources in an archive of pysam, and kept with the htslibs of the tests, outside
+# the tree.
 #
 # usage: bench/paper.sh
 #
 # PAPER_SIZE          uncompressed size of the input (default: 1/64 of the free memory, 256M to 1G)
 # PAPER_THREADS       numbers of threads (default: 1 2 4 ... and the number of CPUs)
-# PAPER_TRIALS        how often each program sorts in each way (default 3)
+# PAPER_TRIALS        number of sorts by each program in each way (default 3)
 # PAPER_DIR           input, outputs, temporary files (default bench/work)
 # PAPER_OUT           folder of the results (default bench/work)
-# SAMTOOLS_131        a samtools 1.3.1 that is there; then none is built
+# SAMTOOLS_131        an existing samtools 1.3.1; then none is built
 # SAMTOOLS_UPSTREAM   the newer samtools (default: the one on PATH)
 set -eu
 cd -- "$(dirname -- "$0")/.."

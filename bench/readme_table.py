@@ -228,7 +228,7 @@ def main():
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
-    os.environ["SAMTOOLS_OMP_THREADS"] = str(options.threads)     # in total, without regard to -@ for ours
+    os.environ["SAMTOOLS_OMP_THREADS"] = str(options.threads)     # in total, whatever -@ says for ours
     source = options.dir / ("readme-%s.bam" % options.size)
     programs = find_programs()
     names = {program: version_of(program, path) for program, path in programs.items()}

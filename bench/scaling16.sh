@@ -1,18 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ours beside samtools 1.24 on a machine of many cores that has nothing but sh, awk and coreutils:
+# Compares ours with samtools 1.24 on a machine with many cores that has nothing but sh, awk and coreutils:
 #
 #   sh bench/build_samtools.sh FOLDER                                  # here: four programs, linked statically
 #   PROGRAMS=FOLDER SECONDS_IN_ALL=360 sh scaling16.sh >table.md       # there
 #
-# Makes $SIZE (1G) of reads, uncompressed, and as much again as 8 lanes in coordinate order; then sort at the default
-# level, -l 1, -u and -n, merge, collate, fixmate -m, markdup, and sormadup beside the pipe of samtools' commands, with
-# each of $THREADS ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. At most $ROUNDS (3) rounds: what would begin
-# after $SECONDS_IN_ALL (360) does not run. Shown are the least wall time of each, its CPU time and peak memory (of a
-# pipe: of its largest process). Files lie in $WORK (a folder in /dev/shm if 10 GB are free there, else in /tmp) and are
-# removed. $ONLY, an extended regular expression, chooses among the names of rows; the folder $REPORTS gets the reports
-# of our runs, the last of each row.
-# Single programs: OURS, SAMTOOLS, GEN_BAM, TIMED.
+# Makes $SIZE (1G) of reads, uncompressed, and as much again as 8 lanes in coordinate order. Then it runs sort at the
+# default level, -l 1, -u and -n, merge, collate, fixmate -m, markdup, and sormadup beside the pipe of samtools'
+# commands, with each of $THREADS ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. There are at most $ROUNDS (3)
+# rounds; no run begins after $SECONDS_IN_ALL (360). The table shows the least wall time of each, its CPU time and peak
+# memory (of a pipe: of its largest process). Files are in $WORK (a folder in /dev/shm if 10 GB are free there, else in
+# /tmp) and are removed. $ONLY, an extended regular expression, selects rows by their names. The folder $REPORTS gets
+# the reports of our runs, the last of each row. Single programs: OURS, SAMTOOLS, GEN_BAM, TIMED.
 set -eu
 ours=${OURS:-$PROGRAMS/samtools-omp} theirs=${SAMTOOLS:-$PROGRAMS/samtools-1.24}
 gen_bam=${GEN_BAM:-$PROGRAMS/gen_bam} timed=${TIMED:-$PROGRAMS/timed}
@@ -88,7 +87,7 @@ chain() {
 # shellcheck disable=SC2086
 runs() {
     n=$1 out=$work/out.bam
-    export SAMTOOLS_OMP_THREADS="$n"             # in total, without regard to -@ for ours
+    export SAMTOOLS_OMP_THREADS="$n"             # in total, whatever -@ says for ours
     sort="sort -@ $n -m $((4096 / n))M -T $work/tmp -o $out"
     run 'sort' "$n" $sort "$work/in.bam"
     run 'sort -l 1' "$n" $sort -l 1 "$work/in.bam"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Plain SVG for the plots of bars.py, dilate.py and paper.py: elements are strings, sizes are pixels, words may hold markup."""
+"""Plain SVG for the plots of bars.py, dilate.py and paper.py. Elements are strings, sizes are pixels, words may have
+markup."""
 
 
 def text(x, y, words, more=""):

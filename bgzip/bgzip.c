@@ -171,7 +171,7 @@ static int open_all(struct bgzip *b)
 
 /* --------------------------------------------------------------------- run */
 
-/* A committed output stays. */
+/* Removes the output, unless it is committed. */
 static void abandon_output(struct output *o)
 {
     out_file_abandon(&o->out);
@@ -229,7 +229,7 @@ static void keep_times(const struct bgzip *b)
     struct timespec times[2] = {b->st.st_atim, b->st.st_mtim};
 #endif
     if (b->names.out && strcmp(b->names.out, "-") != 0 && S_ISREG(b->st.st_mode))
-        futimens(b->own.out.fd, times);             /* without permission to set them it does without */
+        futimens(b->own.out.fd, times);             /* without permission to set them, the times stay as they are */
 }
 
 static int finish_index(struct output *o, struct latch *latch)
@@ -248,7 +248,7 @@ static int commit_output(struct output *o, struct latch *latch)
         || out_file_commit(&o->index_file, latch) < 0 ? -1 : 0;
 }
 
-/* After the input was read to its end. */
+/* Commits the output of the input, which was read to its end. With -o for several inputs, only counts its bytes. */
 static int commit(struct bgzip *b)
 {
     b->to->end.file += b->result.compressed;
@@ -319,7 +319,7 @@ static int one_file(const struct bgzip_opts *opts, const char *in, struct output
 
 /* ----------------------------------------------------------------- command */
 
-/* Returns the worst result of them, as one_file(). */
+/* Processes all files. Returns the worst result, as one_file(). */
 static int all_files(const struct bgzip_opts *o, struct output *all, int n_threads)
 {
     int result = 0;

@@ -58,8 +58,8 @@ static char *out_name(const struct bgzip_opts *opts, const char *in, int *result
     return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, result);
 }
 
-/* The file name that the index is named after, to be freed: that of the compressed file, or the one it would have if it
- * did not go to standard output. *named is false: there is none. NULL: that, or out of memory. */
+/* Returns the name of the index, which the caller frees: that of the compressed file, or the one that it would have if
+ * it did not go to standard output, with .gzi. *named is false: there is none. NULL: that, or out of memory. */
 static char *index_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in, bool *named)
 {
     bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && strcmp(names->out, "-") == 0;
@@ -80,7 +80,7 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-/* Whether both are one regular file, or will be. */
+/* Returns whether both are one regular file, or will be. */
 static bool is_same(const char *name, const char *other)
 {
     struct stat st, other_st;

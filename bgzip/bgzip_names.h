@@ -21,12 +21,12 @@ enum { BGZIP_DECLINED = 2 };
 int bgzip_names_find(struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 void bgzip_names_free(struct bgzip_names *names);
 
-/* Whether the output may be written: it does not exist, or -f is given, or the user allows it when asked on a terminal.
- * False: the reason was printed. */
+/* Returns whether the output may be written: it does not exist, or -f is given, or the user allows it when asked on a
+ * terminal. False: the reason was printed. */
 bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
-/* Whether the input is removed when its output is complete: a regular file is. A link (such as /dev/stdin) and a pipe
- * stay. */
+/* Returns whether the input is removed when its output is complete: a regular file is. A link (such as /dev/stdin) and
+ * a pipe stay. */
 bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of `bgzip`. cli/bgzip_main.h fills them in; they do not change after that. */
+/* The options of `bgzip`. cli/bgzip_main.c fills them in; they do not change after that. */
 #ifndef BGZIP_OPTS_H
 #define BGZIP_OPTS_H
 

@@ -16,7 +16,7 @@ struct bgzip_pass_options {
     bool compress;               /* otherwise it decompresses */
     struct byte_window *input;   /* owned by the caller, as are all below */
     const char *path;            /* its name, for messages */
-    int fd;                      /* the output, written from its present position on */
+    int fd;                      /* the output, written from its current position on */
     const char *out_path;        /* its name, for messages */
     int n_threads;               /* of the team */
     struct latch *latch;

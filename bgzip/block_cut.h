@@ -32,7 +32,7 @@ struct block_cut {
 /* The number of bytes of data[n] for the next block. n: BGZF_FILL, or fewer at the end of the input. */
 uint32_t block_cut_next(struct block_cut *cut, const uint8_t *data, uint32_t n);
 
-/* Whether the index has blocks that begin after the last block. */
+/* Returns whether the index has blocks that begin after the last block. */
 bool block_cut_lacks_places(const struct block_cut *cut);
 
 #endif

@@ -27,8 +27,8 @@ void gzi_index_free(struct gzi_index *index)
     *index = (struct gzi_index){0};
 }
 
-/* Blocks are not empty, so each begins after the one before. Blocks without data may be listed: their place in the data
- * is that of the next one. */
+/* Takes n pairs, and checks their order. Blocks are not empty, so each begins after the one before. Blocks without data
+ * may be listed: their place in the data is that of the next one. */
 static const char *take_pairs(struct gzi_index *index, const uint8_t *bytes, uint64_t n)
 {
     struct gzi_place last = {0, 0};

@@ -16,7 +16,7 @@
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 
-/* Words of the command line that bgzip() does not need. */
+/* The command line: the options of bgzip(), and what only this file needs. */
 struct bgzip_args {
     struct bgzip_opts opts;
     bool version;                /* --version */
@@ -27,7 +27,7 @@ static struct bgzip_opts *opts_of(struct engine_args *args)
     return &((struct bgzip_args *)args->own)->opts;
 }
 
-/* Parses a number of digits only, or "-1" if that is the least. */
+/* Parses a decimal number, which begins with a digit or a minus sign. -1: not a number from least to most, reported. */
 static int parse_number(const char *option, const char *text, long long least, long long most, long long *number)
 {
     char *end;
@@ -137,13 +137,13 @@ static void print_version(void)
            "Using htslib %s\n", version_omp(), hts_version());
 }
 
-/* Returns whether several indexes are made: one for each file, if there are several files. */
+/* Returns whether an index is made for each file. */
 static bool makes_indexes(const struct bgzip_opts *o, bool compresses)
 {
     return o->mode == BGZIP_REINDEX || (compresses && o->index && !o->output);
 }
 
-/* "-o -" is -c. -1: a mistake. */
+/* Treats "-o -" as -c. -1: -o and -c are both given, reported. */
 static int settle_output(struct bgzip_opts *o)
 {
     if (o->output && o->to_stdout)
@@ -155,7 +155,8 @@ static int settle_output(struct bgzip_opts *o)
     return 0;
 }
 
-/* Checks options that contradict each other, and those that have no effect with the others. -1: a mistake. */
+/* Checks options that contradict each other, and warns of those that have no effect with the others. -1: a mistake,
+ * reported. */
 static int settle(struct bgzip_opts *o)
 {
     bool compresses = o->mode == BGZIP_COMPRESS && !o->ranged;
@@ -179,7 +180,7 @@ static int settle(struct bgzip_opts *o)
     return 0;
 }
 
-/* Returns whether BGZF would be read from a terminal, or written to one. */
+/* Returns whether no file is named, and a terminal would be read or would get BGZF. */
 static bool is_for_nobody(const struct bgzip_opts *o)
 {
     bool writes = o->mode == BGZIP_COMPRESS && !o->output;

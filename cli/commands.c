@@ -91,7 +91,8 @@ const struct command *commands_find(const char *name)
     return NULL;
 }
 
-/* Returns whether adding, removing, changing or swapping one character turns one word into the other. */
+/* Returns whether adding, removing or changing one character, or swapping two neighbours, turns one word into the
+ * other. */
 static bool is_near(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;

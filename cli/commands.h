@@ -12,7 +12,7 @@ struct command;
  * May be called before main(): it only uses libc functions that work that early. */
 const struct command *commands_find(const char *name);
 
-/* Returns our command whose name differs from the word by one letter ("srt"); NULL: none. */
+/* Returns our command whose name differs from the word by one typing error ("srt"); NULL: none. */
 const char *commands_meant(const char *word);
 
 /* Reads the command line and runs the command, or runs the next samtools on PATH if only that supports one of the
@@ -25,7 +25,8 @@ void commands_usage(const struct command *command, FILE *to);
  * Prints nothing for other names. */
 void commands_words(const char *name, FILE *to);
 
-/* Runs the next samtools on PATH to get its list of commands. If there is none, prints how to install it. */
+/* Prints the help. Runs the next samtools on PATH to get its list of commands; if there is none, prints how to install
+ * it. */
 void commands_print(FILE *to);
 
 /* `samtools --version`: the first line is "samtools " and SAMTOOLS_VERSION. */

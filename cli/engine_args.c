@@ -87,7 +87,8 @@ void engine_args_settle_order(struct engine_args *args)
     order->by = SORT_TAG;
 }
 
-/* Text is compressed if the name ends that way, for any format. */
+/* Settles the format and level of the output. Text of any format is compressed if the name has such an ending
+ * (.sam.gz). */
 static void settle_format(struct engine_args *args)
 {
     struct output_request *out = &args->o->out;
@@ -116,7 +117,7 @@ static void settle_format(struct engine_args *args)
         out->level = BGZF_LEVEL_DEFAULT;
 }
 
-/* samtools can write to some URLs; if the connection breaks, the output is lost. */
+/* -1, reported: the path is a URL. samtools can write to some, but loses the output if the connection breaks. */
 static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))
@@ -182,7 +183,7 @@ int engine_args_settle_index(const struct engine_args *args)
 
 /* ------------------------------------- settings in the environment, so that scripts need no change */
 
-/* Scripts clear a variable by setting it to an empty string. */
+/* Returns the variable's value. NULL: it is not set, or is empty, because scripts clear a variable that way. */
 static const char *setting(const char *name)
 {
     const char *text = getenv(name);

@@ -33,8 +33,8 @@ int engine_args_settle_memory_at_once(struct engine_args *args);
  * already open (/dev/null, /dev/stdout, a shell's >(command)), names that begin with `elsewhere`. */
 int engine_args_settle_temp(struct engine_args *args, const char *elsewhere);
 
-/* Settles the environment's folder for reports, if the command line requests none; and the contents of reports. Call it
- * last. */
+/* Settles the folder for reports from the environment, if the command line requests no report; and the contents of
+ * reports. Call it last. */
 void engine_args_settle_report(struct engine_opts *opts);
 
 #endif

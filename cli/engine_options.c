@@ -321,7 +321,7 @@ static int apply(struct engine_args *args, const struct option_row *row)
     }
 }
 
-/* RUN: there may be more options. */
+/* Applies one option of the table. by_name: it was given by its long name. RUN: there may be more options. */
 static enum engine_args_result take(struct engine_args *args, const struct option_row *of_table, bool by_name)
 {
     const struct option_row *row = option_resolved(of_table);

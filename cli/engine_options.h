@@ -78,9 +78,9 @@ extern const struct option_row engine_options[];
 /* Prints the help of a command. */
 void engine_args_help(const struct engine_command *command, FILE *to);
 
-/* Reads the options from word number 2 on (number 1 of a program) by the table of args->command. Sets optind to the
- * first operand. o->values has room for all words. RUN: the operands come next; HAND_ON: one of the options is not
- * ours. */
+/* Reads the options from word number 2 on (number 1 if args->is_program) by the table of args->command. Sets optind to
+ * the first operand. o->values must have room for all words. RUN: the operands come next; HAND_ON: one of the options
+ * is not ours. */
 enum engine_args_result engine_args_options(struct engine_args *args, int argc, char **argv);
 
 /* Reads an integer; *value is clamped to low..high. name: the option, for the message. -1: not an integer, reported. */

@@ -107,7 +107,7 @@ static void forecast_overhead(struct forecast *f, const struct planned *p, const
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;
 }
 
-/* sample: NULL or maybe empty. */
+/* sample: may be NULL or empty. */
 static void forecast_memory(struct forecast *f, const struct memory_plan *plan, const struct input_sample *sample)
 {
     enum { LARGE_TIMES = 3,                      /* while it is read, or written to the sink */

@@ -10,7 +10,7 @@
 #include "codec/bgzf_block.h"
 #include "merge/merge_opts.h"
 
-/* samtools uses the time of day, so no two runs give the same IDs. */
+/* The default of -s. samtools uses the time of day, so no two runs of it give the same IDs. */
 enum { SEED = 1 };
 
 /* The options that only merge has, as far as they were read. */
@@ -121,7 +121,7 @@ static int add_input(struct merge_words *own, const char *name, const char *inde
     return take_stdin(own, path);
 }
 
-/* Adds the inputs that a list names. It is read like htslib does: it may be compressed, empty lines are skipped, and
+/* Adds the inputs that a list names. It is read as htslib reads it: it may be compressed, empty lines are skipped, and
  * ":A,B" means A and B. */
 static int add_list(struct merge_words *own, const char *list)
 {

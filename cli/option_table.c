@@ -90,7 +90,7 @@ static const struct option *list_for(const struct option_table *known, int n, ch
     return is_beyond ? known->beyond : known->samtools;
 }
 
-/* -h prints the help, and so does -help, which begins with -h. */
+/* Returns whether the word is -help, which prints the help because it begins with -h. */
 static bool is_help(const struct option_table *known, const char *word)
 {
     const char *h = strchr(known->letters, 'h');
@@ -164,7 +164,7 @@ int option_table_next(const struct option_table *t, int argc, char **argv, const
 
 enum { HELP_COLUMN = 26, LINE_MOST = 104 };
 
-/* Prints text whose lines begin in the column of help texts. at: the present column. */
+/* Prints text whose lines begin in the column of help texts. at: the current column. */
 static void put_help(const char *text, int at, FILE *to)
 {
     if (at + 2 > HELP_COLUMN) {

@@ -98,12 +98,12 @@ void option_table_print(const struct option_row *rows, FILE *to);
  * and the first line of its help. Tabs separate the three. */
 void option_table_words(const struct option_row *rows, FILE *to);
 
-/* -1, reported: the file of an option that writes it ("--trace") is probably not intended. apart: the file is a
- * separate word, so it may be the input, or the next option. */
+/* Checks the file of an option that writes it ("--trace"). -1: it is probably not intended, reported. apart: the file
+ * is a separate word, so it may be the input, or the next option. */
 int option_check_file(const char *option, const char *file, bool apart);
 
-/* -1, reported: `next`, the word after an option without its value, looks like that value. next: NULL if there is
- * none. */
+/* Checks `next`, the word after an option that was given without its value; NULL: there is none. -1: it looks like that
+ * value, reported. */
 int option_check_next(const char *option, const char *next);
 
 enum { OPTION_WORDS_MOST = 64 };  /* words of a text */

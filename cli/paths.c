@@ -18,7 +18,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Returns whether files that do not exist yet would be the same one. There may be links to them. */
+/* Returns whether two files that do not exist yet would be the same one. The paths may be links. */
 static bool same_place(const char *path_a, const char *path_b)
 {
     struct stat x, y;

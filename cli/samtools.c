@@ -66,7 +66,8 @@ static int check_stack(void)
     return -1;
 }
 
-/* Prints the words for the completion of each shell (doc/samtools-omp.*). command: NULL: the commands. */
+/* Prints the words for the completion of each shell (doc/samtools-omp.*). If command is NULL, the words are the
+ * commands. */
 static void put_words(const char *command)
 {
     if (command && strcmp(command, "bgzip") == 0)

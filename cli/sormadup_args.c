@@ -60,16 +60,16 @@ const struct engine_command sormadup_command = {
 
 /* ------------------------------------------------------------------- steps */
 
-/* A step's command line as words, and the text that holds them, because options point to it. */
+/* A step's command line as words, which point into struct words. */
 struct step {
     char *argv[OPTION_WORDS_MOST + 3];
     int argc;
 };
 
-/* In one allocation, with the texts after it. */
+/* The words of both steps and all texts, to which options point, in one allocation. */
 struct words {
     struct step fixmate, markdup;
-    char *run_line;              /* the command that was really run; in the same allocation */
+    char *run_line;              /* the command that was really run; in texts[] */
     char texts[];
 };
 
@@ -92,7 +92,7 @@ static const char *put_line(char **to, const char *command, const char *args, co
     return line;
 }
 
-/* Several inputs are joined first, for steps that read only one input. */
+/* Puts the command line that joins several inputs, because the steps read only one. NULL: there is one input. */
 static const char *put_cat(char **to, const struct input_request *in)
 {
     const char *names = *to;

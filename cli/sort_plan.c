@@ -111,7 +111,7 @@ static void find_warnings(struct plan *p)
 
 /* The resources to request from a batch system, with slack, because a job is killed for one page too many. */
 struct request {
-    uint64_t memory_mib, tmp_mib;    /* tmp: 0: none */
+    uint64_t memory_mib, tmp_mib;    /* tmp_mib: 0 if none */
 };
 
 static struct request make_request(const struct forecast *f)

@@ -84,7 +84,7 @@ const struct engine_command idxstats_command = {
     .more_threads = 1,
 };
 
-/* Reads the command line of either. fields: the fields of a record that are counted. */
+/* Reads the command line of either command. fields: the fields of a record that are counted. */
 static enum engine_args_result parse(struct stats_opts *opts, struct stats_words *own,
                                      const struct engine_command *command, int fields, int argc, char **argv)
 {
@@ -136,7 +136,7 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
 
 /* ------------------------------------------------------------------- stats */
 
-/* Regions that only htslib understands are left to upstream samtools. */
+/* Returns whether a region is one that only htslib understands, so upstream samtools must run. */
 static bool is_theirs(int n, char *const *regions)
 {
     for (int i = 0; i < n; i++)

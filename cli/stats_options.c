@@ -63,8 +63,8 @@ static int take_depths(struct engine_args *args, const char *text)
     return s->depth_step == 0 ? message_error("-c %s: STEP is 0", text) : 0;
 }
 
-/* The format is detected from the file (-s). The amount of a reference that samtools keeps in memory has no visible
- * effect (--ref-stats-chunk). */
+/* Accepts an option that has no effect. -s: the format is detected from the file. --ref-stats-chunk: the amount of a
+ * reference that samtools keeps in memory has no visible effect. */
 static int take_nothing(struct engine_args *args, const char *text)
 {
     (void)args, (void)text;

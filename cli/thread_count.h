@@ -15,7 +15,7 @@ enum thread_count_result {
     THREAD_COUNT_TOO_MANY,       /* replaced by the most that are possible: RUNTIME_ENV_THREADS_MAX in total */
 };
 
-/* The value of -@: a number of threads, or "auto", which is the number of CPUs that this process may use (by its
+/* Parses the value of -@: a number of threads, or "auto", which is the number of CPUs that this process may use (by its
  * affinity mask and its control group). more: number of threads that the value does not count; samtools' merge,
  * fixmate, markdup and collate do not count the first. *n_threads: in total, at least 1. */
 enum thread_count_result thread_count_parse(const char *text, int more, int *n_threads);

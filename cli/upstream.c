@@ -190,7 +190,8 @@ static char *own_file(const char *name)
     return file;
 }
 
-/* Removes the file's own name, if that is `samtools`, as in the build folder. */
+/* Returns the folder of the file if its name is `samtools`, as in the build folder; otherwise NULL. The caller frees
+ * it. */
 static char *folder_of_samtools(const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL;

@@ -29,7 +29,7 @@ _Static_assert(MAX_BITS + MAX_EXTRA_LEN <= 24 && MAX_BITS <= 16,
 
 struct bam_deflate {
     int effort;
-    bool newer;                   /* the CPU */
+    bool newer;                   /* the CPU has what NEWER_AVX2 names */
     struct deflate_parse parse;
     /* blocks */
     uint16_t lit_freq[MAX_SEGMENTS][256];
@@ -65,7 +65,8 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
 
 /* ---------------------------------------------------------------- blocks */
 
-/* There are two tables, since in one table equal neighbours would wait for each other's counter. */
+/* Counts the literals of each segment. There are two tables, since in one table equal neighbours would wait for each
+ * other's counter. */
 static void count_segments(struct bam_deflate *d)
 {
     for (uint32_t g = 0; g < d->parse.n_segments; g++) {

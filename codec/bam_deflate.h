@@ -22,14 +22,15 @@ struct bam_deflate;
  * that only some processors have, for tests. Returns NULL if there is no memory. */
 struct bam_deflate *bam_deflate_new(int effort, bool portable);
 
-/* Bytes of memory that an encoder takes. */
+/* Returns the bytes of memory that an encoder takes. */
 size_t bam_deflate_memory(void);
 
 /* Compresses in[n], n <= BAM_DEFLATE_MAX, to out[cap]. Returns the size, or 0 if the output does not fit. The output
  * needs n + BAM_DEFLATE_STORED bytes at most. Nothing beyond out + cap is touched. */
 size_t bam_deflate(struct bam_deflate *d, const uint8_t *in, size_t n, uint8_t *out, size_t cap);
 
-/* Makes a block without compression. `in` may be out + BAM_DEFLATE_STORED. */
+/* Makes a block without compression. Returns the size, or 0 if the output does not fit. `in` may be
+ * out + BAM_DEFLATE_STORED. */
 size_t bam_deflate_store(const uint8_t *in, size_t n, uint8_t *out, size_t cap);
 
 #endif

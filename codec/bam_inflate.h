@@ -14,7 +14,7 @@ struct bam_inflate;
  * Returns NULL if there is no memory. */
 struct bam_inflate *bam_inflate_new(bool portable);
 
-/* Bytes that a decoder takes. */
+/* Returns the bytes of memory that a decoder takes. */
 size_t bam_inflate_memory(void);
 
 /* Inflates the stream that begins at in[0] to out[size]. Returns 0, or -1 if the stream is not valid, does

@@ -5,8 +5,7 @@
  *   1f 8b 08 04 | mtime xfl os | xlen | ..BC 02 00 bsize-1.. | deflate data | crc32 isize
  *   <----------- gzip header, 12 bytes + xlen -------------> |              | <-- 8 -->
  *
- * Other flags than 04 may be set as well. Then a name, a comment or a checksum may lie before the data.
- */
+ * Other flags than 04 may be set as well. Then a name, a comment or a checksum may lie before the data. */
 #ifndef BGZF_BLOCK_H
 #define BGZF_BLOCK_H
 

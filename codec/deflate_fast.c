@@ -1,76 +1,80 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1. A block of whole records is matched field by field, since it is known where what is alike lies: no hash, no
- * chain from one match to the next.
+/* -l 1. A block of complete records is matched field by field. The fields say where bytes are alike, so no hash is
+ * needed, and no search waits for the match before it.
  *
- *   fixed fields, name, CIGAR     the same bytes of the records before, and of the mate
- *   SEQ                           the reads before, by position on the reference; where that explains little, samples
- *   QUAL                          runs; in a copy of a read, that read's; greedily where they do not come in runs, and
- *                                 from where reads turn out to have nothing in common
+ *   fixed fields, name, CIGAR     with the same bytes of the records before, and of the mate
+ *   SEQ                           with the reads before, by position on the reference; where that explains little, by
+ *                                 samples
+ *   QUAL                          by runs; in a copy of a read, with the qualities of that read; greedily where
+ *                                 qualities do not come in runs, and after reads turned out to have nothing in common
  *   long CIGARs, tags             greedily
  *
- * Anything else is matched greedily (deflate_greedy.c): qualities that go in small steps, with all around them, records
- * without qualities, those whose heads or tags decide, and the rest of a block whose reads turn out not to be
- * alike. */
+ * All other bytes are matched greedily (deflate_greedy.c): blocks whose qualities go in small steps, records without
+ * qualities, records whose heads or tags decide, and the rest of a block after its reads turned out not to be alike. */
 #include "codec/deflate_greedy.h"
 #include "codec/deflate_records.h"
 
 enum {
-    /* Records that another one is compared with. 4 instead of 8 are 4 % faster, 1.7 %
+    /* A record is compared with this many records before it. 4 instead of 8 are 4 % faster, 1.7 %
      * larger; 12 are 4 % slower, 0.6 % smaller. */
     N_BEFORE = 8,
-    MANY_BEFORE = 16,             /* where every other one is of the other place (template order), SEQ tells nothing,
-                                     or reads are short */
-    TO_MATE_POS = 20,             /* bytes from reference and position to those of the mate */
+    MANY_BEFORE = 16,             /* where every other record lies at the other place (template order), SEQ explains
+                                     nothing, or reads are short */
+    TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
     NAME_BITS = 10,
-    /* Literals of a SEQ from which on it is looked for by samples. 16 instead of 10 are 0.3 %
+    /* A SEQ with this many literals is looked up by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
     MANY_LITERALS = 10,
-    /* Bytes of a CIGAR from which on it is matched greedily: two operations. */
+    /* A CIGAR of this many bytes, which are two operations, is matched greedily. */
     LONG_CIGAR = 8,
     TAG_BITS = 13,                /* 16 KiB; 12 are 0.2 % larger */
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
     QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
     NO_QUAL = 0xff,
-    SAMPLE_RECORDS = 4,           /* of so many records one is looked at for runs */
+    SAMPLE_RECORDS = 4,           /* one record in this many is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
-    /* After so many bytes it is seen whether fields suit the block, and again after SECOND_TRIAL: the first few records
-     * do not show how qualities come that cost next to nothing. */
+    /* After this many bytes, and again after SECOND_TRIAL, the encoder decides whether fields suit the block. Where
+     * qualities cost next to nothing, the first few records do not show it. */
     TRIAL = 2 * SEGMENT, SECOND_TRIAL = 6 * SEGMENT,
-    /* Unrelated reads without mates: in their trial one byte in so many of heads and names becomes a literal, or more.
-     * HiSeq by coordinate has one in 3 or 4, by name one in 7. */
+    /* Unrelated reads come without mates if more than one byte in this many of heads and names became a literal in the
+     * trial. HiSeq by coordinate has one in 3 or 4, by name one in 7. */
     MANY_HEAD_LITERALS = 5,
     LONG_READ = 300,              /* bases */
     SHORT_READ = 60,              /* bases; heads and names are most of such records */
-    SHORT_MATCHES = 14,           /* mean length: reads that differ from each other in many places (bisulfite) */
-    SHORT_IN_TURN = 16,           /* the same in template order, where SEQ is half explained */
-    LONG_MATCHES = 32,
-    /* One in so many pairs of qualities must be of the same value, where they do not come in runs, or their matches
-     * are too short for a table of 5 bytes: HiSeq has one of 7 to 11, generated ones have one of 19. */
+    /* Reads differ from each other in many places (bisulfite) if their matches have a lower mean length. */
+    SHORT_MATCHES = 14,
+    SHORT_IN_TURN = 16,           /* replaces SHORT_MATCHES in template order, where SEQ is half explained */
+    LONG_MATCHES = 32,            /* mean length */
+    /* Where qualities do not come in runs, one pair in this many must be equal, or their matches are too short for a
+     * table of 6 bytes. HiSeq has one in 7 to 11; generated qualities have one in 19. */
     NOISY_PAIRS = 13,
-    /* As RUN_RATE, two in so many: HiSeq has 48 to 61 percent. RNA of 8 levels, between the two, gains nothing by
-     * coordinate, and would be 1.0103 of libdeflate's level 1 by name. */
+    /* Qualities that do not come in runs must differ from the one before in two of this many or more (see RUN_RATE).
+     * HiSeq has 48 to 61 percent. RNA of 8 levels lies between the two rates: it gains nothing by coordinate, and would
+     * be 1.0103 of libdeflate's level 1 by name. */
     NOISY_RATE = 5,
-    HALF_FROM = 31, HALF_TO = 66, /* percent of SEQ */
-    FEW_LITERALS = 9,             /* one byte in so many, */
-    FEW_SEQ = 40,                 /* or of SEQ, where copies lie at one place */
-    /* Tags are little but literals if more than one byte in so many is a literal of theirs: OQ of 40 levels has one in
-     * 6, other tags have one in 11 and fewer. */
+    HALF_FROM = 31, HALF_TO = 66, /* SEQ is half explained if between these percents of it are literals */
+    FEW_LITERALS = 9,             /* less than one byte in this many is a literal */
+    FEW_SEQ = 40,                 /* where copies lie at one place, at most one byte of SEQ in this many is a literal */
+    /* Tags are mostly literals if more than one byte of the block in this many is a literal of tags: OQ of 40 levels
+     * has one in 6, other tags have one in 11 and fewer. */
     TAG_LITERALS = 7,
-    /* Heads and names, in percent of the bytes, from where on they decide: beside qualities of which less than one in
-     * FEW_QUALS is a literal, where matches are no longer than FIELD_MATCHES; in template order, where SEQ is half
-     * explained. Reads of 150 bases have 18 to 23, of 100 bases 29, of 75 bases 34. */
+    /* Heads and names decide if they are at least HEAD_MUCH percent of the bytes, less than one quality in FEW_QUALS is
+     * a literal, and matches are shorter than FIELD_MATCHES on average. In template order, where SEQ is half explained,
+     * they decide if they are at least HEAD_MUCH_IN_TURN percent. Reads of 150 bases have 18 to 23, of 100 bases 29, of
+     * 75 bases 34. */
     HEAD_MUCH = 28, HEAD_MUCH_IN_TURN = 31,
     FEW_QUALS = 15,
     FIELD_MATCHES = 31,
-    /* Qualities of 4 levels in long runs: less than one in so many is a literal. Real NovaSeq has one in 16 to 24. */
+    /* Qualities cost next to nothing if less than one in this many is a literal: 4 levels in long runs. Real NovaSeq
+     * has one in 16 to 24. */
     CHEAP_QUALS = 26,
-    TAGS_APART = 45,              /* bytes to a literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
-    /* Heads beside such tags, in thousandths of the bytes: UMIs in names that tags repeat, 151 bases, have 220,
-     * bisulfite reads of 101 bases without them 212. */
+    TAGS_APART = 45,              /* bytes per literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
+    /* The heads beside such tags, in thousandths of the bytes: reads of 151 bases whose tags repeat the UMI in the name
+     * have 220; bisulfite reads of 101 bases without UMIs have 212. */
     HEAD_APART = 216,
-    SEQ_LEFT = 5,                 /* bytes to a literal of SEQ: amplicons by name have 1.5 to 3 */
+    SEQ_LEFT = 5,                 /* bytes per literal of SEQ: amplicons by name have 1.5 to 3 */
 };
 _Static_assert(TAG_STRIDE * INSERT <= FIRST && QUAL_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->tag_head == 2 << TAG_BITS, "positions are two bytes");
@@ -78,9 +82,10 @@ _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head >= 2 << QUAL_BITS, 
 
 enum told { BYTES, RECORDS, SHORT, ALIKE, NOISY };
 
-/* Is it whole records, and do their fields promise to be alike? Qualities come in runs, or do not (NOISY; SHORT: reads
- * below 60 bases): then unmapped reads would be 2 % larger, long ones too, and those that are mostly tags fail the
- * trial. */
+/* Returns what a block holds. BYTES: no complete records, or records whose fields do not promise to be alike. RECORDS:
+ * hardly any qualities. ALIKE: qualities come in runs. NOISY: they do not; SHORT: they do not, and reads are below 60
+ * bases. Blocks of unmapped or long reads are BYTES if qualities do not come in runs, since they would be 2 % larger by
+ * fields; so are blocks of mostly tags, which would fail the trial. */
 INLINE enum told look(const struct parse *p, agree64_fn *agree)
 {
     uint32_t records = 0, quals = 0, tags = 0, unmapped = 0;
@@ -109,7 +114,8 @@ INLINE enum told look(const struct parse *p, agree64_fn *agree)
     return runs ? ALIKE : NOISY;
 }
 
-/* Do qualities go in small steps? Looks at one of each half of each read, and at the one behind it. */
+/* Returns whether qualities go in small steps. Looks at one quality in each half of each read, and at the one after
+ * it. */
 static bool has_quals_in_steps(const struct parse *p)
 {
     struct steps s = {0};
@@ -123,7 +129,8 @@ static bool has_quals_in_steps(const struct parse *p)
     return reads >= MIN_RECORDS && are_steps_small(&s);
 }
 
-/* Can qualities that do not come in runs be matched apart from all else? Looks at one of each half of each read. */
+/* Returns whether qualities that do not come in runs can be matched apart from all other fields. Looks at one quality
+ * in each half of each read. */
 INLINE bool is_noise_matched(const struct parse *p)
 {
     uint16_t count[256] = {0};
@@ -137,17 +144,17 @@ INLINE bool is_noise_matched(const struct parse *p)
     return same * NOISY_PAIRS >= 2 * reads * reads && !has_quals_in_steps(p);
 }
 
-/* Bytes of a field of the records in the trials, and how many of them became literals. */
+/* The bytes of a field in the records of the trials, and how many of them became literals. */
 struct outcome {
     uint32_t bytes, lits;
 };
 
 /* The state that a record is compared with. */
 struct history {
-    uint32_t record[MANY_BEFORE];                  /* where they begin, the last first */
-    uint32_t to_cigar;                             /* bytes before the CIGAR of the last one */
-    uint32_t tags;                                 /* where those of the last one begin */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of its last eight bytes: mates */
+    uint32_t record[MANY_BEFORE];                  /* where records begin, the last first */
+    uint32_t to_cigar;                             /* bytes of the last record before its CIGAR */
+    uint32_t tags;                                 /* where the tags of the last record begin */
+    uint16_t name_end[1 << NAME_BITS];             /* by the hash of a name's last eight bytes: mates */
     struct reads reads;
     struct outcome head, qual, tag;
 };
@@ -158,8 +165,10 @@ INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t fr
     parse_greedy(d, p, min_u32(to, p->last), g, true);
 }
 
-/* The first records, and the mate of a pair in which it comes just before: what is the mate's place there is that of
- * this read here. */
+/* Sets dist[0 .. n]: the distances to n records before, then to the mate, whose CIGAR begins at `mate`. Up to three
+ * distances to the oldest records are replaced. One of them aligns the CIGAR with that of the last record, if their
+ * heads differ in length. If the mate is the last record, two align the place of this read with the mate's place there,
+ * and the mate's place with its own place there. */
 INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t mate, uint32_t n, uint32_t *dist)
 {
     uint32_t to_cigar = f->cigar - f->at, *special = dist + n;
@@ -173,11 +182,11 @@ INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t
         special[-3] = distance(f->cigar, (int64_t)mate - TO_MATE_POS);
     }
     for (uint32_t k = n - 3; k <= n; k++)
-        if (dist[k] > f->at)                       /* a shorter name in the first record */
+        if (dist[k] > f->at)                       /* the first record has a shorter name */
             dist[k] = 1;
 }
 
-/* n: of so many records before. */
+/* Matches the fields before SEQ. n: the number of records before that they are compared with. */
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, uint32_t n,
                        const struct greedy *tags, agree64_fn *agree)
 {
@@ -196,7 +205,8 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 }
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* No qualities are matched with those of the record before, so that the match goes on into the tags. */
+/* Matches QUAL. Absent qualities are matched with those of the record before, so that the match continues into the
+ * tags. */
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        agree64_fn *agree)
 {
@@ -212,8 +222,8 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     h->tags = f->tags;
 }
 
-/* Adds a field that begins within the trials. *lits: literals before it, then behind it. A match may go back and take
- * some of them. */
+/* Adds the field [from, to) if it begins within the trials. *lits: the literals before the field; becomes those before
+ * its end. There may be fewer than before, since a match may extend back. */
 INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
                         uint32_t to, uint32_t *lits)
 {
@@ -225,7 +235,7 @@ INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const 
     *lits = now;
 }
 
-/* Do heads and names decide, which cost more by fields? */
+/* Returns whether heads and names decide, which cost more by fields. */
 INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse *d, uint32_t bytes, bool half)
 {
     if (h->head.bytes * 100 >= bytes * HEAD_MUCH_IN_TURN && half)
@@ -234,8 +244,9 @@ INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse 
         && bytes - d->n_lits < FIELD_MATCHES * d->n_seqs;
 }
 
-/* Do fields cut what any bytes would have whole: snippets of SEQ, or copies of records? Or is SEQ half explained, as
- * that of bisulfite reads: whole genomes have 8 to 30 % of it left, unrelated reads 70 and more. */
+/* Returns whether fields cut matches that a search among any bytes would find complete: snippets of SEQ, or copies of
+ * records. Also returns true if SEQ is half explained, as in bisulfite reads. Whole genomes have 8 to 30 % of SEQ left,
+ * unrelated reads 70 % and more. */
 INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn,
                    bool noisy)
 {
@@ -250,26 +261,28 @@ INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const s
             && lits * FEW_SEQ > h->reads.seq_bytes);
 }
 
-/* Are more than n / of of the SEQ bytes of mapped reads literals? */
+/* Returns whether more than n in `of` SEQ bytes of mapped reads are literals. */
 INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
 {
     return h->seq_lits * of > (h->seq_bytes - FIRST_SEQ) * n;
 }
 
-/* Have mapped reads nothing in common: low coverage, order of names? Bisulfite reads have one byte in two. */
+/* Returns whether mapped reads have nothing in common, as with low coverage or in order of names. In bisulfite reads,
+ * one byte in two is a literal. */
 INLINE bool are_unrelated(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Do unrelated reads whose qualities are not in runs have bases in common after all? Or do they come without mates, as
- * in a deep file by coordinate, where the reads that are alike lie far apart? Then fields are up to 5 % larger. */
+/* Returns whether unrelated reads whose qualities are not in runs have bases in common after all, or come without
+ * mates, as in a deep file by coordinate, where the reads that are alike lie far apart. Then fields are up to 5 %
+ * larger. */
 INLINE bool is_known_from_afar(const struct history *h)
 {
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
 }
 
-/* Do fields not suit a block of which `bytes` were looked at, more than is_cut() has? Only where qualities cost next
- * to nothing can it be told, since all else decides there. Fields lose names and tags that a record shares with any
- * earlier one, and SEQ of which much is left though it is known. A twentieth of unrelated reads that is known is
- * enough: RNA by name. */
+/* Returns whether fields do not suit a block of which `bytes` were looked at, more than is_cut() sees. This shows only
+ * where qualities cost next to nothing, since all other fields decide there. Fields miss names and tags that a record
+ * shares with any earlier record, and SEQ that was there before if much of it is left. In unrelated reads it is enough
+ * if a twentieth of SEQ was there before: RNA by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
@@ -280,7 +293,8 @@ INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
     return is_seq_left(&h->reads, 1, SEQ_LEFT) || (apart && h->head.bytes * 1000 > bytes * HEAD_APART);
 }
 
-/* Do fields not suit the block, as its records up to the one at [at, end) show? Then *rest says how all is matched. */
+/* Returns whether the records up to the one at [at, end) show that fields do not suit the block. Then *rest says how
+ * the complete block is matched. */
 INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
                         uint32_t end, bool in_turn, bool noisy, enum greedy_bytes *rest)
 {
@@ -305,7 +319,7 @@ INLINE enum greedy_bytes go_on(struct parse *p, enum greedy_bytes rest)
 static const struct effort few = {.n_reads = N_READS, .many_literals = MANY_LITERALS};
 static const struct effort many = {.n_reads = MANY_READS, .many_literals = MANY_LITERALS};
 
-/* Up to the last record, or to where fields turn out not to be alike. Returns what the rest is then. */
+/* Matches records up to the last one, or until fields turn out not to be alike. Returns how the rest is matched. */
 INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p, bool noisy, agree64_fn *agree)
 {
     const struct greedy tags = {
@@ -360,8 +374,8 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
     return go_on(p, GREEDY_HARD);
 }
 
-/* parse_records() of qualities that are not in runs is a function of its own. gcc inlines less in a function that holds
- * it twice. */
+/* parse_records() for qualities that are not in runs is a function of its own, since gcc inlines less in a function
+ * that holds it twice. */
 typedef enum greedy_bytes noisy_fn(struct deflate_parse *d, struct parse *p);
 
 static NOINLINE enum greedy_bytes noisy_older(struct deflate_parse *d, struct parse *p)

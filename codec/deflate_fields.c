@@ -95,8 +95,8 @@ INLINE void count_runs(const struct parse *p, const struct fields *f, struct sam
     }
 }
 
-/* Returns whether a read is at the place of the read before, or one base beside it. In reads at one place the lanes
- * find more. */
+/* Returns whether a read is at the place of the read before, or one base beside it. The lanes find more in reads at one
+ * place. */
 INLINE bool is_there(const struct parse *p, const struct fields *f, const struct fields *last)
 {
     const struct bam_record *here = (const void *)(p->in + f->at), *before = (const void *)(p->in + last->at);

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* -l 1, any bytes: what is no record, and blocks whose fields do not tell enough.
+/* -l 1, any bytes: data that are not records, and blocks whose fields do not show enough.
  *
- * A table of single positions is a third faster than one of pairs. It is good enough where matches are many: reads that
- * overlap. Where literals are many, or matches long (copies of reads), it is up to 5 % larger: so the first bytes are
- * tried with it, and by what came of them the rest is matched with pairs. Where qualities go up and down in small
- * steps, pairs of a larger table take the whole block: 2 to 5 % smaller. */
+ * A table of single positions is a third faster than a table of pairs. It is good enough where there are many matches,
+ * as in reads that overlap. Where there are many literals or long matches (copies of reads), its output is up to 5 %
+ * larger. So the first bytes are tried with it, and their outcome decides whether the rest is matched with pairs. Where
+ * qualities go up and down in small steps, the complete block is matched with pairs in a larger table: 2 to 5 %
+ * smaller. */
 #include "codec/deflate_greedy.h"
 
 enum {
     HASH_BITS = 14,               /* 32 KiB */
     STEPS_BITS = 16,              /* 128 KiB, where qualities go in small steps; 15 are 0.2 to 0.6 % larger */
     SMALL_STEP = 3,
-    STEP_STRIDE = 29,             /* so that the number scatters by 1 % of all bytes */
-    MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* of 1,000; where bytes are often the same */
+    STEP_STRIDE = 29,             /* with this stride, the number of steps scatters by 1 % of all bytes */
+    MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* in 1,000; OF_FEW: where bytes are often the same */
     TRIAL = 2 * SEGMENT,
-    /* Literals per match in the trial: at the beginning of a block, where little can be referred to yet. Reads of 40
-     * levels have 6 to 8, of low coverage, too, and are up to 0.6 % larger without pairs. RNA by name has more. */
+    /* Literals per match in the trial. The trial is at the beginning of a block, where little can be referred to yet.
+     * Reads of 40 levels have 6 to 8, and so have reads of low coverage; they are up to 0.6 % larger without pairs. RNA
+     * by name has more. */
     MANY_LITERALS = 8,
-    /* Mean length. Reads have 10 to 20, copies of them 40 to 140. */
+    /* Mean length. Reads have 10 to 20, copies of reads 40 to 140. */
     LONG_MATCHES = 22,
-    PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower; where matches are longer than this, 4 % */
-    LONGEST_MATCHES = 96,
+    PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower; 4 % smaller above LONGEST_MATCHES */
+    LONGEST_MATCHES = 96,         /* mean length */
 };
 _Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << STEPS_BITS, "positions are two bytes");
 
-/* Do so many bytes of 1,000 differ little from the next one: qualities that go up and down in small steps, as those of
- * 40 levels may? Then there are many short matches to choose from. HiSeq has 206 to 252, reads of 40 levels at random
- * steps 235 to 450. */
+/* Returns whether of_1000 in 1,000 bytes differ little from the next one, as in qualities that go up and down in small
+ * steps; qualities of 40 levels may. Then there are many short matches to choose from. HiSeq has 206 to 252 such bytes,
+ * reads of 40 levels at random steps 235 to 450. */
 static bool has_small_steps(const uint8_t *in, uint32_t n, uint32_t of_1000)
 {
     uint32_t small = 0, samples = 0;
@@ -41,14 +43,14 @@ static bool has_small_steps(const uint8_t *in, uint32_t n, uint32_t of_1000)
 /* The settings that suit a block. */
 struct suited {
     struct greedy singly;
-    bool cheap;                   /* literals cost so little that pairs gain nothing (long reads, unmapped ones of 4
+    bool cheap;                   /* literals cost so little that pairs gain nothing (long reads and unmapped reads of 4
                                      levels: 3 to 6 % larger) */
-    bool steps;                   /* short matches are worth a larger table, of pairs */
+    bool steps;                   /* short matches are worth a larger table, with pairs */
 };
 
-/* By how often two bytes of a sample are the same. Hashing 4 bytes instead of 5 is 3 % smaller on generated qualities
- * of 40 levels; 6 and the nearest, 2 % on those of 4. A match of 4 bytes from afar is worth four literals if those cost
- * 5 bits each, but not 4. */
+/* Returns the settings by how often two bytes of a sample are equal. Hashing 4 bytes instead of 5 is 3 % smaller on
+ * generated qualities of 40 levels; hashing 6 and taking the nearest is 2 % smaller on qualities of 4 levels. A distant
+ * match of 4 bytes is worth four literals if these cost 5 bits each, but not if they cost 4. */
 static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, &pairs);
@@ -68,7 +70,7 @@ static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
     };
 }
 
-/* Matches that begin before stop, segment by segment. */
+/* Puts the matches that begin before stop, segment by segment. */
 INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < stop; end += SEGMENT) {
@@ -81,7 +83,7 @@ INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t st
 }
 _Static_assert(MAX_DIST % SEGMENT == 0, "parse_greedy() is told by segments whether the window matters");
 
-/* Some of g is known to the compiler here. */
+/* Does parse_segments() with single positions. The compiler knows the value of some fields of g here. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
 {
     bool ahead = g.ahead, nearest = g.nearest;
@@ -98,7 +100,7 @@ INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop
         parse_segments(d, p, stop, &g);
 }
 
-/* All before p->at can be referred to. */
+/* Begins the table: all positions before p->at, as far as the window reaches, can be referred to. */
 INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct greedy *g)
 {
     uint32_t end = min_u32(p->at, p->last);
@@ -107,8 +109,9 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-/* The stride of pairs, if there are few matches up to stop, or copies; else 0. Where hardly anything else comes, most
- * literals are in the trial: it is done again. */
+/* Tries single positions up to stop. Returns the stride for pairs if there are few matches, or copies; else 0. If there
+ * is hardly anything but copies, most of the block's literals are in the trial: it is undone, so that pairs repeat
+ * it. */
 INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     const struct parse from = *p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the encoder: any bytes, matched greedily. Of four positions at once the longest match is taken, found without
- * a branch. A table holds the last position with the same hash, or the last two. */
+/* Inside the encoder: matches any bytes greedily. Four positions are looked up at once, and their longest match is
+ * taken, which is found without a branch. A table holds the last position with the same hash, or the last two. */
 #ifndef DEFLATE_GREEDY_H
 #define DEFLATE_GREEDY_H
 
@@ -12,7 +12,7 @@ enum {
     INSERT = 3,                   /* positions inside a match are inserted three at a time */
     AGREE = 16,                   /* bytes compared at once */
     PIECE = 256,                  /* positions looked up before matches are chosen */
-    FIRST_CAND = 8,               /* extend_back() loads so many bytes before a candidate */
+    FIRST_CAND = 8,               /* extend_back() loads this many bytes before a candidate */
 };
 _Static_assert(MARGIN >= GROUP - 1 + AGREE, "loads stay inside the input");
 
@@ -20,19 +20,20 @@ struct greedy {
     uint8_t *head;                /* 2 << bits bytes: positions, 16 bits each */
     uint64_t factor;              /* HASH_FACTOR() */
     uint32_t bits;                /* of the hash of single positions; pairs have one less */
-    uint32_t stride;              /* of so many positions of a match one is inserted */
+    uint32_t stride;              /* one position of a match in this many is inserted */
     uint32_t far_of_4;            /* a match of MIN_MATCH bytes must be nearer */
-    bool pairs;                   /* the last two positions */
-    bool nearest;                 /* of equally long matches the nearest, not the first */
-    bool ahead;                   /* all positions are looked up, and before matches are chosen; nearest, single ones */
-    uint32_t net;                 /* LESS_LITERALS: the longest match less the literals before it, then the longest;
-                                     0: the longest, then the first. Not for `nearest` */
+    bool pairs;                   /* a slot holds the last two positions, not only the last */
+    bool nearest;                 /* the nearest of equally long matches is taken, not the first */
+    bool ahead;                   /* all positions are looked up, and before matches are chosen: see parse_ahead();
+                                     needs `nearest`, and not `pairs` */
+    uint32_t net;                 /* LESS_LITERALS: matches are rated by length minus the literals before them, then by
+                                     length; 0: by length, then the first is taken. Without `nearest` only */
 };
 
 enum { LESS_LITERALS = GROUP - 1 };
 _Static_assert((GROUP & LESS_LITERALS) == 0, "a mask");
 
-/* Puts a position into its slot; returns what was there, the newer lowest. */
+/* Puts a position into its slot. Returns the slot's former content, the newer position lowest. */
 INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_t at)
 {
     uint64_t v = load_le64(in + at);
@@ -49,7 +50,7 @@ INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_
 }
 
 /* Rates a candidate by the length of its match up to AGREE, then by how near it is or how early the match begins, or as
- * g->net has it. far: it may exceed the window. */
+ * g->net states. far: the candidate may lie beyond the window; then its score is 0. */
 INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand,
                              bool far)
 {
@@ -72,8 +73,8 @@ INLINE struct found found_of(const struct greedy *g, uint32_t at, uint32_t score
     };
 }
 
-/* Inserts positions of a match, and of what is before it if it is short. The loop rarely runs more than twice: a count
- * that is hard to predict costs more than inserting a position again. */
+/* Inserts positions of a match; if it is short, also positions before it. The loop rarely runs more than twice, since a
+ * count that is hard to predict costs more than inserting a position again. */
 INLINE void insert_matched(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t end)
 {
     uint32_t stride = g->stride, final = end - stride * INSERT + stride - 1;
@@ -92,12 +93,12 @@ INLINE void extend_found(const struct parse *p, struct found *f)
         f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
 }
 
-/* Of n candidates, those with the longest match so far, the first is f. Takes the nearest
- * instead if its match ends no earlier. */
+/* AGREE bytes of some of the n candidates agree, and *f is the first of these. Replaces *f by the nearest of them if
+ * the match of the nearest ends no earlier. */
 INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint32_t *score, uint32_t n,
                        struct found *f)
 {
-    uint32_t best = 0;            /* GROUP - 1 - k + cand, which is largest where the distance is smallest; << 2 */
+    uint32_t best = 0;            /* (cand + early) << 2 | early; the sum is largest where the distance is smallest */
     UNROLL(8)
     for (uint32_t i = 0; i < n; i++) {
         uint32_t early = (score[i] >> 16 & 3) ^ g->net, whole = (score[i] >> 18) - (early & g->net) == AGREE;
@@ -112,7 +113,8 @@ INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint
         *f = near;
 }
 
-/* n positions from `at` on, or up to GROUP - 1 more; returns how many. Those behind them are rated 0. */
+/* Looks up and rates n positions from `at` on, or up to GROUP - 1 more. Returns how many. The GROUP positions after
+ * them get the score 0. */
 INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, bool far, uint32_t *score)
 {
     uint32_t i = 0;
@@ -126,8 +128,8 @@ INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, 
     return i;
 }
 
-/* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait is most of
- * its time. Here only the choice of a match waits for the one before. */
+/* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait takes most
+ * of its time. Here only the choice of a match waits for the match before. */
 INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
 {
     struct parse p = *state;
@@ -184,7 +186,7 @@ INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t
     *state = p;
 }
 
-/* Matches that begin before stop. far: they may exceed the window. */
+/* Puts the matches that begin before stop. far: candidates may lie beyond the window. */
 INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g, bool far)
 {
     if (g->ahead)

@@ -26,12 +26,12 @@ enum {
 _Static_assert((int)N_HEADS <= (int)MAX_DISTS, "which of them fits best_of()");
 _Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* Where the eight bytes begin. fixed_places: in the record (reference and position; the mate's reference and position;
- * size and reference; CIGAR operations to number of bases; name's length or MAPQ to flag; template length and name).
- * tile_places: so that the bytes end with two and with four digits of the tile. The first two places share their slots,
- * so mates at each other's place find each other. */
+/* The eight bytes at a place begin this far after the record's beginning: fixed_places (reference and position; the
+ * mate's reference and position; size and reference; CIGAR operations to number of bases; name's length or MAPQ to
+ * flag; template length and name); or this far before the tile: tile_places (the bytes end with two and with four
+ * digits of the tile). The first two places share their slots, so mates at each other's place find each other. */
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
-static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};        /* this far before the tile */
+static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};
 
 struct heads {
     uint32_t record[N_BEFORE];                     /* where records begin, the last first */
@@ -65,7 +65,7 @@ INLINE uint32_t place_distance(struct heads *h, const struct parse *p, const str
     return dist <= f->at ? dist : 1;               /* a larger one would reach before the first record */
 }
 
-/* Returns where the lazy search begins. */
+/* Returns where the lazy search of the name's end begins. */
 INLINE uint32_t tail_of_head(const struct fields *f) { return max_u32(f->at + BAM_FIXED, f->cigar - NAME_TAIL); }
 
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h, const struct fields *f,

@@ -30,10 +30,10 @@ enum {
     COPY_STRIDE = 8,              /* one position in this many becomes known; this many in a row are looked up */
     COPY_STEP = 64,               /* from one look-up to the next; 32 are 0.4 % smaller, 10 % slower */
     LEAST_COPY = 12,              /* bytes; 16 are 0.1 % larger */
-    /* Copies are short if they have less than SHORT_COPY bytes on average, and are one byte of SEQ in COPIES_OF.
-     * Nanopore reads of 1,400 bases that overlap have copies of 28 bytes, in half of SEQ. Without this rule they are
-     * 1.07 to 1.12 of libdeflate's level 7, by the lanes 1.00. HiFi has copies of 108 to 134 bytes; Nanopore reads that
-     * do not overlap have copies in 3 % of SEQ. Checked on nine files. */
+    /* Copies are short if they have less than SHORT_COPY bytes on average, and hold at least one byte of SEQ in
+     * COPIES_OF. Nanopore reads of 1,400 bases that overlap have copies of 28 bytes, in half of SEQ. Without this rule
+     * they are 1.07 to 1.12 of libdeflate's level 7, by the lanes 1.00. HiFi has copies of 108 to 134 bytes; Nanopore
+     * reads that do not overlap have copies in 3 % of SEQ. Checked on nine files. */
     SHORT_COPY = 48, COPIES_OF = 8, SEQ_SEEN = 4096,
     COPIED = 8,                   /* a read is a copy if less than one byte of its SEQ in this many is a literal */
 

@@ -26,13 +26,14 @@ enum {
     /* 3 are allowed, but matches of 3 bytes rarely cost less than their literals. */
     MIN_MATCH = 4,
 
-    /* Bytes after every position where a match may begin: a parser loads up to 16
+    /* Bytes after every position where a match may begin: a parser loads up to 16 bytes
      * from any of four positions, and literals are copied 16 bytes at a time. */
     MARGIN = 32,
     /* The first position that is looked at: the eight bytes before it can be loaded. */
     FIRST = 24,
 
-    /* Default, fields: the last four positions with the same 8 bytes, the last two with the same 4; 64 KiB each. */
+    /* The tables of the lazy search hold the last four positions with the same 8 bytes, and the last two with the same
+     * 4; 64 KiB each. */
     LONG_BYTES = 8,
     LONG_BITS = 13,
     LONG_WAYS = 4,
@@ -110,13 +111,14 @@ void deflate_lanes(struct deflate_parse *d, struct parse *p, bool newer);
  * the default level. They return false, and have done nothing, where the block does not suit them. */
 bool deflate_fields(struct deflate_parse *d, struct parse *p, bool newer);
 bool deflate_long(struct deflate_parse *d, struct parse *p, bool newer, bool fast);
-/* -l 1, any bytes. What is known of them: nothing; they have few matches; they have many short matches to choose from
- * (qualities that change by little). */
+/* deflate_greedy() is -l 1, for any bytes. GREEDY_ANY: nothing is known of them; GREEDY_HARD: they have few matches;
+ * GREEDY_STEPS: they have many short matches to choose from (qualities that change by little). */
 enum greedy_bytes { GREEDY_ANY, GREEDY_HARD, GREEDY_STEPS };
 void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum greedy_bytes bytes);
 
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
 /* In a product with this factor, the highest bits depend on the first `bytes` bytes only.
  * The odd number is 2^64 over the golden ratio. */
 #define HASH_FACTOR(bytes) (0x9e3779b97f4a7c15u << (64 - 8 * (bytes)))

@@ -54,8 +54,8 @@ static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t
     }
 }
 
-/* Bit k is set if ALL_SEEN bytes agree at the k-th of 64 positions, and the next two positions have found other
- * matches. */
+/* Returns 64 bits. Bit k is set if ALL_SEEN bytes agree at the k-th position, and the next two positions have found
+ * other matches. */
 static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 {
     uint64_t bits = 0;
@@ -71,8 +71,8 @@ struct probes {
     _Alignas(32) uint16_t with_4[SPAN], with_7[SPAN], same_4[SPAN], same_7[SPAN];
 };
 
-/* Two shuffles of the same 16 bytes give the four bytes at each of eight positions, and the four that begin three bytes
- * later. */
+/* Finds the slots of a span. Two shuffles of the same 16 bytes give the four bytes at each of eight positions, and the
+ * four that begin three bytes later. */
 NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
 {
     const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
@@ -88,7 +88,7 @@ NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
     }
 }
 
-/* Bit k is set if the k-th byte agrees. */
+/* Returns 16 bits. Bit k is set if the k-th byte agrees. */
 NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
 {
     return (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(here, _mm_loadu_si128((const void *)there)));
@@ -212,9 +212,9 @@ static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint
     return len - 2;
 }
 
-/* Looks, after a span was probed, for a match that is long at the span's middle, then at its end. Passes the positions
- * inside that match; then *n is the number of the span's places, including the match's last position. Returns how many
- * positions are passed. */
+/* Looks for a match that is long at the middle of a probed span, else at its end. Passes the positions inside that
+ * match; then *n is the number of the span's places, including the match's last position. Returns how many positions
+ * are passed. */
 static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t end, uint32_t *n)
 {
     if (x + SPAN + LEAST_GAP >= end)
@@ -228,8 +228,8 @@ static inline uint32_t pass_long(struct lanes *l, const uint8_t *in, uint32_t x,
     return passed;
 }
 
-/* Where ALL_SEEN bytes agree, this compares further bytes, at the last position that has found the match. choose()
- * carries the length back to the other positions. */
+/* Compares further bytes where ALL_SEEN bytes agree, at the last position that has found the match. choose() carries
+ * the length back to the other positions. */
 INLINE void extend_found(struct lanes *l, const struct parse *p, uint32_t begin, uint32_t n, bool newer)
 {
     uint32_t gap = 0, passed = 0;

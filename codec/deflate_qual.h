@@ -203,7 +203,8 @@ INLINE void qual_put_match(struct deflate_parse *d, struct parse *p, uint32_t x,
     p->anchor = x + len;
 }
 
-/* Puts n qualities of a run in the way whose cost c->run has. The bytes after p->anchor at the end become literals. */
+/* Puts n qualities of a run, as literals or as matches of distance 1: the cheaper way, whose cost is in c->run. The
+ * bytes after p->anchor at the end become literals. */
 INLINE void qual_put_run(struct deflate_parse *d, struct parse *p, const struct qual_costs *c, uint32_t x, uint32_t n,
                          bool begin)
 {

@@ -81,8 +81,8 @@ NEWER_AVX2 static inline uint64_t agree64_avx2(const uint8_t *a, const uint8_t *
 #define agree64_avx2 agree64
 #endif
 
-/* Bit k is set where the byte at x + k equals the one dist bytes before it, for k < WINDOW. Bits beyond the end of the
- * input are 0, and nothing there is loaded. */
+/* Returns a word. Bit k is set where the byte at x + k equals the one dist bytes before it, for k < WINDOW. Bits beyond
+ * the end of the input are 0, and nothing there is loaded. */
 INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
 {
     uint32_t left = p->n - x, back = 64 - left;
@@ -91,7 +91,7 @@ INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, ag
     return dist + back <= x ? agree(p->in + x - back, p->in + x - back - dist) >> back : 0;
 }
 
-/* Bit k is set where MIN_MATCH bits in a row begin at k. */
+/* Returns a word. Bit k is set where MIN_MATCH bits of m that are set begin at k. */
 INLINE uint64_t begins(uint64_t m)
 {
     m &= m >> 1;
@@ -197,7 +197,7 @@ NEWER_AVX2 static inline __m256i max64(__m256i a, __m256i b)
     return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
 }
 
-/* best_of() for all MAX_DISTS, without a loop, which is 3 to 6 % of the speed. Bit 63 of same[] is not set. */
+/* best_of() for all MAX_DISTS. It has no loop, which gains 3 to 6 % of the speed. Bit 63 of same[] is not set. */
 NEWER_AVX2 static inline uint32_t best_of_all(const uint64_t *same, uint32_t s)
 {
     __m256i run[8], best[8], other;
@@ -225,7 +225,7 @@ _Static_assert(MAX_DISTS == 32, "eight words of four");
 #define best_of_all(same, s) best_of(same, MAX_DISTS, s, agree64)
 #endif
 
-/* best_of(), compiled for the same processors as `agree`: those that have AVX2, or all. */
+/* Calls best_of(), compiled for the same processors as `agree`: those that have AVX2, or all. */
 #define BEST_OF(same, n, s, agree) \
     ((n) == MAX_DISTS && (agree) == agree64_avx2 ? best_of_all(same, s) : best_of(same, n, s, agree))
 
@@ -235,8 +235,8 @@ INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
     return (int32_t)(4 * (best >> 5)) - (int32_t)log2_floor(dist[31 - (best & 31)]);
 }
 
-/* Puts the matches that begin in [from, to), at n distances: always the one that begins next, and the longest of those
- * that begin there. lazy: a match that begins a byte later is taken instead if it gains more. No distance may reach
+/* Puts the matches that begin in [from, to), at n distances: always the longest of the matches at the next position
+ * where one begins. lazy: a match that begins a byte later is taken instead if it gains more. No distance may reach
  * before the input. */
 INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
                      const uint32_t *dist, uint32_t n, bool lazy, agree64_fn *agree)

@@ -9,8 +9,8 @@
 #include "read/input.h"
 #include "write/record_sink.h"
 
-/* If a signal ended the work, ends the process here. At the end of the parallel region it would have to wait for all
- * threads, and a thread may be stuck in a write to a pipe that is not read. */
+/* Runs the work. If a signal ended it, ends the process here. At the end of the parallel region the process would have
+ * to wait for all threads, and a thread may be stuck in a write to a pipe that is not read. */
 static void in_team(void *driver)
 {
     struct driver *d = driver;

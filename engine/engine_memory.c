@@ -27,8 +27,8 @@ static size_t inputs_waiting(const struct input_request *in, enum memory_reads r
     return n;
 }
 
-/* Whether blocks may be copied. A block does not show its level, so only a request for level 0 rules out copies. Each
- * record holds the number of its input. */
+/* Returns whether blocks may be copied. A block does not show its level, so only a request for level 0 rules out
+ * copies. Each record holds the number of its input. */
 static bool may_copy(const struct engine_opts *opts, const struct input_request *in)
 {
     const struct output_request *out = &opts->out;

@@ -78,7 +78,8 @@ static size_t clamp(size_t value, size_t low, size_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Returns as many slots as fit into a share of the memory, but at least one for each thread. */
+/* Returns as many slots as fit into a share of the memory: at most `wanted`, but at least one for each thread and four
+ * more. */
 static uint32_t slots(size_t wanted, size_t share, size_t each, int n_threads)
 {
     return (uint32_t)clamp(wanted, (size_t)n_threads + 4, clamp(share / each, (size_t)n_threads + 4, wanted));
@@ -153,8 +154,8 @@ static size_t merge_chunk(const struct memory_job *job, size_t chunk_size)
 }
 
 /* Returns how many chunks with chunk_size bytes of text an input of a merge may have. The input has a slice for each
- * chunk, and some more. SAM has twice as many chunks. Large chunks cost the main thread least, but each thread should
- * get one. */
+ * chunk, and some more. An input of SAM has twice as many chunks. Large chunks cost the main thread least, but each
+ * thread should get one. */
 static size_t merge_chunks(const struct memory_job *job, size_t memory, size_t chunk_size)
 {
     size_t chunks = memory / merge_chunk(job, chunk_size);

@@ -9,9 +9,9 @@
 #include "fixmate/mods_fit.h"
 
 enum {
-    NAME = 2,                    /* bytes of a tag before its type ... */
-    HEAD = 3,                    /* ... and before its value; a text follows, or of an array: */
-    ARRAY = HEAD + 5,            /* before the elements: its type and their number */
+    NAME = 2,                    /* bytes of a tag before its type, ... */
+    HEAD = 3,                    /* ... before its value, ... */
+    ARRAY = HEAD + 5,            /* ... and before the elements of an array, after their type and number */
     LENGTH_MOST = 4,             /* bytes of MN's value */
 };
 
@@ -25,7 +25,8 @@ static size_t tag_size(const uint8_t *p, const uint8_t *end)
     return (size_t)((next && end - next >= HEAD ? next : end) - p);
 }
 
-/* The tag at p if it is one of ours, M, L or N; 0: none. A draft of the format has them in lower case. */
+/* Returns the second letter of the tag at p (M, L or N) if it is one of ours; otherwise 0. A draft of the format has
+ * them in lower case. */
 static uint8_t which_of(const uint8_t *p)
 {
     uint8_t second = p[1] & (uint8_t)~0x20;
@@ -57,7 +58,7 @@ static uint8_t *end_of(const struct mods *m)
     return m->record->p + m->record->n;
 }
 
-/* The last tag of each name is used. */
+/* Finds our tags. The last tag of each name is used. */
 static void find_tags(struct mods *m)
 {
     uint8_t *p = m->record->p + m->tags;
@@ -310,7 +311,7 @@ enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record
 
 /* ------------------------------------------------------------------- guard */
 
-/* Whether fixmate may remove the tag at p, or write it. */
+/* Returns whether fixmate may remove the tag at p, or write it. */
 static bool may_change(const uint8_t *p)
 {
     static const char names[][NAME] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}, {'N', 'M'}, {'M', 'D'},

@@ -18,7 +18,7 @@
 
 struct bam_record;
 
-/* Whether one of them is among the tags [p, end). */
+/* Returns whether one of these tags is in [p, end). */
 bool base_mods_any(const uint8_t *p, const uint8_t *end);
 
 enum base_mods {
@@ -30,13 +30,13 @@ enum base_mods {
 
 /* Corrects the tags of the checked record in the buffer, which holds nothing else, and updates block_size.
  *
- * primary: for a secondary or supplementary record, the last primary one of the same half; NULL: none. The behaviour of
- * samtools 1.24 is reproduced: it counts bases of the primary record's SEQ from the left, although that may be the
- * reverse strand; and if a chain of MM has no numbers, it uses its base for the next chain. */
+ * primary: for a secondary or supplementary record, the last primary one with the same READ2 flag; NULL: none. The
+ * behaviour of samtools 1.24 is reproduced: it counts bases of the primary record's SEQ from the left, although that
+ * may be the reverse strand; and if a chain of MM has no numbers, it uses its base for the next chain. */
 enum base_mods base_mods_fix(struct byte_buffer *record, const struct bam_record *primary);
 
-/* Whether the made record has all tags of the one that was read, byte for byte and in the same order, and no others.
- * Tags of base modifications, and others that fixmate may change, are ignored. */
+/* Returns whether the made record has all tags of the one that was read, byte for byte and in the same order, and no
+ * others. Tags of base modifications, and others that fixmate may change, are ignored. */
 bool base_mods_kept_others(const struct bam_record *read, const struct bam_record *made);
 
 #endif

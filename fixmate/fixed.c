@@ -16,7 +16,8 @@ static const struct engine_opts *common(const struct fixed *f)
     return &f->opts->common;
 }
 
-/* Names of sorted records are in any order. As samtools, which checks only the header. */
+/* Refuses an input that is sorted by coordinate, where names are in any order. Checks only the header, as samtools
+ * does. */
 static int check_order(struct fixed *f)
 {
     const struct bam_header *header = &f->in.each->header;
@@ -42,7 +43,7 @@ static int open_input(struct fixed *f)
          ? 0 : latch_fail(f->d->latch, "out of memory");
 }
 
-/* If the command line sets no limit, more than the usual is allowed. */
+/* Plans the memory. If the command line sets no limit, more than the default is allowed. */
 static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
@@ -77,7 +78,7 @@ int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
 
 /* ------------------------------------------------------------------ records */
 
-/* Whether the next slice is ready, or there are no more, or there was a failure. */
+/* Returns whether the next slice is ready, or there are no more, or there was a failure. */
 static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;

@@ -52,7 +52,7 @@ static uint8_t *put_number(uint8_t *to, uint32_t number)
     return to;
 }
 
-/* Adds nothing for a read without one. */
+/* Adds the CIGAR as text; nothing for a read without one. */
 static int add_cigar(struct fixmate *f, const struct fixmate_read *b)
 {
     enum { OP_SIZE = 10 };       /* size of an operation: nine digits and a letter, because lengths have 28 bits */
@@ -90,7 +90,7 @@ static void set_flag(struct fixmate_read *b, unsigned flag, bool value)
     b->flag = (uint16_t)(value ? b->flag | flag : b->flag & ~flag);
 }
 
-/* Where the read begins, counted from 0: its end if it is reverse. */
+/* Returns where the read begins, counted from 0: its end if it is reverse. */
 static int64_t five_prime(const struct fixmate_read *b)
 {
     return is_reverse(b) ? end_of(b) : b->at.pos;
@@ -106,7 +106,7 @@ static void set_mate_place(struct fixmate_read *b, const struct fixmate_read *ma
         set_flag(b, BAM_FMUNMAP, true);
 }
 
-/* MQ and MC. */
+/* Sets MQ and MC. */
 static int set_mate_alignment(struct fixmate *f, struct fixmate_read *b, const struct fixmate_read *mate)
 {
     if (is_mapped(mate) && mate_tags_put_int(&b->tags, MATE_MQ, mate->record->mapq) < 0)
@@ -236,8 +236,8 @@ static int normalise_as(struct fixmate *f, const struct fixmate_rules *rules, st
     return 0;
 }
 
-/* If operations were joined, the CIGAR may look like the one that refers to CG. If CG does not fit, no program could
- * read the record, so they stay unchanged. */
+/* If operations were joined, the CIGAR may look like one that refers to the tag CG. If CG does not fit, no program
+ * could read the record, so the operations are not joined. */
 static int normalise(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                      const struct bam_record *r)
 {
@@ -274,8 +274,8 @@ static int put_length(struct fixmate_read *b)
     return mate_tags_put_small(&b->tags, MATE_MN, load_le32(b->record->seq_len));
 }
 
-/* Also moves a CIGAR in the tag CG to its place. primary: of a record that is not primary; NULL: none. 1: call
- * put_length() at the end; -1: failed. */
+/* Loads the record into b. Also moves a CIGAR in the tag CG to its place. primary: the primary record of a record that
+ * is not primary; NULL: none. 1: call put_length() at the end; -1: failed. */
 static int load(struct fixmate *f, const struct fixmate_rules *rules, struct fixmate_read *b,
                 const struct bam_record *r, const struct fixmate_read *primary)
 {

@@ -42,7 +42,7 @@ struct fixmate {
     size_t n, max;
     struct fixmate_read other;   /* the record that is not primary */
     bam1_t b;                    /* the record being normalised */
-    struct byte_buffer text, cigar;   /* for a while */
+    struct byte_buffer text, cigar;   /* scratch memory */
 };
 
 void fixmate_free(struct fixmate *fixmate);

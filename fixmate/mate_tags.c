@@ -31,7 +31,7 @@ void mate_tags_begin(struct mate_tags *t, const uint8_t *p, const uint8_t *end)
     }
 }
 
-/* The added tags are ours, and can be read. */
+/* Removes the first added tag of that name. The added tags are ours, and can be read. */
 static void drop_added(struct byte_buffer *added, enum mate_tag which)
 {
     uint8_t *end = added->p + added->n;

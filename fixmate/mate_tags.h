@@ -14,9 +14,10 @@ enum mate_tag { MATE_MQ, MATE_MC, MATE_CT, MATE_MS, MATE_MN, MATE_TAGS };
 struct mate_tags {
     const uint8_t *begin, *end;  /* the record's tags */
     const uint8_t *first;        /* the first of our tags */
-    uint32_t left[MATE_TAGS], gone[MATE_TAGS];   /* number of each name's tags; the first ones are removed */
+    uint32_t left[MATE_TAGS], gone[MATE_TAGS];   /* number of each name's tags that stay, and of those that are removed:
+                                                  * the first ones */
     uint32_t n_added[MATE_TAGS];
-    struct byte_buffer added;    /* appended after them */
+    struct byte_buffer added;    /* the new tags, which come after them */
 };
 
 /* Begins with the tags [p, end), which the caller owns. No tag is found after a broken one. */
@@ -25,7 +26,7 @@ void mate_tags_begin(struct mate_tags *tags, const uint8_t *p, const uint8_t *en
 /* Removes the first tag of that name. */
 void mate_tags_drop(struct mate_tags *tags, enum mate_tag which);
 
-/* Puts a number of four bytes (int); a number of as few bytes as possible (least); or a text of n bytes without its
+/* Puts a number of four bytes (int); a number of as few bytes as possible (small); or a text of n bytes without its
  * NUL. -1: out of memory. */
 int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_small(struct mate_tags *tags, enum mate_tag which, uint32_t value);

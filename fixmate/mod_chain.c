@@ -26,7 +26,7 @@ const uint8_t *mod_chain_number(const uint8_t *p, int64_t *value, bool *large)
     return p;
 }
 
-/* As in BAM; 0: none. Tables of older htslibs lack U. */
+/* Returns the base as BAM has it; 0: none. Tables of older htslibs lack U. */
 static unsigned base_of(uint8_t letter)
 {
     switch (letter) {
@@ -80,7 +80,7 @@ bool mod_chain_all(const uint8_t *p, uint64_t *n_values)
     return true;
 }
 
-/* By pairs, alternating between two tables, because a processor waits before it adds to the same place again. */
+/* Counts by pairs, alternating between two tables, because a processor waits before it adds to the same place again. */
 void mod_chain_count_bases(const uint8_t *seq, int64_t from, int64_t to, int64_t counts[16])
 {
     uint32_t pairs[2][256] = {{0}};

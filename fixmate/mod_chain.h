@@ -24,7 +24,7 @@ bool mod_chain_read(const uint8_t *p, struct mod_chain *chain);
  * larger one becomes the largest, and *large is set. */
 const uint8_t *mod_chain_number(const uint8_t *p, int64_t *value, bool *large);
 
-/* Whether all chains of the text are complete. *n_values: number of values that ML must have. */
+/* Returns whether all chains of the text are complete. *n_values: number of values that ML must have. */
 bool mod_chain_all(const uint8_t *text, uint64_t *n_values);
 
 /* Adds the number of bases of each kind in [from, to). */

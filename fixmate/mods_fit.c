@@ -47,7 +47,7 @@ static const uint8_t *look_forward(struct look *l, const struct mod_chain *c)
     return p;
 }
 
-/* htslib reads the full list here, so it may end in a comma; without ML it need not even do so. */
+/* htslib reads the full list here, so the list may end in a comma, but not without ML. */
 static const uint8_t *look_reverse(struct look *l, const struct mod_chain *c)
 {
     const uint8_t *p = c->list, *end = c->code_end;

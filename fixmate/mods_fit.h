@@ -7,7 +7,7 @@
 
 struct bam_record;
 
-/* Whether MM, ML and MN of a checked record are valid and fit SEQ. All tags that htslib accepts are. */
+/* Returns whether MM, ML and MN of a checked record are valid and fit SEQ. All tags that htslib accepts do. */
 bool mods_fit(const struct bam_record *record);
 
 #endif

@@ -15,7 +15,7 @@ static const struct {
     const char *word;
     unsigned what;
     bool alone;                  /* it replaces the words before it */
-} words[] = {                    /* a word comes before those that it is a prefix of */
+} words[] = {                    /* a word comes after those that it is a prefix of */
     {"all", SANITIZE_ALL, true}, {"*", SANITIZE_ALL, true}, {"none", 0, true}, {"off", 0, true},
     {"on", SANITIZE_ON, true}, {"pos", SANITIZE_POS, false}, {"mqual", SANITIZE_MAPQ, false},
     {"unmap", SANITIZE_UNMAP, false}, {"cigdup", SANITIZE_CIGAR_JOIN, false}, {"cigarx", SANITIZE_CIGAR_M, false},
@@ -67,7 +67,7 @@ static int put_cigar(bam1_t *b, const struct byte_buffer *cigar)
     return 0;
 }
 
-/* Number of reference bases. */
+/* Number of reference bases of an operation. */
 static int64_t span(uint32_t op)
 {
     return bam_cigar_type(bam_cigar_op(op)) & 2 ? bam_cigar_oplen(op) : 0;
@@ -122,7 +122,7 @@ static int add_clips_as_samtools(struct byte_buffer *to, const uint32_t *p, uint
     return add_op(to, op, clipped);
 }
 
-/* Whether the CIGAR has as many bases as SEQ, if there is one. */
+/* Returns whether the CIGAR has as many bases as SEQ, if there is one. */
 static bool fits_seq(const bam1_t *b, const struct byte_buffer *cigar)
 {
     int64_t bases = 0;
@@ -134,8 +134,8 @@ static bool fits_seq(const bam1_t *b, const struct byte_buffer *cigar)
     return b->core.l_qseq == 0 || bases == b->core.l_qseq;
 }
 
-/* The alignment ends beyond its reference: the part beyond is clipped as in samtools, unless no program could then read
- * the record. If no operation crosses the end, the read becomes unmapped, as in samtools. */
+/* Clips the part of the alignment that is beyond its reference, as samtools does, unless no program could then read the
+ * record. If no operation crosses the end, the read becomes unmapped, as in samtools. */
 static int trim(bam1_t *b, int64_t reference_end, struct byte_buffer *to)
 {
     const uint32_t *cigar = bam_get_cigar(b);
@@ -198,8 +198,8 @@ static bool is_of_alignment(const uint8_t *tag)
     return false;
 }
 
-/* As in samtools, one or two bytes after the last tag are removed with it, and if more cannot be read the record has a
- * fault. */
+/* Removes the tags that describe an alignment. As in samtools, one or two bytes after the last tag belong to it; more
+ * bytes that cannot be read are a fault. */
 static int drop_tags(bam1_t *b)
 {
     uint8_t *to = bam_get_aux(b);
@@ -229,7 +229,7 @@ static int clean_unmapped(bam1_t *b, unsigned what)
     return what & SANITIZE_AUX ? drop_tags(b) : 0;
 }
 
-/* Whether an operation ends beyond the reference. One of length 0 may do so, too. */
+/* Returns whether an operation ends beyond the reference. One of length 0 may do so, too. */
 static bool hangs_over(const bam1_t *b, int64_t reference_end)
 {
     const uint32_t *cigar = bam_get_cigar(b);
@@ -276,7 +276,7 @@ static bool has_tags(const struct bam_record *r)
     return end - p >= 3;                         /* they cannot be read */
 }
 
-/* Whether adjacent operations must be joined. */
+/* Returns whether join() would change the CIGAR. */
 static bool is_split(const struct bam_record *r, bool to_match)
 {
     uint32_t n;

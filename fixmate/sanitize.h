@@ -18,7 +18,7 @@ enum sanitize {
     SANITIZE_CIGAR = 8,          /* within the reference; unmapped: none */
     SANITIZE_AUX = 16,           /* unmapped: no NM, MD, CG, SM */
     SANITIZE_CIGAR_JOIN = 32,    /* equal adjacent operations are joined, and none has length 0 */
-    SANITIZE_CIGAR_M = 64,       /* = and X become M; and the same */
+    SANITIZE_CIGAR_M = 64,       /* = and X become M, and operations are joined likewise */
     SANITIZE_ON = SANITIZE_MAPQ | SANITIZE_UNMAP | SANITIZE_CIGAR | SANITIZE_AUX,
     SANITIZE_ALL = SANITIZE_ON | SANITIZE_POS | SANITIZE_CIGAR_JOIN,
 };
@@ -27,7 +27,7 @@ enum sanitize {
  * unknown. Only the beginning of a word is compared, as in samtools. */
 int sanitize_parse(const char *list, unsigned *what);
 
-/* Whether that changes the checked record; it may return true although nothing changes. */
+/* Returns whether sanitize() would change the checked record; it may return true although nothing changes. */
 bool sanitize_changes(const struct bam_record *record, unsigned what, const int64_t *lengths);
 
 /* Corrects b. lengths: of the references. cigar: memory of the caller, with no defined contents. -1: failed, with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2). Positions beyond 32
- * bits are kept as long_pos.h describes. */
+/* Converts htslib's bam1_t to the bytes of a BAM record and back (SAMv1 section 4.2). Positions beyond 32 bits are kept
+ * as long_pos.h describes. */
 #ifndef BAM1_BYTES_H
 #define BAM1_BYTES_H
 

@@ -43,20 +43,20 @@ struct bam_index_block {
     uint32_t size, n;
 };
 
-/* Whether the record still has a reference of the header and can be entered: see bam_record_fits(). */
+/* Returns whether the record still has a reference of the header and can be entered: see bam_record_fits(). */
 bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size);
 
 /* The entry of such a record, which ends `after` bytes into its block. */
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after);
 
-/* Adds a block that was written. Call it in output order, from the first block that holds records on. offset: of the
- * block in the file; size: its uncompressed bytes; next: offset of the next block; entries: of the records that end in
- * it. Returns n; if less, htslib refused the entry of that number, or memory ran out. */
+/* Adds a block that was written. Call it in output order, from the first block that holds records on. offset: offset of
+ * the block in the file; size: its uncompressed bytes; next: offset of the next block; entries: entries of the n
+ * records that end in the block. Returns n; if less, htslib refused the entry of that number, or memory ran out. */
 uint32_t bam_index_add(struct bam_index *index, uint64_t offset, uint32_t size, uint64_t next,
                        const struct bam_index_entry *entries, uint32_t n);
 
-/* Records in the latch why a record cannot be put into the index of a file. name: the record's; NULL: unknown. Returns
- * -1. */
+/* Records in the latch why a record cannot be put into the index of a file. name: name of the record; NULL: unknown.
+ * Returns -1. */
 int bam_index_refuse(sam_hdr_t *sam, const struct bam_index_entry *entry, const char *name, const char *path,
                      struct latch *latch);
 

@@ -75,9 +75,9 @@ static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
         give_up(c);
 }
 
-/* Whether the maps say that the container needs no reference. The first n bytes are at `maps`. The first map (section
- * 8.4) has names of two letters and values; "RR" is 0 in it. The list of tags that it may hold never contains these
- * bytes. */
+/* Returns whether the maps say that the container needs no reference. The first n bytes are at `maps`. The first map
+ * (section 8.4) has names of two letters, each with its value; "RR" has the value 0 if no reference is needed. The list
+ * of tags that it may hold never contains these bytes. */
 static bool needs_no_reference(const uint8_t *maps, uint32_t n)
 {
     return memmem(maps, n, "RR", sizeof "RR") != NULL;
@@ -244,7 +244,7 @@ uint64_t cram_count_rest(const struct cram_count *c)
     return c->rest;
 }
 
-/* Whether a container of records ends here. */
+/* Returns whether a container of records ends here. */
 static bool between(const struct cram_count *c)
 {
     return c->field == LENGTH && c->left == 0 && c->rest == 0 && c->inside > 0;

@@ -72,8 +72,8 @@ int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end)
  * true. 1: done; 0: no further container; -1: errno has the cause. */
 int cram_count_next(struct cram_count *count, int fd, off_t begin, uint64_t end);
 
-/* Whether the file is complete and holds n records. Call it after the last byte of the file. Returns true for versions
- * other than 2 and 3, which are not counted. */
+/* Returns whether the file is complete and holds n records. Call it after the last byte of the file. Returns true for
+ * versions other than 2 and 3, which are not counted. */
 bool cram_count_agrees(const struct cram_count *count, uint64_t n);
 
 #endif

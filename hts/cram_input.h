@@ -12,9 +12,9 @@
 struct cram_input;
 struct input_file;
 
-/* Either the file is a regular file, and htslib reads it at the same time as we do; or we read the file, and htslib
- * reads cram_input_end(). The file stays the caller's. checks: compare checksums. NULL: errno is ENOMEM, or another
- * value if no thread could be started. */
+/* Begins to count. If the file is a regular file, htslib reads it at the same time as we do. Otherwise we read the
+ * file, and htslib reads cram_input_end(). The file stays the caller's. checks: compare checksums. NULL: errno is
+ * ENOMEM, or another value if no thread could be started. */
 struct cram_input *cram_input_open(struct input_file *file, bool checks);
 
 /* Returns a descriptor that htslib must read from; the caller owns it. Not for a regular file. -1: errno says why. */
@@ -37,7 +37,8 @@ int cram_input_next(struct cram_input *input, struct cram_place *place);
  * records, a checksum is wrong, or reading failed; the error is recorded in the latch. */
 int cram_input_check(struct cram_input *input, uint64_t n);
 
-/* Whether reads were decoded with references that were not compared with anything. Call it after cram_input_check(). */
+/* Returns whether reads were decoded with references that were not compared with anything. Call it after
+ * cram_input_check(). */
 bool cram_input_mixes(const struct cram_input *input);
 
 /* Call it after htslib has closed its end. */

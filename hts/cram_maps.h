@@ -8,8 +8,7 @@
  *                                                   data series: name, 2 bytes | codec, length: itf8 | its parameters
  *                                                   tags: name, itf8 | codec, length: itf8 | its parameters
  *
- * When memory runs out htslib 1.16 may leave out a number, and then the
- * container cannot be read. Serial. */
+ * When memory runs out, htslib 1.16 may leave out a number, and then the container cannot be read. Serial. */
 #ifndef CRAM_MAPS_H
 #define CRAM_MAPS_H
 

@@ -54,8 +54,8 @@ struct cram_reader {
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Whether htslib has read beyond the container. It continues with the next container, without an error, if it finds
- * fewer records than expected. */
+/* Returns whether htslib has read beyond the container. It continues with the next container, without an error, if it
+ * finds fewer records than expected. */
 static bool is_beyond(const struct cram_slot *c)
 {
     return (uint64_t)htell(cram_fd_get_fp(c->file->fp.cram)) > c->place.end;
@@ -202,16 +202,16 @@ bool cram_reader_may(const struct input_file *file, const struct input_options *
         && !options->format_options;
 }
 
-/* Whether htslib may be able to read the file that a UR tag names. */
+/* Returns whether htslib may be able to read the file that a UR tag names. */
 static bool is_within_reach(const char *place)
 {
     place += strncmp(place, "file:", 5) == 0 ? 5 : 0;
     return strstr(place, "://") || access(place, R_OK) == 0;
 }
 
-/* Whether htslib can decode without a change of the shared list of references. While it decodes, htslib looks for a
- * reference that is not in the FASTA that the user named. If it then finds the file of a UR tag, it changes the list of
- * references while other files use it. */
+/* Returns whether htslib can decode without a change of the shared list of references. While it decodes, htslib looks
+ * for a reference that is not in the FASTA that the user named. If it then finds the file of a UR tag, it changes the
+ * list of references while other files use it. */
 static bool references_are_known(sam_hdr_t *header, const char *fasta)
 {
     bool known = true;

@@ -14,8 +14,8 @@ struct cram_reader;
 struct hts_reader;
 struct input_file;
 
-/* Whether the file may be read in this way, as far as this is known before it is opened. format: as detected. cram:
- * counts the records of the file; may be NULL. */
+/* Returns whether the file may be read in this way, as far as this is known before it is opened. format: as detected.
+ * cram: counts the records of the file; may be NULL. */
 bool cram_reader_may(const struct input_file *file, const struct input_options *options, const htsFormat *format,
                      const struct cram_input *cram);
 

@@ -45,8 +45,8 @@ struct cram_settings {
     bool needs_quals;            /* ... and so would those without qualities */
 };
 
-/* Whether the user's options make htslib crash at the first mapped record: no_ref=1 with embed_ref=1, which needs a
- * reference to embed. With embed_ref=2, no_ref=1 has priority. */
+/* Returns whether the user's options make htslib crash at the first mapped record: no_ref=1 with embed_ref=1, which
+ * needs a reference to embed. With embed_ref=2, no_ref=1 has priority. */
 bool cram_settings_clash(const hts_opt *options);
 
 struct cram_settings cram_settings_choose(const struct cram_settings_case *which);
@@ -55,10 +55,10 @@ struct cram_settings cram_settings_choose(const struct cram_settings_case *which
  * draft before htslib 1.18, and the default since 1.22. */
 const char *cram_settings_version(int htslib);
 
-/* Whether this htslib compares the sequences that it uses with the header's M5 when it writes. */
+/* Returns whether this htslib compares the sequences that it uses with the header's M5 when it writes. */
 bool cram_settings_compares_sums(int htslib);
 
-/* Whether this htslib drops RG tags that name no @RG line. */
+/* Returns whether this htslib drops RG tags that name no @RG line. */
 bool cram_settings_drops_groups(int htslib);
 
 #endif

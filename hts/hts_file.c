@@ -52,7 +52,7 @@ static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_o
     return 0;
 }
 
-/* An option of the user may start threads, too. All inherit the caller's mask, so it is widened. */
+/* An option of the user may start threads, too. All threads inherit the mask of the caller, so the mask is widened. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options)
 {
     struct affinity bound;
@@ -140,8 +140,8 @@ static bool check_age(const char *path, const struct stat *file, const char *ind
     return true;
 }
 
-/* Looks for the index where htslib does: after the full name, and in place of the part after its last dot. n: length of
- * the file's name. */
+/* Looks for the index where htslib does, and warns if it is older than the file. The ending of an index comes after the
+ * full name, or replaces the part after the last dot. n: length of the file's name. False: there is no such index. */
 static bool check_age_by_name(const char *path, const struct stat *file, const char *name, size_t n, bool is_cram)
 {
     enum { END_MOST = sizeof ".crai" };
@@ -159,7 +159,8 @@ static bool check_age_by_name(const char *path, const struct stat *file, const c
     return found;
 }
 
-/* Some versions of htslib warn themselves, for some files only. */
+/* Warns if the index of the file is older than the file. Some versions of htslib do so, too, but for some files
+ * only. */
 static void warn_of_age(const char *path, const char *name, const char *index, bool is_cram)
 {
     const char *delimiter = strstr(name, HTS_IDX_DELIM);

@@ -25,17 +25,18 @@
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
 enum {
-    BATCH_RECORDS = 128,         /* at most, ... */
-    BATCH_BYTES = 64 << 10,      /* ... and bytes of them, unless one is longer */
+    BATCH_RECORDS = 128,         /* most records in a batch, ... */
+    BATCH_BYTES = 64 << 10,      /* ... and most bytes of them, unless a single record is longer */
     RECORD_KEPT = 1 << 10,       /* memory that a bam1_t keeps for the next record */
 };
 
 /* Records that a task prepares for htslib. */
 struct batch {
-    struct record_ref records[BATCH_RECORDS];   /* these three: the main thread's, before it is handed out */
+    struct record_ref records[BATCH_RECORDS];   /* this and the next two: set by the main thread before it is
+                                                 * handed out */
     uint32_t n;
     size_t size;
-    struct record_out ready[BATCH_RECORDS];   /* these three: set by the claimer before DONE */
+    struct record_out ready[BATCH_RECORDS];   /* this and the next two: set by the claimer before DONE */
     uint64_t checksum;
     int result;
 };
@@ -43,15 +44,15 @@ struct batch {
 struct hts_writer {
     const struct output_request *request;
     struct memory_rings rings;
-    int out_fd;                  /* the file */
-    const char *path;            /* of the file, for messages */
+    int out_fd;                  /* descriptor of the file */
+    const char *path;            /* path of the file, for messages */
     struct latch *latch;
     struct clocks *clocks;
     samFile *sam;
-    int fd;                      /* beneath it */
-    htsThreadPool threads;       /* of it */
+    int fd;                      /* the descriptor that `sam` writes to */
+    htsThreadPool threads;       /* threads of `sam` */
     struct htslib_use use;       /* the memory that htslib uses, and its number of threads */
-    struct out_pipe *pipe;       /* the pipe it writes to; NULL: the file itself */
+    struct out_pipe *pipe;       /* the pipe that `sam` writes to; NULL: it writes to the file itself */
     struct out_count *count;     /* counts the CRAM in the pipe; otherwise NULL */
     uint64_t n;                  /* records written */
     sam_hdr_t *header;           /* the caller's */
@@ -73,7 +74,8 @@ static int failed(struct hts_writer *w, const char *what)
                       hts_file_cause(errno == ENOENT ? 0 : errno));
 }
 
-/* For a failure that htslib does not explain: it had wrong sequences, or lacked one. */
+/* Records in the latch a failure that htslib does not explain: it may have had wrong sequences, or lacked one. Returns
+ * -1. */
 static int failed_records(struct hts_writer *w)
 {
     int no = errno;
@@ -152,7 +154,7 @@ static int set_up(struct hts_writer *w)
         .no_threads = w->request->format.format == sam,
         .latch = w->latch,
     };
-    /* Before the user's options, which may set another. */
+    /* The version is set before the user's options, which may set another. */
     const char *version = w->request->format.format == cram ? cram_settings_version(htslib_version()) : NULL;
     if (version && hts_set_opt(w->sam, CRAM_OPT_VERSION, version) < 0)
         return failed(w, "setting up");
@@ -267,7 +269,8 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
     return batch->result;
 }
 
-/* Takes the oldest batch back and writes it. wait: even if it is not ready yet. 1: done; 0: there is none; -1: stop. */
+/* Takes the oldest batch back and writes it. wait: waits until the batch is ready. 1: done; 0: there is no batch, or it
+ * is not ready; -1: stop. */
 static int write_oldest(struct hts_writer *w, bool wait)
 {
     if (task_ring_empty(&w->ring) || latch_tripped(w->latch))
@@ -293,15 +296,15 @@ static void hand_out(struct hts_writer *w)
     task_ring_hand_out(&w->ring);
 }
 
-/* Whether the oldest batch must be written before another is begun. Batches of one long record need more memory than
- * they are counted with (hts_writer_batches_memory()), so fewer of them are in use. */
+/* Returns whether the oldest batch must be written before another is begun. Batches of one long record need more memory
+ * than they are counted with (hts_writer_batches_memory()), so fewer of them are in use. */
 static bool must_write(const struct hts_writer *w)
 {
     return task_ring_full(&w->ring) || w->under_way > (size_t)w->rings.sink_slots * BATCH_BYTES;
 }
 
-/* Writes the batches that are ready, and those that must be written. -1: stop; then a task may have the ring's next
- * batch. */
+/* Writes the batches that are ready, and those that must be written. Then begins the next batch of the ring. -1: stop;
+ * then a task may have that batch. */
 static int begin_batch(struct hts_writer *w)
 {
     int written = 1;

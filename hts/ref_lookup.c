@@ -33,7 +33,7 @@ static bool expand(char *path, size_t size, const char *template, size_t n, cons
     return at < size;
 }
 
-/* Whether a list of templates, separated by ":", leads to a file. URLs are not requested. */
+/* Returns whether a list of templates, separated by ":", leads to a file. URLs are not requested. */
 static bool is_in_list(const char *list, const char *sum)
 {
     char path[4096];
@@ -46,7 +46,7 @@ static bool is_in_list(const char *list, const char *sum)
     return false;
 }
 
-/* Whether htslib finds the sequence with this checksum on this machine, by its environment variables. */
+/* Returns whether htslib finds the sequence with this checksum on this machine, by its environment variables. */
 static bool is_cached(const char *sum)
 {
     const char *path = getenv("REF_PATH"), *cache = getenv("REF_CACHE");
@@ -60,7 +60,7 @@ static bool is_cached(const char *sum)
     return is_in_list(cache, sum) || is_in_list(path, sum);
 }
 
-/* Whether the sequence of a reference is available, in the FASTA or by its @SQ line. */
+/* Returns whether the sequence of a reference is available, in the FASTA or by its @SQ line. */
 static bool is_at_hand(sam_hdr_t *header, const char *name, const faidx_t *fasta)
 {
     kstring_t tag = KS_INITIALIZE;

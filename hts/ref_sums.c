@@ -64,7 +64,7 @@ const char *ref_sums_fasta(const char *reference, const hts_opt *options)
     return ignored ? NULL : reference;
 }
 
-/* The checksum of a sequence of the FASTA. -1: it cannot be read. */
+/* Computes the checksum of a sequence of the FASTA. -1: the sequence cannot be read, or there is no memory. */
 static int sum_sequence(struct ref_sums *s, const char *name, md5_text sum)
 {
     unsigned char digest[16];

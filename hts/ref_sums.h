@@ -20,7 +20,8 @@ void ref_sums_free(struct ref_sums *sums);
 /* The FASTA that the user or an option of the format names; NULL: none, or the user turned the comparison off. */
 const char *ref_sums_fasta(const char *reference, const hts_opt *options);
 
-/* Any thread may call these three. A reference without M5, or one that is missing in the FASTA, is accepted. */
+/* Any thread may call the next three functions. A reference without M5, or one that is missing in the FASTA, is
+ * accepted. */
 
 /* Compares this reference, unless another call has begun that. It needs some 10 ns of CPU time for each base (htslib
  * 1.16). -1: its sequence differs or cannot be read, and the error is recorded in the latch. */

@@ -31,7 +31,7 @@ static size_t count(const struct dup_cells *c)
     return c->list.n / sizeof(struct cell);
 }
 
-/* Whether the round has too many cells. A few are always allowed. */
+/* Returns whether the round has too many cells. A few are always allowed. */
 static bool is_full(const struct dup_cells *c)
 {
     enum { SLOTS_PER_CELL = 4 };                 /* or fewer */

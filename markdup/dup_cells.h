@@ -5,8 +5,8 @@
  * close to clusters of its own cell and of the eight cells around it:
  *
  *   add       a cluster that is better than the best one of its cell takes its place
- *   compare   a cluster that is not the best one of its cell is marked; close and worse best ones around it: noted
- *   end       those that were noted are marked
+ *   compare   a cluster that is not the best one of its cell is marked; best ones around it, close and worse, are noted
+ *   end       the clusters that were noted are marked
  *
  * So n clusters take n steps, and some 110 bytes for each cell that is not empty. If that is too much memory, all
  * clusters are given again in several rounds, each for some of the cells. Serial. */
@@ -51,7 +51,7 @@ struct dup_worth {
     uint32_t fault;              /* 2: not a pair end; 1: failed quality control */
 };
 
-/* Leaves out begin and cluster. */
+/* Sets all fields except begin and cluster. */
 static inline struct dup_worth dup_worth_of(const struct dup_cluster *cluster)
 {
     return (struct dup_worth){.score = cluster->score, .name = cluster->name,

@@ -254,7 +254,7 @@ static enum dup_fault leave_here(struct dup_chains *c, uint32_t at)
     return fault;
 }
 
-/* Whether the first record to leave is in the log. *at: the first one that is not; 0: none. */
+/* Returns whether the first record to leave is in the log. *at: the first one that is not; 0: none. */
 static bool is_away_first(struct dup_chains *c, uint32_t *at)
 {
     const struct spilled_links_loss *loss = spilled_links_first(&c->away);
@@ -291,8 +291,8 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
 
 /* ---- losses ---- */
 
-/* Whether the loser is an optical duplicate of the winner, which usually has won before. If a name cannot be read, this
- * is counted. */
+/* Returns whether the loser is an optical duplicate of the winner, which usually is the one of the loss before, so its
+ * coordinates are kept. A name that cannot be read is counted. */
 static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 {
     const struct dup_member *a = &loss->winner, *b = &loss->loser;

@@ -2,14 +2,14 @@
 #include <htslib/sam.h>
 #include "markdup/dup_kept.h"
 
-/* Whether markdup may change the tag at p. */
+/* Returns whether markdup may change the tag at p. */
 static bool is_ours(const uint8_t *p, bool umi)
 {
     return (p[0] == 'd' && (p[1] == 'o' || p[1] == 't' || p[1] == 'c')) || (umi && p[0] == 'R' && p[1] == 'X');
 }
 
-/* The next tag from *p on that markdup may not change, or the rest if it cannot be read: returns it, and moves *p past
- * it. At the end: end. */
+/* Returns the next tag from *p on that markdup may not change, or the rest if it cannot be read, and moves *p past it.
+ * Returns `end` if there is none. */
 static const uint8_t *next_tag(const uint8_t **p, const uint8_t *end, bool umi)
 {
     while (*p < end) {

@@ -15,7 +15,8 @@ struct dup_tags { const uint8_t *mc, *ms, *barcode, *group; bool elsewhere; };
 
 #define TAG(a, b) ((a) | (b) << 8)
 
-/* Finds them in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in htslib. */
+/* Finds the tags in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in
+ * htslib. */
 static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_record *r)
 {
     struct dup_tags tags = {NULL, NULL, NULL, NULL, bam_record_flag(r) & BAM_FMUNMAP};

@@ -98,16 +98,17 @@ static inline struct dup_tree *dup_tree_at(const struct dup_links *links, uint32
 /* The link of the record; 0: none. */
 uint32_t dup_links_find(const struct dup_links *links, uint64_t number);
 
-/* The link of a member; a new tree if it has none. named: its name may be needed. 0: out of memory. */
+/* Returns the link of a member. A member that has none gets one, in a new tree. named: its name may be needed. 0: out
+ * of memory. */
 uint32_t dup_links_take(struct dup_links *links, const struct dup_member *member, bool named);
 
 /* The first link in memory that has not left the queue; 0: none. */
 uint32_t dup_links_first(struct dup_links *links);
 
-/* Removes the first one. */
+/* Removes the first link from the queue. */
 void dup_links_pop(struct dup_links *links);
 
-/* The root of its tree. Shortens the path to it. */
+/* Returns the root of the node's tree, and shortens the path to it. */
 uint32_t dup_links_root(const struct dup_links *links, uint32_t node);
 
 /* Makes the loser's tree a child of the winner. */
@@ -128,7 +129,7 @@ void dup_links_bucket_remove(struct dup_links *links, uint32_t link);
 /* Frees a node that nothing refers to. */
 void dup_links_give(struct dup_links *links, uint32_t node);
 
-/* Frees most of the memory if nothing is waiting, and returns whether it did. */
+/* Returns whether nothing is waiting. If so, frees the memory of links and trees when it is large. */
 bool dup_links_rest(struct dup_links *links);
 
 /* Bytes of memory. */

@@ -75,7 +75,7 @@ static void put_number(struct marking *m, uint32_t number, size_t least)
     put(m, bytes, 1 + n);
 }
 
-/* old: type byte of the tag that it replaces; NULL: it is new. */
+/* Writes a requested tag. old: type byte of the tag that it replaces; NULL: it is new. */
 static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
 {
     static const char names[N_TAGS][3] = {[ORIGINAL] = "do", [TYPE] = "dt", [COUNT] = "dc", [UMI] = "RX"};

@@ -41,7 +41,7 @@ const char *dup_mark_fault_text(enum dup_mark_fault fault);
 unsigned dup_mark_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
                        const struct dup_verdict *verdict);
 
-/* Whether only FLAG changes. */
+/* Returns whether only FLAG changes. */
 bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record *record,
                       const struct dup_verdict *verdict);
 

@@ -39,11 +39,11 @@ void dup_coords_close(struct dup_coords_rule *rule);
 /* Reads the coordinates of a name of at most 254 bytes. */
 enum dup_name_fault dup_coords_read(const struct dup_coords_rule *rule, const char *name, struct dup_coords *coords);
 
-/* Whether two clusters are within `distance` of each other, in x and in y, on one tile. */
+/* Returns whether two clusters are within `distance` of each other, in x and in y, on one tile. */
 bool dup_coords_are_near(const char *name, const struct dup_coords *coords, const char *other,
                          const struct dup_coords *there, long distance);
 
-/* Group `group` of a barcode's expression in the name: *n bytes. NULL: no match. */
+/* Returns what group `group` of a barcode's expression matches in the name: *n bytes. NULL: no match. */
 const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n);
 
 /* The expression of --barcode-name, and the number of its group that is the barcode. */

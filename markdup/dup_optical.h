@@ -68,7 +68,7 @@ size_t dup_tiles_group(const struct dup_tile *tiles, size_t n, size_t from);
  * sorted. Call it again with them and the tiles that follow. -1: out of memory. */
 int dup_group_mark(struct dup_cluster *clusters, struct dup_placed *order, size_t n, long distance, size_t *n_open);
 
-/* Bytes that this needs for n clusters, including the clusters and their order, but not their names. */
+/* Bytes that dup_group_mark() needs for n clusters, including the clusters and their order, but not their names. */
 size_t dup_group_memory(size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* For -S, the names of duplicates whose other records (unmapped, secondary and supplementary ones) are duplicates, too.
- * Complete when all sets are decided. Serial; threads may look names up while none is added. */
+ * The list is complete when all sets are decided. Serial; threads may look names up while none is added. */
 #ifndef DUP_OTHERS_H
 #define DUP_OTHERS_H
 
@@ -26,8 +26,8 @@ int dup_others_add(struct dup_others *others, const char *name, const char *orig
 /* Notes that the chain pass found a record of this name, which was added, to be an optical duplicate. */
 void dup_others_retag(struct dup_others *others, const char *name);
 
-/* Whether other records of the name are duplicates. If so, fills the verdict except the number, and the read group of
- * the loser. verdict->original is valid until the next name is added. */
+/* Returns whether other records of the name are duplicates. If so, fills the verdict except the number, and the read
+ * group of the loser. verdict->original is valid until the next name is added. */
 bool dup_others_find(const struct dup_others *others, const char *name, struct dup_verdict *verdict, uint32_t *group);
 
 #endif

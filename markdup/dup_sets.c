@@ -195,7 +195,7 @@ static enum dup_fault open_set(struct dup_sets *s, const struct dup_key *key, ui
     return DUP_OK;
 }
 
-/* The newcomer wins or loses: reports it, and keeps the winner. */
+/* Reports that the newcomer wins or loses, and keeps the winner. */
 static enum dup_fault meet(struct dup_sets *s, struct dup_set *set, const struct dup_member *member, bool wins,
                            bool single)
 {
@@ -223,8 +223,8 @@ static struct dup_member member_of(const struct dup_sets *s, const struct dup_en
     };
 }
 
-/* The set of the key that is open when the entry arrives. NULL: there was none; the entry has opened one, unless there
- * is a fault. */
+/* Returns the set of the key that is open when the entry arrives. NULL: there was none; the entry has opened one,
+ * unless there is a fault. */
 static struct dup_set *find_or_open(struct dup_sets *s, const struct dup_key *key, const struct dup_entry *entry,
                                     const struct dup_member *member, bool name, enum dup_fault *fault)
 {

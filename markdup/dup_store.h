@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store for losses that do not fit into memory. The caller of markdup/ provides it; it has the files. */
+/* A store for losses that do not fit into memory. The caller of markdup/ provides it, and has the files. */
 #ifndef DUP_STORE_H
 #define DUP_STORE_H
 
@@ -17,8 +17,8 @@ struct dup_place {
 /* put, get: -1: failed, and the owner has recorded the error. */
 struct dup_store {
     int (*put)(void *context, const void *data, size_t n, struct dup_place *place);
-    /* n bytes from `offset` on of those stored there. hash: byte_hash() of them, with seed 0; it fails if the hash
-     * differs */
+    /* Reads n bytes from `offset` on of those stored there. hash: byte_hash() of them, with seed 0; it fails if the
+     * hash differs */
     int (*get)(void *context, const struct dup_place *place, size_t offset, size_t n, uint64_t hash, void *data);
     void (*drop)(void *context, const struct dup_place *place);   /* frees bytes that are no longer needed */
     void *context;

@@ -213,7 +213,7 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
 
 /* ---- tiles that are alone in their groups ---- */
 
-/* 1: the round has too many cells; -1: out of memory. */
+/* Gives the clusters in `bytes` to the cells. 1: the round has too many cells; -1: out of memory. */
 static int give_clusters(struct dup_cells *cells, const struct byte_buffer *bytes, bool again,
                          const struct dup_marker *how)
 {
@@ -229,7 +229,8 @@ static int give_clusters(struct dup_cells *cells, const struct byte_buffer *byte
     return status;
 }
 
-/* A round over all clusters; the last round also frees them. bytes: the clusters in memory. */
+/* Gives all clusters of the list to the cells, for one round; the last round also frees them. bytes: the clusters in
+ * memory. */
 static int give_list(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
                      struct byte_buffer *bytes, const struct dup_marker *how)
 {
@@ -248,7 +249,7 @@ static int give_list(const struct dup_tiles *t, const struct tile_list *list, st
     return status;
 }
 
-/* Doubles the number of rounds if the cells of one need too much memory. */
+/* Marks a tile in rounds. Their number is doubled if the cells of one need too much memory. */
 static int mark_in_rounds(const struct dup_tiles *t, const struct tile_list *list, struct dup_cells *cells,
                           struct byte_buffer *bytes, const struct dup_marker *how)
 {

@@ -16,7 +16,7 @@ struct dup_tiles {
     size_t enough;               /* limit at which they are stored */
 };
 
-/* Forgets all. */
+/* Removes all clusters, and frees the memory. */
 void dup_tiles_clear(struct dup_tiles *tiles);
 
 /* Adds a cluster. member: the caller's number for it. -1: it failed, or out of memory. */

@@ -18,7 +18,8 @@ struct dup_warnings {
 /* Counts a record, and warns if it is one of the first ten of its kind. */
 void dup_warnings_take(struct dup_warnings *warnings, enum dup_warning kind, const char *name);
 
-/* Counts n more records without a warning: dup_warnings_take() would only count. */
+/* Counts n more records without a warning. Call it only if the kind is silent: then dup_warnings_take() would only
+ * count, too. */
 void dup_warnings_count(struct dup_warnings *warnings, enum dup_warning kind, uint64_t n);
 bool dup_warnings_is_silent(const struct dup_warnings *warnings, enum dup_warning kind);
 

@@ -21,7 +21,7 @@ static int out_of_memory(struct marked *m)
     return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
-/* As samtools, which checks only the header. */
+/* Refuses an input that is sorted by name. Checks only the header, as samtools does. */
 static int check_order(struct marked *m)
 {
     int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
@@ -31,7 +31,7 @@ static int check_order(struct marked *m)
                       "use samtools sort first", engine_opts_input(common(m)));
 }
 
-/* Reads the records in chunks, as a merge does. */
+/* Joins nothing. An input that has such a function is read in chunks, as by a merge. */
 static int take_header(void *marked, struct input *in)
 {
     (void)marked;

@@ -112,7 +112,7 @@ static void leave_slice(void *flow, uint32_t slot)
     struct marked_slice *s = f->leaving[slot];
     if (latch_tripped(f->opt.latch) || marked_store_put(f->opt.store, &s->records, &s->run) < 0)
         return;
-    record_list_free(&s->list);                  /* size of the records that it had before */
+    record_list_free(&s->list);                  /* its size is that of the records the slice had before */
     s->list = (struct record_list){.n = 0};
     s->max_list = 0;
 }
@@ -139,7 +139,7 @@ static void finish_slice(void *flow, uint32_t slot)
 
 /* -------------------------------------------------------- main thread: keys */
 
-/* Whether work is running that will make room without more records. */
+/* Returns whether work is running that will make room without more records. */
 static bool is_busy(const struct marked_flow *f)
 {
     return !task_ring_empty(&f->keys) || !marked_queue_is_empty(&f->keyed) || marked_rounds_on(f->rounds)
@@ -171,10 +171,10 @@ static size_t memory_of(const struct marked_flow *f)
     return f->memory + marked_rounds_memory(f->rounds, f->opt.room / 2);
 }
 
-/* Takes the records that the source has. A failure is in the latch. */
+/* Takes the records that the source has. A failure is recorded in the latch. */
 static void read_on(struct marked_flow *f)
 {
-    uint32_t enough = f->finish.opt.n_slots;     /* and as many are being finished: all threads have work */
+    uint32_t enough = f->finish.opt.n_slots;     /* as many more are being finished, so all threads have work */
     if (marked_rounds_final(f->rounds, enough))
         return;
     while (!f->ended && !task_ring_full(&f->keys)
@@ -324,7 +324,7 @@ static void free_passed(struct marked_flow *f)
     }
 }
 
-/* Whether there are records to give, or no more records, or a failure. */
+/* Returns whether there are records to give, or no more records, or a failure. */
 static bool is_ready(void *flow)
 {
     struct marked_flow *f = flow;
@@ -416,7 +416,7 @@ static int open_counts(struct marked_flow *f)
     return f->counts ? 0 : -1;
 }
 
-/* A quarter of the room is for losses, and half as much for the reports are one step. */
+/* A quarter of the room is for losses. One step reports at most half as many bytes. */
 static int open_rounds(struct marked_flow *f)
 {
     enum { LOSSES = 4, STEP = 8 };

@@ -50,8 +50,8 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options);
 /* Call it after the parallel region, because late tasks still read their slots. */
 void marked_flow_close(struct marked_flow *flow);
 
-/* The next records, which must be given to the sink before the next call. 1: there are some; 0: all were given; -1:
- * failed. Call it on the main thread of the team. */
+/* Gets the next records, which must be given to the sink before the next call. 1: there are some; 0: all were given;
+ * -1: failed. Call it on the main thread of the team. */
 int marked_flow_next(struct marked_flow *flow, struct record_list *list);
 
 /* The records taken so far, those given, and the number left out. */

@@ -47,7 +47,7 @@ static uint64_t number_of(const struct dup_loss *loss)
     return loss->newcomer_won ? loss->winner.number : loss->loser.number;
 }
 
-/* A record occurs once in each table, so each loss has its own place. */
+/* Puts the losses of the round in order. A record occurs once in each table, so each loss has its own place. */
 static int put_in_order(struct marked_losses *l, uint64_t from, size_t n)
 {
     size_t bytes = 2 * n * sizeof(struct dup_loss *);
@@ -113,7 +113,7 @@ static enum dup_fault follow_record(struct marked_losses *l, const struct marked
     return fault;
 }
 
-/* Continues at l->record. */
+/* Follows the losses of a slice, from l->record on. */
 static enum dup_fault follow_slice(struct marked_losses *l, const struct marked_slice *s, struct dup_loss *const *order)
 {
     const struct marked_entries *e = s->entries;

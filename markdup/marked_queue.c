@@ -30,7 +30,7 @@ int marked_queue_push(struct marked_queue *q, struct marked_slice *slice)
     return 0;
 }
 
-/* It is usually one of the last slices. */
+/* The slice is usually one of the last. */
 struct marked_slice *marked_queue_find(const struct marked_queue *q, uint64_t number)
 {
     size_t high = q->n, step = 1;

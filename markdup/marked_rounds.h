@@ -36,9 +36,9 @@ void marked_rounds_close(struct marked_rounds *rounds);
 /* Number of shards for marked_slice_key(). */
 uint32_t marked_rounds_shards(const struct marked_rounds *rounds);
 
-/* Only the main thread calls the functions below. A failure is in the latch. */
+/* Only the main thread calls the functions below. A failure is recorded in the latch. */
 
-/* Whether a round is running. */
+/* Returns whether a round is running. */
 bool marked_rounds_on(const struct marked_rounds *rounds);
 
 /* Begins a round with all slices of the queue, which are keyed and joined, and follow those of the last round. No round
@@ -63,7 +63,7 @@ struct marked_slice *marked_rounds_final(const struct marked_rounds *rounds, siz
 /* Gives the oldest slice, which is final, to the caller. */
 void marked_rounds_pop(struct marked_rounds *rounds);
 
-/* Whether all slices were given, became final, and were taken. */
+/* Returns whether all slices were given, became final, and were taken. */
 bool marked_rounds_done(const struct marked_rounds *rounds);
 
 #endif

@@ -114,14 +114,14 @@ static void count(struct dup_counts *counts, const struct dup_read *read)
     c->single += read->kind == DUP_SINGLE;
 }
 
-/* Whether a record may follow that place. Records without reference may be anywhere, and records after them may begin
- * anywhere. */
+/* Returns whether a record may follow that place. Records without reference may be anywhere, and records after them may
+ * begin anywhere. */
 static bool is_in_order(const struct marked_place *at, int32_t ref, int64_t start)
 {
     return !at->is_set || ref < 0 || ref > at->ref || (ref == at->ref && start >= at->start);
 }
 
-/* Whether all sets close between that place and a record of this reference. */
+/* Returns whether all sets close between that place and a record of this reference. */
 static bool is_break(const struct marked_place *at, int32_t ref)
 {
     return at->is_set && (at->ref != ref || at->is_nowhere);
@@ -179,7 +179,8 @@ static void count_entries(struct marked_slice *s, uint32_t n_shards)
         e->begin[i] += e->begin[i - 1];
 }
 
-/* Goes from the last one down, so that begin[] becomes the start of each shard's entries. */
+/* Lists the entries of each shard, from the last record down, so that begin[] becomes the start of each shard's
+ * entries. */
 static void divide(struct marked_slice *s, uint32_t n_shards)
 {
     struct marked_entries *e = s->entries;
@@ -322,7 +323,7 @@ static bool has_lost(const struct marked_slice *s, size_t i)
     return atomic_load_explicit(&s->lost[i / WORD], memory_order_relaxed) >> i % WORD & 1;
 }
 
-/* Whether the other records of its template decide about it. */
+/* Returns whether the other records of its template decide about it. */
 static bool is_other(const struct bam_record *r)
 {
     return bam_record_flag(r) & (BAM_FUNMAP | BAM_FSECONDARY | BAM_FSUPPLEMENTARY);

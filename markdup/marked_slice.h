@@ -83,7 +83,7 @@ struct marked_slice {
     size_t n_dropped;            /* records that are left out */
     struct record_list list;     /* of the records that are written */
     size_t max_list;
-    uint64_t checksum;  /* of the records that are written, in their original form except for the changes ... */
+    uint64_t checksum;  /* of the records that are written, as they are written */
     uint64_t mark;               /* mark of the sink, once it has them */
     size_t memory;               /* bytes that it was counted with */
 };
@@ -96,8 +96,8 @@ void marked_entries_free(struct marked_entries *entries);
 int marked_slice_key(struct marked_slice *slice, const struct dup_rule *rule, uint32_t n_shards,
                      struct dup_counts *counts);
 
-/* Joins it with the records before it. *at: their end; becomes the end of the slice. False: its first record is out of
- * order. */
+/* Joins the slice with the records before it. *at: their end; becomes the end of the slice. False: its first record is
+ * out of order. */
 bool marked_slice_join(struct marked_slice *slice, struct marked_place *at);
 
 /* Enters the records of a shard into its sets. *number: of the last record entered, or of the one with a fault. */

@@ -24,8 +24,8 @@ static int out_of_memory(struct marking *m)
     return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
-/* As samtools, which continues without groups if they cannot be told apart. lines: NULL if those of the header cannot
- * be parsed. */
+/* Names the read groups. As samtools does, continues without groups if they cannot be distinguished. lines: the header;
+ * NULL: its lines cannot be parsed. */
 static int name_groups(struct marking *m, sam_hdr_t *lines)
 {
     int n = lines ? sam_hdr_count_lines(lines, "RG") : 0;

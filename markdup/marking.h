@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks and counts duplicates in a stream of sorted records (markdup/marked_flow.h): those of a file
- * (markdup/marked.h), or of `sormadup` between its stages. */
+ * (markdup/marked.h), or those that `sormadup` has sorted. */
 #ifndef MARKING_H
 #define MARKING_H
 
@@ -32,7 +32,7 @@ struct marking {
     const struct markdup_opts *opts;
     struct driver *d;
     struct dup_rule rule;
-    struct name_table groups;    /* read groups, if they are told apart */
+    struct name_table groups;    /* read groups, if they are distinguished */
     regex_t barcode;             /* rule.barcode_name, if that is not NULL */
     struct dup_coords_rule coords_rule;   /* how coordinates are read, if they are (opts->distance) */
     bool reads_coords;            /* coords_rule is open */
@@ -41,7 +41,7 @@ struct marking {
     struct marked_store *store;
     struct record_stream source;
     struct marked_flow *flow;
-    struct byte_buffer statistics;   /* text of the statistics, if wanted; made at the end of the stream */
+    struct byte_buffer statistics;   /* text of the statistics, if requested; made at the end of the stream */
 };
 
 /* Total bytes for waiting records. */

@@ -22,7 +22,7 @@ struct small_pool {
 
 /* Allocates n bytes, 1 to SMALL_POOL_MAX. Returns their handle; 0: out of memory. */
 uint32_t small_pool_take(struct small_pool *pool, size_t n);
-/* Frees them; n as before. Handle 0 is ignored. */
+/* Frees the bytes; n as in small_pool_take(). Handle 0 is ignored. */
 void small_pool_give(struct small_pool *pool, uint32_t handle, size_t n);
 void small_pool_free(struct small_pool *pool);
 

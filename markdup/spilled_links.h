@@ -7,7 +7,7 @@
  *
  *   the log          number, leaves_at, a | number, leaves_at, a | ...     in the order of the input, of all trees
  *
- *   the clusters     seq, number, score, name | seq, ...      of each run, in its order; only if names are asked for
+ *   the clusters     seq, number, score, name | seq, ...      of each run, in its order; only if they are needed (-d)
  *
  * The log is read once, from its start, as its losers leave. Each run has one state: the chain pass sees all of it or
  * nothing. Each pass reads the clusters. Serial. */
@@ -66,13 +66,13 @@ static inline const struct spilled_links_loss *spilled_links_first(const struct 
     return away->n_logged > away->n_settled ? (const void *)(away->head.p + away->at) : NULL;
 }
 
-/* Its position in the log. */
+/* The position of that loser in the log. */
 static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 {
     return away->n_settled;
 }
 
-/* Removes the first one. -1: as above. */
+/* Removes that loser from the log. -1: as above. */
 int spilled_links_pop(struct spilled_links *away, struct dup_links *links);
 
 /* Reads the clusters of a run. -1: as above. */
@@ -82,7 +82,7 @@ int spilled_links_read(struct spilled_links *away, const struct dup_links *links
  * valid until others are read. */
 bool spilled_links_next(const struct spilled_links *away, size_t *at, struct spilled_links_cluster *cluster);
 
-/* Whether a loser of the log is an optical duplicate. */
+/* Returns whether a loser of the log is an optical duplicate. */
 static inline bool spilled_links_is_optical(const struct spilled_links *away, uint64_t seq)
 {
     return away->optical.p[seq / 8] >> seq % 8 & 1;

@@ -20,7 +20,7 @@ struct merge_inputs {
 int merge_inputs_open(struct merge_inputs *inputs, const struct merge_opts *opts, const struct memory_rings *rings,
                       struct latch *latch, struct clocks *clocks);
 
-/* Call it after the parallel region. */
+/* Closes the inputs and frees the headers. Call it after the parallel region. */
 void merge_inputs_close(struct merge_inputs *inputs);
 
 #endif

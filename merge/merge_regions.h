@@ -20,7 +20,7 @@ struct merge_regions {
     struct latch *latch;
 };
 
-/* Whether the merge is limited to regions. */
+/* Returns whether the merge is limited to regions. */
 bool merge_regions_wanted(const struct merge_opts *opts);
 
 /* Reads the regions of the command line. joined: the output's header. -1: failed, and the error is recorded in the

@@ -30,7 +30,7 @@ static bool all_are_files(const struct input_request *in)
     return true;
 }
 
-/* A merge that replaces a sort must be able to start again. */
+/* A merge that replaces a sort may give up, so the inputs must be readable again, and the output writable again. */
 const char *merged_copies_none(const struct merge_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
@@ -70,7 +70,8 @@ static int give_up(struct merged *m, const char *why)
     return latch_fail(m->d->latch, "%s", why);
 }
 
-/* If the command line sets no limit, more than the usual is allowed. */
+/* Plans the memory. If the command line sets no limit, more than the default is allowed. A merge that replaces a sort
+ * gives up if memory is short. */
 static int check_memory(struct merged *m)
 {
     struct memory_plan plan;
@@ -137,8 +138,8 @@ static void end_input(void *merged, uint32_t number)
     input_end(&m->inputs.in.each[number]);
 }
 
-/* Continues reading the input as far as it need not wait. An error is in the latch, where all waiting threads find
- * it. */
+/* Continues reading the input as far as it need not wait. An error is recorded in the latch, where all waiting threads
+ * find it. */
 static void advance(struct merged *m, struct sliced_input *input)
 {
     uint32_t number = (uint32_t)(input - m->each);
@@ -217,7 +218,7 @@ static bool help(void *merged)
 
 /* --------------------------------------------------------------- the merge */
 
-/* Whether the first slice of each input is ready, or there is none. */
+/* Returns whether the first slice of each input is ready, or there is none. */
 static bool is_begun(void *merged)
 {
     struct merged *m = merged;
@@ -247,14 +248,15 @@ static int open_pool(struct merged *m)
     return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
 }
 
-/* Whether opening it involves no other input, and no thread or function of htslib. */
+/* Returns whether opening the input involves no other input, and no thread or function of htslib. */
 static bool begins_alone(const struct input *in)
 {
     return input_format_may_suspend(in->format) && in->format->framing != INPUT_RECORDS && !in->format->filter;
 }
 
-/* While threads lack work, each task that the main thread makes also costs it 2 to 5 us for waking one. With 100 inputs
- * and 64 threads it made 11,500 such calls; 1,170 are left (slow motion). */
+/* Lets the input's tasks be submitted in batches. While threads lack work, each task that the main thread makes also
+ * costs it 2 to 5 us for waking one. With 100 inputs and 64 threads it made 11,500 such calls; with batches it makes
+ * 1,170 (slow motion). */
 static void collect_tasks(struct merged *m, uint32_t number)
 {
     enum { THREADS_LEAST = 8 };
@@ -264,7 +266,7 @@ static void collect_tasks(struct merged *m, uint32_t number)
     read_ahead_use_batches(m->inputs.in.each[number].format->ahead, &m->tasks);
 }
 
-/* An error is in the latch. */
+/* Begins to read an input. An error is recorded in the latch. */
 static void begin_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;

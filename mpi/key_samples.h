@@ -42,8 +42,8 @@ int key_samples_add(struct key_samples *samples, struct key_sample sample);
 /* Gives rank 0 the keys of all ranks. Every rank calls it. -1 at each rank: rank 0 is out of memory. */
 int key_samples_gather(struct key_samples *all, const struct records_read *read);
 
-/* Gives rank 0 bytes of all ranks, one rank's after the other's, and in *counts the number of each rank. The caller
- * frees both; other ranks get none. Every rank calls it. -1 at each rank: rank 0 is out of memory. */
+/* Gives rank 0 the bytes of all ranks, one rank after the other, and in *counts the number of bytes of each rank. The
+ * caller frees both; other ranks get none. Every rank calls it. -1 at each rank: rank 0 is out of memory. */
 int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size_t size, uint8_t **all, int **counts);
 
 /* Compares two samples in the order of all records. 0 if they tie with each other. */

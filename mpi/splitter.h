@@ -5,12 +5,13 @@
 
 #include "sort/merge_ring.h"
 
-/* Records that come before its key and record are below the splitter. Of the records that tie with it, those of the
- * ranks before `source` are below it, and so are the first ones of `source`, as many as begin within `bytes`. */
+/* A splitter divides the records of all ranks. A record is below the splitter if it comes before the splitter's key and
+ * record. Of the records that tie with the splitter, those of the ranks before `source` are below it, and so are the
+ * first ones of `source`, as many as begin within `bytes`. */
 struct splitter {
     uint64_t key, bytes;
-    const uint8_t *record;       /* without SEQ and QUAL. NULL: only the key is known; where records are compared, those
-                                  * with this key come after the splitter */
+    const uint8_t *record;       /* without SEQ and QUAL. NULL: only the key is known; if records are compared, then all
+                                  * records with this key come after the splitter */
     int64_t source;
 };
 

@@ -45,8 +45,8 @@ static unsigned mate(const struct bam_record *r)
     return bam_record_flag(r) >> 6 & 3;
 }
 
-/* Names with the same place are compared as a whole: their first bytes are those of all names of a run and would decide
- * nothing. */
+/* The key holds no bytes of the name: the first bytes are the same in all names of a run and would decide nothing.
+ * Names with the same place are compared completely. */
 uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r)
 {
     return place_of(rule, hash_of(bam_record_name(r))) << (64 - PLACE_BITS);

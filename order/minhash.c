@@ -109,8 +109,8 @@ static inline unsigned filter_bit(const struct kmer_index *index, uint64_t hash)
     return 1u << (spread(hash) >> (64 - 3 - index->log2_slots) & 7);
 }
 
-/* Whether the index may have this k-mer: false for nine in ten of those that it does not have. That costs one byte read
- * and a branch that is easy to predict; a probe costs more. */
+/* Returns whether the index may have this k-mer: false for nine in ten of those that it does not have. That costs one
+ * byte read and a branch that is easy to predict; a probe costs more. */
 static inline bool met(const struct kmer_index *index, uint64_t hash)
 {
     return index->filter[home(index, hash)] & filter_bit(index, hash);
@@ -316,8 +316,8 @@ void minhash_drop_index(struct minhash *m)
 
 /* ---- ranks ---- */
 
-/* For a k-mer that ends at base `at` of this read: its last base in the turned read (with squash: that of
- * the k bases that end at `at`). */
+/* Returns the last base, in the turned read, of the k-mer that ends at base `at` of this read (with squash: of the k
+ * bases that end at `at`). */
 static int64_t turned(const struct minhash *m, int64_t at, int64_t len)
 {
     return len - at + m->kmer - 2;

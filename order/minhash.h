@@ -46,7 +46,7 @@ void minhash_drop_index(struct minhash *m);
 /* Bytes of memory that the index takes; 0 without one. */
 size_t minhash_memory(const struct minhash *m);
 
-/* Whether -M orders the record by its rank, because it has no reference. Other records are ordered by
+/* Returns whether -M orders the record by its rank, because it has no reference. Other records are ordered by
  * coordinate; minhash_apply() and minhash_finish() are not called for them. */
 static inline bool minhash_applies(const struct bam_record *r)
 {
@@ -69,7 +69,7 @@ struct minhash_rank minhash_kept(const struct bam_record *r);
  * the order, then key(a) <= key(b). */
 uint64_t minhash_key(const struct minhash *m, const struct bam_record *r);
 
-/* Whether equal keys are always ties. True with an index and up to -K 22. */
+/* Returns whether equal keys are always ties. True with an index and up to -K 22. */
 bool minhash_decides(const struct minhash *m);
 
 /* Compares two records by the full order: records after minhash_apply() and records with a reference. Returns < 0, 0 (a

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most significant digits of a number whose value is exact. */
+/* A number with at most this many significant digits has an exact value. */
 enum { NATURAL_DIGITS = 18 };
 
 static inline bool natural_digit(char c)

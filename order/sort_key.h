@@ -38,7 +38,7 @@ uint64_t sort_key_sorted(const struct sort_rule *rule, const struct minhash *min
  * sort_key_make() must have returned no fault for either record. */
 int sort_key_compare(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b);
 
-/* Whether record b with key_b may come directly after record a with key_a. rule: NULL: keys decide. */
+/* Returns whether record b with key_b may come directly after record a with key_a. rule: NULL: keys decide. */
 bool sort_key_in_order(const struct sort_rule *rule, uint64_t key_a, const struct bam_record *a, uint64_t key_b,
                        const struct bam_record *b);
 
@@ -52,14 +52,14 @@ enum sort_word {
  * If a comes before b, then word(a) <= word(b). The return value is the same for all of these records. */
 enum sort_word sort_key_word(const struct sort_rule *rule, const struct bam_record *r, unsigned number, uint64_t *word);
 
-/* Whether equal keys are always ties, so that records need not be compared. */
+/* Returns whether equal keys are always ties, so that records need not be compared. */
 bool sort_key_decides(const struct sort_rule *rule);
 
 /* Prepares a new rule for records that get a read group after their key was made: an order that depends on groups then
  * needs a mark before each record (order/group_mark.h). Records that it learns from have none. */
 void sort_rule_expect_marks(struct sort_rule *rule);
 
-/* Whether the rule needs marks. rule: NULL: keys decide. */
+/* Returns whether the rule needs marks. rule: NULL: keys decide. */
 bool sort_rule_takes_marks(const struct sort_rule *rule);
 
 /* Prepares a new rule for input that may have positions beyond 32 bits, so that equal keys may hide different

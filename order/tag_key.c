@@ -24,7 +24,8 @@ enum { FEW_WORDS = 16 };
 /* The most @RG lines whose names still leave room for a coordinate. */
 enum { MOST_GROUPS = 1 << 16 };
 
-/* NULL: none. A CG tag that holds the CIGAR does not count: htslib has moved it to its place. */
+/* Finds the tag that the order uses; NULL: none. A CG tag that holds the CIGAR does not count: htslib has moved it to
+ * its place. */
 static const uint8_t *find_tag(const struct tag_key *tags, const struct bam_record *r)
 {
     int bad;                     /* set for broken tags: they hide the tag, as in htslib */

@@ -9,8 +9,8 @@
 #include "order/name_key.h"
 #include "order/template_key.h"
 
-/* How far unclipped ends may be before the first base or after the last one and still have their own keys. Ends further
- * out share a key with the last that has one. */
+/* The largest distance before the first base, or after the last one, at which unclipped ends still have their own keys.
+ * Ends further out share a key with the last that has one. */
 enum { POS_MARGIN = 1 << 10 };
 
 /* Bits for the distance between ends on one reference: 128 kb span most introns. Longer distances share a key. */
@@ -68,7 +68,7 @@ static struct template_tags tags_find(const struct bam_record *r)
     return tags;
 }
 
-/* The string of a tag if the record has it and it is a string. */
+/* The string of a tag that the record has and that is a string. */
 static struct text tag_text(struct template_tag tag)
 {
     return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};

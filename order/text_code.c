@@ -95,7 +95,7 @@ static void probe_take(struct text_probe *probe, bool natural, const struct text
     probe->min = TEXT_COLUMNS;
     for (size_t i = 0; i < n; i++)
         probe_string(probe, sample[i]);
-    /* In the order of strcmp(): a place where a digit was seen may have any digit, because a sample from the beginning
+    /* In the order of strcmp() a place where a digit was seen may have any digit, because a sample from the beginning
      * of a file has only the first lane and tile. */
     for (size_t i = 0; i < probe->max && !natural; i++)
         if (memchr(probe->column[i].has + '0', 1, 10))
@@ -180,8 +180,8 @@ void text_code_init(struct text_code *code, bool natural, uint64_t range)
 
 /* ---- learning ---- */
 
-/* The number of columns that every string will have: all, if all strings of the sample have as many. Otherwise the
- * first ones, up to one that has neither only numbers nor only one byte. */
+/* Returns the number of columns that every string will have: all, if all strings of the sample have the same number.
+ * Otherwise those before the first column that has neither only numbers or digits nor only one byte. */
 static size_t columns_own(const struct text_probe *probe)
 {
     size_t own = 0;
@@ -219,8 +219,8 @@ static double bits_expected(const struct text_probe *probe)
     return bits;
 }
 
-/* In natural order: gives one more digit to each number in turn, the last number first, while there are bits, because
- * files often begin with the small numbers. Returns the bits that are left. */
+/* Gives one more digit to each number in turn, the last number first, while there are bits, because files often begin
+ * with the small numbers. Only natural order has numbers. Returns the bits that are left. */
 static double numbers_widen(struct text_probe *probe, size_t first, double bits)
 {
     for (size_t i = probe->max; i-- > first;) {
@@ -233,8 +233,8 @@ static double numbers_widen(struct text_probe *probe, size_t first, double bits)
     return bits;
 }
 
-/* Where the columns begin: as far before the varying part as there are bits for the digits there. These digits are the
- * same in all of the sample, but a later part of the file has another tile, lane or run. */
+/* Returns where the columns begin: as far before the varying part as there are bits for the digits there. These digits
+ * are the same in all of the sample, but a later part of the file has another tile, lane or run. */
 static size_t columns_start(const struct text_probe *probe, const char *s, double bits)
 {
     size_t start = probe->start;
@@ -406,8 +406,9 @@ static int text_compare(const void *a, const void *b)
     return order ? order : (m > n) - (m < n);
 }
 
-/* The bytes that other strings may have. A few words are too little to know, except that words in which all four bases
- * occur and no letters but these and N are barcodes. */
+/* Returns the bytes that other strings may have: all, because a few words show too little. Barcodes are the exception:
+ * words in which all four bases occur, and no letters but these and N. Other strings then have the bytes of these
+ * words. */
 static struct tokens words_alphabet(const struct text *words, size_t n)
 {
     struct tokens tokens = {.has = {true}};

@@ -56,8 +56,8 @@ bool text_code_fits(bool natural, uint64_t range, const struct text *sample, siz
  * very string: the caller may add a number below *room. */
 uint64_t text_code_key(const struct text_code *code, struct text t, uint64_t *room);
 
-/* Likewise, but not in natural order, for callers that use only the first bits (at least one) of a 64-bit key and shift
- * the rest out. Keys made with different values of `bits` cannot be compared. */
+/* Like text_code_key(), but not in natural order, for callers that use only the first bits (at least one) of a 64-bit
+ * key and shift the rest out. Keys made with different values of `bits` cannot be compared. */
 uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned bits);
 
 /* A code for strings that are mostly one of a few words. Keys are divided into slots of equal size:
@@ -80,7 +80,7 @@ struct word_code {
 int word_code_learn(struct word_code *code, uint64_t range, const struct text *sample, size_t n, size_t most_words);
 void word_code_free(struct word_code *code);
 
-/* As text_code_key(). */
+/* Like text_code_key(). */
 uint64_t word_code_key(const struct word_code *code, struct text t, uint64_t *room);
 
 #endif

@@ -108,7 +108,7 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
 
 /* ------------------------------------------------------------- main thread */
 
-/* Whether the input's records come in slices. */
+/* Returns whether the input's records come in slices. */
 static bool is_stream(const struct block_reader *r)
 {
     return r->in->stream.producer;

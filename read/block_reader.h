@@ -60,7 +60,7 @@ int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
  * -1: failed, and the error is recorded in the latch. It finds the same block again until the block is handed out. */
 int block_reader_peek(struct block_reader *reader, size_t *size);
 
-/* Whether a block must be taken back before the next one is handed out. */
+/* Returns whether a block must be taken back before the next one is handed out. */
 bool block_reader_full(const struct block_reader *reader);
 
 /* Hands out the peeked block of `size` bytes, for which the arena has room. */

@@ -63,7 +63,7 @@ void chunk_pool_end(struct chunk_pool *pool);
 /* The merge has left a slice of this input. */
 void chunk_pool_note(struct chunk_borrower *borrower);
 
-/* Whether an input with this many chunks, or slices, may have one more. */
+/* Returns whether an input with this many chunks, or slices, may have one more. */
 bool chunk_pool_may_fill(const struct chunk_borrower *borrower, size_t chunks);
 bool chunk_pool_may_keep(const struct chunk_borrower *borrower, size_t slices);
 

@@ -80,7 +80,7 @@ static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* The carried unit is complete: makes it the head of the chunk. */
+/* Makes the carried unit, which is complete, the head of the chunk. */
 static void take_carry(struct chunk_reader *r, struct chunk *c)
 {
     struct byte_buffer head = c->head;
@@ -88,13 +88,13 @@ static void take_carry(struct chunk_reader *r, struct chunk *c)
     r->carry = head;
 }
 
-/* Whether the reader takes the records of another producer. */
+/* Returns whether the reader takes the records of another producer. */
 static bool reads_stream(const struct chunk_reader *r)
 {
     return r->opt.in.stream.producer;
 }
 
-/* Whether blocks are inflated into the chunks' own memory. If not, chunks refer to bytes that exist already. */
+/* Returns whether blocks are inflated into the chunks' own memory. If not, chunks refer to bytes that exist already. */
 static bool reads_blocks(const struct chunk_reader *r)
 {
     return r->opt.in.source;
@@ -131,7 +131,7 @@ static int close_chunk(struct chunk_reader *r)
     return 0;
 }
 
-/* Whether a chunk is free to be filled. */
+/* Returns whether a chunk is free to be filled. */
 static bool may_fill(const struct chunk_reader *r)
 {
     uint64_t n = r->filling - r->ring.tail;
@@ -182,7 +182,7 @@ static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
     c->made = (struct record_slice){.n = 0};
 }
 
-/* The input ends: the carried unit may continue in the next input. */
+/* Called at the end of the input: leaves the carried unit to the next input, if it may continue there. */
 static void leave_carry(struct chunk_reader *r)
 {
     uint64_t n = 0;
@@ -219,7 +219,7 @@ static int close_chunks(struct chunk_reader *r)
     return 0;
 }
 
-/* The bytes of this block are inflated; they belong to the chunk that is closed next. */
+/* Notes that the bytes of this block are inflated. They belong to the chunk that is closed next. */
 static void note_arrived(struct chunk_reader *r, const struct bgzf_source_block *block)
 {
     struct chunk *c = chunk_of(r, task_ring_head(&r->ring));

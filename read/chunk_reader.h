@@ -191,7 +191,7 @@ static inline int chunk_reader_tally(void *reader, struct tally *given)
     return chunk_reader_compare(reader);
 }
 
-/* These four functions as a stream. */
+/* Returns the stream that consists of chunk_reader_advance(), _take(), _help() and _tally(). */
 static inline struct record_stream chunk_reader_stream(struct chunk_reader *reader)
 {
     return (struct record_stream){chunk_reader_advance, chunk_reader_take, chunk_reader_help, chunk_reader_tally,

@@ -24,7 +24,7 @@ struct packing {
 /* Returns the compression of the file that begins with these bytes. NULL: gzip, BGZF, no compression, or not known. */
 const struct packing *first_bytes_packing(const uint8_t *bytes, size_t n);
 
-/* Whether a file that cannot be read is an index, judged by its first bytes or by the ending of its name. */
+/* Returns whether a file that cannot be read is an index, judged by its first bytes or by the ending of its name. */
 bool first_bytes_are_index(const uint8_t *bytes, size_t n, const char *path);
 
 /* Writes the bytes to text[FIRST_BYTES_TEXT] in printable form: at most FIRST_BYTES of them, and only the first line.

@@ -160,8 +160,8 @@ sam_hdr_t *header_parse(const uint8_t *data, size_t size)
     return sam ? sam : parse_by_htslib(data, size);
 }
 
-/* Whether the names of the references are possible in @SQ lines. The binary list of references can contain other
- * names. */
+/* Returns whether the names of the references are possible in @SQ lines. The binary list of references can contain
+ * other names. */
 static bool names_fit(sam_hdr_t *sam)
 {
     for (int i = 0; i < sam_hdr_nref(sam); i++) {
@@ -186,7 +186,7 @@ void known_headers_free(struct known_headers *known)
     *known = (struct known_headers){.n = 0};
 }
 
-/* Whether the header has the same text as the bytes. The list after the text is compared by the hash alone. */
+/* Returns whether the header has the same text as the bytes. The list after the text is compared by the hash alone. */
 static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
 {
     size_t n;
@@ -234,7 +234,7 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
         header->rest = smaller;
 }
 
-/* Whether samtools 1.24 parses the lines of the text, which ends at its first NUL. */
+/* Checks the lines of the text, which ends at its first NUL, as samtools 1.24 does. */
 static struct header_text check_text(const struct growing *g)
 {
     const char *text = (const char *)g->bytes.p + MAGIC_SIZE + 4;
@@ -385,7 +385,7 @@ static bool read_first(struct known_headers *known, const struct input_file *fil
     return known->first.n == n;
 }
 
-/* Whether the file whose bytes are known->first begins with the blocks of the last header. */
+/* Returns whether the file whose bytes are known->first begins with the blocks of the last header. */
 static bool begins_alike(const struct known_headers *known)
 {
     size_t n = known->begin.n;

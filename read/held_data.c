@@ -17,7 +17,7 @@ static const struct {
     {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {"BAM\1", "BAM"}, {"BCF\2", "BCF"}, {"##fileformat=VCF", "VCF"},
 };
 
-/* Whether the first line has the fields of a record, because SAM need not have a header. */
+/* Returns whether the first line has the fields of a record, because SAM need not have a header. */
 static bool is_record(const char *line)
 {
     enum { FIELDS = 11 };

@@ -59,7 +59,7 @@ static int open_source(struct input *in)
     return in->source ? 0 : -1;
 }
 
-/* Whether the input is not in blocks, but is uncompressed BAM or its records. */
+/* Returns whether the input is not in blocks, but is uncompressed BAM or its records. */
 static bool is_raw(const struct input *in)
 {
     return in->format->window && in->format->framing != INPUT_BGZF;
@@ -98,7 +98,7 @@ static int take_header(struct input *in, const struct inputs_options *how)
     return 0;
 }
 
-/* Whether records of the input are left out, changed or looked at by `passed`. */
+/* Returns whether records of the input are left out, changed or looked at by `passed`. */
 static bool passes(const struct input *in)
 {
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge || in->looks;
@@ -181,7 +181,7 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     return passes(in) ? open_passed(in, 0) : 0;  /* before other headers are joined to its own */
 }
 
-/* Frees, until the input's turn comes, what can be read again. */
+/* Frees what can be read again when the input's turn comes. */
 static void suspend(struct input *in)
 {
     if (!input_format_may_suspend(in->format))
@@ -276,8 +276,8 @@ static bool allow_files(size_t n)
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
-/* Opens each input. A sort joins the headers of the other inputs to the first header. So the first header is shared
- * only if no code looks at the header lines of the other inputs. */
+/* Opens each input. A sort joins the headers of the other inputs to the first header, so other inputs do not share that
+ * one. */
 static int open_each(struct inputs *inputs, const struct inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;
@@ -317,7 +317,7 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     known_headers_free(&known);
     if (status < 0)
         return -1;
-    /* Only a warning: if input or output were CRAM, htslib would have failed by now. */
+    /* This is only a warning: if input or output were CRAM, htslib would have failed by now. */
     if ((fault = fault_of_fasta(request->reference)))
         message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
     sum_up(inputs, how);

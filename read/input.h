@@ -98,8 +98,8 @@ int input_open(struct input *input, const char *path, const struct input_part *p
                     const struct inputs_options *options);
 void input_close(struct input *input);
 
-/* For an input that is suspended, or that htslib reads: only records that overlap the regions, which are united, will
- * be read. The input takes over the list, even if this fails. index: as in input_format_choose(). -1: failed, and the
+/* Restricts an input that is suspended, or that htslib reads, to the records that overlap the regions, which are
+ * united. The input takes over the list, even if this fails. index: as in input_format_choose(). -1: failed, and the
  * error is recorded in the latch. */
 int input_choose(struct input *input, struct ref_regions *regions, const char *index);
 

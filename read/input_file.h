@@ -54,7 +54,7 @@ void input_file_advise(const struct input_file *file);
  * latch. */
 ssize_t input_file_read(struct input_file *file, void *buffer, size_t n);
 
-/* Whether input_file_read() would return at once. Waits up to `timeout` ms for that. Always true for URLs. */
+/* Returns whether input_file_read() would return at once. Waits up to `timeout` ms for that. Always true for URLs. */
 bool input_file_ready(const struct input_file *file, int timeout);
 
 /* Reads n bytes at an offset from the position that the file had when it was opened. It reads fewer bytes only at the

@@ -44,7 +44,7 @@ static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pie
     return 0;
 }
 
-/* Whether the options make htslib ignore checksums. */
+/* Returns whether the options make htslib ignore checksums. */
 static bool ignores_checksums(const hts_opt *option)
 {
     bool ignores = false;
@@ -168,7 +168,7 @@ static int refuse_packing(const struct input_format *in)
                       "decompress it first: %s", in->opt.path, packing->name, packing->undo);
 }
 
-/* Whether the compression can be read. Later versions of htslib may detect other kinds. */
+/* Returns whether the compression can be read. Later versions of htslib may detect other kinds. */
 static bool is_readable(const htsFormat *format)
 {
     return format->compression == no_compression || format->compression == gzip || format->compression == bgzf

@@ -62,8 +62,8 @@ struct input_format {
 /* Returns the kind for the format that htslib has detected from the first bytes. */
 enum input_kind input_format_kind(const htsFormat *format);
 
-/* Whether several processes can each read a part of a file of that kind. options: those of --input-fmt-option, or
- * NULL. */
+/* Returns whether several processes can each read a part of a file of that kind. options: those of --input-fmt-option,
+ * or NULL. */
 bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 
 /* Opens the input, reads its header unless it is BAM, and starts to read ahead. NULL: failed, and the error is
@@ -71,8 +71,8 @@ bool input_format_has_parts(enum input_kind kind, const hts_opt *options);
 struct input_format *input_format_open(const struct input_options *options);
 void input_format_close(struct input_format *input);
 
-/* Whether the input can be read again from its beginning: it waits, and is BAM or SAM in a file, but not a part of a
- * file. */
+/* Returns whether the input can be read again from its beginning: it waits, and is BAM or SAM in a file, but not a part
+ * of a file. */
 bool input_format_may_suspend(const struct input_format *input);
 
 /* Reads only the records that overlap these regions of its references, and maybe more: of BAM in a file, complete

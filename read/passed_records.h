@@ -17,7 +17,7 @@ struct record_slice;
 struct ref_regions;
 struct sort_rule;
 
-/* What a merge requests for an input, besides the remap. The caller keeps everything. */
+/* The request of a merge for an input, besides the remap. The caller keeps everything. */
 struct merge_request {
     const struct sort_rule *rule;    /* as in struct bam_key_order */
     const int64_t *lengths;      /* lengths of the references of the output: records that begin after the end of their

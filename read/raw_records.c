@@ -32,7 +32,8 @@ static int lacks_memory(const struct raw_records *r)
 
 /* ---- records where they lie ---- */
 
-/* Whether p[n] begins with a complete record whose name ends with a NUL. The consumer checks everything else. */
+/* Returns whether p[n] begins with a complete record whose name ends with a NUL. The consumer checks everything
+ * else. */
 static bool is_plain(const uint8_t *p, size_t n)
 {
     if (n < BAM_FIXED)

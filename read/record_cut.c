@@ -44,7 +44,7 @@ static void keep_name(struct record_carry *s, const uint8_t *record)
     memcpy(s->name, record + BAM_FIXED, s->name_size);
 }
 
-/* Whether the n bytes at p show where the record ends, and whether it begins a unit. */
+/* Returns whether the n bytes at p are enough to see where the record ends, and whether it begins a unit. */
 static bool is_shown(const struct record_cut *c, const uint8_t *p, size_t n)
 {
     return n >= BAM_FIXED && (!c->opt.by_name || n - BAM_FIXED >= record_at(p)->name_len);
@@ -204,7 +204,7 @@ static const uint8_t *record_in(const struct slice_span *span, size_t number)
     return bam_key_record(span->slice->records.p, span->slice->keys[span->first + number]);
 }
 
-/* Whether the record is complete: the last record of a stream may be broken, or cut. */
+/* Returns whether the record is complete: the last record of a stream may be broken, or cut. */
 static bool is_whole(const struct slice_span *span, size_t number)
 {
     struct bam_key key = span->slice->keys[span->first + number];

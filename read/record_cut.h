@@ -93,13 +93,13 @@ void record_cut_make(struct record_cut *cut, uint32_t number, struct chunk *chun
 /* Returns the result of that chunk's task. */
 struct record_found record_cut_found(const struct record_cut *cut, uint32_t number);
 
-/* Whether the bytes that are carried at the end of the input are complete records. */
+/* Returns whether the bytes that are carried at the end of the input are complete records. */
 bool record_cut_is_whole(const struct record_cut *cut);
 
 /* Continues the unit p[n] that an earlier input has left. Returns the number of its records. */
 uint64_t record_cut_go_on(struct record_cut *cut, const uint8_t *p, size_t n);
 
-/* Whether two records have the same name. One of the names may lack its NUL. */
+/* Returns whether two records have the same name. One of the names may lack its NUL. */
 bool record_cut_same_name(const uint8_t *a, const uint8_t *b);
 
 #endif

@@ -17,8 +17,8 @@ const char *record_filter_of(const hts_opt *options);
 struct record_filter *record_filter_new(const char *expression, const sam_hdr_t *header, uint32_t n);
 void record_filter_free(struct record_filter *filter);
 
-/* Whether the checked record passes. user: 0 .. n - 1, not the same in two tasks at a time. -1: htslib cannot evaluate
- * the expression, because it is broken or there is no memory. */
+/* Returns whether the checked record passes. user: 0 .. n - 1, not the same in two tasks at a time. -1: htslib cannot
+ * evaluate the expression, because it is broken or there is no memory. */
 int record_filter_passes(struct record_filter *filter, uint32_t user, const struct bam_record *record);
 
 #endif

@@ -48,7 +48,7 @@ int record_slice_note(struct record_slice *slice, size_t start);
  * more. *size: bytes that they take. The slice contains records only, and `first` is the index of one of them. */
 uint32_t record_slice_fit(const struct record_slice *slice, size_t first, size_t most, size_t *size);
 
-/* Whether record b, which may be in another slice, may follow record a. */
+/* Returns whether record b, which may be in another slice, may follow record a. */
 bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,
                           const struct sort_rule *rule);
 

@@ -24,8 +24,8 @@ static bool has(const char *line, size_t n, const char *word)
     return memmem(line, n, word, strlen(word));
 }
 
-/* Whether the line seems to be from a program's log: a line of bwa, minimap2 or htslib, or a line with words instead of
- * fields. */
+/* Returns whether the line seems to be from a program's log: a line of bwa, minimap2 or htslib, or a line with words
+ * instead of fields. */
 static bool is_log(const char *line, size_t n)
 {
     static const char *const marks[] = {"[M::", "[W::", "[E::", "[I::", "[D::", "[main]"};

@@ -47,8 +47,8 @@ static int no_memory_for(const struct sam_reader *r, const char *what)
 
 /* ------------------------------------------------------------------- tasks */
 
-/* Whether the record of n bytes passes the filter. number: number of its chunk. -1: the filter cannot be evaluated. A
- * broken record passes: the consumer checks all records. */
+/* Returns whether the record of n bytes passes the filter. number: number of its chunk. -1: the filter cannot be
+ * evaluated. A broken record passes: the consumer checks all records. */
 static int filter_record(const struct sam_reader *r, uint32_t number, const uint8_t *record, size_t n)
 {
     if (!r->filter || bam_record_check(record, n, ref_names_count(r->names)).fault)

@@ -37,7 +37,7 @@ void sliced_input_close(struct sliced_input *s)
     record_slice_free(&s->spare);
 }
 
-/* Whether there is room for the slice that is being collected. */
+/* Returns whether there is room for the slice that is being collected. */
 static bool has_room(const struct sliced_input *s)
 {
     size_t n = s->made - s->freed;

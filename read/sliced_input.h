@@ -57,7 +57,7 @@ struct sliced_input {
     uint64_t out_of_order;       /* number of the first record that belongs before its predecessor; 0: there is none so
                                   * far */
     bool is_awaited;             /* the last call of sliced_input_await() had awaited = true */
-    uint64_t waits, waited;      /* how often awaiting began, and nanoseconds until the slice was ready */
+    uint64_t waits, waited;      /* number of times that awaiting began; nanoseconds until slices were ready */
     uint64_t since;
 };
 
@@ -78,7 +78,7 @@ int sliced_input_advance(struct sliced_input *input);
 /* Does a small part of the work that is handed out. False: there is none. */
 bool sliced_input_help(struct sliced_input *input);
 
-/* Whether the slice is made, and it is known what follows it. Slices become ready in turn. */
+/* Returns whether the slice is made, and it is known what follows it. Slices become ready in turn. */
 static inline bool sliced_input_ready(const struct sliced_input *input, size_t number)
 {
     return number + 1 < input->made || (number < input->made && input->ended);
@@ -96,7 +96,7 @@ void sliced_input_await(struct sliced_input *input, bool awaited, uint64_t now);
 /* The merge leaves the slices before number `number`. Their memory is used again when the sink has passed the mark. */
 void sliced_input_leave(struct sliced_input *input, size_t number, uint64_t mark);
 
-/* Whether the sink has passed a mark. */
+/* Returns whether the sink has passed a mark. */
 typedef bool sliced_input_passed_fn(const void *sink, uint64_t mark);
 
 /* Frees the slices whose mark the sink has passed. */

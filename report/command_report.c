@@ -24,7 +24,7 @@ enum clocks_detail command_report_detail(const struct report_request *request)
 
 /* ------------------------------------------------------------------- files */
 
-/* Adds sizes; if one is unknown, the sum is unknown. */
+/* Adds the sizes of the inputs; if one is unknown, the sum is unknown. */
 static struct report_place place_of_inputs(const struct report_request *o)
 {
     struct report_place all = report_place_of("", o->inputs[0], STDIN_FILENO);
@@ -82,7 +82,8 @@ static enum report_file kind_of(const char *path, int dash)
     return there && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) ? REPORT_PIPE : REPORT_REGULAR;
 }
 
-/* If standard output is a file, other programs may have written to it before us. */
+/* Returns the place of the output, with the bytes that we wrote: if standard output is a file, other programs may have
+ * written to it before us. */
 static struct report_place place_of_output(const struct command_report *s)
 {
     struct report_place out = report_place_of("", s->request->output, STDOUT_FILENO);

@@ -17,7 +17,8 @@ double report_work(const struct report *r)
     return sum;
 }
 
-/* A thread is also in the queue when it wakes up to look for work. So the CPU time used counts in any case. */
+/* A thread is also in the queue when it wakes up to look for work. So the share is at least that of the CPU time
+ * used. */
 double report_busy_share(const struct report *r)
 {
     double all = r->wall * r->n_threads, queue = r->facts.run_queue > 0 ? r->facts.run_queue : 0;
@@ -101,7 +102,7 @@ bool report_lists(const struct report_stage *s)
     return s->events || s->busy >= 0.005;
 }
 
-/* With less input, starting takes all the time. */
+/* Returns whether there is enough input for a rate: with less, starting takes all the time. */
 static bool is_enough(const struct report *r)
 {
     static const uint64_t ENOUGH = 1000000;      /* bytes */
@@ -118,7 +119,7 @@ double report_speed_in_all(const struct report *r)
     return is_enough(r) ? report_mb(r->bytes) / r->wall : -1;
 }
 
-/* Whether a was waited for longer than b. */
+/* Returns whether a was waited for longer than b, or as long and comes before it in the list. */
 static bool is_before(const struct report_input *a, const struct report_input *b)
 {
     return a->waited != b->waited ? a->waited > b->waited : a < b;

@@ -47,7 +47,7 @@ struct report_facts {
     double user, system;         /* CPU seconds of the process */
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
     uint64_t major_faults;       /* pages that were read from a disk */
-    uint64_t memory;             /* bytes: -m x -@ */
+    uint64_t memory;             /* bytes allowed: -m x -@, or --total-memory */
     int more_threads;            /* threads beside those of -@, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and the number of bytes in huge pages; or REPORT_UNKNOWN */
@@ -117,10 +117,10 @@ static inline double report_worked(const struct report_stage *stage)
 /* Approximate CPU seconds of all working stages. */
 double report_work(const struct report *report);
 
-/* Whether the stage reads or writes files. */
+/* Returns whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 
-/* S: CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall time cannot fall
+/* CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall time cannot fall
  * below it for any number of threads. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
 
@@ -138,7 +138,7 @@ double report_thread_speed(const struct report_stage *stage);
 /* Megabytes per second of all threads together, while at least one was in the stage; 0 if that was not counted. */
 double report_speed(const struct report_stage *stage);
 
-/* Writes how many blocks were copied, or why none were; a long reason is cut. Returns text. */
+/* Writes the number of copied blocks, or why there are none; a long reason is cut. Returns text. */
 enum { REPORT_LINE_SIZE = 160 };
 const char *report_copied_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
@@ -152,7 +152,7 @@ uint64_t report_output_bytes(const struct report *report);
 /* The location of a file in a word or two: its file system, or its kind. */
 const char *report_where(enum report_file kind, const struct report_place *place);
 
-/* Whether any temporary data were written. */
+/* Returns whether any temporary data were written. */
 bool report_spilled(const struct report *report);
 
 /* The input of a merge that was waited for longest, or the next one after `last`. NULL: none. */
@@ -163,7 +163,7 @@ enum { REPORT_COUNT_SIZE = 32 };
 /* Writes the number with separators for thousands, "708,746", or "unknown". Returns text. */
 const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 
-/* Whether the stage did enough work to be listed. */
+/* Returns whether the stage did enough work to be listed. */
 bool report_lists(const struct report_stage *stage);
 
 void report_text(const struct report *report, FILE *to);

@@ -29,13 +29,14 @@ __attribute__((format(printf, 2, 3))) static void say(struct report *r, const ch
     va_end(values);
 }
 
-/* Threads that share a CPU look busy while they wait for it, so their times mean little. */
+/* Returns whether each thread has a CPU. Threads that share one look busy while they wait for it, so their times mean
+ * little. */
 static bool have_cpus(const struct report *r)
 {
     return r->facts.cpus == 0 || r->n_threads <= r->facts.cpus;
 }
 
-/* The times also mean little if other programs use the CPUs. */
+/* Returns whether other programs use the CPUs; then, too, the times mean little. */
 static bool cpus_taken(const struct report *r)
 {
     return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * report_work(r);

@@ -7,7 +7,7 @@
 #include "report/report_compare.h"
 #include "report/report_markup.h"
 
-/* The kind of a number, for its format; and whether less of it is better. */
+/* The kind of a number, which decides its format. */
 enum unit { SECONDS, SHARE, MEGABYTES, COUNT };
 
 static const struct row {
@@ -63,7 +63,7 @@ static void take_text(const json_t *root, const char *path, char to[REPORT_COMPA
     snprintf(to, REPORT_COMPARE_SIZE, "%s", text ? text : "");
 }
 
-/* NAN: missing. A number below 0 is not from our report. */
+/* Returns the number at a path. NAN: it is missing, or below 0, as no number of our reports is. */
 static double number_at(const json_t *root, const char *path)
 {
     const json_t *value = value_at(root, path);
@@ -84,7 +84,7 @@ static void take_values(struct report_compare_side *s, const json_t *root)
     }
 }
 
-/* JSON of other programs lacks these keys. */
+/* JSON of other programs lacks the keys that are checked at the end. */
 int report_compare_read(struct report_compare_side *s, const char *name, const char *json, size_t size)
 {
     *s = (struct report_compare_side){.name = name};
@@ -168,7 +168,7 @@ static bool is_noise(double a, double b, double all)
     return fabs(b - a) <= NOISE * a || fabs(b - a) < NOISE_OF_ALL * all;
 }
 
-/* The working stages, those that changed most first. Returns their number. */
+/* Lists the stages that took time, those that changed most first. Returns their number. */
 static int sort_by_change(const struct report_compare_side sides[2], enum stage sorted[N_STAGES])
 {
     int n = 0;
@@ -201,7 +201,8 @@ static void name_changes(const struct report_compare_side sides[2], bool slower,
 
 enum { HEADLINE_SIZE = 200 };
 
-/* The difference of the wall times, and the stages that caused it; "" for runs that cannot be compared. */
+/* Describes the difference of the wall times and names the stages that caused it, or says that the runs cannot be
+ * compared. */
 static const char *headline(const struct report_compare_side sides[2], char text[HEADLINE_SIZE])
 {
     static const double SAME = 0.03;
@@ -268,7 +269,7 @@ static void put_texts(FILE *to, const char *what, const char *a, const char *b)
 }
 
 /* A number that is better or worse has a colour, unless that may be noise. all: the time of all threads, which seconds
- * are a part of; 0: for other numbers. */
+ * are a part of; 0 for the wall time. */
 static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double all, double a, double b)
 {
     char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];

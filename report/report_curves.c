@@ -65,7 +65,7 @@ static double top_of(double most)
     return step * ceil(fmax(most, 1e-9) / step);
 }
 
-/* Draws up to two lines with the same scale; unit: the numbers that 1 on the axis stands for. */
+/* Draws up to two lines with the same scale; unit: the number that 1 on the axis stands for. */
 static void put_plot(const struct report *r, const struct clocks *clocks, const struct line *lines, int n, double unit,
                      const char *about, FILE *to)
 {

@@ -10,7 +10,7 @@
 #include "base/message.h"
 #include "report/report_file.h"
 
-/* The stream takes over the descriptor; if there is none, it is closed. */
+/* Opens a stream, which takes over the descriptor. NULL: failed, and the descriptor is closed. */
 static FILE *stream_of(int fd)
 {
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
@@ -19,8 +19,8 @@ static FILE *stream_of(int fd)
     return to;
 }
 
-/* Writes it to the stream, and closes that. Returns 0 or the error; for a write that failed early, errno may no longer
- * be the cause. */
+/* Writes the report to the stream, and closes the stream. Returns 0 or the error; for a write that failed early, errno
+ * may no longer be the cause. */
 static int write_stream(FILE *to, enum report_format format, report_file_fn *put, const void *arg)
 {
     put(to, format, arg);
@@ -40,7 +40,8 @@ int report_file_write(struct out_file *file, enum report_format format, report_f
     return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
 }
 
-/* DIR/20261231T235959Z-OUTPUT-PID, in UTC; of the output's name only the characters that are safe in all shells. */
+/* Makes the name DIR/20261231T235959Z-OUTPUT-PID, in UTC. In the output's name, '_' replaces characters that are not
+ * safe in all shells. */
 static void name_in_folder(char *name, size_t size, const struct report_request *request)
 {
     enum { MOST = 100 };                         /* of the output's name; file systems allow 255 bytes */
@@ -58,8 +59,8 @@ static void name_in_folder(char *name, size_t size, const struct report_request 
     snprintf(name, size, "%s/%s-%s-%ld", request->folder, when, output, (long)getpid());
 }
 
-/* Other machines may share the folder, and have the same time and process number: then numbers are added. Returns the
- * descriptor, or -1 with errno. */
+/* Opens a new file. Another machine that shares the folder may have the same time and process number: then a number is
+ * added to the name. Returns the descriptor, or -1 with errno. */
 static int open_new(char *path, size_t size, const char *name, const char *ending)
 {
     enum { TRIES = 1000 };

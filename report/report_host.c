@@ -13,7 +13,7 @@
 #include "codec/newer.h"
 #include "report/report_host.h"
 
-/* Arm's cpuinfo has no such line: then the model is unknown. */
+/* Finds the model of the CPU. Arm's cpuinfo has no such line, so the model is unknown there. */
 static void find_cpu(const char *root, char model[REPORT_HOST_TEXT])
 {
     char path[4096], line[256];

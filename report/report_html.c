@@ -134,7 +134,7 @@ static void put_advice(const struct report *r, FILE *to)
 
 /* ------------------------------------------------------------------ stages */
 
-/* On a narrow page a cell names its column. Empty if the number is unknown. */
+/* Writes a cell, which is empty if the number is unknown. On a narrow page it names its column. */
 static void put_cell(FILE *to, const char *column, int decimals, double number, bool is_known)
 {
     if (is_known)
@@ -162,7 +162,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
             all > 0 ? fmin(100 * s->busy / all, 100) : 0, report_chart_colour(stage));
 }
 
-/* Whether a comes before b in the table: working stages by time, then resting ones. */
+/* Returns whether a comes before b in the table: working stages by time, then resting ones. */
 static bool is_before(const struct report *r, enum stage a, enum stage b)
 {
     bool a_rests = clocks_stage(a)->kind == STAGE_RESTS, b_rests = clocks_stage(b)->kind == STAGE_RESTS;
@@ -170,7 +170,7 @@ static bool is_before(const struct report *r, enum stage a, enum stage b)
     return a_rests != b_rests ? b_rests : more != 0 ? more > 0 : a < b;
 }
 
-/* The listed stages, in the order of the table. Returns their number. */
+/* Lists the stages in the order of the table. Returns their number. */
 static int sort_stages(const struct report *r, enum stage sorted[N_STAGES])
 {
     int n = 0;
@@ -189,7 +189,7 @@ static const char stage_heads[] = "<table><thead><tr><th>stage</th><th></th><th>
     "<th>per thread, s</th><th>critical thread, s</th><th>blocked, s</th><th>MB</th><th>MB/s, each thread</th>"
     "<th>MB/s, all threads</th><th>share of the threads&rsquo; time</th></tr></thead><tbody>\n";
 
-/* Stages below this share of the threads' time are folded. */
+/* Returns whether the stage is folded, because its share of the threads' time is small. */
 static bool is_short(const struct report *r, enum stage stage)
 {
     static const double SHORT = 0.01;

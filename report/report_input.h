@@ -11,7 +11,7 @@ struct report_input {
     const char *name;
     uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN, also if regions are read */
     uint64_t records;
-    uint64_t waits;              /* how often there was no work before its next records came ... */
+    uint64_t waits;              /* number of times that there was no work before its next records came ... */
     double waited;               /* ... and the seconds until they came */
 };
 
@@ -22,9 +22,10 @@ struct report_inputs {
 
 /* The blocks that --copy-blocks copied. */
 struct report_copied {
-    bool asked;                  /* otherwise nothing is reported */
+    bool asked;                  /* copying was requested; otherwise nothing is reported */
     uint64_t blocks, bytes;      /* of the output, compressed, that were copied from an input */
-    const char *why;  /* why a sort copied none, and ran without copying; owned by the caller. NULL: it was a merge */
+    const char *why;  /* why none could be copied; a sort then ran without copying. Owned by the caller; NULL: they
+                       * could be */
 };
 
 #endif

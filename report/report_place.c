@@ -35,7 +35,8 @@ static size_t covers(const char *point, const char *path)
     return strncmp(point, path, n) == 0 && (path[n] == '/' || !path[n]) ? n + 1 : 0;
 }
 
-/* The longest mount point is used; if there are several at one place, the last. */
+/* Finds the type of the path's file system: that of the longest mount point; if there are several at one place, of the
+ * last. */
 static void find_file_system(const char *root, const char *path, char name[REPORT_PLACE_NAME])
 {
     char list[PATH_MAX], *line = NULL;

@@ -49,7 +49,8 @@ void report_plot_axis(const struct report *r, FILE *to)
     fputs("</div>\n", to);
 }
 
-/* The phases that are long enough for their names, on a telephone too: a fifth of its plot is 58 pixels. */
+/* Returns whether the phase is long enough for its name, on a telephone too, where a fifth of the plot is 58 pixels.
+ * *at: its start, as a share of the wall time. */
 static bool phase_begins(const struct clocks *clocks, enum phase phase, double *at)
 {
     uint64_t start, end;

@@ -21,7 +21,7 @@ struct report_request {
     const char *temp_prefix;     /* the first of the places for temporary files; NULL: none */
     const char *command_line;
     uint64_t memory;             /* bytes */
-    int more_threads;            /* than -@ says */
+    int more_threads;            /* threads in addition to those of -@ */
 };
 
 #endif

@@ -35,7 +35,7 @@ static double waited(const struct report *r, enum stage a, enum stage b)
     return fmin(sum, r->wall);
 }
 
-/* All stages except resting ones, by the clock, including blocked time. */
+/* Seconds in all stages except resting ones, by the clock, including blocked time. */
 static double sum_busy(const struct report *r)
 {
     double sum = 0;
@@ -44,9 +44,9 @@ static double sum_busy(const struct report *r)
     return sum;
 }
 
-/* Per thread. A thread is also in the queue when it wakes up to look for work, so the result is at most the time that
- * was busy without a CPU. If the system does not report the queue, it is the time that was neither blocked nor on a
- * CPU. */
+/* Seconds per thread in the queue for a CPU. A thread is also in the queue when it wakes up to look for work, so the
+ * result is at most the time that was busy without a CPU. If the system does not report the queue, it is the time that
+ * was neither blocked nor on a CPU. */
 static double in_queue(const struct report *r)
 {
     double used = r->facts.user + r->facts.system, queue = r->facts.run_queue;
@@ -77,7 +77,7 @@ static void blame_cpu(struct report *r)
           100 * report_cpu_share(r), clocks_stage(most)->what, 100 * share);
 }
 
-/* Whether a sort with more memory would have less work. */
+/* Blames memory if a sort with more of it would have less work. Returns whether it did. */
 static bool blame_memory(struct report *r)
 {
     double all = report_work(r), fetched = (double)r->facts.major_faults * FAULT;

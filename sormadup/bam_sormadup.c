@@ -26,7 +26,7 @@
 struct sormadup {
     const struct sormadup_opts *opts;
     const struct engine_opts *common;    /* of all producers */
-    struct driver *d;            /* includes the last producer */
+    struct driver *d;            /* it has the output */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* inputs_held() of them */
@@ -88,7 +88,7 @@ static int open_collated(struct sormadup *c)
     return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
 }
 
-/* Orphans are searched for in the memory of the markdup stage, which begins later. */
+/* Orphans are searched for in the memory of the markdup producer, which begins later. */
 static int open_fixed(struct sormadup *c)
 {
     struct orphans_options search = {

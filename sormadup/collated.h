@@ -2,7 +2,7 @@
 /* The producer that groups records by name: a sort in the order of `collate`, whose merged records the next producer
  * reads.
  *
- *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the next stage
+ *   inputs -> arenas -> sublists, runs -> ranges -> slices -> the next producer
  *                                         merged
  *                                         and copied
  *
@@ -25,7 +25,7 @@ struct collated {
 struct collated_options {
     const struct engine_opts *behind;    /* options of the next sort; the next two fields are of that sort, too */
     const struct memory_rings *rings;
-    struct output_use output;    /* memory of everything around it, except this stage */
+    struct output_use output;    /* memory of everything around it, except this producer */
     const char *command_line;    /* for the @PG line; NULL: none */
     struct latch *latch;
     struct clocks *clocks;

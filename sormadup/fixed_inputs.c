@@ -26,7 +26,7 @@ static int begin_input(struct fixed_inputs *f)
     return f->each[f->n_begun++] ? 0 : -1;
 }
 
-/* Its records were taken. Tasks may still read its rings. */
+/* Ends the current input, whose records were taken. Tasks may still read its rings. */
 static void end_input(struct fixed_inputs *f)
 {
     struct input *in = &f->in.each[f->n_begun - 1];
@@ -65,7 +65,7 @@ static bool help(void *fixed)
     return f->n_begun > 0 && chunk_reader_help(current(f));
 }
 
-/* Checks that the records from the stage before are those taken here, and that each of them was made or left out. */
+/* Checks that the records from the producer before are those taken here, and that each of them was made or left out. */
 static int compare_input(const struct fixed_inputs *f, size_t number)
 {
     const struct record_stream *front = &f->in.each[number].stream;

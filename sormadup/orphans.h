@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds mates that are not adjacent: each leaves a number here (read/fixed_records.h), and two numbers that differ only
- * in the lowest bit are the halves of a pair. All numbers are kept, so none is missed. They are hashes of 63 bits: with
- * n lone mates, half of them first ones, two collide by chance once in 2^65 / n^2 inputs.
+ * in the lowest bit are those of a pair. All numbers are kept, so none is missed. They are hashes of 63 bits: with n
+ * orphans, half of them first ends, two collide by chance once in 2^65 / n^2 inputs.
  *
  *   numbers --> ordered table --(when it is full)--> sorted runs on disk --(at the end, range by range)--> table
  *
@@ -25,8 +25,8 @@ struct orphans_options {
 struct orphans *orphans_open(const struct orphans_options *options);
 void orphans_close(struct orphans *orphans);
 
-/* Takes n numbers, none of them 0: a fixed_orphans_fn for struct orphans. -1: one of them is the other half of an
- * earlier one, or a failure; the error is recorded in the latch. */
+/* Takes n numbers, none of them 0: a fixed_orphans_fn for struct orphans. -1: one of them is the mate of an earlier
+ * one, or a failure; the error is recorded in the latch. */
 int orphans_put(void *orphans, const uint64_t *mates, size_t n);
 
 /* Does the same for numbers that were spilled, after the last one. Frees the memory of the others. */

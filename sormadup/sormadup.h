@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `sormadup` besides the sort: whether its records are collated first, and the memory of the stages around
- * the sort. */
+/* The parts of `sormadup` besides the sort: whether its records are collated first, and the memory of the producers
+ * around the sort. */
 #ifndef SORMADUP_H
 #define SORMADUP_H
 
@@ -9,11 +9,11 @@
 
 struct sormadup_opts;
 
-/* Whether records are collated: on request, or if the header of an input states coordinate order. -1: out of memory,
- * and the error is recorded in the latch. */
+/* Returns whether records are collated: on request, or if the header of an input states coordinate order. -1: out of
+ * memory, and the error is recorded in the latch. */
 int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch);
 
-/* The least bytes for the markdup stage, which copies and marks the records of the sort ... */
+/* The least bytes for the markdup producer, which copies and marks the records of the sort ... */
 size_t sormadup_marking_least(int n_threads);
 
 /* ... and its bytes in this plan; before, orphans are searched for in this memory. */

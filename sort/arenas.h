@@ -32,7 +32,7 @@ void arenas_give_back(const struct arenas *arenas, size_t share, size_t n_shares
 void arenas_expect(struct arenas *arenas, int32_t n_ref, const int64_t *lengths, const struct sort_rule *rule,
                    bool normalised);
 
-/* Whether any record so far begins after the end of its reference; false without lengths. */
+/* Returns whether any record so far begins after the end of its reference; false without lengths. */
 bool arenas_beyond(const struct arenas *arenas);
 
 /* The arena that is not being filled. It holds the older records, or none. */
@@ -62,7 +62,7 @@ int arenas_change(struct arenas *arenas, struct latch *latch);
  * record. -1: out of memory, and the error is recorded in the latch. */
 int arenas_grow(struct arenas *arenas, size_t room, struct latch *latch);
 
-/* Whether no record has a reference. All sublists must be sorted. */
+/* Returns whether no record has a reference. All sublists must be sorted. */
 bool arenas_unplaced(const struct arenas *arenas);
 
 #endif

@@ -442,10 +442,10 @@ static int take_inside(struct merge_ring *m, bool idle, const struct run_cut *cu
     return 1;
 }
 
-/* Whether the range should end at the cut. It should if it is large enough. It must if, with this slice, its slices of
- * the run would leave no buffer for the next slice, which may be needed to find a cut. All shared buffers may be full
- * of this range's slices until the next range is put. So the next range must have the slice that it begins with, and
- * the slices that are needed to find its end. */
+/* Returns whether the range should end at the cut. It should if it is large enough. It must if, with this slice, its
+ * slices of the run would leave no buffer for the next slice, which may be needed to find a cut. All shared buffers may
+ * be full of this range's slices until the next range is put. So the next range must have the slice that it begins
+ * with, and the slices that are needed to find its end. */
 static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, double records)
 {
     if (records >= (double)m->range_records || m->steps >= m->steps_max)
@@ -458,8 +458,9 @@ static bool ends_at(const struct merge_ring *m, const struct run_cut *cut, doubl
         && !(runs->n_shared && runs->ready(runs->reader, cut->way, taken + 1 + to_find_cut, false));
 }
 
-/* Whether a range of this number of records would outgrow its list, so that it should end at the last cut. With 26 runs
- * and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 % do. */
+/* Returns whether a range of this number of records would outgrow its list, so that it should end at the last cut. With
+ * 26 runs and slices of a third of a list, 28 % of the ranges took a second pass, for which all threads waited; now 4 %
+ * do. */
 static bool ends_before(const struct merge_ring *m, double records)
 {
     double most = (double)m->opt.n_records * 15 / 16, least = (double)m->range_records / 4;
@@ -502,8 +503,8 @@ static void end_range(struct merge_ring *m, const struct run_cut *to)
     task_ring_hand_out(&m->ring);
 }
 
-/* Whether a run was found to be out of order. Then no more ranges can be planned, because the next slice may begin
- * before the end of the slice that was taken last. */
+/* Returns whether a run was found to be out of order. Then no more ranges can be planned, because the next slice may
+ * begin before the end of the slice that was taken last. */
 static bool is_out_of_order(const struct merge_ring *m)
 {
     const struct merge_runs *runs = &m->opt.runs;
@@ -559,7 +560,7 @@ bool merge_ring_help(void *ring)
     return record_sink_help(m->opt.sink) || (runs->n && runs->help(runs->reader)) || task_ring_help(&m->ring);
 }
 
-/* Gives back the slices that later ranges do not need. */
+/* Releases the slices that later ranges do not need. */
 static int leave_slices(struct merge_ring *m, const struct range *range)
 {
     for (size_t i = 0; i < m->opt.runs.n; i++)
@@ -574,7 +575,7 @@ static bool oldest_is_merged(void *ring)
     return task_ring_state(&m->ring, task_ring_oldest(&m->ring)) == TASK_DONE;
 }
 
-/* Whether all slices of the oldest range are loaded completely, or there is an error. */
+/* Returns whether all slices of the oldest range are loaded completely, or there is an error. */
 static bool oldest_is_filled(void *ring)
 {
     const struct merge_ring *m = ring;
@@ -615,8 +616,8 @@ static int put_back(struct merge_ring *m)
     return 0;
 }
 
-/* Whether the main thread need not wait for slices: a range is out, all ranges are planned, a range could be planned
- * now, no range can be planned any more, or there is an error. */
+/* Returns whether the main thread need not wait for slices: a range is out, all ranges are planned, a range could be
+ * planned now, no range can be planned any more, or there is an error. */
 static bool can_go_on(void *ring)
 {
     struct merge_ring *m = ring;

@@ -20,7 +20,7 @@
 #include "sort/merge_runs.h"
 #include "write/record_list.h"
 
-/* The two arenas of a sort; over MPI also two arenas that lie between parts of these. */
+/* A sort has two arenas. Over MPI the two arenas of another sort come between two parts of each of them. */
 enum { MERGE_ARENAS_MAX = 6 };
 
 struct merge_ring_options {

@@ -18,32 +18,33 @@ struct merge_runs {
                                   * come from slow files */
     void *reader;                /* the first argument of each function */
 
-    /* Whether all records read from the runs so far are in order. NULL: they are. When this becomes false, records that
-     * are already merged stay merged; from there on the merge is greedy (greedy_merge.h). */
+    /* Returns whether all records read from the runs so far are in order. NULL: they are. When this becomes false,
+     * records that are already merged stay merged; from there on the merge is greedy (greedy_merge.h). */
     bool (*in_order)(const void *reader);
 
-    /* Whether the run has this slice. *key is the sort key of its first record; the slice need not be in memory. It is
-     * called for the first slice, and for a slice whose predecessor was ready. */
+    /* Returns whether the run has this slice. *key is the sort key of its first record; the slice need not be in
+     * memory. It is called for the first slice, and for a slice whose predecessor was ready. */
     bool (*first_key)(const void *reader, size_t run, size_t slice, uint64_t *key);
 
-    /* Whether the slice is in memory. Ask for the slices of a run in order. idle: the main thread has nothing else to
-     * do. In that case, if no buffer for the slice can become free by waiting, the slice is loaded to other memory. */
+    /* Returns whether the slice is in memory. Ask for the slices of a run in order. idle: the main thread has nothing
+     * else to do. In that case, if no buffer for the slice can become free by waiting, the slice is loaded to other
+     * memory. */
     bool (*ready)(void *reader, size_t run, size_t slice, bool idle);
 
     /* The keys of a slice that is ready and not left. Any thread that got the number from the main thread
      * may call it. */
     struct merge_way (*slice)(const void *reader, size_t run, size_t slice);
 
-    /* Whether the slice, which is ready, was loaded only in part: the fields by which records are compared. NULL: every
-     * slice is loaded completely, and there is no fill(). */
+    /* Returns whether the slice, which is ready, was loaded only in part: the fields by which records are compared.
+     * NULL: every slice is loaded completely, and there is no fill(). */
     bool (*is_partial)(const void *reader, size_t run, size_t slice);
 
     /* Loads the rest of the partly loaded slices before `end`, which are to be put. 1: done; 0: not yet, because memory
      * will soon be free; -1: failed, and the error is recorded in the latch. */
     int (*fill)(void *reader, size_t run, size_t end);
 
-    /* Gives back all slices before this one. Their records have been put to the sink, and their keys are no longer
-     * used. -1: out of memory, and the error is recorded in the latch. */
+    /* Releases all slices before this one. Their records have been put to the sink, and their keys are no longer used.
+     * -1: out of memory, and the error is recorded in the latch. */
     int (*leave)(void *reader, size_t run, size_t slice);
 
     /* Begins to fill all buffers that the sink has passed. */

@@ -19,7 +19,7 @@ struct run_cut {
     size_t way;                  /* number of the run, or of the arena's sublists, in the order of the input */
 };
 
-/* Whether cut a is before cut b. rule: see struct run_merge. */
+/* Returns whether cut a is before cut b. rule: see struct run_merge. */
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule);
 
 /* The first of these keys of way number `way` that is not before the cut; keys.end if there is none. Between equal keys

@@ -81,13 +81,14 @@ static size_t size_beside(const struct run_reader *r, struct spill_place place)
     return place.size > r->opt.slice_size ? (size_t)place.size * PACKED_RATIO : 0;
 }
 
-/* Whether `beside` more bytes outside of the buffers would be too many. */
+/* Returns whether `beside` more bytes outside of the buffers would be too many. */
 static bool is_over(const struct run_reader *r, size_t beside)
 {
     return beside > 0 && r->beside + beside > r->opt.memory_size / 2;
 }
 
-/* Whether the slice may be loaded in part: only a large record that is not packed has a head that can be read alone. */
+/* Returns whether the slice may be loaded in part: only a large record that is not packed has a head that can be read
+ * alone. */
 static bool may_be_partial(const struct run_reader *r, struct spill_place place)
 {
     return r->opt.compares && place.hash != 0;
@@ -152,8 +153,7 @@ static int alloc_all(struct run_reader *r)
     r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
     struct task_ring_options tasks = {
         .n_slots = (uint32_t)(o->n_runs * r->n_buffers),
-        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so the tasks' groups of slices may be
-                                                  * large */
+        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so batches may be large */
         .run = run_load,
         .arg = r,
     };
@@ -207,7 +207,7 @@ static bool first_key(const void *reader, size_t run, size_t slice, uint64_t *ke
     return true;
 }
 
-/* Whether memory of slices that the merge has left will be free when the sink has passed them. */
+/* Returns whether memory of slices that the merge has left will be free when the sink has passed them. */
 static bool frees_soon(struct run_reader *r)
 {
     free_extras(r, false);

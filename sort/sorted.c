@@ -43,8 +43,8 @@ static int prepare_minhash(struct sorted *s)
     return is_prepared(s) ? 0 : build_index(s);
 }
 
-/* Whether reads keep their ranks after their keys are made, because the merge compares ranks or another sort makes keys
- * from them. */
+/* Returns whether reads keep their ranks after their keys are made, because the merge compares ranks or another sort
+ * makes keys from them. */
 static bool keep_ranks(const struct sorted *s)
 {
     return s->minhash && (s->part || !minhash_decides(s->minhash));

@@ -25,8 +25,8 @@ struct sorted;
 struct written;
 
 struct sorted_options {
-    const struct engine_opts *opts;    /* except for ... */
-    const struct input_request *in;
+    const struct engine_opts *opts;    /* all options except for their inputs, ... */
+    const struct input_request *in;    /* ... which this request replaces */
     struct inputs *opened;       /* open inputs, which the sort takes over. NULL: it opens the inputs of `in` */
     const struct input_part *part;   /* the part of each input that is read; NULL: all */
     uint64_t size_hint;

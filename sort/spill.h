@@ -34,7 +34,7 @@ void spill_arena_is_sorted(struct spill *spill);
 /* The arena that is leaving memory; NULL: none. */
 const struct bam_arena *spill_arena(const struct spill *spill);
 
-/* Whether the complete arena is written, or something failed. */
+/* Returns whether the complete arena is written, or something failed. */
 bool spill_is_done(const struct spill *spill);
 
 /* Main thread: writes a range that no thread has claimed. 0: there is no such range. */
@@ -49,7 +49,7 @@ int spill_end(struct spill *spill);
  * than a quarter of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
-/* Whether records of equal keys are compared, among the records that have left memory so far. */
+/* Returns whether records of equal keys are compared, among the records that have left memory so far. */
 bool spill_compares(const struct spill *spill);
 
 /* The runs, in input order; they stay the spill's. */

@@ -80,7 +80,8 @@ int spill_policy_await(struct spill_policy *policy);
 int spill_policy_read_back(struct spill_policy *policy, uint8_t *memory, size_t size, struct record_sink *sink,
                            struct merge_runs *runs);
 
-/* Whether all records fit into both arenas, according to with_keys and arena_size alone; 1: yes, 0: no, -1: unknown. */
+/* Returns whether all records fit into both arenas, according to with_keys and arena_size alone. 1: yes; 0: no; -1:
+ * unknown. */
 int spill_policy_will_fit(const struct spill_outlook *outlook);
 
 /* arena_size and slice_size: as planned. expected: bytes of all records, 0 if unknown. late: both arenas are already

@@ -44,14 +44,14 @@ struct spill_packer;
 struct spill_packer *spill_packer_new(size_t slice_size);
 void spill_packer_free(struct spill_packer *packer);
 
-/* Whether a slice is too small for a record of `size` bytes. */
+/* Returns whether a slice is too small for a record of `size` bytes. */
 bool spill_packer_too_small(const struct spill_packer *packer, size_t size);
 
 /* Adds a record, in order. It must not be too large for a slice. 1: added; 0: the slice is full, pack it first; -1: out
  * of memory. */
 int spill_packer_add(struct spill_packer *packer, uint64_t sort_key, const uint8_t *record, size_t size);
 
-/* Whether nothing was added since the last spill_packer_pack(). */
+/* Returns whether nothing was added since the last spill_packer_pack(). */
 bool spill_packer_empty(const struct spill_packer *packer);
 
 /* Packs the records that were added and empties the packer. The *n bytes at *packed stay valid until the next call. -1:

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds a version of htslib that htslibs.txt lists, for tests: takes the sources out of an archive of pysam, which pip
-# fetches, and keeps what it built under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree: include/, lib/. The name
-# there holds the version and a number made of compiler and machine. Prints the folder; exit status 1 and one line on
-# standard error if it cannot be built.
+# Builds a version of htslib that htslibs.txt lists, for tests. The sources are in an archive of pysam, which pip
+# fetches. The result is kept under ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree: include/, lib/. Its name
+# there has the version and a number made from compiler and machine. Prints the folder; exit status 1 and one line on
+# standard error if htslib cannot be built.
 #
-# "static" makes lib/libhts.a for a program without shared libraries instead: without libcurl, so without URLs. Then
+# "static" instead makes lib/libhts.a for a program without shared libraries: without libcurl, so without URLs. Then
 # lib/libhts.libs names the libraries that it needs.
 #
 # usage: test/build_htslib.sh VERSION [static]

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# All tests under the address and the undefined-behaviour sanitizer, in a build of its own: `make check-asan`. "short",
-# what continuous integration has the time for: unit tests, replays, and each command-line test with one set of its
-# parameters, or by TEST_TURN (conftest.py) a sample of those. The first finding ends a program with a status that no
-# test expects. The last line is that of run_tests.sh, "N passed, N failed[, N skipped]".
+# Runs all tests under the address and the undefined-behaviour sanitizer, in a separate build: `make check-asan`.
+# "short", for which continuous integration has time: unit tests, replays, and each command-line test with one set of
+# its parameters, or by TEST_TURN (conftest.py) a sample of those. The first finding ends a program with a status that
+# no test expects. The last line is that of run_tests.sh, "N passed, N failed[, N skipped]".
 #
 # usage: test/check_asan.sh [short]
 set -u
@@ -11,7 +11,7 @@ cd -- "$(dirname -- "$0")/.." || exit 1
 build=build-asan
 sanitize=-fsanitize=address,undefined
 
-# Whether the compiler has the sanitizers, and they run here.
+# Checks that the compiler has the sanitizers, and that they run here.
 works() {
     printf '#include <htslib/sam.h>\nint main(void) { return !hts_version(); }\n' >$build/probe.c
     # shellcheck disable=SC2046

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# All tests with other versions of htslib than the build's: the oldest that we promise and the newest, of test/htslibs.txt,
-# which build_htslib.sh builds. Each has a build of its own, build-htslib-VERSION. clang, where it is, builds with them too,
-# and must sort to the same bytes. "short" builds once with each version: with the newest by clang, where it is. It takes
-# each command-line test with one set of its parameters, and no tests of what knows nothing of htslib: memory, runs on
-# disk, threads, ranks, reports, units that do not call it. The last lines tell what failed, each beginning with "! ", and
-# "N passed, N failed[, N skipped]".
+# Runs all tests with other versions of htslib than the build's: the oldest that we promise and the newest, as listed in
+# test/htslibs.txt; build_htslib.sh builds them. Each has a separate build, build-htslib-VERSION. If clang is here, it
+# also builds with each, and must sort to the same bytes. "short" builds once with each version, with the newest by
+# clang if that is here. It takes each command-line test with one set of its parameters, and omits tests of parts that
+# do not use htslib: memory, runs on disk, threads, ranks, reports, units that do not call it. The last lines report
+# what failed, each beginning with "! ", and "N passed, N failed[, N skipped]".
 #
 # usage: test/check_htslibs.sh [short] [VERSION]...
 set -u
@@ -53,7 +53,7 @@ if [ -z "$same" ]; then
 fi
 make -s -j"$(getconf _NPROCESSORS_ONLN)" samtools || exit 1
 
-# repeat WHAT LINES: for the end of the output
+# repeat WHAT LINES: repeats the lines at the end of the output
 repeat() {
     repeated=$repeated$(printf '\n! htslib %s\n' "$1"; printf '%s\n' "$2" | sed 's/^! //; /^$/d; s/^/!     /')
 }
@@ -84,7 +84,7 @@ take() {
     done
 }
 
-# The number before a word of $counts; 0: it is not there.
+# The number before a word of $counts; 0 if the word is missing.
 counted() {
     n=$(printf ' %s\n' "$counts" | sed -n "s/.* \([0-9][0-9]*\) $1.*/\1/p")
     echo "${n:-0}"
@@ -113,7 +113,7 @@ objects_of_clang() {
 
 has_clang() { command -v clang >/dev/null 2>&1; }
 
-# same_bytes WHAT BUILD: as the first build sorts
+# same_bytes WHAT BUILD: checks that the build sorts to the bytes of the first build
 same_bytes() {
     if ! sorts "$2"; then
         count FAILED "$1: the program runs with another htslib, or does not sort"

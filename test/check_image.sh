@@ -4,7 +4,7 @@
 # images is needed, and runs lines of nf-core's modules in it. Needs podman, and the package servers of the system.
 #
 # usage: test/check_image.sh ROOT      the folder of the system, such as /tmp/samtools-omp-roots/trixie
-# TARBALL    made by packaging/static.sh (default: it is made)
+# TARBALL    the result of packaging/static.sh (default: it is made)
 set -eu
 cd -- "$(dirname -- "$0")/.."
 [ $# -eq 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }

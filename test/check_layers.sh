@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Which layer may include which, and whose functions and variables a module may use: rightwards only, and no circles of modules (a
-# module is NAME.c and NAME.h together). What is used is found in the object files, which `make samtools` made. And no
-# line of C is longer than 120 columns, no function than 60 lines, but for tests. A file of more
-# than 700 lines is only warned of: a proof may take room.
+# Checks which layer includes which, and whose functions and variables a module uses: rightwards only, and without
+# circles of modules (a module is NAME.c and NAME.h together). The uses are those of the object files that `make
+# samtools` made. Except in tests, no line of C is longer than 120 columns, and no function longer than 60 lines. A file
+# of more than 700 lines is only warned of, because a proof may take room.
 #
 #   mpi -> cli -> sormadup -> bam_sort, sort/sorted, merge, fixmate, markdup, stats, bgzip -> engine
 #       -> read, sort, write, report, markdup/marked_*
 #       -> bgzf_omp, bam_arena -> order, the serial part of fixmate, markdup and stats -> codec -> bam -> base
 #
-# The folder of a command has its driver and last producer (layer_of() names them) above engine/, and other producers and
-# serial functions below. Folders below engine/ do not include each other, except markdup -> read, sort, write and sort -> write. The includes
-# named under "known" are older than this rule. A new one fails, and so does a known one that is gone: take it off the
-# list. The last lines count what is there.
+# The folder of a command has its driver and last producer (layer_of() names them) above engine/, and other producers
+# and serial functions below. Folders below engine/ do not include each other, except markdup -> read, sort, write and
+# sort -> write. The includes named under "known" are older than this rule. A new one fails. A known one that no longer
+# exists fails, too: take it off the list. The last line counts offences and modules in circles.
 #
 # usage: test/check_layers.sh
 set -u

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No name of ours may be one of htslib's, libdeflate's, LZ4's or zlib's: their headers would not compile with ours, or the
-# linker would take one function for the other. Compares what our sources declare with what the headers of these libraries
-# declare and what the libraries define, for the htslib that the build takes and for each other one at hand: the system's, and
-# those that test/build_htslib.sh has built. One line per test, "ok", "FAILED" or "skipped"; exit status 1 if one failed.
+# Checks that no name of ours is one of htslib's, libdeflate's, LZ4's or zlib's: their headers would not compile with
+# ours, or the linker would take one function for the other. Compares what our sources declare with what the headers of
+# these libraries declare and what the libraries define, for the htslib of the build and for all others at hand: the
+# system's, and those that test/build_htslib.sh has built. One line per test, "ok", "FAILED" or "skipped"; exit status 1
+# if one failed.
 #
 # usage: test/check_names.sh    (after make; BUILD says where the objects are, default build)
 set -u

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a release is made of, checked before it is published: the static tarball is made twice, has the same bytes, and runs
+# Checks the parts of a release before it is published. The static tarball is made twice, has the same bytes, and runs
 # where nothing else is: in an empty root, beside busybox, and in the systems that check_root.sh made (ROOTS, as there).
-# `make check-release`; as root, since that needs chroot. One line per test, "ok", "FAILED" or "skipped"; exit status 1 if
-# one failed.
+# `make check-release`; as root, since that needs chroot. One line per test, "ok", "FAILED" or "skipped"; exit status 1
+# if one failed.
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 failed=''
@@ -33,7 +33,7 @@ twice() {
     [ $status -eq 0 ] && cmp "$scratch"/one/*.tar.gz "$scratch"/two/*.tar.gz
 }
 
-# same_as_here ROOT: the tarball in that root writes the bytes that the build here writes.
+# same_as_here ROOT: checks that the tarball in that root writes the bytes that the build here writes.
 same_as_here() {
     rm -rf "$1/opt/samtools-omp"
     mkdir -p "$1/opt/samtools-omp" && tar -xzf "$scratch"/one/*.tar.gz -C "$1/opt/samtools-omp" --strip-components=1 || return 1

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a newcomer has: an empty Debian or Ubuntu, and a clone of HEAD. debootstrap makes the system, in a folder; there
-# ./bootstrap.sh installs what is missing, builds, and runs its commands, which are timed. As root. The warnings of the
-# newest compilers are errors: they tell what next year's distributions will not build.
+# Tries what a newcomer has: an empty Debian or Ubuntu, and a clone of HEAD. debootstrap makes the system in a folder.
+# There ./bootstrap.sh installs what is missing, builds, and runs its commands, which are timed. As root. Warnings of
+# the newest compilers are errors: they show what next year's distributions will not build.
 #
 # usage: test/check_root.sh SUITE [COMMAND]...
 #
 # SUITE       bookworm, trixie, sid; noble, with MIRROR
 # COMMAND     of bootstrap.sh (default: demo check)
-# ROOTS       folder of the systems, one each suite, kept and used again without what the run before installed beyond
-#             packages (default: /tmp/samtools-omp-roots)
+# ROOTS       folder of the systems, one for each suite. They are kept and used again, with the packages of the last run
+#             but without anything else that it installed (default: /tmp/samtools-omp-roots)
 # MIRROR      (default: http://deb.debian.org/debian)
 # ROOT_FILES  files and folders of this machine that a root needs, too: certificates, settings of apt and pip
 # KEEP=1      leaves the clone there

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Looks for data races with ThreadSanitizer. Takes clang, LLVM's OpenMP runtime, and Archer, which comes with the
-# runtime and tells the sanitizer what that synchronises. `make check-tsan` runs all of it; "short", what continuous
-# integration has the time for. One line per test, "ok", "FAILED" or "skipped"; exit status 1 if one failed.
+# Looks for data races with ThreadSanitizer. Needs clang, LLVM's OpenMP runtime, and Archer, which comes with the
+# runtime and reports to the sanitizer what the runtime synchronises. `make check-tsan` runs all of it; "short" is the
+# part for which continuous integration has time. One line per test, "ok", "FAILED" or "skipped"; exit status 1 if one
+# failed.
 #
 # usage: test/check_tsan.sh [short]
 set -u
@@ -11,7 +12,7 @@ short=${1:-}
 build=build-tsan
 work=$build/tsan
 
-# Sets `why` to the reason why it cannot run here; empty if it can, and then `archer` is its library.
+# Sets `why` to the reason why the check cannot run here. If it can, `why` is empty and `archer` is the library.
 find_tools() {
     why='no clang here'
     command -v clang >/dev/null 2>&1 || return
@@ -73,7 +74,7 @@ sorts() {
     order=$1
     shift
     rm -f "$work/want"
-    for threads in 2 17; do                  # 16 and more: tasks come in bunches
+    for threads in 2 17; do                  # 16 and more: tasks come in batches
         for arena in '' 262144; do
             [ -n "$short" ] && [ "$threads$arena" != 17262144 ] && continue
             export SAMTOOLS_OMP_ARENA=$arena

@@ -10,7 +10,7 @@ TEST_TURN="n word"  one in n of these, drawn by the word: another commit, anothe
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
 TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
-TEST_LONG=no        without what takes long: tests marked "slow", and what tests build for themselves, by clang and for MPI
+TEST_LONG=no        without tests that take long: those marked "slow", and those that build by clang or for MPI
 """
 
 import atexit

@@ -195,7 +195,7 @@ static inline enum dup_fault driver_follow(struct dup_driver *d)
     d->opt.settled = driver_settled;
     d->opt.context = d;
     d->opt.totals = d->counts;
-    dup_warnings_count(&d->warnings, DUP_WARNING_COORDINATES, 10);    /* none is told */
+    dup_warnings_count(&d->warnings, DUP_WARNING_COORDINATES, 10);    /* none is reported */
     d->opt.warnings = &d->warnings;
     struct dup_store store = {.put = driver_put, .get = driver_get, .drop = driver_drop, .context = d,
                               .most = d->most, .is_open = true};

@@ -123,7 +123,7 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 const struct chunk_counts *__real_chunk_reader_counts(const struct chunk_reader *chunks);
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks);
 
-/* As if a record had changed between its chunk and the next stage. Lines of SAM have no checksums yet. */
+/* As if a record had changed between its chunk and the consumer. Lines of SAM have no checksums yet. */
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks)
 {
     static struct chunk_counts wrong;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Fetches a source archive of pysam by pip and unpacks it: pysam carries the sources of htslib and samtools. Exit status 1 and
-# pip's last words on standard error if that fails.
+# Fetches a source archive of pysam by pip and unpacks it: pysam has the sources of htslib and samtools in it. If that
+# fails: exit status 1, and the last lines of pip on standard error.
 #
-# usage: test/fetch_pysam.sh REQUIREMENT FOLDER     FOLDER/pysam-VERSION is made; REQUIREMENT is a line as in test/htslibs.txt
+# usage: test/fetch_pysam.sh REQUIREMENT FOLDER     FOLDER/pysam-VERSION is made; REQUIREMENT: a line as in htslibs.txt
 set -eu
 cd -- "$(dirname -- "$0")/.."
 requirement=$1 folder=$2

@@ -83,7 +83,7 @@ static void generate(struct gen *g)
     out_drain(&g->out, UINT64_MAX);
 }
 
-/* 30-fold coverage of whatever genome the amount of data allows, unless told. */
+/* 30-fold coverage: the amount of data determines the size of the genome, unless --genome does. */
 static int64_t genome_size(const struct options *o)
 {
     double bases, per_record = 154 + 1.5 * o->read_len;

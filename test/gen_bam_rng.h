@@ -58,7 +58,7 @@ static inline bool rng_chance(struct rng *r, uint32_t ppm)
 }
 
 /* Roughly exponential: -log2(u), read off the leading zeros and the 16 bits
- * behind the leading one (a chord per octave; its mean is 1.5, hence 2/3). */
+ * after the leading one (a chord per octave; its mean is 1.5, hence 2/3). */
 static inline int64_t rng_exp(struct rng *r, uint64_t mean)
 {
     uint64_t u = rng_next(r) | 1;

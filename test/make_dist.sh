@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the tarball of a release, of what is committed, with ./configure in it, and FOLDER/NAME.tar.gz.sha256 beside it.
-# A commit gives the same bytes every time, with the same git, autoconf and gzip.
+# Makes the tarball of a release from the committed files, with ./configure in it, and FOLDER/NAME.tar.gz.sha256 beside
+# it. A commit gives the same bytes every time, with the same git, autoconf and gzip.
 # usage: test/make_dist.sh NAME FOLDER
 set -eu
 name=$1 folder=$2

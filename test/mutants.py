@@ -491,7 +491,7 @@ MUTANTS = [
     ("share_files", "        skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;\n", "",
      [MPI_INPUT + "test_ties_of_several_inputs_change_places"], "inputs lie one behind the other"),
 
-    # ------------------------------------------------------------ what the runtime is told
+    # ------------------------------------------------------------ settings of the runtime
     ("put_allowed", "if (!affinity_has(allowed, (int)cpu))", "if (0)",
      ["unit_runtime_env", "test_affinity.py::test_cpus_that_are_left_are_not_used"], "a CPU that the job may not use"),
     ("runtime_env_counts_threads", "|| n == 0)", ")", ["unit_runtime_env"], "no thread at all"),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Reads C as `cc -E -dD` leaves it and prints what each file declares outside functions, a name to a line:
+# Reads the C text that `cc -E -dD` prints, and prints what each file declares outside functions, one name per line:
 #     FILE KIND NAME      KIND: macro, tag, constant (of an enum), or name (function, variable, type)
-# ours=1: only of files whose path begins here, which saves the time for a system's headers
+# ours=1: only files whose path begins here are read, which saves the time for the headers of the system
 
-# The kind of what ends before `token`; empty: it declares nothing.
+# The kind of the declaration that ends before `token`; empty: there is none.
 function kind_of_last() {
     if (last !~ /^[A-Za-z_]/ || value)
         return ""
@@ -42,7 +42,7 @@ function follow() {
     last = token
 }
 
-# No names: words of C, and what begins like the compiler's own.
+# Words of C, and words that begin like the compiler's own, are not names.
 function declare(kind, name) {
     if (name !~ /^(_[_A-Z].*|struct|union|enum|extern|void|char|short|int|long|unsigned|signed|float|double)$/)
         print file, kind, name

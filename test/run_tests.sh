@@ -1,21 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the unit tests in $BUILD (default build), replays what fuzzing has found, runs command-line tests with pytest,
-# and closes with what failed, in lines that begin with "! ", and then
+# Runs the unit tests in $BUILD (default build), replays the cases that fuzzing has found, and runs command-line tests
+# with pytest. At the end it repeats what failed, in lines that begin with "! ", and then prints
 #     N passed, N failed[, N skipped]
-# Exit status 1 if any test failed or none ran. `make check` builds first what is run here.
+# Exit status 1 if any test failed or none ran. `make check` first builds what is run here.
 #
-# SAMTOOLS_OMP  the program the command-line tests run (default $BUILD/samtools)
-# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each,
-#               those that take long only with TEST_LONG=yes (conftest.py).
-#               all: with all sets. release: the tests of pages, packages and scripts, which only all has too. rest: what
-#               all has, and neither check nor release
+# SAMTOOLS_OMP  the program that the command-line tests run (default $BUILD/samtools)
+# TESTS         check (default): the unit tests and replays, and the command-line tests with one set of parameters each;
+#               tests that take long only with TEST_LONG=yes (conftest.py).
+#               all: with all sets. release: the tests of pages, packages and scripts, which are otherwise only in all.
+#               rest: the tests of all that are neither in check nor in release
 # TEST_TURN     "n word", with rest: one in n, drawn by the word; and smaller samples of MORE_CHECKS, drawn by it
 # PYTEST_ARGS   passed on to pytest
-# UNITS         the unit tests that are run (default: all), by their names
-# BEAT          seconds after which a script that works quietly is said to be alive, default 30
-# MORE_CHECKS   1: also the short forms of what else there is: all once more under sanitizers, a search for data races,
-#               a minute of fuzzing, static checks, all with other versions of htslib; each where the tools are here
+# UNITS         names of the unit tests that are run (default: all)
+# BEAT          seconds after which a script that works quietly is reported to be alive, default 30
+# MORE_CHECKS   1: also the short forms of the other checks: all tests again under sanitizers, guards disabled in turn,
+#               a search for data races, a minute of fuzzing, static checks, all tests with other versions of htslib;
+#               each if its tools are here
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 
@@ -98,7 +99,8 @@ longest_first() {
     done | sort | cut -d ' ' -f 2
 }
 
-# The unit tests, the replay of fuzz cases, and our names beside those of libraries; under sanitizers they are the same.
+# The unit tests, the replay of fuzz cases, and the check of our names against those of libraries, which are the same
+# under sanitizers.
 run_units() {
     units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''
@@ -182,7 +184,7 @@ run_again() {
     add "$2"
 }
 
-# The number before a word of $counts; 0: it is not there.
+# The number before a word of $counts; 0 if the word is missing.
 counted() {
     n=$(printf ' %s\n' "$counts" | sed -n "s/.* \([0-9][0-9]*\) $1.*/\1/p")
     echo "${n:-0}"
@@ -238,7 +240,7 @@ run_pytest
 turn=${TEST_TURN:-}
 unset TEST_SAMPLE TEST_REST TEST_TURN TEST_RELEASE TEST_LONG TESTS
 
-# one_in N: of what comes next, where TEST_TURN asks for samples
+# one_in N: sets the sample of the next check, if TEST_TURN requests samples
 one_in() { [ -z "$turn" ] || export TEST_TURN="$1 ${turn#* }"; }
 
 if [ -n "${MORE_CHECKS:-}" ]; then

@@ -57,7 +57,7 @@ def threads_of(mask):
     return [frozenset([cpu]) for cpu in sorted(mask)]
 
 
-# ------------------------------------------------------------ what is asked for
+# ------------------------------------------------------------ settings
 
 
 class Wish(collections.namedtuple("Wish", "env places policy mask ordered", defaults=("true", None, True))):
@@ -70,7 +70,7 @@ class Wish(collections.namedtuple("Wish", "env places policy mask ordered", defa
 
 
 def wishes():
-    """By name. Wishes that need more CPUs than the machine has are left out."""
+    """The wishes by name, without those that need more CPUs than the machine has."""
     cores, threads = [cores_of(START)], [threads_of(START)]
     any_places = cores + threads
     first = [frozenset([cpu]) for cpu in CPUS[:4]]
@@ -532,7 +532,7 @@ def test_preloaded_libraries_that_are_not_ready_before_their_constructors(inputs
                    env=clean_env(LD_PRELOAD=str(library)))
 
 
-# ------------------------------------------------------------ what is told, and the sources
+# ------------------------------------------------------------ messages, and the sources
 
 
 def report_of(program, wish, inputs, folder):

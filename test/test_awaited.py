@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Messages that tests await are looked for in the sources. A check runs each test with few sets of its parameters. So a
-message that changes shows here in seconds, and not when the set is drawn that awaits the old one."""
+"""Each message that a test awaits must be in the sources. A check runs each test with few sets of its parameters. So a
+message that has changed shows here in seconds, and not only when the set that awaits the old one is drawn."""
 
 import ast
 import os
@@ -8,7 +8,7 @@ import re
 
 from conftest import REPO, SOURCES
 
-# Of other programs, libraries and scripts; and texts that are mostly values, or three texts in each other.
+# Messages of other programs, libraries and scripts; texts that are mostly values, or three texts inside one another.
 OTHERS = {"check, all, rest or release", "line 2 has two lengths", "multiple LN", "unrecognized option", "not found. Install it",
           "other [view] [a b]", "--misses", "--speed", 'it begins with "[M::bwa_idx_load_from_disk] read 0 ALT c"',
           "copied blocks: none: what is written to the output", "%s: reference c has M5:cd, and M5:ab in the first input",
@@ -17,14 +17,14 @@ OTHERS = {"check, all, rest or release", "line 2 has two lengths", "multiple LN"
 PART = re.compile(r"""/\*.*?\*/|//[^\n]*|\#[ \t]*include[^\n]*|'(?:[^'\\]|\\.)*'|"(?P<text>(?:[^"\\]|\\.)*)"|\s+
                       |(?P<name>[A-Za-z_]\w*)|(?P<other>[^\s"'A-Za-z_/\#]+|.)""", re.S | re.X)
 CONVERSION = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|j|z|t)?[a-zA-Z]|%%")
-ANY = None   # of a pattern: a value, or a macro between two parts of a text
+ANY = None   # part of a pattern: a value, or a macro between two parts of a text
 
 
 # ------------------------------------------------------------------- tests: what they await
 
 
 def constants(node, names):
-    """The texts that an expression may be."""
+    """The texts that an expression can have as its value."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.BinOp):
@@ -41,7 +41,7 @@ def constants(node, names):
 
 
 def elements(node, names):
-    """The expressions over which a loop, or a parameter, goes."""
+    """The expressions that a loop runs over, or that are the values of a parameter."""
     if isinstance(node, ast.Name):
         return [x for value in names.get(node.id, ()) for x in elements(value, {})]
     if isinstance(node, ast.Dict):
@@ -61,7 +61,7 @@ def bind(target, values, names):
 
 
 def names_in(test, names):
-    """Of a test: its parameters, what its loops go over, and what it gives names to."""
+    """The names in a test and their possible values: parameters, variables of loops, assigned variables."""
     names = dict(names)
     for mark in test.decorator_list:
         if isinstance(mark, ast.Call) and getattr(mark.func, "attr", "") == "parametrize":
@@ -123,12 +123,12 @@ def patterns(source):
 
 
 def is_plain(word):
-    """A word, and not a value as tests have them: a name, a number."""
+    """Whether it is a word, and not a value as in tests: a name, a number."""
     return re.fullmatch("[a-z'-]{2,}", word) is not None
 
 
 def fits(words, pattern, least=2 / 3):
-    """Whether the words may stand one after the other in a text that the pattern makes, and so many of them are its own."""
+    """Whether the words can follow one another in a text of the pattern, and at least that share of them is its own."""
     best = {at: 0 for at in range(len(pattern))}         # by the place in the pattern: how many of its own words so far
     for i, word in enumerate(words):
         after, todo = {}, list(best.items())
@@ -147,7 +147,7 @@ def fits(words, pattern, least=2 / 3):
 
 
 def is_known(words, known):
-    """Whether the words are one text, or two of which one stands in the other; then no word may be a value of both."""
+    """Whether the words are one text, or two of which one is inside the other; then each is a word of its pattern."""
     if any(fits(words, p) for p in known):
         return True
     cuts = [i for i in range(1, len(words)) if any(map(is_plain, words[:i])) and any(map(is_plain, words[i:]))]

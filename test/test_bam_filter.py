@@ -32,8 +32,8 @@ EXPRESSIONS = [
 
 
 def records(seed, n):
-    """With all fields and tags in different states, names of all lengths, some reads longer than a block, and a CIGAR too
-    long for its field."""
+    """Records with all fields and tags in different states, names of all lengths, some reads longer than a block, and
+    a CIGAR too long for its field."""
     r, lines = random.Random(seed), []
     for i in range(n):
         size = r.choice((0, 1, 30, 75, 75, 76, 76, 151, 90000 if i % 97 == 0 else 75))

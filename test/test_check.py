@@ -86,7 +86,7 @@ def test_what_looks_like_records_inside_a_record_is_checked(tmp_path):
 
 def test_order_of_records_that_are_mended(tmp_path):
     """Their bins are wrong, so htslib would write other records. The checksum and the reported record are those of
-    mended records."""
+    normalised records."""
     wrong = [bamgen.record(name=f"q{i:05d}", pos=i, cigar=[(100, "M")], seq="ACGT" * 25, bin=7) for i in range(2000)]
     sums, path = set(), tmp_path / "in.bam"
     for recs in (NAMES, wrong, NAMES[:1000] + wrong[1000:]):

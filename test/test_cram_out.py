@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""CRAM gives back the records put into it, with every htslib: old ones crash, hang or change bases if reads are
-beyond their reference, have no SEQ, or have no reference at all."""
+"""CRAM returns the records that were written to it, with every htslib: old ones crash, hang or change bases if reads
+are beyond their reference, have no SEQ, or have no reference at all."""
 
 import hashlib
 import os

@@ -130,7 +130,7 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
 
 @pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
 def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
-    """More than are sorted by insertion, and after a short reference, so that no key tells them apart."""
+    """More than are sorted by insertion, and after a short reference, so that their keys are equal."""
     r = bamgen.rng("far ties")
     path = tmp_path / "in.sam"
     path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(

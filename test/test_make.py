@@ -136,7 +136,7 @@ def test_installing_builds_with_another_mpi(make, tmp_path):
 
 
 @pytest.mark.parametrize("pattern,files", [
-    (r"#pragma omp (master|masked)", "*.[ch]"),         # the one deprecated in OpenMP 5.1, the other unknown before gcc 12
+    (r"#pragma omp (master|masked)", "*.[ch]"),         # deprecated in OpenMP 5.1; unknown before gcc 12
     (r"preexec_fn=|os\.fork", "test/test_*.py"),         # in a process with threads: Python 3.12 warns
     (r"\.tag = \"..\"[,}]", "test/*.c"),                # gcc 15: no room for the NUL
 ])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line of merge: accepted if samtools 1.24 accepts it, refused if it refuses, and the same output. After
-the table come the cases that we decide differently; doc/migration.md tells users."""
+the table come the cases that we decide differently; doc/migration.md informs users."""
 
 import gzip
 import json

@@ -139,7 +139,7 @@ def test_setting_or_the_other_mpi_changes_the_bytes(programs, desk, kind, args, 
 
 
 def more_than_memory(n=52000):
-    """Each of two ranks gets so much that it does not fit into -m 3M and the 64 MiB beside it."""
+    """Each of two ranks gets more than fits into -m 3M and the 64 MiB beside it."""
     head, records = bamgen.incompressible(n)
     return bamgen.bgzf(head + b"".join(records), level=0)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every option of samtools sort with odd values: accepted if samtools 1.24 accepts it, refused if it refuses. Cases
-that we decide differently are listed here, with the reason; doc/migration.md tells users."""
+that we decide differently are listed here, with the reason; doc/migration.md informs users."""
 
 import gzip
 import os

@@ -569,8 +569,8 @@ def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
 
 
 def test_trace_is_not_what_perfetto_documents(realistic_bam, tmp_path):
-    """Trace Event Format, JSON Object Format: complete events (X) with name, ts and dur in microseconds, pid and tid; metadata
-    events (M) that name the process and every thread, each with its args."""
+    """Trace Event Format, JSON Object Format: complete events (X) with name, ts and dur in microseconds, pid and tid;
+    metadata events (M) that name the process and every thread, each with its args."""
     p = run_sort([*FAST, "-@", "3", "--trace=t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
     r, trace = (json.loads((tmp_path / f).read_text()) for f in ("r.json", "t.json"))

@@ -144,13 +144,13 @@ def test_far_blocks_are_kept_over_gaps(tmp_path):
         compare([write(tmp_path / "in.bam", records)], range(6))
 
 
-# (seed of the file, kind, seed of its ranges): drawn so that each guard of stats_range_join() is needed for some of them
+# (seed of the file, kind, seed of its ranges): drawn so that some of them need each guard of stats_range_join()
 TURNS = [(0, "none", 1), (2, "far", 3), (3, "none", 1), (3, "none", 3), (4, "grow", 3), (7, "none", 3), (12, "none", 3)]
 
 
 def turning(seed, kind):
-    """Records that soon go on on another reference, and blocks that come round; none: also records on no reference;
-    grow: also reads that make the ring grow."""
+    """Records that soon continue on another reference, and blocks that come round. none: also records without a
+    reference; grow: also reads that make the ring grow."""
     r = random.Random("turns %s %d" % (kind, seed))
     gaps = r.choice(((0, 0, 0, 1), (0, 0, 0, 1500, 3000, 1499), (0, 0, 1, 2, 20), (0, 1, 2, 700, 1400, 1530, 1548), (0,)))
     far = r.choice(((1455, 1460, 1470, 1479), (1455, 1460, 1470, 1479, 0), (1480, 1499, 3000, 1460), (0,)))
@@ -172,7 +172,7 @@ def test_ranges_that_turn_are_joined_too_simply(tmp_path, seed, kind, cuts):
 
 
 def test_first_record_of_a_range_is_out_of_order(tmp_path):
-    """The ranges are in order, but the second begins before the end of the first, which is as long as the seed makes it."""
+    """Each range is in order, but the second begins before the end of the first, whose length is drawn by the seed."""
     seed = 7
     first = (seed * 6364136223846793005 + 1442695040888963407) % 2**64 // 2**33 % 200
     records = [bamgen.record("o%d" % i, 0, 0, 3000 if i < first else 20, seq="A" * 100) for i in range(first + 10)]

@@ -61,7 +61,7 @@ def shell(line, env):
     return p.stdout.decode()
 
 
-# As found in public pipelines: nf-core, its older modules, BugSeq, iCn3D, Bismark's users, Galaxy, EricScript, bwa-meth ...
+# From public pipelines: nf-core, its older modules, BugSeq, iCn3D, Bismark's users, Galaxy, EricScript, bwa-meth ...
 PLAIN = [
     "echo $(samtools --version 2>&1) | sed 's/^.*samtools //; s/Using.*$//'",
     "samtools --version | head -n1 | sed 's/^samtools //'",

@@ -85,7 +85,7 @@ static size_t compress_within(int e, size_t n, size_t cap)
     return size;
 }
 
-/* in[n] there and back at both efforts; the size of the better one. */
+/* Deflates in[n] at both efforts and inflates it again. Returns the smaller size. */
 static size_t round_trip(size_t n)
 {
     size_t best = SIZE_MAX;
@@ -101,7 +101,7 @@ static size_t round_trip(size_t n)
 
 /* ---- data ---- */
 
-/* Data like sorted BAM records with reads of `len` bases; returns the bytes made. */
+/* Makes data like sorted BAM records with reads of `len` bases. Returns the bytes made. */
 static size_t make_records(size_t n, uint32_t len, uint32_t quals)
 {
     static uint8_t genome[1 << 14];
@@ -131,8 +131,8 @@ static size_t make_records(size_t n, uint32_t len, uint32_t quals)
     return at;
 }
 
-/* Complete records whose fields differ in length and kind, with the patterns that the encoder searches in
- * some: reads that overlap, mates by name, clips, runs of qualities, no tags at the end. */
+/* Makes complete records whose fields differ in length and kind. Some have the patterns that the encoder searches:
+ * reads that overlap, mates by name, clips, runs of qualities, no tags at the end. Returns the bytes made. */
 static size_t make_odd_records(size_t n)
 {
     static uint8_t genome[4096];
@@ -171,7 +171,7 @@ static size_t make_odd_records(size_t n)
     }
 }
 
-/* Pieces of all kinds, one after another. */
+/* Makes pieces of all kinds, one after another. Returns n. */
 static size_t make_mixture(size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -250,7 +250,7 @@ static void test_incompressible_data_are_stored(void **state)
     }
 }
 
-/* Every 4-gram of 16 letters once: nothing to match, but hashes and 4-bit letters. */
+/* Every 4-gram of 16 letters comes once: no match, but equal hashes, and letters of 4 bits. */
 static void test_de_bruijn_sequence_comes_back(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void test_output_does_not_depend_on_the_processor(void **state)
     }
 }
 
-/* Fields are found by lengths in the data: any may be wrong. */
+/* The encoder finds fields by lengths in the data, any of which may be wrong. */
 static void test_records_with_wrong_bytes_come_back(void **state)
 {
     (void)state;
@@ -423,7 +423,7 @@ static void test_records_with_wrong_bytes_come_back(void **state)
     }
 }
 
-/* A read that overlaps the one before, one base further on, is half a byte off: found by
+/* A read that overlaps the one before, one base further on, is half a byte off. Since the encoder finds it by
  * position, it must cost little more than a copy. */
 static void test_overlapping_reads_are_found_by_position(void **state)
 {
@@ -520,7 +520,7 @@ static void test_runs_of_any_length_come_back(void **state)
         }
 }
 
-/* No kind of records becomes larger than by libdeflate's level by more than this many per mille. */
+/* Checks that no kind of records exceeds its size at libdeflate's level by more than per_mille. */
 static void check_kinds(int effort, int level, uint32_t per_mille)
 {
     enum { BLOCKS = 4, BLOCK = 65280 };
@@ -566,8 +566,8 @@ static void test_no_kind_of_records_is_larger_than_at_level_7(void **state)
 
 /* ---- long reads ---- */
 
-/* Our size in thousandths of libdeflate's level, for blocks that begin with records, unless one is longer than a
- * block. */
+/* Returns our size in thousandths of the size at libdeflate's level. Each block begins with a record, unless records
+ * are longer than a block. */
 static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t times, bool runs)
 {
     enum { BYTES = 1500000, BLOCK = 65280 };
@@ -596,8 +596,8 @@ static size_t long_reads_size(int effort, int level, uint32_t bases, uint32_t ti
     return ours * 1000 / other_size;
 }
 
-/* Smaller than libdeflate's level 1, and 7 by default, because of separate codes for each field, copies and long
- * runs. */
+/* Long reads are smaller than at libdeflate's level 1, and 7 by default, because of separate codes for each field,
+ * copies and long runs. */
 static void test_fields_of_long_reads_have_codes_of_their_own(void **state)
 {
     (void)state;

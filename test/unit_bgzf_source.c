@@ -60,7 +60,7 @@ static void add_block(struct input *in, uint32_t size)
     unit_append(&in->file, block, bgzf_block_deflate(in->codec, data, size, block));
 }
 
-/* Mostly small blocks, some full, some of one byte. */
+/* Adds blocks: most of them are small, some are full, and some have one byte. */
 static void add_random_blocks(struct input *in, size_t n)
 {
     for (; in->n == 0 && n > 0; n--)
@@ -89,12 +89,12 @@ struct reading {
     const struct input *in;
     struct latch latch;
     struct unit_source opened;
-    struct bgzf_source *source;          /* of opened */
-    uint32_t n_slots;                    /* of it */
-    uint8_t *out;                        /* room for in->data and no more */
+    struct bgzf_source *source;          /* the source of `opened` ... */
+    uint32_t n_slots;                    /* ... and its number of slots */
+    uint8_t *out;                        /* room for exactly in->data */
     size_t placed;                       /* bytes of out that were given to blocks */
     size_t n;                            /* blocks taken back */
-    int result;                          /* of the last peek or take */
+    int result;                          /* result of the last peek or take */
     int wrong;                           /* a block came back different from the file */
     int saw_eof;
     atomic_size_t inflated;              /* calls of note_inflated() */
@@ -127,7 +127,7 @@ static int take_one(struct reading *r, int wait)
     return 1;
 }
 
-/* The consumer's loop, like the driver's; in the main thread. */
+/* The loop of a consumer, which the main thread runs. */
 static int read_blocks(struct reading *r)
 {
     uint32_t size;
@@ -204,7 +204,7 @@ static void check_whole(const struct reading *r)
     assert_int_equal(atomic_load(&r->wrong_inflated), 0);
 }
 
-/* A failure: the message has all of `parts`, and the data taken before are right. */
+/* Checks a failure: the message has `part` and the offset, and the blocks that were taken before are right. */
 static void check_failed(const struct reading *r, const char *part, uint64_t offset)
 {
     char text[64];
@@ -278,7 +278,7 @@ static void test_blocks_over_many_pieces_smaller_than_they_are(void **state)
     input_free(in);
 }
 
-/* The file ends exactly where a piece is full, and one byte to either side of it. */
+/* The file ends exactly where a piece is full, or one byte before or after that place. */
 static void test_file_that_ends_with_a_piece(void **state)
 {
     (void)state;
@@ -306,7 +306,7 @@ static void test_many_more_threads_than_cores(void **state)
     add_random_blocks(in, 700);
     add_eof(in);
     for (int i = 0; i < 20; i++) {
-        read_input(&r, in, i % 2 ? 48 : 16, PIECE);   /* bunches of 6 and 4 */
+        read_input(&r, in, i % 2 ? 48 : 16, PIECE);   /* large batches have 6 slots */
         check_whole(&r);
     }
     input_free(in);
@@ -331,7 +331,7 @@ static void test_ring_of_any_size_loses_no_block(void **state)
     input_free(in);
 }
 
-/* Then the caller frees them, when the last source is closed. */
+/* The caller frees the codecs, after the last source is closed. */
 static void test_sources_share_the_codecs_of_the_caller(void **state)
 {
     (void)state;
@@ -403,7 +403,7 @@ static void test_missing_eof_block_is_noticed(void **state)
     check_whole(&r);
     assert_int_equal(r.saw_eof, 0);
     add_eof(in);
-    add_block(in, 100);                          /* it is only counted at the end */
+    add_block(in, 100);                          /* the EOF block counts only at the end */
     read_input(&r, in, 2, PIECE);
     check_whole(&r);
     assert_int_equal(r.saw_eof, 0);
@@ -494,8 +494,7 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
     input_free(in);
 }
 
-/* Opens a pipe as standard input that holds half of a file and ends inside block 50;
- * returns the other end. */
+/* Opens, as standard input, a pipe that has got half of a file, up to the middle of block 50. Returns the other end. */
 static int open_half(struct reading *r, const struct input *in, int *old)
 {
     int ends[2];
@@ -570,8 +569,8 @@ static void test_silent_pipe_keeps_the_program_from_ending(void **state)
     input_free(in);
 }
 
-/* It replaces the C library's: no more threads can be created. But ThreadSanitizer has
- * its own, which must not be left out. */
+/* pthread_create() below replaces that of the C library: if this is set, no more threads can be created.
+ * ThreadSanitizer has its own pthread_create(), which must not be left out. */
 static bool no_threads;
 
 #if defined(__has_feature)
@@ -637,7 +636,7 @@ static void pass_block(struct reading *r, uint32_t size)
     assert_int_equal(block.size, size);
 }
 
-/* Also if another block was peeked, and after the last one. */
+/* Checks that bytes that are put back come again, also if another block was peeked, and after the last block. */
 static void check_put_back(struct input *in)
 {
     char path[64];
@@ -674,7 +673,7 @@ static void test_bytes_that_are_put_back_come_again(void **state)
     input_free(in);
 }
 
-/* A block as a member of plain gzip: without its extra field. */
+/* Adds a block as a member of plain gzip, that is, without its extra field. */
 static void add_member(struct input *in)
 {
     static const uint8_t head[] = {31, 139, 8, 0, 0, 0, 0, 0, 0, 255};
@@ -685,7 +684,7 @@ static void add_member(struct input *in)
     in->file.n -= less;
 }
 
-/* Data decompressed and peeked by then are not lost. */
+/* Data that were decompressed and peeked before that are not lost. */
 static void test_bytes_are_put_back_in_plain_gzip(void **state)
 {
     (void)state;
@@ -699,7 +698,7 @@ static void test_bytes_are_put_back_in_plain_gzip(void **state)
 
 /* ---- tests: the ring ---- */
 
-/* Hands out blocks without taking any back; *fits: how many went in. */
+/* Hands out blocks without taking any back. *fits: the number of blocks that were handed out. */
 static void fill_ring(struct reading *r, uint32_t *fits)
 {
     uint32_t size;

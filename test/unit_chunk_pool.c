@@ -68,7 +68,7 @@ static void test_inputs_merged_together_share_unevenly(void **state)
     chunk_pool_close(&pool);
 }
 
-/* It continued with later records, and keeps its chunks: the others still continue. */
+/* An input that waits with later records keeps its chunks, and the others can still continue. */
 static void test_input_that_waits_keeps_all(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void test_input_that_waits_keeps_all(void **state)
     chunk_pool_close(&pool);
 }
 
-/* Records of some size, as long records leave them. */
+/* Memory for records of this size, as long records leave it. */
 static struct record_slice records_of(size_t size)
 {
     struct record_slice s = {.n = 1};

@@ -125,7 +125,7 @@ static void test_times_of_a_slot_add_up_to_the_wall_time(void **state)
     }
     assert_int_equal(clocks_total(s, STAGE_DEFLATE).bytes, N_THREADS * 5 * BLOCKS / 2);
     assert_int_equal(clocks_total(s, STAGE_DEFLATE).events, N_THREADS * BLOCKS / 2);
-    assert_int_equal(clocks_total(s, STAGE_OTHER).ns, clocks_of(s, 0, STAGE_OTHER).ns); /* nobody else's */
+    assert_int_equal(clocks_total(s, STAGE_OTHER).ns, clocks_of(s, 0, STAGE_OTHER).ns); /* no other slot has any */
     clocks_free(s);
 }
 

@@ -29,7 +29,7 @@ static sam_hdr_t *header_with(const char *tag)
     return header;
 }
 
-/* With one option, or none (NULL), and a header whose references are not available. */
+/* The choice with one option, or none (NULL), and a header whose references are not available. */
 static enum cram_reference chosen(int htslib, const char *option, bool beyond, const char *fasta)
 {
     hts_opt *options = NULL;

@@ -34,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* in[n] by both, from memory that ends after it; returns the size. */
+/* Deflates in[n] with both, from memory that ends after it. Returns the size. */
 static size_t deflate_both(size_t n)
 {
     uint8_t *exact = exact_copy(in, n);
@@ -62,7 +62,7 @@ static void test_vector_and_scalar_write_other_bytes_of_records(void **state)
     free(genome);
 }
 
-/* Random pieces, runs, and copies of earlier bytes. */
+/* Fills in[n] with random pieces, runs, and copies of earlier bytes. */
 static void fill_with_pieces(uint32_t n)
 {
     for (uint32_t at = 0; at < n;) {
@@ -111,7 +111,7 @@ static void test_costs_of_random_bytes_overflow(void **state)
     assert_in_range(deflate_both(MAX), OTHERS, 6 * OTHERS);
 }
 
-/* Copies whose first positions each find a newer text, of eight bytes. Only their last ones find all of it. */
+/* The first positions of each copy find newer texts, of eight bytes. Only its last positions find the copied text. */
 static void test_copy_is_not_found_behind_newer_texts(void **state)
 {
     (void)state;
@@ -133,14 +133,14 @@ static void test_copy_is_not_found_behind_newer_texts(void **state)
     assert_in_range(sizes[1], 1, sizes[0] - SAVED);
 }
 
-/* Random bytes of 64 values, each text of n of them. */
+/* Fills in[n] with random bytes of 64 values. */
 static void fill_with_texts(uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         in[i] = (uint8_t)(33 + rnd(64));
 }
 
-/* A text, then so many copies of it beside each other. */
+/* A text is followed by COPIES copies of it, one after another. */
 static void test_long_copies_are_cut_into_more_matches_than_needed(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void test_long_copies_are_cut_into_more_matches_than_needed(void **state)
     assert_in_range(sizes[1], 1, sizes[0] + 4 * MATCHES);
 }
 
-/* Each text is there three times, the second time only its beginning: the third one is a match of the first. */
+/* Each text is there three times, the second time only its beginning. The third must be one match of the first. */
 static void test_newer_beginning_cuts_a_match_in_two(void **state)
 {
     (void)state;

@@ -20,7 +20,8 @@ static void make_moves(uint8_t *to, size_t n)
         to[i] = rnd(20) < 9;
 }
 
-/* With the default level, from memory that ends after in[n - 1]; with and without the instructions of the CPU. */
+/* Deflates in[n] at the default level, with and without the instructions of newer CPUs, from memory that ends after it.
+ * Returns the size. */
 static size_t round_trip(size_t n)
 {
     uint8_t *exact = must_alloc(n);
@@ -66,7 +67,7 @@ static void test_any_number_of_moves_comes_back(void **state)
     }
 }
 
-/* Other bytes anywhere in between, so that few or many moves are in a row. */
+/* Other bytes lie anywhere between the moves, so that few or many moves are in a row. */
 static void test_moves_between_others_come_back(void **state)
 {
     (void)state;
@@ -82,7 +83,7 @@ static void test_moves_between_others_come_back(void **state)
     }
 }
 
-/* The most segments that are possible. */
+/* This data gives the most segments that are possible. */
 static void test_shortest_rows_of_moves_come_back(void **state)
 {
     (void)state;
@@ -151,7 +152,8 @@ static void test_text_and_repeats_are_no_qualities(void **state)
     assert_in_range(round_trip(MAX), 1, PERIOD + 1000);
 }
 
-/* Its tags make the first record long, as for some NovaSeq reads: there are more fields than there is room for. */
+/* The first record is long because of its tags, as in some NovaSeq data. So there are more fields than there is room
+ * for. */
 static void test_short_reads_behind_a_long_record_are_no_long_reads(void **state)
 {
     (void)state;
@@ -174,7 +176,8 @@ static void test_short_reads_behind_a_long_record_are_no_long_reads(void **state
     free(genome);
 }
 
-/* Reads of one stretch of 1,500 bases, every 40th of which was misread: many short copies. libdeflate finds them. */
+/* The reads are of one stretch of 1,500 bases, every 40th of which was misread. libdeflate finds the many short
+ * copies. */
 static void test_reads_that_overlap_and_differ_are_not_larger_than_at_level_7(void **state)
 {
     (void)state;

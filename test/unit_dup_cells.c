@@ -16,7 +16,7 @@ struct flow_cell {
     bool marked[DOTS];
     struct byte_buffer stored;   /* the stored bytes, one after another */
     size_t n_puts, n_gets, n_drops, n_marks;
-    size_t marks_before;         /* the last get */
+    size_t marks_before;         /* marks before the last get() */
 };
 
 static int put(void *cell, const void *data, size_t n, struct dup_place *place)

@@ -26,7 +26,7 @@ struct pile {
 struct model {
     const struct pile *pile;
     struct { bool open; size_t owner, best; } single[MOST], pair[MOST];    /* of each owner */
-    size_t above[MOST];          /* MOST: nobody */
+    size_t above[MOST];          /* MOST: none */
     bool optical[MOST];
     size_t original[MOST];       /* at the moment of the loss */
     uint64_t count[MOST];
@@ -323,13 +323,13 @@ static void mate_score_that_is_needed(void **state)
     dup_sets_free(sets);
 }
 
-/* A large set uses little memory for each record, and none when it has closed. */
 static int count_settled(void *n, const struct dup_verdict *verdict)
 {
     *(uint64_t *)n += verdict->duplicate;
     return 0;
 }
 
+/* A large set uses little memory for each record, and none when it has closed. */
 static void losses_take_much_memory(void **state)
 {
     enum { LOSSES = 100000 };
@@ -356,7 +356,7 @@ static void losses_take_much_memory(void **state)
     assert_int_equal(n_settled, 2 * LOSSES);
 }
 
-/* But if most are in files, with any options: many at one place, and many small sets. */
+/* If most losses are in files, they use little memory, with any options: many at one place, and many small sets. */
 static void losses_in_files_take_memory(void **state)
 {
     enum { LOSSES = 100000, MOST_BYTES = 1 << 20 };

@@ -120,7 +120,7 @@ static void add_line(struct byte_buffer *to, const char *text)
     free(line.s);
 }
 
-/* In the form of the table. */
+/* Prints a record in the form of the table. */
 static void print_record(const struct bam_record *r, char text[256])
 {
     bam1_t *b = bam_init1();
@@ -183,7 +183,7 @@ static void test_template_is_fixed_otherwise(void **state)
     fixmate_free(&f);
 }
 
-/* In linear time, and with the same memory for the next one. */
+/* They take linear time, and the memory of a primary record is used again for the next one. */
 static void test_many_records_have_one_name(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ struct joined {
     char warnings[MAX_PRINTED];
 };
 
-/* Plain if possible and requested. */
+/* The header of a text, plain if possible and requested. */
 static sam_hdr_t *header_of(const char *text, bool plain)
 {
     sam_hdr_t *sam = plain ? plain_header_of_text((const uint8_t *)text, strlen(text)) : NULL;

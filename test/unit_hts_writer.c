@@ -23,9 +23,9 @@ static int count_threads(void)
     return n;
 }
 
-/* Replaces htslib's: loses one record and reports success. */
 static int lost = NONE, written, n_threads_at_end;
 
+/* Replaces htslib's: loses the record of number `lost` and reports success. */
 int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
 {
     int (*next)(htsFile *, const sam_hdr_t *, const bam1_t *);

@@ -229,7 +229,7 @@ static void test_pipe_that_gives_a_byte_at_a_time_and_has_no_size(void **state)
 
 /* ---- SAM, converted to records ---- */
 
-/* ---- sizes, from which is told how much will come ---- */
+/* ---- sizes, from which the amount of data is estimated ---- */
 
 static void test_size_of_a_file_and_of_what_has_none(void **state)
 {
@@ -469,7 +469,7 @@ static void test_header_in_a_damaged_block_is_not_taken(void **state)
     unit_free(&a);
 }
 
-enum { STORED = 50006, LONG = 84 };    /* bytes in a block of stored_header(), and its most blocks: over 4 MiB */
+enum { STORED = 50006, LONG = 84 };    /* bytes in a block of stored_header(); its most blocks: over 4 MiB */
 
 /* A BAM header whose text is a comment, in n_blocks stored blocks. */
 static struct unit_bytes stored_header(struct bgzf_codec *stores, uint32_t n_blocks)
@@ -488,7 +488,7 @@ static struct unit_bytes stored_header(struct bgzf_codec *stores, uint32_t n_blo
     return a;
 }
 
-/* The first file's is longer than the bytes that are read. */
+/* The first file's header is longer than the bytes that are read. */
 static void test_after_a_long_header_another_file_is_read_in_vain(void **state)
 {
     (void)state;
@@ -513,7 +513,7 @@ static void test_after_a_long_header_another_file_is_read_in_vain(void **state)
     bgzf_codec_free(stores);
 }
 
-/* More than is read first. */
+/* The header is longer than what is read first. */
 static void test_header_longer_than_what_is_read_first_is_taken(void **state)
 {
     (void)state;

@@ -141,7 +141,8 @@ static void test_process_ends_by_the_signal_it_caught(void **state)
         check_killed(note_and_reraise, signals[i]);
 }
 
-/* Stops like a signal, but is none, and comes after one that was caught. */
+/* latch_stop() has the effect of a signal, but is not taken for one. If a signal was caught before, that signal
+ * counts. */
 static int stop(int sig)
 {
     struct latch latch = {0};
@@ -154,7 +155,7 @@ static int stop(int sig)
     if (!latch_tripped(&latch) || latch_failed(&latch) || !latch_signalled()) return 2;
     if (latch_signal() != sig || latch_stopped() != (sig == 0)) return 3;
     if (!sig)
-        latch_reraise();                         /* goes on */
+        latch_reraise();                         /* returns */
     return 0;
 }
 

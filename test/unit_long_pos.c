@@ -115,7 +115,7 @@ static void test_positions_far_below_zero_are_taken(void **state)
     free(bytes.p);
 }
 
-/* No SAM has them, so only a file with its own tag does. */
+/* SAM cannot hold such positions, so they come only from a file that has the tag already. */
 static void test_positions_far_below_zero_are_believed_of_a_tag(void **state)
 {
     (void)state;

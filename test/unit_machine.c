@@ -12,7 +12,7 @@ static void test_threads_that_can_be_had_are_not_found(void **state)
         assert_int_equal(machine_threads(n), n);
 }
 
-/* Under a limit on addresses; every thread's stack uses some of them. */
+/* It runs under a limit on addresses, of which every thread's stack uses some. */
 static void test_threads_that_cannot_be_had_are_promised(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a module says that it takes (its *_memory() function, which the memory plan adds up) against what it has really
- * allocated once it has worked: not less, and not so much more that memory which could hold records lies idle. The
- * allocator of glibc counts; where there is another one, or a sanitizer, nothing is tested. */
+/* Each module's *_memory() function states the memory that it takes, and the memory plan adds these numbers up. They
+ * are compared with the memory that the module has really allocated when it has worked: the stated number is not
+ * smaller, and not so much larger that memory which could hold records lies idle. glibc's allocator counts the bytes.
+ * With another allocator, or a sanitizer, nothing is tested. */
 #include "unit.h"
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -19,7 +20,7 @@
 #include "write/sink_verify.h"
 
 #ifdef M_ARENA_MAX
-/* Bytes that are allocated now, Large allocations are whole pages, and each has 16 bytes of its own. */
+/* Bytes that are allocated now. Large allocations are complete pages, and each has 16 bytes of its own. */
 static size_t allocated(void)
 {
 #if __GLIBC_PREREQ(2, 33)
@@ -36,18 +37,18 @@ static size_t allocated(void)
 }
 #endif
 
-enum { OPEN_FILE = 48 << 10 };   /* what engine/memory_plan.c counts for it, PER_INPUT */
-enum { SLACK = 24 << 10 };       /* of pages, of the allocator, and of small structs that nobody counts */
+enum { OPEN_FILE = 48 << 10 };   /* PER_INPUT of engine/memory_plan.c */
+enum { SLACK = 24 << 10 };       /* for pages, the allocator, and small structs that are not counted */
 
 static size_t before;
 
-/* Call it when the module is closed: the next measurement begins. */
+/* Begins a measurement. Call it before the module is opened. */
 static void begin(void)
 {
     before = allocated();
 }
 
-/* What has been taken since begin() is at most what is counted, and at least so many percent of it. */
+/* The memory taken since begin() must be at most `counted`, and at least least_percent of it; both within SLACK. */
 static void check(const char *what, size_t counted, size_t least_percent)
 {
     size_t taken = allocated() - before;
@@ -59,7 +60,7 @@ static void check(const char *what, size_t counted, size_t least_percent)
 static bool is_counting(void)
 {
     begin();
-    char *volatile p = must_alloc(1 << 20);  /* or the compiler leaves it out */
+    char *volatile p = must_alloc(1 << 20);  /* volatile, or the compiler leaves it out */
     bool counts = allocated() >= before + (1 << 20);
     free(p);
     return counts;
@@ -97,7 +98,7 @@ static void test_clocks_take_more_than_is_counted(void **state)
         }
 }
 
-/* Of all levels, and with what kinds of data need: text, records, noise. */
+/* Deflates and inflates three kinds of data, which may need different memory: text, records, noise. */
 static void use_codec(struct bgzf_codec *codec)
 {
     static uint8_t data[BGZF_FILL], block[BGZF_MAX_BLOCK], out[BGZF_MAX_BLOCK];
@@ -145,7 +146,7 @@ static void placed(void *arg, uint32_t slot, uint64_t place, uint64_t next)
     (void)next;
 }
 
-/* Puts so many blocks by the one thread that there is. */
+/* Writes n blocks with one thread, and checks the memory of the sink. */
 static void write_blocks(int fd, int level, uint32_t n_slots, size_t piece_size, uint32_t n)
 {
     struct latch latch = {.tripped = LATCH_OPEN};
@@ -179,7 +180,7 @@ static void test_sink_takes_more_than_is_counted(void **state)
             }
 }
 
-/* A BAM file by its first bytes; nobody reads its header. */
+/* The file looks like BAM by its first bytes; its header is not read. */
 static void test_reading_takes_more_than_is_counted(void **state)
 {
     (void)state;
@@ -209,7 +210,7 @@ static void test_reading_takes_more_than_is_counted(void **state)
 
 /* ---- what leaves memory ---- */
 
-/* A record of n bases. */
+/* Makes a record of n bases. Returns its size in bytes. */
 static size_t make_record(uint8_t *p, uint32_t n, uint64_t *seed)
 {
     struct bam_record *r = (struct bam_record *)p;

@@ -35,7 +35,7 @@ static void test_data_that_do_not_fit_are_warned_of_late(void **state)
     assert_true(at >= THERE / 2 && at <= THERE * 4 / 5);
 }
 
-/* Before anything is read. */
+/* It warns before anything is read. */
 static void test_large_files_are_warned_of_late(void **state)
 {
     (void)state;
@@ -45,7 +45,7 @@ static void test_large_files_are_warned_of_late(void **state)
     assert_int_equal(warns_at(MOST, MOST, THERE + 1, true), 0);
 }
 
-/* Then they go to disk. */
+/* Such data go to disk, so it does not warn. */
 static void test_data_beyond_the_limit_are_warned_of(void **state)
 {
     (void)state;

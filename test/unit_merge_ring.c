@@ -143,7 +143,7 @@ static void fill_arenas(struct reading *r)
     }
 }
 
-/* On the main thread. */
+/* Runs on the main thread. */
 static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
@@ -557,7 +557,7 @@ static void count_copied(void *copied, uint32_t index, const struct record_list 
     *(uint32_t *)copied += list->n;
 }
 
-/* Lists have more records than the copying stage has room for. */
+/* A list has room for more records than are wanted for a copy: then a range has about n_wanted records. */
 static void test_range_has_more_records_than_are_wanted_for_a_copy(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static struct orphans *open_orphans(size_t memory)
     return m;
 }
 
-/* Adds them, some at a time, and ends. */
+/* Puts the mates, some at a time, and ends. */
 static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *seed)
 {
     struct orphans *m = open_orphans(memory);
@@ -42,7 +42,7 @@ static int put_all(const uint64_t *mates, size_t n, size_t memory, uint64_t *see
     return status;
 }
 
-/* Pairs that are apart: one among many lone mates, with its halves anywhere. */
+/* The halves of one pair are anywhere among many orphans. */
 static void test_pair_apart_is_missed(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void test_pair_apart_is_missed(void **state)
     }
 }
 
-/* A read that occurs twice has no mate, in any place: it is the same half. */
+/* If a read occurs twice, both are the same half of a pair: neither is the mate of the other, at any place. */
 static void test_same_half_is_told(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void test_same_half_is_told(void **state)
     assert_int_equal(put_all(mates, 2 * half, LEAST_MEMORY, &seed), 0);
 }
 
-/* Not real hashes: all have the same home, the last places. */
+/* These are not real hashes: all have the same home, the last places. */
 static void test_numbers_that_collide_are_lost(void **state)
 {
     (void)state;

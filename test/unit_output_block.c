@@ -557,14 +557,15 @@ static void test_segments_of_a_long_record_sum_to_its_checksum(void **state)
 
 /* ---- tests: writing under difficulties ---- */
 
-/* They replace the C library's, for files that are written in order (at < 0) or anywhere. */
+/* writev() and pwritev() below replace those of the C library, for files that are written in order (at < 0) or
+ * anywhere. */
 static ssize_t write_now(int fd, const struct iovec *iov, int n, off_t at)
 {
     return at < 0 ? syscall(SYS_writev, fd, iov, n) : syscall(SYS_pwritev, fd, iov, n, (long)at, 0L);
 }
 
-/* Threads that are writing now, and the most there ever were; and while this is set a writer
- * waits for another one, but not for ever. */
+/* Threads that are writing now, and the most there ever were. While writers_wait is set, a writer waits for another
+ * one, but not for ever. */
 static atomic_int writing_now, writing_most;
 static bool writers_wait;
 
@@ -900,7 +901,7 @@ static void test_pieces_may_change_once_their_mark_is_passed(void **state)
     job_free(job);
 }
 
-/* While the other threads are busy elsewhere and do not get to their tasks. */
+/* The other threads are busy elsewhere and do not get to their tasks. */
 static void test_help_does_the_work_that_nobody_has_begun(void **state)
 {
     (void)state;

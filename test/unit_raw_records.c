@@ -13,7 +13,7 @@ enum { N_REF = 3, N_RECORDS = 40 };
 struct pieces {
     struct byte_window window;   /* first: more() is called with it */
     const struct unit_bytes *all;
-    size_t size, at;             /* of a piece; bytes given */
+    size_t size, at;             /* bytes of a piece; bytes given so far */
     uint8_t *data[100000];
     atomic_int users[100000];
     size_t n;
@@ -27,7 +27,7 @@ static int more(struct byte_window *w, task_help_fn *help_fn, void *arg)
     size_t left = in->all->n - in->at, n = left < in->size ? left : in->size;
     (void)help_fn;
     (void)arg;
-    assert_int_equal(w->size, 0);                /* all that there was is taken before more is asked for */
+    assert_int_equal(w->size, 0);                /* all bytes are taken before more are requested */
     assert_false(in->has_ended);                 /* another input may follow in the window */
     byte_window_leave(w);
     in->has_ended = n == 0;
@@ -70,7 +70,7 @@ static int held(struct pieces *in)
 
 /* ---- reading ---- */
 
-/* Appends the slice's records, each where its key says. */
+/* Appends the slice's records, which its keys locate. */
 static void append(struct unit_bytes *to, const struct record_slice *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -81,7 +81,7 @@ static void append(struct unit_bytes *to, const struct record_slice *s)
     }
 }
 
-/* Reads all, as a stage that has as many slices as it may. Returns the last state. */
+/* Reads everything, as a consumer that holds as many slices as it may. Returns the last state. */
 static enum chunk_state read_all(struct pieces *in, struct unit_bytes *to, uint64_t *n_records)
 {
     struct raw_records *r = raw_records_open(&in->window, N_REF, &in->latch, NULL);
@@ -153,7 +153,7 @@ static void test_records_lost_or_changed_where_pieces_end(void **state)
     unit_free(&b);
 }
 
-/* As htslib does. */
+/* htslib adds the NUL, too. */
 static void test_name_does_not_get_its_nul(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_broken_record_is_not_the_last_one(void **state)
             store_le32(b.data + at + broken[i].at, broken[i].value);
             unit_append_smallest(&b, 2);
             struct pieces *in = pieces_new(&b, size);
-            if (broken[i].at == 20)              /* looks whole, so what follows is looked at, too */
+            if (broken[i].at == 20)              /* looks complete, so the bytes after it are read, too */
                 store_le32(b.data + at, BAM_MIN_RECORD - 4);
             assert_int_equal(read_all(in, &got, &n), CHUNK_NONE);
             assert_true(n == 4 || broken[i].at == 20);

@@ -161,7 +161,7 @@ static int append_all(struct input_format *source, struct unit_bytes *to)
     return latch_tripped(&latch) || state == CHUNK_FAILED ? -1 : 0;
 }
 
-/* The records of a text. *status: -1 if it is refused. */
+/* Returns the records of a text. *status: -1 if the text is refused. */
 static struct unit_bytes read_text(const struct unit_bytes *text, const struct reading *how, int *status)
 {
     struct unit_bytes got = {NULL, 0, 0};
@@ -191,7 +191,7 @@ static void check_read(const struct unit_bytes *text, const struct unit_bytes *w
 
 static const size_t sizes[] = {64, 65, 100, 257, 1000};
 
-/* The same for all sizes: every place of the text is at the end of a block and of a chunk once. */
+/* The records are the same for all sizes. Each place of the text is at the end of a block and of a chunk once. */
 static void check_all_sizes(const struct unit_bytes *text, int n_threads)
 {
     sam_hdr_t *sam;
@@ -308,7 +308,7 @@ static bool release(void *span)
     return held;
 }
 
-/* All slices are lent: it continues only because the borrower gives one back when asked for help. */
+/* All slices are lent. Reading continues only because the borrower releases one when it is asked for help. */
 static void test_a_borrower_is_not_asked_for_help(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void test_a_borrower_is_not_asked_for_help(void **state)
 
 /* ---- errors ---- */
 
-/* The text is refused at that record, counted from 0. */
+/* Checks that the text is refused at that record, counted from 0. */
 static void check_fault(const struct unit_bytes *text, uint32_t number, const struct reading *how, const char *why)
 {
     int status;

@@ -202,7 +202,7 @@ static void test_wrong_order_of_blocks_passes(void **state)
     }
 }
 
-/* Their memory is used again as soon as they are written. */
+/* The memory of records is used again as soon as they are written. */
 static void test_records_of_the_block_before_are_looked_at_too_late(void **state)
 {
     (void)state;

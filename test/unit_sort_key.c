@@ -537,7 +537,7 @@ static void test_missing_or_wrong_tags_are_faults(void **state)
     sort_rule_free(rule);
 }
 
-/* The remedy differs between them. */
+/* The faults have different remedies. */
 static void test_reads_without_mc_are_one_fault(void **state)
 {
     (void)state;

@@ -327,7 +327,7 @@ static void test_keys_that_are_all_equal_are_cut_into_ranges_too(void **state)
     s->sublist = 900;
     s->slice_size = 1024;
     cut_chunks(s, 2);
-    check_sorting(s, 1);                         /* equal keys only go on */
+    check_sorting(s, 1);                         /* equal keys only continue the run */
     free(s);
     unit_list_free(&list);
 }
@@ -451,7 +451,7 @@ static int compare_by_rule(const void *a, const void *b)
     return by_record ? by_record : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* All keys are equal, names from `low` on: records are compared in every stage. */
+/* All keys are equal, names from `low` on: records are compared in every step. */
 static void add_named(struct unit_list *list, uint64_t *seed, uint32_t low, uint32_t n_names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -504,10 +504,10 @@ static void test_records_decide_whether_a_run_goes_on(void **state)
     struct unit_list list = {0};
     uint64_t seed = 32;
     add_named(&list, &seed, 100, 10, 500);
-    add_named(&list, &seed, 110, 10, 500);       /* goes on */
+    add_named(&list, &seed, 110, 10, 500);       /* continues */
     add_named(&list, &seed, 112, 4, 500);        /* lower than its last one, not than that before */
     add_named(&list, &seed, 5, 10, 500);         /* lower as numbers, though not as letters */
-    add_named(&list, &seed, 1000, 10, 500);      /* goes on */
+    add_named(&list, &seed, 1000, 10, 500);      /* continues */
     check_named(&list, 5, 1000, 3);
     unit_list_free(&list);
 }
@@ -548,7 +548,7 @@ static void test_ties_of_merged_runs_stay_in_input_order(void **state)
     unit_list_free(&list);
 }
 
-/* They are merged in additional memory. */
+/* Such slices are merged in additional memory. */
 static void test_slices_larger_than_the_memory_are_merged_all_the_same(void **state)
 {
     (void)state;
@@ -591,9 +591,9 @@ static void test_largest_slice_is_told(void **state)
 
 /* ---- tests: tasks ---- */
 
-/* A range that the main thread writes leaves its task behind. That task may run in
- * the middle of the next arena's cutting: it must not write half a range or one and a half.
- * As many ranges as for many threads, of a record or two: the more tasks, the more likely. */
+/* If the main thread writes a range itself, the task of the range remains. It may run while the next arena is cut, and
+ * must not write half a range, or one and a half. There are as many ranges as for many threads, each of a record or
+ * two: more tasks make that more likely. */
 static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **state)
 {
     (void)state;

@@ -464,7 +464,7 @@ static void check_damaged(struct spill_place place)
     free(b.home);
 }
 
-/* Not in the high bytes of the header's sizes: memory is allocated for these first. */
+/* The damage is not in the high bytes of the header's sizes, because memory is allocated for these first. */
 static void test_damaged_slice_is_told_with_its_place(void **state)
 {
     (void)state;
@@ -482,7 +482,7 @@ static void test_damaged_slice_is_told_with_its_place(void **state)
     victim_free(&v);
 }
 
-/* Any byte: also in the size and the lengths, which are used before the hash is compared. */
+/* Any byte is damaged, also in the size and the lengths, which are used before the hash is compared. */
 static void test_damaged_large_record_is_told_with_its_place(void **state)
 {
     (void)state;

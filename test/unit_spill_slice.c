@@ -162,7 +162,7 @@ static void test_slice_is_filled_to_its_size_and_no_further(void **state)
         }
 }
 
-/* The plan relies on it. */
+/* The memory plan relies on this bound. */
 static void test_packed_bytes_are_within_the_memory_of_a_packer(void **state)
 {
     (void)state;

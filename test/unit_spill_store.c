@@ -25,7 +25,7 @@ static struct {
     int write_error;             /* errno; 0: none */
     off_t end;                   /* offset from which on writing fails */
     int wrote, did_read;         /* ours were called */
-    uint64_t short_seed;         /* not 0: less is written and read than asked, or a signal comes; one thread only */
+    uint64_t short_seed;         /* not 0: writes and reads are short, or a signal interrupts them; one thread only */
 } faulty;
 
 static bool is_faulty(int fd)
@@ -37,7 +37,7 @@ static bool is_faulty(int fd)
     return n > 0 && strncmp(link, faulty.dir, strlen(faulty.dir)) == 0 && link[strlen(faulty.dir)] == '/';
 }
 
-/* The number of n bytes that are accepted now; 0: errno has the cause. */
+/* How many of n bytes are accepted now; 0: none, and errno has the cause. */
 static size_t bite(size_t n)
 {
     if (!faulty.short_seed)

@@ -21,7 +21,7 @@ static void count(void *ring, uint32_t slot)
     atomic_fetch_add(&r->all->ran[r->number][slot], 1);
 }
 
-/* On the main thread: it does not help, so all work was done in tasks. */
+/* Runs on the main thread, which does not help: tasks do all the work. */
 static void deal(struct counted *c)
 {
     struct task_batches batches = {.n = 0};

@@ -10,7 +10,7 @@ static bool copies(const struct copied_blocks *b)
     return b->block && b->n_before == BEFORE;
 }
 
-/* Whether the record follows the one before it in its input, too, and both are unchanged. */
+/* Returns whether the record follows the one before it in its input, too, and both are unchanged. */
 static bool goes_on(const struct copied_blocks *b, const struct record_ref *r)
 {
     return b->sound && r->source == b->source && r->size <= BGZF_FILL && !kept_block_is_changed(r->data);

@@ -23,10 +23,10 @@ struct kept_block;
 struct copied_blocks {
     const struct kept_block *block;  /* the block of the latest records; NULL: none */
     uint32_t size;               /* bytes of the block in the records so far */
-    uint32_t n_before;           /* number of such blocks directly before it, BEFORE at most */
+    uint32_t n_before;           /* number of blocks that may be copied directly before it, BEFORE at most */
     bool joins;                  /* the latest record is the last of a block that may be copied, ... */
     uint32_t rest;               /* ... and this many bytes of it come after that block */
-    bool sound;                  /* the latest record may span two blocks; its source and size: */
+    bool sound;                  /* the latest record is unchanged and not longer than a block; its source and size: */
     uint16_t source;
     uint32_t last_size;
 };

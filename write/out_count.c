@@ -12,7 +12,7 @@ enum { MAPS_MAX = 32 << 10 };    /* bytes of a container that are checked; its m
 struct out_count {
     struct cram_count cram;
     bool maps_broken;            /* in any container */
-    uint8_t maps[MAPS_MAX];      /* the first bytes of the present container */
+    uint8_t maps[MAPS_MAX];      /* the first bytes of the current container */
 };
 
 struct out_count *out_count_new(void)

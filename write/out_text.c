@@ -12,8 +12,8 @@ int out_text_write(struct out_file *out, const char *text, size_t size, struct l
     return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
 }
 
-/* Bytes of a stream. glibc's open_memstream() does not tell when its memory could not grow: the text just lacks what
- * was printed then. */
+/* Bytes of a stream. glibc's open_memstream() does not report that its memory could not grow: the text lacks what was
+ * printed then. */
 struct text {
     struct byte_buffer bytes;
     bool failed;

@@ -36,8 +36,8 @@ _Static_assert((int)RECORD_CHECKSUM_SEGMENT == (int)BGZF_FILL, "a block holds on
 static const uint16_t NO_RECORD = UINT16_MAX;
 
 /* The contents of a slot's block. It is usually a part of a merged list, and the main thread reads no record. Where two
- * lists meet, it copies their references to the slot's own list. The deflate task copies the records together and
- * writes the fields from `size` on. placed() reads them. */
+ * lists meet, the main thread copies their references to the slot's own list. The deflate task copies the records
+ * together and writes the fields from `size` on. placed() reads them. */
 struct output_block {
     struct record_ref *own;      /* room for the records of a block */
     const struct record_ref *records;   /* the block's records: own, or in a list */
@@ -245,7 +245,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     clocks_leave(o->opt.clocks, before, block->size);
 }
 
-/* Replaces both if the output is SAM. */
+/* Makes the text of the block, in place of fill() and verify(), if the output is SAM. */
 static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
 {
     struct output_blocks *o = blocks;

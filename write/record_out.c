@@ -39,7 +39,7 @@ static const uint8_t *finished(struct record_out *out, record_finish_fn *finish,
     return out->copy.p;
 }
 
-/* Checks that it can be read again. Threads of htslib 1.16 may crash when they meet a tag that CRAM lacks. */
+/* Checks that the record can be read again. Threads of htslib 1.16 may crash when they meet a tag that CRAM lacks. */
 static int check_readable(const struct record_out_options *how, const bam1_t *b)
 {
     const uint8_t *tags = bam_get_aux(b), *end = b->data + b->l_data;
@@ -53,7 +53,7 @@ static int check_readable(const struct record_out_options *how, const bam1_t *b)
     return 0;
 }
 
-/* Whether the record is in no read group, or in one of the header. */
+/* Returns whether the record is in no read group, or in one of the header. */
 static bool has_known_group(const bam1_t *b, sam_hdr_t *header)
 {
     const uint8_t *tag = bam_aux_get(b, "RG");

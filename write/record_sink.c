@@ -27,7 +27,7 @@ struct record_sink {
     enum sink_form form;
 };
 
-/* Whether tasks make SAM with these options. With other options htslib makes it. */
+/* Returns whether tasks make SAM with these options. With other options htslib makes it. */
 static bool are_ours(const hts_opt *options)
 {
     while (options && (options->opt == HTS_OPT_COMPRESSION_LEVEL || options->opt == HTS_OPT_NTHREADS))
@@ -183,7 +183,8 @@ static int put_hts(struct record_sink *k, const struct record_list *list)
     return hts_writer_put(k->hts, list->records, list->n);
 }
 
-/* A reader of SAM treats lines that begin with @ as header lines until the first other line. */
+/* Returns whether the first record of the list would be read as a header line: a reader of SAM treats lines that begin
+ * with @ as header lines until the first other line. */
 static bool begins_like_header(const struct record_sink *k, const struct record_list *list)
 {
     return k->n == 0 && list->n > 0 && k->form != SINK_BAM && record_sink_how(k)->format == sam

@@ -43,14 +43,14 @@ struct record_out_options *record_sink_how(const struct record_sink *sink);
 /* From now on records need not be in order, even with --verify. */
 void record_sink_forget_order(struct record_sink *sink);
 
-/* The sink counts written records there. */
+/* Sets the progress that is shown while the sink writes. */
 void record_sink_set_progress(struct record_sink *sink, struct progress *progress);
 
 /* Writes checked records. They, and the list too if it has `fit`, must stay unchanged until record_sink_passed(). -1:
  * stop. */
 int record_sink_put(struct record_sink *sink, const struct record_list *list);
 
-/* See bgzf_sink_mark() and so on (bgzf_omp.h). NULL: merged records go to no sink and are copied, so all have
+/* See bgzf_sink_mark() and so on (bgzf_omp.h). sink NULL: merged records go to no sink and are copied, so all have
  * passed. */
 uint64_t record_sink_mark(const struct record_sink *sink);
 bool record_sink_passed(const struct record_sink *sink, uint64_t mark);
@@ -66,7 +66,7 @@ int record_sink_help(struct record_sink *sink);
 void record_sink_hold_index(struct record_sink *sink);
 int record_sink_log_index(struct record_sink *sink, sam_hdr_t *sam);
 
-/* NULL: none. The sink owns it. */
+/* Returns the index, which the sink owns; NULL: none. */
 struct bam_index *record_sink_index(const struct record_sink *sink);
 
 /* Writes the rest, and the index. -1: failed, and the error is recorded in the latch. */

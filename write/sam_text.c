@@ -36,7 +36,7 @@ struct sam_text {
     struct bgzf_codec **codecs;  /* this and the next one: one for each thread; NULL: the text stays plain */
     struct text_thread *threads;
     struct text_slot *slots;
-    size_t room;                 /* of all slots, while each has its initial room */
+    size_t room;                 /* sum of the rooms of all slots */
 };
 
 static int alloc_all(struct sam_text *t)
@@ -91,7 +91,7 @@ static size_t longest_line(const struct record_ref *r)
     return 5 * (size_t)r->size - (bases < most ? bases : most) * 11 / 2;
 }
 
-/* A long line is made beside the text that it is appended to. */
+/* A long line takes its room twice, because it is made beside the text that it is appended to. */
 bool sam_text_begin(struct sam_text *t, uint32_t slot, const struct record_ref *line)
 {
     size_t wanted = line ? 2 * longest_line(line) : 0, all = (size_t)t->opt.n_slots * TEXT_KEPT;
@@ -202,7 +202,8 @@ static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
     return t->codecs ? &t->threads[task_thread()].text : &s->out;
 }
 
-/* Frees the memory of the thread's long lines. The sink keeps only this many bits of the length. */
+/* Ends the slot's block, and frees the memory of the thread's long lines. Returns the number of bytes, which the sink
+ * keeps in 31 bits. 0: failed, and the error is recorded in the latch. */
 static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];

@@ -50,7 +50,7 @@ struct samtools_checksum {
 
 static const struct sums ONE = {.column = {1, 1, 1, 1}};
 
-/* As samtools: a factor that would spoil the product is replaced by 1. */
+/* Multiplies as samtools does: a factor that would spoil the product is replaced by 1. */
 static uint32_t times(uint32_t product, uint64_t factor)
 {
     factor &= PRIME;

@@ -25,7 +25,7 @@ size_t sink_verify_memory(int n_threads);
 int sink_verify_block(struct sink_verify *v, int thread, const uint8_t *block, uint32_t length,
                       const uint8_t *data, uint32_t n);
 
-/* The bytes inflated from the thread's last block, until its next one. */
+/* The bytes inflated from the thread's last block, valid until its next one. */
 const uint8_t *sink_verify_inflated(const struct sink_verify *v, int thread);
 
 /* A record and its key; record NULL: none. */

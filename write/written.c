@@ -27,7 +27,8 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
     return path ? out_file_open(file, path, latch) : 0;
 }
 
-/* As gzip: binary data would appear on the screen, or be changed on their way through a terminal (docker -t). */
+/* Refuses to write binary data to a terminal, as gzip does: they would appear on the screen, or be changed on their way
+ * through it (docker -t). */
 static int check_terminal(const struct written *f)
 {
     const htsFormat *format = &f->request->format;
@@ -88,7 +89,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     };
 }
 
-/* samtools would fail at the first read beyond 2^29, after the sort. */
+/* Opens the file for the index. Refuses a reference that is too long for BAI now: samtools would fail at the first read
+ * beyond 2^29, after the sort. */
 static int open_index(struct written *f, sam_hdr_t *sam)
 {
     const char *path = f->request->index;
@@ -108,7 +110,7 @@ static int open_verify(struct written *f, const struct sort_rule *rule)
     return 0;
 }
 
-/* As samtools, which checks only the header. */
+/* Checks the references of the header only, as samtools does. */
 static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
 {
     const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, n_held, INT32_MAX);
@@ -118,7 +120,7 @@ static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
                       "use -O sam. Nothing was read", f->input, far);
 }
 
-/* The header as it will be written, with its new @PG line and @HD. */
+/* Checks the size of the header as it will be written, with its new @PG line and @HD. */
 static int check_header_size(const struct written *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };
@@ -289,7 +291,8 @@ void written_abandon(struct written *f)
     counted_files_abandon(&f->more);
 }
 
-/* The data come last: while they are old and the index is new, readers only complain about it. It must not stay so. */
+/* The data come last: while they are old and the index is new, readers only complain about it. If the data cannot be
+ * put in place, written_commit() removes the new files. */
 static int commit(struct written *f, struct out_file *beside[BESIDE])
 {
     struct latch *latch = f->latch;

@@ -32,14 +32,15 @@ struct written {
     struct latch *latch;
     struct out_file data, index, checksum, counted[COUNTERS];
     struct counted_files more;   /* further files of counters */
-    struct counter_numbers numbers;      /* numbers for the counters, when they are printed */
+    struct counter_numbers numbers;      /* the counters' main numbers, for the report; set when the texts are
+                                          * printed */
     struct counts *counts;       /* of the records written; NULL: nothing is counted */
     struct samtools_checksum *samtools;   /* of the records written; NULL: not requested */
     struct record_sink *sink;    /* into data */
-    bool keeps_header;           /* it is written as it was read */
+    bool keeps_header;           /* the header is written as it was read */
 };
 
-/* The value of one that is not open. */
+/* The value of a struct that is not open. */
 #define WRITTEN_CLOSED \
     {.data.fd = -1, .index.fd = -1, .checksum.fd = -1, .counted = {{.fd = -1}, {.fd = -1}, {.fd = -1}}}
 
@@ -49,7 +50,7 @@ struct written {
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
                     const char *input, struct latch *latch, struct clocks *clocks);
 
-/* Whether the output is CRAM that takes bases from references. */
+/* Returns whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);
 
 /* The memory of the files besides the sink's rings: indexes, --verify, memory of htslib. sam: the header of the
@@ -79,7 +80,8 @@ int written_put(struct written *written, const struct list_stream *stream);
  * counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the latch. */
 int written_finish(struct written *written, struct tally in);
 
-/* Does both, and compares the tallies at the end of the stream. -1: failed, and the error is recorded in the latch. */
+/* Puts the stream, compares the tallies at its end, and finishes. -1: failed, and the error is recorded in the
+ * latch. */
 int written_all(struct written *written, const struct list_stream *stream);
 
 /* Puts all files in place. -1: failed, and the error is recorded in the latch. */

@@ -25,7 +25,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The files beside the text, sorted: they have no defined order, because threads meet values in any order. */
+/* Prints the files beside the text, sorted. They have no defined order, because threads meet values in any order. */
 static void print_files(const struct counter *c, void *sums, void *part, FILE *to, struct latch *latch)
 {
     size_t n = c->files.n(sums), size;

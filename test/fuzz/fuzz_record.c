@@ -23,8 +23,8 @@ static void look(const struct bam_record *r)
     MUST(!nm || (nm > begin && nm < end));
 }
 
-/* A mended record is not longer, passes the check, needs no more mending, and htslib's form of it gives the same
- * bytes. */
+/* A normalised record is not longer and passes the check. htslib's form of it has the same bytes, unless it has our tag
+ * of long positions. */
 static void normalise(uint8_t *record, size_t size, int32_t n_ref)
 {
     struct bam_record *r = (struct bam_record *)record;

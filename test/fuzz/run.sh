@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Fuzzes each target for some seconds, two at a time, with libFuzzer: `make fuzz FUZZ_SECONDS=n`. What is learned stays
-# in build-fuzz/corpus, what is found in build-fuzz/found; a finding that is mended goes to test/fuzz/cases/TARGET, where
-# `make check` replays it. One line per target, "ok", "FAILED" or "skipped"; exit status 1 if one failed.
+# Fuzzes each target for some seconds, two at a time, with libFuzzer: `make fuzz FUZZ_SECONDS=n`. The inputs that it
+# learns stay in build-fuzz/corpus, and those that show a fault in build-fuzz/found. When the fault is fixed, its input
+# goes to test/fuzz/cases/TARGET, where `make check` replays it. One line per target, "ok", "FAILED" or "skipped"; exit
+# status 1 if one failed.
 #
 # usage: test/fuzz/run.sh SECONDS [TARGET]...
 set -u
