@@ -100,7 +100,7 @@ class Sampler:
 
 
 def traced(path, threads):
-    """The same rows from our own --trace: the work of each thread, without its waits."""
+    """Reads such rows from our own --trace: the work of each thread, without its waits."""
     rows = [[] for _ in range(threads)]
     for line in open(path):
         if line.startswith('{"ph":"X"'):

@@ -97,7 +97,8 @@ default_threads() {
     echo "$cpus"
 }
 
-# Reads as from an aligner: templates at random places, so that a sort moves every record. The same for the same seed.
+# Makes reads in the order of an aligner's output: templates lie at random places, so a sort moves every record. A seed
+# always makes the same file.
 make_input() {
     input=$PAPER_DIR/paper.$size.bam
     if [ -e "$input" ] && [ -z "$(find test -name 'gen_bam*' -newer "$input")" ]; then

@@ -182,8 +182,8 @@ INLINE uint32_t distance(uint32_t here, int64_t there)
             body; \
     }
 
-/* Returns the longest run of set bits that begins at bit s: its length << 5 | 31 - the index of its distance. Of equal
- * runs the first one is taken. */
+/* Looks in n sets of bits, one for each distance, for the longest run of ones from bit s on. Returns
+ * length << 5 | 31 - index of the distance. If two runs are equally long, the one with the lower index wins. */
 INLINE uint32_t best_of(const uint64_t *same, uint32_t n, uint32_t s, agree64_fn *agree)
 {
     uint32_t best = 0;

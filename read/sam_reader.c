@@ -269,7 +269,7 @@ static int take_header(struct sam_reader *r, sam_hdr_t **header)
     return *header ? take_names(r, *header) : no_memory_for(r, "the header");
 }
 
-/* Gives back the text that was read after the header: it belongs to the first chunk. */
+/* Puts the text that was read after the header back into the source: it belongs to the first chunk. */
 static void give_back(struct sam_reader *r, const uint8_t *lines, size_t n)
 {
     if (r->plain)

@@ -64,7 +64,7 @@ void greedy_merge_close(struct greedy_merge *g)
     run_merge_free(&g->merge);
 }
 
-/* Called when the records of the list are in the sink. Releases all slices before the one that is being merged. */
+/* Releases all slices before the one that is being merged. Call it when the records of the list are in the sink. */
 static int put_back(struct greedy_merge *g)
 {
     for (size_t i = 0; i < g->runs->n; i++)

@@ -345,7 +345,7 @@ def m_short():
 
 
 def m_ties():
-    """The same few reads and their reverse complements: input order, then strand."""
+    """Makes a few reads and their reverse complements again and again: input order decides, then strand."""
     r = rng("minhash ties")
     seqs = [bases(r, n) for n in (30, 100, 101)] + ["", "AC", "A" * 50, "ACGT" * 20]
     return header(), [unplaced(r, i, (s := r.choice(seqs)) if i % 2 == 0 else s.translate(COMPLEMENT)[::-1], qual=None)

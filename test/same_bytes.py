@@ -261,7 +261,7 @@ def inputs(program, folder):
         subprocess.run([ROOT / "build/gen_bam", *map(str, args), "-o", folder / name], check=True, stderr=subprocess.DEVNULL)
 
     def forms(stem, source, *order):
-        """The same records in each format, made from a BAM file of them, and sorted if order names an order."""
+        """Writes the records of a BAM file in each format, sorted if order names an order."""
         for ending in ("bam", "sam", "sam.gz", "cram"):
             if f"{stem}.{ending}" != source:
                 fmt = ending if ending != "cram" else "cram,no_ref=1"

@@ -3,8 +3,9 @@
 
     test/stress.py [--n 500] [--seed 1]
 
-Order, threads, memory, OpenMP's settings, the cores allowed, file or pipe: all at random, while other processes keep
-the cores busy. Ends with "500/500"; failures are printed as command lines. The same seed makes the same sorts."""
+Each sort draws its order, threads, memory, OpenMP settings, allowed cores, and file or pipe at random, while other
+processes keep the cores busy. A seed always draws the same sorts. Each failure is printed as a command line; the last
+line says how many passed, such as "500/500"."""
 
 import argparse
 import os

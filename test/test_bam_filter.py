@@ -56,7 +56,7 @@ def records(seed, n):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The same records in BGZF by htslib, in small blocks, in gzip, and without compression."""
+    """Files of equal records: BGZF by htslib, small blocks, gzip, and without compression."""
     folder = tmp_path_factory.mktemp("filter")
     (folder / "in.sam").write_text(records(3, 3000))
     (folder / "in.bam").write_bytes(oracle_bytes(folder / "in.sam", "-n", "--no-PG", "-l", "1"))

@@ -131,7 +131,7 @@ def test_one_byte_blocks_change_output(made, name, threads):
 
 
 def test_a_block_edge_somewhere_in_header_or_record_breaks_the_parser():
-    """The same small file as two blocks, cut at every byte in turn."""
+    """A small file is made of two blocks, cut at every byte in turn."""
     head = bamgen.header(refs=[("c", 99)])
     stream = head + bamgen.record("zz", 0, 0, 9) + bamgen.record("a", 16, 0, 3, seq="ACG")
     plain = sorted_bytes([*FAST], stdin=bamgen.bgzf(stream))

@@ -102,7 +102,7 @@ def test_rule_shows_its_command():
 
 
 def test_objects_of_the_mpi_before_are_linked(make, tmp_path):
-    """The same mpicc, which is another one after `module load`. If there is none, the built files stay."""
+    """mpicc is another one after `module load`. If there is none, the built files stay."""
     shown = 'if [ "$1" = -show ]; then echo "$SHOWS"; exit "${SHOW_STATUS:-0}"; fi\n'
     mpicc = "MPICC=%s" % script(tmp_path / "mpicc", shown + COMPILER)
 

@@ -62,7 +62,7 @@ def here(tmp_path_factory):
 
 
 def same_or_refused(args, scratch, settings=SETTINGS[3:4]):
-    """The same as samtools' result, or an error if samtools fails. Number of records; None: an error."""
+    """Our result equals that of samtools, or both fail. Returns the number of records; None: both failed."""
     try:
         return len(merges_the_same(args, scratch, settings).records())
     except AssertionError:

@@ -23,7 +23,7 @@ FORMS = ["bam", "raw", "sam", "sam.gz", "sam.bgz", "cram"]
 
 
 def form_of(desk, form, data):
-    """The same records in another form of file."""
+    """Writes the input once more in another form of file."""
     source, path = desk / "given.bam", desk / ("in." + form)
     if form == "bam":
         path.write_bytes(data)
