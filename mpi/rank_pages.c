@@ -191,7 +191,7 @@ static void page_table(FILE *to, const struct rank_report *r)
 
 static void page_words(FILE *to)
 {
-    report_markup_fold(to, "What the words mean");
+    report_markup_fold(to, "Glossary");
     fputs("<dl class=\"words\">\n", to);
     report_markup_word(to, "read, sent, received", "Bytes of uncompressed records: of the rank&rsquo;s part of the "
                        "input, to other ranks, and from them.");

@@ -310,7 +310,7 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
         put_row(to, rows[i].what, rows[i].unit, rows[i].less_is_better, i == WALL ? 0 : all, a->numbers[i],
                 b->numbers[i]);
     fputs("</tbody></table></section>\n", to);
-    begin_table(to, "What was sorted where");
+    begin_table(to, "Inputs and machines");
     for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
         put_texts(to, texts[i].what, a->texts[i], b->texts[i]);
     fputs("</tbody></table></section>\n", to);
