@@ -16,6 +16,7 @@
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only `omp
  * parallel`. Everything else runs in tasks, and in a thread that reads a pipe. */
 #include <string.h>
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "merge/bam_merge.h"
@@ -105,12 +106,12 @@ int bam_sort_read_input(struct sorted *s, size_t number)
         return -1;
     if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
         return -1;
-    enum stage before = clocks_enter(s->clocks, STAGE_DEAL);
+    enum stage before = clocks_enter(s->engine->clocks, STAGE_DEAL);
     int more;
     do
         more = deal_blocks(s, in) < 0 ? -1 : block_reader_end(&s->reader);
     while (more > 0);
-    clocks_leave(s->clocks, before, 0);
+    clocks_leave(s->engine->clocks, before, 0);
     if (more < 0)
         return -1;
     if (number + 1 < s->in.n)
@@ -120,7 +121,7 @@ int bam_sort_read_input(struct sorted *s, size_t number)
 
 void bam_sort_begin_reading(struct sorted *s)
 {
-    clocks_phase(s->clocks, PHASE_READ);
+    clocks_phase(s->engine->clocks, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
     block_reader_set_arena(&s->reader, s->arenas.filled);
 }
@@ -201,7 +202,7 @@ static int change_arena(struct sorted *s)
         if ((stays && begin_run(s, older) < 0) || end_run(s) < 0 || begin_run(s, s->arenas.filled) < 0)
             return -1;
     }
-    if (arenas_change(&s->arenas, s->latch) < 0)
+    if (arenas_change(&s->arenas, s->engine->latch) < 0)
         return -1;
     block_reader_set_arena(&s->reader, s->arenas.filled);
     return 0;
@@ -232,7 +233,7 @@ static int make_room(struct sorted *s, size_t size)
         return 0;
     if (sort_tasks_close_rest(&s->sorts) < 0 || (!bam_arena_empty(s->arenas.filled) && change_arena(s) < 0))
         return -1;
-    return arenas_grow(&s->arenas, size, s->latch);
+    return arenas_grow(&s->arenas, size, s->engine->latch);
 }
 
 /* ---------------------------------------------------- merging and writing */
@@ -258,7 +259,7 @@ static int merge_and_write(struct sorted *s)
 {
     struct list_stream stream = {next_range, end_merge, s};
     struct merge_ring_options how;
-    clocks_phase(s->clocks, PHASE_WRITE);
+    clocks_phase(s->engine->clocks, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
         || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
@@ -277,11 +278,11 @@ static void read_merge_and_write(void *sorted)
 static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
 {
     struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
-                                 .latch = d->latch, .progress = &d->progress};
+                                 .engine = &d->engine, .progress = &d->progress};
     int n_threads = 1;
-    if (!latch_tripped(d->latch) && (how.clocks = driver_begin(d, opts)) && sorted_open(s, &how, &d->out) == 0) {
+    if (!latch_tripped(d->engine.latch) && driver_begin(d, opts) == 0 && sorted_open(s, &how, &d->out) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
-        if (!latch_tripped(s->latch))
+        if (!latch_tripped(s->engine->latch))
             command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
@@ -292,8 +293,8 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
 int bam_sort(const struct engine_opts *opts)
 {
     struct latch latch = {0};
-    struct sorted s = {.latch = &latch};
-    struct driver d = {.latch = &latch};
+    struct driver d = {.engine.latch = &latch};
+    struct sorted s = {.engine = &d.engine};
     machine_share_heaps();
     bool opened = command_report_open(&d.report, &opts->report, &latch) == 0;
     int status = opened && opts->out.copies ? bam_merge_for_sort(opts, &d) : -1;

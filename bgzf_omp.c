@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/byte_window.h"
 #include "hts/hts_file.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/clocks.h"
@@ -58,12 +59,12 @@ static void source_run(void *source, uint32_t index);
 static int source_alloc(struct bgzf_source *s)
 {
     struct task_ring_options ring = {.n_slots = s->opt.n_slots,
-                                     .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.n_threads,
+                                     .n_threads = s->opt.n_sharing ? s->opt.n_sharing : s->opt.engine->n_threads,
                                      .large_batches = !s->opt.is_text, .run = source_run, .arg = s};
     if (task_ring_open(&s->ring, &ring) < 0)
         return -1;
     s->slots = calloc(s->opt.n_slots, sizeof *s->slots);
-    s->codecs = s->opt.codecs ? s->opt.codecs : calloc((size_t)s->opt.n_threads, sizeof *s->codecs);
+    s->codecs = s->opt.codecs ? s->opt.codecs : calloc((size_t)s->opt.engine->n_threads, sizeof *s->codecs);
     return s->slots && s->codecs ? 0 : -1;
 }
 
@@ -71,14 +72,14 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
 {
     struct bgzf_source *s = calloc(1, sizeof *s);
     if (!s) {
-        latch_fail(options->latch, "%s: out of memory", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory", options->path);
         return NULL;
     }
     s->opt = *options;
     s->tail = (struct span){options->tail, options->tail_size};
     if (source_alloc(s) == 0)
         return s;
-    latch_fail(options->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
+    latch_fail(options->engine->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
     bgzf_source_close(s);
     return NULL;
 }
@@ -87,7 +88,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
 void bgzf_source_end(struct bgzf_source *s)
 {
     if (s->codecs != s->opt.codecs)
-        bgzf_codec_free_all(s->codecs, s->opt.n_threads);
+        bgzf_codec_free_all(s->codecs, s->opt.engine->n_threads);
     gzip_blocks_close(s->gzip);
     free(s->slots);
     free(s->put_back);
@@ -102,7 +103,7 @@ void bgzf_source_close(struct bgzf_source *s)
     if (!s)
         return;
     bgzf_source_end(s);
-    task_ring_close(&s->ring, !latch_tripped(s->opt.latch));
+    task_ring_close(&s->ring, !latch_tripped(s->opt.engine->latch));
     free(s);
 }
 
@@ -120,13 +121,13 @@ void bgzf_source_on_inflated(struct bgzf_source *s, bgzf_source_inflated_fn *fn,
 static enum bgzf_fault source_inflate(struct bgzf_source *s, const uint8_t *p,
                                       const struct bgzf_frame *frame, uint8_t *dst)
 {
-    enum stage before = clocks_enter(s->opt.clocks, STAGE_INFLATE);
+    enum stage before = clocks_enter(s->opt.engine->clocks, STAGE_INFLATE);
     enum bgzf_fault fault = BGZF_OK;
     if (frame->size == 0)
         memcpy(dst, s->span ? s->span->p : s->gzip->data, frame->inflated_size);
     else
         fault = bgzf_block_inflate(bgzf_codec_of(s->codecs, task_thread(), 0), p, frame, dst);
-    clocks_leave(s->opt.clocks, before, s->opt.is_text ? 0 : frame->inflated_size);
+    clocks_leave(s->opt.engine->clocks, before, s->opt.is_text ? 0 : frame->inflated_size);
     return fault;
 }
 
@@ -135,7 +136,7 @@ static void source_run(void *source, uint32_t index)
 {
     struct bgzf_source *s = source;
     struct source_slot *slot = &s->slots[index];
-    if (!latch_tripped(s->opt.latch)) {
+    if (!latch_tripped(s->opt.engine->latch)) {
         enum bgzf_fault fault = slot->users ? source_inflate(s, slot->compressed, &slot->frame, slot->block.data)
                                             : BGZF_OK;
         if (slot->keep && !fault)
@@ -163,10 +164,10 @@ static enum bgzf_fault first_frame(const struct byte_window *w, struct bgzf_fram
 static int block_failed(struct bgzf_source *s, uint64_t file_offset, enum bgzf_fault fault)
 {
     bool no_memory = fault == BGZF_NO_MEMORY;
-    return latch_fail(s->opt.latch, "%s: block at file offset %llu: %s. Nothing was written; %s%s", s->opt.path,
+    return latch_fail(s->opt.engine->latch, "%s: block at file offset %llu: %s. Nothing was written; %s%s", s->opt.path,
                       (unsigned long long)file_offset, bgzf_fault_text(fault),
                       no_memory ? "try fewer threads (-@)" : "get a good copy of the file",
-                      no_memory ? "" : latch_index_hint(s->opt.latch));
+                      no_memory ? "" : latch_index_hint(s->opt.engine->latch));
 }
 
 /* The input continues with plain gzip, which gzip and htslib accept, too. Decompresses the next bytes, on this
@@ -176,9 +177,9 @@ static int gzip_frame(struct bgzf_source *s)
     if (!s->gzip && !(s->gzip = gzip_blocks_open(s->opt.input)))
         return block_failed(s, s->opt.input->offset, BGZF_NO_MEMORY);
     task_ring_make_task(&s->ring);               /* decompression takes long */
-    enum stage before = clocks_enter(s->opt.clocks, STAGE_INFLATE);
+    enum stage before = clocks_enter(s->opt.engine->clocks, STAGE_INFLATE);
     enum bgzf_fault fault = gzip_blocks_next(s->gzip, s->opt.input, source_help, s);
-    clocks_leave(s->opt.clocks, before, 0);
+    clocks_leave(s->opt.engine->clocks, before, 0);
     s->frame = (struct bgzf_frame){.inflated_size = s->gzip->size};
     if (fault)
         return block_failed(s, s->gzip->begin, fault);
@@ -212,15 +213,15 @@ static int source_frame(struct bgzf_source *s)
     }
     if (fault == BGZF_OK)
         return 1;
-    if (fault == BGZF_NOT_BGZF && !s->opt.latch->by_index)
+    if (fault == BGZF_NOT_BGZF && !s->opt.engine->latch->by_index)
         return gzip_frame(s);
     if (more == 0 && w->size == 0 && s->tail.n)
         return span_frame(s, &s->tail);
     if (more < 0 || (more == 0 && w->size == 0))
         return more;
-    if (s->opt.latch->by_index)                  /* the index does not name complete blocks */
-        return hts_file_wrong_index(s->opt.path, s->opt.latch);
-    return latch_fail(s->opt.latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
+    if (s->opt.engine->latch->by_index)                  /* the index does not name complete blocks */
+        return hts_file_wrong_index(s->opt.path, s->opt.engine->latch);
+    return latch_fail(s->opt.engine->latch, "%s: at file offset %llu: %s. Nothing was written; check that the file is "
                       "complete", s->opt.path, (unsigned long long)w->offset, bgzf_fault_text(fault));
 }
 
@@ -319,7 +320,7 @@ int bgzf_source_inflate(struct bgzf_source *s, uint8_t *dst)
 
 void bgzf_source_skip(struct bgzf_source *s)
 {
-    clocks_leave(s->opt.clocks, clocks_enter(s->opt.clocks, STAGE_INFLATE),
+    clocks_leave(s->opt.engine->clocks, clocks_enter(s->opt.engine->clocks, STAGE_INFLATE),
                  s->opt.is_text ? 0 : s->frame.inflated_size);
     source_pass(s);
 }
@@ -331,13 +332,13 @@ int bgzf_source_take(struct bgzf_source *s, int wait, struct bgzf_source_block *
     uint32_t index = task_ring_oldest(&s->ring);
     if (!wait && task_ring_state(&s->ring, index) != TASK_DONE)
         return 0;
-    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.clocks);
+    task_ring_wait(&s->ring, index, TASK_DONE, NULL, s->opt.engine->clocks);
     *block = s->slots[index].block;
     enum bgzf_fault fault = s->slots[index].fault;
     task_ring_take(&s->ring);
     if (fault)
         return block_failed(s, block->file_offset, fault);
-    return latch_tripped(s->opt.latch) ? -1 : 1;
+    return latch_tripped(s->opt.engine->latch) ? -1 : 1;
 }
 
 int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
@@ -346,7 +347,7 @@ int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
     size_t more = takes_gzip ? s->frame.inflated_size : 0;
     assert(task_ring_empty(&s->ring) && !s->put_back);
     if (!(s->put_back = malloc(n + more)))
-        return latch_fail(s->opt.latch, "%s: out of memory for its records", s->opt.path);
+        return latch_fail(s->opt.engine->latch, "%s: out of memory for its records", s->opt.path);
     memcpy(s->put_back, bytes, n);
     if (more)
         memcpy(s->put_back + n, s->gzip->data, more);
@@ -401,7 +402,7 @@ static void free_part(void *sink, uint32_t number)
 {
     struct bgzf_sink *k = sink;
     uint8_t **large = number == 0 ? &k->compressed : number == 1 ? &k->filled : NULL;
-    for (int i = (int)number; k->codecs && i < k->opt.n_threads; i += ENDS) {
+    for (int i = (int)number; k->codecs && i < k->opt.engine->n_threads; i += ENDS) {
         bgzf_codec_free(k->codecs[i]);
         k->codecs[i] = NULL;
     }
@@ -417,8 +418,8 @@ static int ticket_alloc(struct bgzf_sink *k)
     bool is_bam = k->opt.form == SINK_BAM, has_pieces = is_bam && k->opt.piece_size > 0;
     struct bgzf_ticket_options ticket = {
         .fd = k->opt.fd, .path = k->opt.path, .ring = &k->ring, .n_slots = k->opt.n_slots,
-        .n_threads = k->opt.n_threads, .n_writers = is_bam && !has_pieces ? 1 : bgzf_ticket_writers(k->opt.n_threads),
-        .piece_size = has_pieces ? k->opt.piece_size : 0, .latch = k->opt.latch, .clocks = k->opt.clocks,
+        .engine = k->opt.engine, .n_writers = is_bam && !has_pieces ? 1 : bgzf_ticket_writers(k->opt.engine->n_threads),
+        .piece_size = has_pieces ? k->opt.piece_size : 0,
         .placed = k->opt.placed, .arg = k->opt.arg};
     k->ticket = bgzf_ticket_open(&ticket);
     return k->ticket ? 0 : -1;
@@ -426,7 +427,8 @@ static int ticket_alloc(struct bgzf_sink *k)
 
 static int sink_alloc(struct bgzf_sink *k)
 {
-    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.n_threads, .large_batches = true,
+    struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.engine->n_threads,
+                                     .large_batches = true,
                                      .run = sink_run, .arg = k, .run_releases = true};
     struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
     if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0 || ticket_alloc(k) < 0)
@@ -434,8 +436,8 @@ static int sink_alloc(struct bgzf_sink *k)
     if (k->opt.form != SINK_BAM)
         return 0;
     k->compressed = malloc((size_t)k->opt.n_slots * BGZF_MAX_BLOCK);
-    k->codecs = calloc((size_t)k->opt.n_threads, sizeof *k->codecs);
-    k->filled = malloc((size_t)k->opt.n_threads * BGZF_MAX_BLOCK);
+    k->codecs = calloc((size_t)k->opt.engine->n_threads, sizeof *k->codecs);
+    k->filled = malloc((size_t)k->opt.engine->n_threads * BGZF_MAX_BLOCK);
     return k->compressed && k->codecs && k->filled ? 0 : -1;
 }
 
@@ -457,7 +459,7 @@ void bgzf_sink_close(struct bgzf_sink *k)
         return;
     for (uint32_t i = 0; i < ENDS; i++)
         free_part(k, i);
-    task_ring_close(&k->ring, !latch_tripped(k->opt.latch));
+    task_ring_close(&k->ring, !latch_tripped(k->opt.engine->latch));
     task_ring_close(&k->ends, false);
     bgzf_ticket_close(k->ticket);
     free(k->codecs);
@@ -473,8 +475,8 @@ static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *da
     if (!kept)
         return 0;
     if (!bgzf_block_claims(kept, length, data, size)) {
-        latch_fail(k->opt.latch, "writing %s failed: a block of the input that was to be copied has other records than "
-                   "it had. Memory may be faulty, or this is our bug: please report it", k->opt.path);
+        latch_fail(k->opt.engine->latch, "writing %s failed: a block of the input that was to be copied has other "
+                   "records than it had. Memory may be faulty, or this is our bug: please report it", k->opt.path);
         return 1;
     }
     memcpy(block, kept, length);
@@ -485,24 +487,24 @@ static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *da
  * their number. After an error, it returns any number, and nothing is written. */
 static uint32_t sink_deflate(struct bgzf_sink *k, uint32_t index, const uint8_t **bytes)
 {
-    if (latch_tripped(k->opt.latch))
+    if (latch_tripped(k->opt.engine->latch))
         return 1;
     if (k->opt.form != SINK_BAM)
         return k->opt.make(k->opt.arg, index, bytes);
     struct bgzf_codec *codec = bgzf_codec_of(k->codecs, task_thread(), k->opt.level);
     if (!codec) {
-        latch_fail(k->opt.latch, BGZF_SINK_NO_MEMORY, k->opt.path);
+        latch_fail(k->opt.engine->latch, BGZF_SINK_NO_MEMORY, k->opt.path);
         return 1;
     }
     uint8_t *block = k->compressed + (size_t)index * BGZF_MAX_BLOCK, *data = bgzf_block_stored_data(codec, block);
     if (!data)
         data = k->filled + (size_t)task_thread() * BGZF_MAX_BLOCK;
     uint32_t size = k->opt.fill(k->opt.arg, index, data);
-    enum stage before = clocks_enter(k->opt.clocks, STAGE_DEFLATE);
+    enum stage before = clocks_enter(k->opt.engine->clocks, STAGE_DEFLATE);
     uint32_t length = copy_kept(k, index, data, size, block);
     if (length == 0)
         length = bgzf_block_deflate(codec, data, size, block);
-    clocks_leave(k->opt.clocks, before, size);
+    clocks_leave(k->opt.engine->clocks, before, size);
     if (k->opt.deflated)
         k->opt.deflated(k->opt.arg, index, data, block, length);
     *bytes = block;
@@ -529,8 +531,8 @@ int bgzf_sink_help(struct bgzf_sink *k)
 
 static int wait_for_slot(struct bgzf_sink *k, uint32_t slot)
 {
-    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.latch, k->opt.clocks);
-    return latch_tripped(k->opt.latch) ? -1 : 0;
+    task_ring_wait(&k->ring, slot, TASK_FREE, k->opt.engine->latch, k->opt.engine->clocks);
+    return latch_tripped(k->opt.engine->latch) ? -1 : 0;
 }
 
 int bgzf_sink_wait(struct bgzf_sink *k, uint32_t slot)
@@ -557,7 +559,7 @@ int bgzf_sink_hand_out(struct bgzf_sink *k)
         return 0;
     k->begun = false;
     task_ring_hand_out(&k->ring);
-    return latch_tripped(k->opt.latch) ? -1 : 0;
+    return latch_tripped(k->opt.engine->latch) ? -1 : 0;
 }
 
 uint64_t bgzf_sink_mark(const struct bgzf_sink *k)

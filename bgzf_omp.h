@@ -35,8 +35,7 @@
 
 struct bgzf_codec;
 struct byte_window;
-struct latch;
-struct clocks;
+struct engine;
 struct task_batches;
 
 /* ------------------------------------------------------------------ the source */
@@ -46,13 +45,11 @@ struct bgzf_source;
 struct bgzf_source_options {
     struct byte_window *input;   /* owned by the caller, who closes it later */
     const char *path;            /* for messages */
-    int n_threads;               /* in the team that runs the tasks */
+    const struct engine *engine;
     int n_sharing;               /* threads for each source, if several sources are read at once; 0: all */
     uint32_t n_slots;            /* blocks under way at most */
     struct bgzf_codec **codecs;  /* one for each thread, shared by several sources (bgzf_codec_of); owned by the
                                   * caller, who frees them later. NULL: the source has its own */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
     bool is_text;                /* SAM: its bytes are not counted as bytes of records */
     const uint8_t *tail;         /* inflated bytes that follow those of the input; the caller's */
     size_t tail_size;
@@ -157,12 +154,10 @@ struct bgzf_sink_options {
     const char *path;            /* for messages */
     enum sink_form form;         /* not SINK_HTSLIB */
     int level;                   /* see bgzf_codec_new() */
-    int n_threads;
+    const struct engine *engine;
     uint32_t n_slots;            /* blocks under way at most */
     size_t piece_size;           /* bytes per write to a regular file, see bgzf_sink_piece_size(); 0: blocks are not
                                   * gathered */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
     bool copies;                 /* some blocks are kept; and contents of the begun block may move to the next block */
     bgzf_sink_fill_fn *fill;     /* this function and the next two are for BAM */
     bgzf_sink_kept_fn *kept;     /* called if `copies` is set */

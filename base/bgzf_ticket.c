@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/out_file.h"
 #include "base/out_pieces.h"
@@ -121,7 +122,7 @@ size_t bgzf_ticket_memory(uint32_t n_slots)
 /* Leaves a slot to each thread, and half of the other slots to blocks that are not gathered yet. */
 static uint64_t n_gathered(const struct bgzf_ticket_options *o)
 {
-    uint64_t threads = (uint64_t)o->n_threads, most = o->n_slots > threads + 1 ? (o->n_slots - threads) / 2 : 1;
+    uint64_t threads = (uint64_t)o->engine->n_threads, most = o->n_slots > threads + 1 ? (o->n_slots - threads) / 2 : 1;
     return most < GATHERED ? most : GATHERED;
 }
 
@@ -139,7 +140,7 @@ static int ticket_alloc(struct bgzf_ticket *t)
 {
     struct out_pieces_options how = {.fd = t->opt.fd, .path = t->opt.path, .begin = (uint64_t)t->begin,
                                      .piece_size = t->opt.piece_size, .n = n_pieces(t->most_writers),
-                                     .latch = t->opt.latch};
+                                     .latch = t->opt.engine->latch};
     t->slots = calloc(t->opt.n_slots, sizeof *t->slots);
     if (t->begin >= 0 && t->opt.piece_size > 0 && !(t->pieces = out_pieces_new(&how)))
         return -1;
@@ -187,7 +188,7 @@ static bool can_take(struct bgzf_ticket *t, uint64_t number, uint64_t place, uin
 {
     *finished = atomic_load(&slot_of(t, number)->finished);
     return *finished != 0 && *finished >> LENGTH_BITS == number
-        && (!t->pieces || latch_tripped(t->opt.latch)
+        && (!t->pieces || latch_tripped(t->opt.engine->latch)
             || out_pieces_has_room(t->pieces, (uint64_t)t->begin + place + length_of(*finished)));
 }
 
@@ -219,8 +220,8 @@ static bool place_blocks(struct bgzf_ticket *t)
         next += slot_of(t, end)->length;
     if (end == first)
         return false;
-    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
-    bool sound = !latch_tripped(t->opt.latch);
+    enum stage before = clocks_enter(t->opt.engine->clocks, STAGE_WRITE);
+    bool sound = !latch_tripped(t->opt.engine->latch);
     for (uint64_t i = first; sound && i < end; i++) {
         const struct ticket_slot *slot = slot_of(t, i);
         t->opt.placed(t->opt.arg, task_ring_slot(t->opt.ring, i), slot->place, slot->place + slot->length);
@@ -231,7 +232,7 @@ static bool place_blocks(struct bgzf_ticket *t)
         out_pieces_copy(t->pieces, slot_of(t, i)->bytes, slot_of(t, i)->length, at);
         at += slot_of(t, i)->length;
     }
-    clocks_leave(t->opt.clocks, before, t->pieces && sound ? next - begin : 0);
+    clocks_leave(t->opt.engine->clocks, before, t->pieces && sound ? next - begin : 0);
     if (t->pieces)
         release_slots(t, first, end);
     return true;
@@ -241,7 +242,7 @@ static bool place_blocks(struct bgzf_ticket *t)
 static int write_at(struct bgzf_ticket *t, struct iovec *iov, int n, uint64_t place)
 {
     off_t at = t->begin < 0 ? -1 : t->begin + (off_t)place;
-    return out_file_write_at(t->opt.fd, t->opt.path, iov, n, at, t->opt.latch);
+    return out_file_write_at(t->opt.fd, t->opt.path, iov, n, at, t->opt.engine->latch);
 }
 
 /* Returns how many blocks can be written now, beginning with `first`, the first block that no writer has claimed. */
@@ -266,9 +267,9 @@ static bool write_gathered(struct bgzf_ticket *t)
         iov[i] = (struct iovec){(void *)(uintptr_t)slot->bytes, slot->length};
         size += slot->length;
     }
-    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
+    enum stage before = clocks_enter(t->opt.engine->clocks, STAGE_WRITE);
     bool sound = write_at(t, iov, (int)n, slot_of(t, first)->place) == 0;
-    clocks_leave(t->opt.clocks, before, sound ? size : 0);
+    clocks_leave(t->opt.engine->clocks, before, sound ? size : 0);
     release_slots(t, first, first + n);
     return true;
 }
@@ -328,15 +329,15 @@ int bgzf_ticket_end(struct bgzf_ticket *t, const uint8_t *last, size_t size)
 {
     struct iovec iov = {(void *)(uintptr_t)last, size};
     uint64_t place = atomic_load(&t->placed), at = (uint64_t)t->begin + place, end = at + size;
-    enum stage before = clocks_enter(t->opt.clocks, STAGE_WRITE);
-    if (t->pieces && !latch_tripped(t->opt.latch))
+    enum stage before = clocks_enter(t->opt.engine->clocks, STAGE_WRITE);
+    if (t->pieces && !latch_tripped(t->opt.engine->latch))
         out_pieces_copy(t->pieces, last, size, at);
     if (t->pieces)
         out_pieces_end(t->pieces, end);
     else if (size > 0)
         write_at(t, &iov, 1, place);
-    clocks_leave(t->opt.clocks, before, size);
-    if (latch_tripped(t->opt.latch))             /* also if a block before it failed */
+    clocks_leave(t->opt.engine->clocks, before, size);
+    if (latch_tripped(t->opt.engine->latch))             /* also if a block before it failed */
         return -1;
     if (t->begin >= 0)
         lseek(t->opt.fd, (off_t)end, SEEK_SET);

@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct latch;
-struct clocks;
+struct engine;
 struct task_ring;
 
 struct bgzf_ticket;
@@ -29,12 +28,10 @@ struct bgzf_ticket_options {
     struct task_ring *ring;      /* the caller's; its slots have the blocks. The ticket releases a slot once the bytes
                                   * of its block are no longer needed */
     uint32_t n_slots;            /* of the ring */
-    int n_threads;
+    const struct engine *engine;
     int n_writers;               /* threads that write at the same time into a regular file */
     size_t piece_size;           /* bytes per write to a regular file, a power of two; 0: blocks are written without a
                                   * copy */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
     bgzf_ticket_placed_fn *placed;
     void *arg;                   /* of placed */
 };

@@ -8,6 +8,7 @@
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/message.h"
@@ -46,7 +47,7 @@ struct bgzip {
     struct bgzip_pass_options how;
     struct bgzip_pass *pass;
     struct bgzip_pass_result result;
-    int n_threads;
+    struct engine engine;
     struct latch latch;
 };
 
@@ -161,10 +162,9 @@ static int open_all(struct bgzip *b)
     b->how.input = read_ahead_window(b->ahead);
     b->how.fd = b->to->out.fd;
     b->how.out_path = b->to->out.path;
-    b->how.latch = &b->latch;
+    b->how.engine = &b->engine;
     b->how.index = b->to->index_name ? &b->to->index : NULL;
     b->how.before = b->to->end;
-    b->how.n_threads = b->n_threads;
     b->pass = bgzip_pass_open(&b->how);
     return b->pass ? 0 : -1;
 }
@@ -203,7 +203,8 @@ static int team_of(const struct bgzip *b)
 {
     static bool told;
     const char *why;
-    int wanted = b->opts->n_threads, had = machine_team(wanted, 0, &why), n = had < b->n_threads ? had : b->n_threads;
+    int wanted = b->opts->n_threads, had = machine_team(wanted, 0, &why), most = b->engine.n_threads;
+    int n = had < most ? had : most;
     if (had < wanted && !told)
         message_warning("only %d of %d threads can be started: %s", n, wanted, why);
     told |= had < wanted;
@@ -299,7 +300,8 @@ static const struct output no_output = {.out.fd = -1, .index_file.fd = -1};
  * BGZIP_DECLINED; if not 0, the reason was printed. */
 static int one_file(const struct bgzip_opts *opts, const char *in, struct output *all, int n_threads)
 {
-    struct bgzip b = {.opts = opts, .in = in, .own = no_output, .n_threads = n_threads};
+    struct bgzip b = {.opts = opts, .in = in, .own = no_output, .engine.n_threads = n_threads};
+    b.engine.latch = &b.latch;
     b.to = all ? all : &b.own;
     int result = bgzip_names_find(&b.names, opts, in);
     if (result == 0 && !bgzip_names_may_write(&b.names, opts, in))

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
@@ -54,7 +55,7 @@ static uint32_t fill(void *pass, uint32_t slot, uint8_t *data)
 static void add_place(struct bgzip_pass *p, uint64_t file, uint64_t data)
 {
     if (p->opt.index && file > 0 && gzi_index_add(p->opt.index, (struct gzi_place){file, data}) < 0)
-        latch_fail(p->opt.latch, "%s: out of memory for the index", p->opt.path);
+        latch_fail(p->opt.engine->latch, "%s: out of memory for the index", p->opt.path);
 }
 
 static void compressed_placed(void *pass, uint32_t slot, uint64_t place, uint64_t next)
@@ -81,7 +82,7 @@ static uint32_t undo_block(void *pass, uint32_t slot, const uint8_t **bytes)
 
 static int block_failed(struct bgzip_pass *p, uint64_t file_offset, const char *fault)
 {
-    return latch_fail(p->opt.latch, "%s: at file offset %llu: %s", p->opt.path, (unsigned long long)file_offset,
+    return latch_fail(p->opt.engine->latch, "%s: at file offset %llu: %s", p->opt.path, (unsigned long long)file_offset,
                       fault);
 }
 
@@ -99,29 +100,29 @@ static void decompressed_placed(void *pass, uint32_t slot, uint64_t place, uint6
 
 static int out_of_memory(struct bgzip_pass *p)
 {
-    return latch_fail(p->opt.latch, "%s: out of memory; try fewer threads (-@)", p->opt.path);
+    return latch_fail(p->opt.engine->latch, "%s: out of memory; try fewer threads (-@)", p->opt.path);
 }
 
 static int alloc_pass(struct bgzip_pass *p)
 {
     const struct bgzip_pass_options *o = &p->opt;
     bool compress = o->compress;
-    uint32_t n_slots = SLOTS + SLOTS_PER_THREAD * (uint32_t)o->n_threads;
+    uint32_t n_slots = SLOTS + SLOTS_PER_THREAD * (uint32_t)o->engine->n_threads;
     struct bgzf_sink_options how = {
         .fd = o->fd, .path = o->out_path, .form = compress ? SINK_BAM : SINK_SAM, .level = o->level,
-        .n_threads = o->n_threads, .n_slots = n_slots, .latch = o->latch, .fill = fill,
+        .engine = o->engine, .n_slots = n_slots, .fill = fill,
         .make = undo_block, .placed = compress ? compressed_placed : decompressed_placed, .arg = p,
     };
-    how.piece_size = compress ? bgzf_sink_piece_size(o->n_threads, o->level, PIECES_MEMORY) : 0;
+    how.piece_size = compress ? bgzf_sink_piece_size(o->engine->n_threads, o->level, PIECES_MEMORY) : 0;
     p->blocks = calloc(n_slots, sizeof *p->blocks);
-    p->codecs = calloc((size_t)o->n_threads, sizeof *p->codecs);
+    p->codecs = calloc((size_t)o->engine->n_threads, sizeof *p->codecs);
     p->data = compress ? NULL : malloc((size_t)n_slots * BGZF_MAX_BLOCK);
     if (!p->blocks || !p->codecs || (!compress && !p->data))
         return out_of_memory(p);
     for (uint32_t i = 0; p->data && i < n_slots; i++)
         p->blocks[i].data = p->data + (size_t)i * BGZF_MAX_BLOCK;
     p->sink = bgzf_sink_open(&how);
-    return p->sink ? 0 : latch_fail(o->latch, BGZF_SINK_NO_MEMORY, o->out_path);
+    return p->sink ? 0 : latch_fail(o->engine->latch, BGZF_SINK_NO_MEMORY, o->out_path);
 }
 
 static bool help(void *sink)
@@ -308,7 +309,7 @@ struct bgzip_pass *bgzip_pass_open(const struct bgzip_pass_options *options)
 {
     struct bgzip_pass *p = calloc(1, sizeof *p);
     if (!p) {
-        latch_fail(options->latch, "%s: out of memory", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory", options->path);
         return NULL;
     }
     p->opt = *options;
@@ -323,7 +324,7 @@ void bgzip_pass_close(struct bgzip_pass *p)
     if (!p)
         return;
     bgzf_sink_close(p->sink);
-    bgzf_codec_free_all(p->codecs, p->opt.n_threads);
+    bgzf_codec_free_all(p->codecs, p->opt.engine->n_threads);
     free(p->data);
     free(p->blocks);
     free(p);

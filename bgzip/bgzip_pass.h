@@ -10,7 +10,7 @@
 #include "bgzip/gzi_index.h"
 
 struct byte_window;
-struct latch;
+struct engine;
 
 struct bgzip_pass_options {
     bool compress;               /* otherwise it decompresses */
@@ -18,8 +18,7 @@ struct bgzip_pass_options {
     const char *path;            /* its name, for messages */
     int fd;                      /* the output, written from its current position on */
     const char *out_path;        /* its name, for messages */
-    int n_threads;               /* of the team */
-    struct latch *latch;
+    const struct engine *engine;
     struct gzi_index *index;     /* gets the places of the blocks; NULL: not needed */
     struct gzi_place before;     /* when compressing: the bytes that the output holds already, for the index */
     /* compressing */

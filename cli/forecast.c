@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include "bam/bam_header.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "order/bam_key.h"
 #include "cli/forecast.h"
@@ -231,6 +232,7 @@ static struct forecast begin_merge(enum forecast_of of, const struct merge_opts 
 static struct forecast forecast_in_turn(struct forecast f, const struct engine_opts *o,
                                         const struct sormadup_opts *opts)
 {
+    const struct engine engine = {.latch = &f.latch, .n_threads = o->n_threads};
     struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_IN_TURN, true);
     struct inputs in;
     if (!all_files(o)) {
@@ -238,7 +240,7 @@ static struct forecast forecast_in_turn(struct forecast f, const struct engine_o
         foresee(&f, o, &rings, 0);
         return f;
     }
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &rings, &f.latch, NULL);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &rings, &engine);
     int collates = inputs_open(&in, &how) < 0 ? -1 : opts ? sormadup_collates(opts, &in, &f.latch) : 0;
     f.collates = collates > 0;
     if (collates >= 0)
@@ -264,11 +266,12 @@ struct forecast forecast_merge(const struct merge_opts *opts)
     struct memory_rings rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     struct merge_inputs m = {.join = NULL};
     struct forecast f = begin_merge(FORECAST_MERGE, opts);
+    const struct engine engine = {.latch = &f.latch, .n_threads = o->n_threads};
     if (!all_files(o) || (opts->header && !may_look(opts->header))) {
         foresee(&f, o, &rings, o->in.n);
         return f;
     }
-    if (merge_inputs_open(&m, opts, &rings, &f.latch, NULL) == 0)
+    if (merge_inputs_open(&m, opts, &rings, &engine) == 0)
         look(&f, o, &m.in, m.sam, &rings);
     for (size_t i = 0; i < m.in.n && f.looked; i++) {
         f.n_bam += m.in.each[i].format->framing != INPUT_RECORDS;
@@ -283,7 +286,7 @@ struct forecast forecast_markdup(const struct markdup_opts *opts)
 {
     const struct engine_opts *o = &opts->common;
     struct forecast f = begin(FORECAST_MARKDUP, o);
-    struct driver d = {.latch = &f.latch};
+    struct driver d = {.engine = {.latch = &f.latch, .n_threads = o->n_threads}};
     struct marked m = {.d = &d};
     f.keeps = opts->others;
     if (!all_files(o)) {

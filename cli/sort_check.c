@@ -4,6 +4,7 @@
 #include "bam/bam_record.h"
 #include "write/samtools_checksum.h"
 #include "write/written.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
@@ -22,6 +23,7 @@ static const char NO_MEMORY[] = "out of memory for --checksum";
 struct sort_check {
     const struct engine_opts *opts;
     struct latch latch;
+    struct engine engine;        /* with this latch */
     struct inputs in;            /* one */
     struct merge_request request; /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
@@ -157,7 +159,7 @@ static int open_input(struct sort_check *c)
     if (opts->order.by == SORT_MINHASH)
         return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
     struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, false);
-    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->latch, NULL);
+    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->engine);
     how.far = true;                          /* positions beyond 2^31-1 in SAM are read */
     how.join = take_header;
     how.arg = c;
@@ -193,7 +195,8 @@ static void in_team(void *check)
 
 int sort_check(const struct engine_opts *opts)
 {
-    struct sort_check c = {.opts = opts, .out.fd = -1};
+    struct sort_check c = {.opts = opts, .out.fd = -1, .engine.n_threads = opts->n_threads};
+    c.engine.latch = &c.latch;
     machine_share_heaps();
     int n_threads = open_input(&c) < 0 ? 0 : limits_threads(opts, c.in.n_converted);
     if (n_threads > 0 && open_all(&c, n_threads) == 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/message.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -24,21 +25,21 @@ static void in_team(void *driver)
     latch_reraise();
 }
 
-struct clocks *driver_begin(struct driver *d, const struct engine_opts *opts)
+int driver_begin(struct driver *d, const struct engine_opts *opts)
 {
-    d->clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
-    clocks_phase(d->clocks, PHASE_OPEN);
-    if (d->clocks)
-        progress_start(&d->progress, opts->progress, d->clocks);
-    else
-        latch_fail(d->latch, "out of memory");
-    return d->clocks;
+    d->engine.n_threads = opts->n_threads;
+    d->engine.clocks = clocks_new(opts->n_threads, command_report_detail(&opts->report));
+    clocks_phase(d->engine.clocks, PHASE_OPEN);
+    if (!d->engine.clocks)
+        return latch_fail(d->engine.latch, "out of memory");
+    progress_start(&d->progress, opts->progress, d->engine.clocks);
+    return 0;
 }
 
 int driver_open(struct driver *d, const struct engine_opts *opts, const struct memory_rings *rings)
 {
-    if (!driver_begin(d, opts)
-        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), d->latch, d->clocks) < 0)
+    if (driver_begin(d, opts) < 0
+        || written_open(&d->out, &opts->out, rings, engine_opts_input(opts), &d->engine) < 0)
         return -1;
     record_sink_set_progress(d->out.sink, &d->progress);
     return 0;
@@ -58,8 +59,8 @@ int driver_run(struct driver *d, const struct engine_opts *opts, const struct in
 
 void driver_finish(struct driver *d)
 {
-    clocks_phase(d->clocks, PHASE_FINISH);
-    if (!latch_tripped(d->latch))
+    clocks_phase(d->engine.clocks, PHASE_FINISH);
+    if (!latch_tripped(d->engine.latch))
         written_commit(&d->out);
     written_close(&d->out);
 }
@@ -67,24 +68,24 @@ void driver_finish(struct driver *d)
 void driver_forget(struct driver *d)
 {
     progress_end(&d->progress, false);
-    clocks_free(d->clocks);
-    d->clocks = NULL;
+    clocks_free(d->engine.clocks);
+    d->engine.clocks = NULL;
     d->out = (struct written){0};
-    *d->latch = (struct latch){0};
+    *d->engine.latch = (struct latch){0};
 }
 
 int driver_end(struct driver *d, uint64_t records)
 {
-    clocks_stop(d->clocks);
-    progress_end(&d->progress, !latch_tripped(d->latch));
+    clocks_stop(d->engine.clocks);
+    progress_end(&d->progress, !latch_tripped(d->engine.latch));
     d->report.counted = d->out.numbers;
-    if (!latch_tripped(d->latch))
-        command_report_write(&d->report, d->clocks, records, d->latch);
+    if (!latch_tripped(d->engine.latch))
+        command_report_write(&d->report, d->engine.clocks, records, d->engine.latch);
     command_report_close(&d->report);
-    clocks_free(d->clocks);
+    clocks_free(d->engine.clocks);
     latch_reraise();
-    if (!latch_tripped(d->latch))
+    if (!latch_tripped(d->engine.latch))
         return EXIT_SUCCESS;
-    message_error("%s.", d->latch->message);
+    message_error("%s.", d->engine.latch->message);
     return EXIT_FAILURE;
 }

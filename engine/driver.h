@@ -4,6 +4,7 @@
 #ifndef DRIVER_H
 #define DRIVER_H
 
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/progress.h"
 #include "report/command_report.h"
@@ -13,8 +14,8 @@ struct inputs;
 struct engine_opts;
 
 struct driver {
-    struct latch *latch;         /* this field and the next two serve producers and the output */
-    struct clocks *clocks;
+    struct engine engine;        /* this field and the next two serve producers and the output. The driver sets the
+                                  * latch, driver_begin() the rest */
     struct progress progress;
     struct written out;
     struct command_report report;
@@ -23,9 +24,8 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Begins the line of progress, and the clocks, which it returns. NULL: the error is recorded in the latch; call
- * driver_end() anyway. */
-struct clocks *driver_begin(struct driver *driver, const struct engine_opts *opts);
+/* Begins the line of progress, and the clocks. -1: the error is recorded in the latch; call driver_end() anyway. */
+int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Begins a command other than a sort, and opens the output. -1: the error is recorded in the latch; call
  * driver_finish() and driver_end() anyway. */

@@ -55,8 +55,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
 }
 
 struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
-                                              const struct memory_rings *rings, struct latch *latch,
-                                              struct clocks *clocks)
+                                              const struct memory_rings *rings, const struct engine *engine)
 {
     uint64_t all = rings->job.all;
     return (struct inputs_options){
@@ -65,8 +64,7 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
         .rings = *rings,
         .header_max = opts->memory_overhead == 0 ? all / HEADER_SHARE : all > HEADER_LEAST ? all : HEADER_LEAST,
         .far = long_pos_fits(&opts->out.format),
-        .latch = latch,
-        .clocks = clocks,
+        .engine = engine,
     };
 }
 

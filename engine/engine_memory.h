@@ -15,8 +15,7 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
 
 /* Returns how the inputs are opened. */
 struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const struct input_request *in,
-                                              const struct memory_rings *rings, struct latch *latch,
-                                              struct clocks *clocks);
+                                              const struct memory_rings *rings, const struct engine *engine);
 
 /* The second part of the plan, made when the headers are read. output: memory for the output and for the order. -1: the
  * plan takes more than --total-memory; the error, with the least amount that is enough, is recorded in the latch. */

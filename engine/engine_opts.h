@@ -41,10 +41,9 @@ struct engine_opts {
 };
 
 /* Returns the places for temporary files. */
-static inline struct spill_store_options engine_opts_store(const struct engine_opts *opts, struct latch *latch,
-                                                         struct clocks *clocks)
+static inline struct spill_store_options engine_opts_store(const struct engine_opts *opts, const struct engine *engine)
 {
-    return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, latch, clocks};
+    return (struct spill_store_options){opts->temp_prefixes, opts->n_temp_prefixes, engine};
 }
 
 /* Returns the first input's name for messages. */

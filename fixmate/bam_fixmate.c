@@ -9,6 +9,7 @@
  * The main thread hands the work out and takes it back in order (fixmate/fixed.h). No record stays
  * in memory, except that a template that continues in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
@@ -20,7 +21,7 @@ static void work(void *fixed)
 {
     struct fixed *f = fixed;
     struct list_stream stream = fixed_stream(f);
-    clocks_phase(f->d->clocks, PHASE_WRITE);
+    clocks_phase(f->d->engine.clocks, PHASE_WRITE);
     if (written_header(&f->d->out, f->in.each->header.sam, NULL, false, false) == 0)
         written_all(&f->d->out, &stream);
 }
@@ -28,7 +29,7 @@ static void work(void *fixed)
 int bam_fixmate(const struct fixmate_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.latch = &latch};
+    struct driver d = {.engine.latch = &latch};
     struct fixed f = {.d = &d};
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "bam_arena.h"
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "base/task_ring.h"
 #include "fixmate/fixed.h"
 #include "fixmate/fixmate_opts.h"
@@ -22,16 +23,16 @@ static int check_order(struct fixed *f)
 {
     const struct bam_header *header = &f->in.each->header;
     int sorted = header->is_broken ? 0 : bam_header_says(header->sam, "coordinate");
-    return sorted < 0 ? latch_fail(f->d->latch, "out of memory for the header")
-         : sorted > 0 ? latch_fail(f->d->latch, "%s: Coordinate sorted, require grouped/sorted by queryname. Nothing "
-                                   "was written; use samtools collate or sort -n first",
+    return sorted < 0 ? latch_fail(f->d->engine.latch, "out of memory for the header")
+         : sorted > 0 ? latch_fail(f->d->engine.latch, "%s: Coordinate sorted, require grouped/sorted by queryname. "
+                                   "Nothing was written; use samtools collate or sort -n first",
                                    engine_opts_input(common(f))) : 0;
 }
 
 static int open_input(struct fixed *f)
 {
     const struct engine_opts *o = common(f);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, f->d->latch, f->d->clocks);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &f->rings, &f->d->engine);
     how.keeps_broken = true;
     if (inputs_open(&f->in, &how) < 0 || check_order(f) < 0)
         return -1;
@@ -40,7 +41,7 @@ static int open_input(struct fixed *f)
     f->request.orphans = parted_mates_put;
     f->request.orphans_arg = &f->parted;
     return f->lengths && parted_mates_open(&f->parted, engine_opts_input(o)) == 0
-         ? 0 : latch_fail(f->d->latch, "out of memory");
+         ? 0 : latch_fail(f->d->engine.latch, "out of memory");
 }
 
 /* Plans the memory. If the command line sets no limit, more than the default is allowed. */
@@ -48,7 +49,7 @@ static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
     struct output_use output = written_use(&common(f)->out, f->in.each->header.sam, &f->rings);
-    return engine_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->latch);
+    return engine_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->engine.latch);
 }
 
 static int open_records(struct fixed *f)
@@ -59,7 +60,7 @@ static int open_records(struct fixed *f)
         .is_last = true,
         .lengths = written_takes_reference(&common(f)->out.format) ? f->lengths : NULL,
     };
-    struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .latch = f->d->latch};
+    struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .engine = &f->d->engine};
     if (!(f->records = fixed_records_open(&how, &f->in.each->header)))
         return -1;
     return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_chunks(f->records), &slices);
@@ -83,7 +84,7 @@ static bool is_made(void *fixed)
 {
     struct fixed *f = fixed;
     sliced_input_free(&f->slices, record_sink_passed_of, f->d->out.sink);
-    return sliced_input_advance(&f->slices) < 0 || latch_tripped(f->d->latch) || f->slices.ended
+    return sliced_input_advance(&f->slices) < 0 || latch_tripped(f->d->engine.latch) || f->slices.ended
         || f->slices.left < f->slices.made;
 }
 
@@ -99,7 +100,7 @@ static int list_records(struct fixed *f, const struct record_slice *s)
     if (s->n > f->max) {
         struct record_ref *records = realloc(f->list.records, s->n * sizeof *records);
         if (!records)
-            return latch_fail(f->d->latch, "%s: out of memory", engine_opts_input(common(f)));
+            return latch_fail(f->d->engine.latch, "%s: out of memory", engine_opts_input(common(f)));
         f->list.records = records;
         f->max = s->n;
     }
@@ -118,8 +119,8 @@ static int next(void *fixed, struct record_list *list)
         sliced_input_leave(slices, slices->left + 1, record_sink_mark(f->d->out.sink));
     f->is_out = false;
     progress_tick(&f->d->progress);
-    task_wait(is_made, help, f, f->d->clocks);
-    if (latch_tripped(f->d->latch))
+    task_wait(is_made, help, f, f->d->engine.clocks);
+    if (latch_tripped(f->d->engine.latch))
         return -1;
     if (slices->left == slices->made)
         return 0;

@@ -13,6 +13,7 @@
 #include "hts/ref_sums.h"
 #include "base/byte_buffer.h"
 #include "hts/hts_file.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -79,17 +80,17 @@ static void decode(void *reader, uint32_t slot)
 {
     const struct cram_reader *r = reader;
     struct cram_slot *c = &r->slots[slot];
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(r->opt.clocks, STAGE_PARSE);
+    enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_PARSE);
     if (cram_seek(c->file->fp.cram, (off_t)c->place.begin, SEEK_SET) < 0)
         c->fault = HTS_BROKEN;
     while (c->n < c->place.n && !c->fault) {
         c->fault = read_record(r, c);
         c->n += c->fault == HTS_FINE;
     }
-    clocks_records(r->opt.clocks, c->n);
-    clocks_leave(r->opt.clocks, before, c->place.end - c->place.begin);
+    clocks_records(r->opt.engine->clocks, c->n);
+    clocks_leave(r->opt.engine->clocks, before, c->place.end - c->place.begin);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -154,7 +155,7 @@ static int take(void *reader, struct record_slice *slice)
 {
     struct cram_reader *r = reader;
     struct cram_slot *c = &r->slots[task_ring_oldest(&r->ring)];
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.engine->latch))
         return -1;
     if (c->fault)
         return report_fault(r, c);
@@ -198,7 +199,7 @@ size_t cram_reader_memory(const struct cram_reader *r)
 bool cram_reader_may(const struct input_file *file, const struct input_options *options, const htsFormat *format,
                      const struct cram_input *cram)
 {
-    return cram && format->version.major == 3 && file->begin == 0 && options->n_threads > 1
+    return cram && format->version.major == 3 && file->begin == 0 && options->engine->n_threads > 1
         && !options->format_options;
 }
 
@@ -285,7 +286,7 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
                      struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header)
 {
     enum { LEAST = 2 };
-    struct htslib_use use = memory_shares_cram(&options->htslib, sam_hdr_length(header), options->n_threads);
+    struct htslib_use use = memory_shares_cram(&options->htslib, sam_hdr_length(header), options->engine->n_threads);
     *reader = NULL;
     if (use.n_threads > most_files())
         use.n_threads = most_files();
@@ -293,7 +294,7 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
         return 0;
     struct cram_reader *r = *reader = calloc(1, sizeof *r);
     if (!r || !(r->slots = calloc((size_t)use.n_threads, sizeof *r->slots)))
-        return latch_fail(options->latch, "%s: out of memory", options->path);
+        return latch_fail(options->engine->latch, "%s: out of memory", options->path);
     r->opt = *options;
     r->file = file;
     r->cram = cram;
@@ -307,14 +308,15 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
         *reader = NULL;
         return 0;
     }
-    return task_ring_open(&r->ring, &ring) < 0 ? latch_fail(options->latch, "%s: out of memory", options->path) : 0;
+    return task_ring_open(&r->ring, &ring) == 0
+         ? 0 : latch_fail(options->engine->latch, "%s: out of memory", options->path);
 }
 
 void cram_reader_close(struct cram_reader *r)
 {
     if (!r)
         return;
-    task_ring_close(&r->ring, r->has_ended && !latch_tripped(r->opt.latch));
+    task_ring_close(&r->ring, r->has_ended && !latch_tripped(r->opt.engine->latch));
     for (int i = 0; r->slots && i < r->use.n_threads; i++) {
         struct cram_slot *c = &r->slots[i];
         if (c->file)

@@ -17,6 +17,7 @@
 #include "read/record_slice.h"
 #include "hts/hts_file.h"
 #include "hts/htslib_version.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 
@@ -43,26 +44,25 @@ struct hts_reader {
     int at_end;                  /* htslib must not be called again at the end: with threads it would wait for ever */
 };
 
-static int set_up(struct hts_reader *r)
+static int set_up(struct hts_reader *r, int n_threads)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
-    int n_threads = format == cram ? r->opt.n_threads : 1;
-    r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, n_threads);
+    r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, format == cram ? n_threads : 1);
     struct hts_file_options how = {
         .path = r->opt.path,
         .format_options = r->opt.format_options,
         .reference = r->opt.reference,
         .n_threads = r->use.n_threads,
-        .latch = r->opt.latch,
+        .latch = r->opt.engine->latch,
     };
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
 static int regions_fail(const struct hts_reader *r)
 {
-    return latch_fail(r->opt.latch, "%s: its regions cannot be read: its index is damaged, or there is no memory",
-                      r->opt.path);
+    return latch_fail(r->opt.engine->latch, "%s: its regions cannot be read: its index is damaged, or there is no "
+                      "memory", r->opt.path);
 }
 
 /* Chooses the records from the first region to the last one, which are on the same reference. 1: done; 0: there is
@@ -126,16 +126,16 @@ static void report_begin(const struct hts_reader *r, const char *what, const uin
     }
     size_t size = n > 0 ? (size_t)n : 0;
     if (first_bytes_are_index(first, size, r->opt.path))
-        latch_fail(r->opt.latch, FIRST_BYTES_INDEX, r->opt.path);
+        latch_fail(r->opt.engine->latch, FIRST_BYTES_INDEX, r->opt.path);
     else
-        latch_fail(r->opt.latch, "%s %s: it begins with \"%s\"", r->opt.path, what,
+        latch_fail(r->opt.engine->latch, "%s %s: it begins with \"%s\"", r->opt.path, what,
                    first_bytes_show(first, size, text));
 }
 
 static int open_sums(struct hts_reader *r)
 {
     const char *fasta = r->cram ? ref_sums_fasta(r->opt.reference, r->opt.format_options) : NULL;
-    return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.latch)) ? 0 : -1;
+    return !fasta || (r->sums = ref_sums_new(r->header, fasta, r->opt.path, r->opt.engine->latch)) ? 0 : -1;
 }
 
 /* Checks that samtools 1.24 accepts the header of a CRAM file; older versions of htslib may accept more. The header of
@@ -151,17 +151,17 @@ static int check_header(const struct hts_reader *r)
         return -1;
     struct header_text found = header_text_check(text, size, false);
     if (found.fault)
-        return latch_fail(r->opt.latch, "%s: its header cannot be read: line %zu %s. Nothing was written", r->opt.path,
-                          found.number, found.fault);
+        return latch_fail(r->opt.engine->latch, "%s: its header cannot be read: line %zu %s. Nothing was written",
+                          r->opt.path, found.number, found.fault);
     for (int i = 0; i < sam_hdr_nref(r->header); i++)
         if (sam_hdr_tid2len(r->header, i) == 0)
-            return latch_fail(r->opt.latch, "%s: its header cannot be read: a reference in its list has the length 0. "
-                              "Nothing was written", r->opt.path);
+            return latch_fail(r->opt.engine->latch, "%s: its header cannot be read: a reference in its list has the "
+                              "length 0. Nothing was written", r->opt.path);
     return 0;
 }
 
-struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
-                                   sam_hdr_t **header)
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, int n_threads,
+                                   struct cram_input *cram, sam_hdr_t **header)
 {
     struct hts_reader *r = calloc(1, sizeof *r);
     uint8_t first[FIRST_BYTES];
@@ -171,21 +171,21 @@ struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *opti
         r->cram = cram;
     }
     if (!r || !(r->record = bam_init1())) {
-        latch_fail(options->latch, "out of memory");
+        latch_fail(options->engine->latch, "out of memory");
         hclose_abruptly(file);
     } else if (!(r->sam = hts_hopen(file, options->given ? options->given : options->path, "r"))) {
         report_begin(r, "is in no format that htslib knows", first, n_first);
         hclose_abruptly(file);
     } else if (hts_get_format(r->sam)->category != sequence_data) {
         report_begin(r, "does not hold alignments", first, n_first);
-    } else if (set_up(r) == 0) {
+    } else if (set_up(r, n_threads) == 0) {
         errno = 0;
         r->header = sam_hdr_read(r->sam);
         bool taken = check_header(r) == 0 && sam_hdr_count_lines(r->header, "SQ") >= 0;
         *header = taken ? sam_hdr_dup(r->header) : NULL;
         if (*header && errno != ENOMEM && open_sums(r) == 0)
             return r;
-        latch_fail(options->latch, "%s: its header cannot be read%s", options->path,
+        latch_fail(options->engine->latch, "%s: its header cannot be read%s", options->path,
                    errno == ENOMEM ? ": out of memory" : "");
     }
     hts_reader_close(r);
@@ -212,7 +212,7 @@ void hts_reader_close(struct hts_reader *r)
 int hts_reader_start_threads(struct hts_reader *r, int n)
 {
     r->use = memory_shares_htslib(true, false, &r->opt.htslib, n);
-    struct hts_file_options how = {.path = r->opt.path, .n_threads = r->use.n_threads, .latch = r->opt.latch};
+    struct hts_file_options how = {.path = r->opt.path, .n_threads = r->use.n_threads, .latch = r->opt.engine->latch};
     return hts_file_set_up(r->sam, &r->threads, &how);
 }
 
@@ -244,7 +244,7 @@ static hts_reglist_t *list_regions(const struct hts_reader *r, const struct ref_
 int hts_reader_choose(struct hts_reader *r, const struct ref_regions *regions, const char *index)
 {
     const char *name = r->opt.given ? r->opt.given : r->opt.path;
-    hts_idx_t *opened = hts_file_load_index(r->sam, r->opt.path, name, index, r->opt.latch);
+    hts_idx_t *opened = hts_file_load_index(r->sam, r->opt.path, name, index, r->opt.engine->latch);
     unsigned n;
     if (!opened)
         return -1;
@@ -278,7 +278,7 @@ size_t hts_reader_memory(const struct hts_reader *r)
 static int end_of_records(struct hts_reader *r)
 {
     if (errno == ENOMEM)
-        return latch_fail(r->opt.latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
+        return latch_fail(r->opt.engine->latch, "%s: out of memory after record %llu. Nothing was written", r->opt.path,
                           (unsigned long long)r->n);
     if (r->cram && cram_input_check(r->cram, r->n) < 0)
         return -1;
@@ -299,18 +299,18 @@ int hts_reader_check_sums(const struct hts_reader *r)
  * function finds it out. */
 int hts_reader_broken(const struct hts_reader *r, uint64_t number)
 {
-    if (latch_tripped(r->opt.latch) || (r->sums && ref_sums_check_all(r->sums) < 0))
+    if (latch_tripped(r->opt.engine->latch) || (r->sums && ref_sums_check_all(r->sums) < 0))
         return -1;
     bool is_cram = hts_get_format(r->sam)->format == cram;
     const char *fasta = ref_sums_fasta(r->opt.reference, r->opt.format_options);
     const char *missing = is_cram ? ref_lookup_missing(r->header, fasta) : NULL;
     if (!missing)
         return hts_reader_fault(&r->opt, HTS_BROKEN, number);
-    return latch_fail(r->opt.latch, "%s: record %llu cannot be read: its reference may be missing, as %s is in no "
-                      "place where it is looked for; or the file is broken%s. Name the FASTA of the references "
+    return latch_fail(r->opt.engine->latch, "%s: record %llu cannot be read: its reference may be missing, as %s is in "
+                      "no place where it is looked for; or the file is broken%s. Name the FASTA of the references "
                       "(--reference). Nothing was written", r->opt.path, (unsigned long long)number, missing,
-                      r->opt.latch->by_index ? "; or its index is that of another file, and samtools index makes a "
-                                               "new one" : "");
+                      r->opt.engine->latch->by_index ? "; or its index is that of another file, and samtools index "
+                      "makes a new one" : "");
 }
 
 enum hts_fault hts_reader_append(struct record_slice *slice, const bam1_t *record, bool far)
@@ -331,11 +331,11 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
                     "sam. Nothing was written",
         [HTS_NO_MEMORY] = ": out of memory",
     };
-    if (fault == HTS_BROKEN && opt->latch->by_index)
-        return latch_fail(opt->latch, "%s: record %llu of what its index names cannot be read: one of the two is "
-                          "damaged, or the index is that of another file. Nothing was written; samtools index makes a "
-                          "new one", opt->path, (unsigned long long)number);
-    return latch_fail(opt->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
+    if (fault == HTS_BROKEN && opt->engine->latch->by_index)
+        return latch_fail(opt->engine->latch, "%s: record %llu of what its index names cannot be read: one of the two "
+                          "is damaged, or the index is that of another file. Nothing was written; samtools index makes "
+                          "a new one", opt->path, (unsigned long long)number);
+    return latch_fail(opt->engine->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 
 /* Reads one record. 1: it was appended to `made`; 0: there are no more records; -1: failed, and the error is recorded
@@ -366,11 +366,11 @@ static enum chunk_state advance(void *reader)
     int next = 1;
     if (r->made.n > 0)
         return CHUNK_MADE;
-    enum stage before = clocks_enter(r->opt.clocks, STAGE_CONVERT);
+    enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_CONVERT);
     r->made.number = r->n + 1;
     while (next > 0 && r->made.records.n < r->slice_size)
-        next = latch_tripped(r->opt.latch) ? -1 : next_record(r);
-    clocks_leave(r->opt.clocks, before, r->made.bytes);
+        next = latch_tripped(r->opt.engine->latch) ? -1 : next_record(r);
+    clocks_leave(r->opt.engine->clocks, before, r->made.bytes);
     return next < 0 ? CHUNK_FAILED : r->made.n > 0 ? CHUNK_MADE : CHUNK_NONE;
 }
 

@@ -12,11 +12,11 @@ struct cram_input;
 struct hts_reader;
 struct ref_regions;
 
-/* Takes over `file`, even on failure. htslib also guesses the format from options->path. cram: counts the records of
- * the file; NULL: their number is not known. *header becomes a copy of the header, which the caller may change, and
- * destroys. NULL: failed, and the error is recorded in the latch. */
-struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, struct cram_input *cram,
-                                   sam_hdr_t **header);
+/* Takes over `file`, even on failure. htslib also guesses the format from options->path. n_threads: most threads for a
+ * CRAM. cram: counts the records of the file; NULL: their number is not known. *header becomes a copy of the header,
+ * which the caller may change, and destroys. NULL: failed, and the error is recorded in the latch. */
+struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, int n_threads,
+                                   struct cram_input *cram, sam_hdr_t **header);
 void hts_reader_close(struct hts_reader *reader);
 
 /* Starts as many threads as there is memory for, at most n. Call it for a CRAM that was opened without threads, before

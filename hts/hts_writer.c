@@ -11,6 +11,7 @@
 #include "hts/hts_writer.h"
 #include "hts/hts_file.h"
 #include "hts/htslib_version.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/clocks.h"
@@ -46,8 +47,7 @@ struct hts_writer {
     struct memory_rings rings;
     int out_fd;                  /* descriptor of the file */
     const char *path;            /* path of the file, for messages */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     samFile *sam;
     int fd;                      /* the descriptor that `sam` writes to */
     htsThreadPool threads;       /* threads of `sam` */
@@ -70,7 +70,7 @@ struct hts_writer {
 static int failed(struct hts_writer *w, const char *what)
 {
     /* ENOENT comes from the search for references, not from a write to an open file. */
-    return latch_fail(w->latch, "%s %s failed: %s", what, w->path,
+    return latch_fail(w->engine->latch, "%s %s failed: %s", what, w->path,
                       hts_file_cause(errno == ENOENT ? 0 : errno));
 }
 
@@ -85,7 +85,7 @@ static int failed_records(struct hts_writer *w)
     errno = no;
     if (!missing || (errno && errno != ENOENT))
         return failed(w, "writing");
-    return latch_fail(w->latch, "writing %s failed: reference %s was not found. Name a "
+    return latch_fail(w->engine->latch, "writing %s failed: reference %s was not found. Name a "
                       "FASTA that has it (--reference), or write CRAM without references (-O cram,no_ref=1)", w->path,
                       missing);
 }
@@ -95,7 +95,7 @@ static int failed_record(struct hts_writer *w, const bam1_t *b)
 {
     struct bam_index_entry entry = {.end = bam_endpos(b), .ref_id = b->core.tid};
     return errno == ERANGE && w->request->index
-         ? bam_index_refuse(w->header, &entry, bam_get_qname(b), w->path, w->latch) : failed_records(w);
+         ? bam_index_refuse(w->header, &entry, bam_get_qname(b), w->path, w->engine->latch) : failed_records(w);
 }
 
 /* CRAM uses a pipe even without threads, because htslib's results do not report all errors. -1: out of memory. */
@@ -105,7 +105,7 @@ static int open_pipe(struct hts_writer *w)
     if (is_cram && !(w->count = out_count_new()))
         return -1;
     if (is_cram || w->use.n_threads > 1) {
-        struct out_pipe_options how = {w->out_fd, w->path, is_cram ? out_count_see : NULL, w->count, w->latch};
+        struct out_pipe_options how = {w->out_fd, w->path, is_cram ? out_count_see : NULL, w->count, w->engine->latch};
         w->pipe = out_pipe_open(&how);
     }
     if (!w->pipe)
@@ -152,7 +152,7 @@ static int set_up(struct hts_writer *w)
         .reference = w->request->reference,
         .n_threads = w->use.n_threads,
         .no_threads = w->request->format.format == sam,
-        .latch = w->latch,
+        .latch = w->engine->latch,
     };
     /* The version is set before the user's options, which may set another. */
     const char *version = w->request->format.format == cram ? cram_settings_version(htslib_version()) : NULL;
@@ -168,7 +168,7 @@ static void make_ready(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;
     struct batch *batch = &w->batches[slot];
-    enum stage before = clocks_enter(w->clocks, STAGE_GATHER);
+    enum stage before = clocks_enter(w->engine->clocks, STAGE_GATHER);
     batch->checksum = 0;
     batch->result = 0;
     for (uint32_t i = 0; i < batch->n && batch->result == 0; i++) {
@@ -176,7 +176,7 @@ static void make_ready(void *writer, uint32_t slot)
         batch->result = record_out_take(&batch->ready[i], &w->how, batch->records[i].data, batch->records[i].size,
                                         &batch->checksum);
     }
-    clocks_leave(w->clocks, before, batch->size);
+    clocks_leave(w->engine->clocks, before, batch->size);
 }
 
 /* ---- on the main thread ---- */
@@ -184,28 +184,28 @@ static void make_ready(void *writer, uint32_t slot)
 static int batches_alloc(struct hts_writer *w)
 {
     uint32_t n = w->rings.sink_slots;
-    struct task_ring_options ring = {.n_slots = n, .n_threads = w->rings.job.n_threads, .run = make_ready, .arg = w};
+    struct task_ring_options ring = {.n_slots = n, .n_threads = w->engine->n_threads, .run = make_ready, .arg = w};
     return task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(n, sizeof *w->batches)) ? -1 : 0;
 }
 
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                   const char *path, struct latch *latch, struct clocks *clocks)
+                                   const char *path, const struct engine *engine)
 {
     struct hts_writer *w = calloc(1, sizeof *w);
     if (!w) {
-        latch_fail(latch, "out of memory");
+        latch_fail(engine->latch, "out of memory");
         return NULL;
     }
     w->request = request;
     w->rings = *rings;
     w->out_fd = fd;
     w->path = path;
-    w->latch = latch;
-    w->clocks = clocks;
-    w->how = (struct record_out_options){.path = path, .format = request->format.format, .latch = latch};
+    w->engine = engine;
+    w->how = (struct record_out_options){.path = path, .format = request->format.format,
+                                           .latch = engine->latch};
     errno = 0;
     if (batches_alloc(w) < 0)
-        latch_fail(latch, "out of memory");
+        latch_fail(engine->latch, "out of memory");
     else if (open_sam(w) == 0 && set_up(w) == 0)
         return w;
     hts_writer_close(w);
@@ -226,7 +226,7 @@ static int settle_cram(struct hts_writer *w, sam_hdr_t *header, bool beyond)
     w->how.needs_seq = how.needs_seq;
     w->how.needs_quals = how.needs_quals;
     w->fasta = how.fasta;
-    if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->path, w->latch)))
+    if (how.fasta && !(w->sums = ref_sums_new(header, how.fasta, w->path, w->engine->latch)))
         return -1;
     w->how.sums = cram_settings_compares_sums(which.htslib) ? NULL : w->sums;
     if (cram_settings_drops_groups(which.htslib) && sam_hdr_count_lines(header, "RG") >= 0)
@@ -273,18 +273,18 @@ static int write_batch(struct hts_writer *w, struct batch *batch)
  * is not ready; -1: stop. */
 static int write_oldest(struct hts_writer *w, bool wait)
 {
-    if (task_ring_empty(&w->ring) || latch_tripped(w->latch))
-        return latch_tripped(w->latch) ? -1 : 0;
+    if (task_ring_empty(&w->ring) || latch_tripped(w->engine->latch))
+        return latch_tripped(w->engine->latch) ? -1 : 0;
     uint32_t slot = task_ring_oldest(&w->ring);
     if (wait)
-        task_ring_wait(&w->ring, slot, TASK_DONE, w->latch, w->clocks);
+        task_ring_wait(&w->ring, slot, TASK_DONE, w->engine->latch, w->engine->clocks);
     if (task_ring_state(&w->ring, slot) != TASK_DONE)
-        return latch_tripped(w->latch) ? -1 : 0;
-    enum stage before = clocks_enter(w->clocks, STAGE_CONVERT);
+        return latch_tripped(w->engine->latch) ? -1 : 0;
+    enum stage before = clocks_enter(w->engine->clocks, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
     if (result == 0 && w->how.counts)
         result = counts_join(w->how.counts, slot);
-    clocks_leave(w->clocks, before, w->batches[slot].size);
+    clocks_leave(w->engine->clocks, before, w->batches[slot].size);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }
@@ -333,7 +333,7 @@ int hts_writer_put(struct hts_writer *w, const struct record_ref *records, size_
         w->filling->records[w->filling->n++] = records[i];
         w->filling->size += records[i].size;
     }
-    return latch_tripped(w->latch) ? -1 : 0;
+    return latch_tripped(w->engine->latch) ? -1 : 0;
 }
 
 uint64_t hts_writer_mark(const struct hts_writer *w)
@@ -381,9 +381,9 @@ int hts_writer_finish(struct hts_writer *w)
     w->pipe = NULL;
     if (status != 0)
         return failed_records(w);
-    if (latch_tripped(w->latch))
+    if (latch_tripped(w->engine->latch))
         return -1;
-    return is_counted ? out_count_check(w->count, w->n, w->path, w->latch) : 0;
+    return is_counted ? out_count_check(w->count, w->n, w->path, w->engine->latch) : 0;
 }
 
 /* Closes a file that will not be complete. htslib would write the rest of its buffer and an end marker as if the file
@@ -411,7 +411,7 @@ void hts_writer_close(struct hts_writer *w)
     for (uint32_t i = 0; w->batches && i < w->rings.sink_slots; i++)
         for (int k = 0; k < BATCH_RECORDS; k++)
             record_out_close(&w->batches[i].ready[k]);
-    task_ring_close(&w->ring, !latch_tripped(w->latch));
+    task_ring_close(&w->ring, !latch_tripped(w->engine->latch));
     free(w->batches);
     free(w);
 }

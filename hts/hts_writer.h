@@ -11,16 +11,15 @@
 #include "base/memory_shares.h"
 #include "write/record_out.h"
 
-struct latch;
 struct hts_writer;
 struct output_request;
-struct clocks;
+struct engine;
 
 /* Checks and prepares everything that does not need the header. As record_sink_open(); the request must live as long as
  * the writer. It uses these values of the rings: the threads, the room for htslib, and the slots, each of which is one
  * batch of records. NULL: failed, and the error is recorded in the latch. */
 struct hts_writer *hts_writer_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                   const char *path, struct latch *latch, struct clocks *clocks);
+                                   const char *path, const struct engine *engine);
 
 /* Writes the header, which must live as long as the writer. index: the file to write an index to; NULL: none. beyond:
  * see struct cram_settings_case. -1: failed, and the error is recorded in the latch. */

@@ -7,6 +7,7 @@
  *
  * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
 #include "markdup/bam_markdup.h"
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
@@ -17,7 +18,7 @@ static void work(void *marked)
 {
     struct marked *m = marked;
     struct list_stream stream = marking_stream(&m->marking);
-    clocks_phase(m->d->clocks, PHASE_WRITE);
+    clocks_phase(m->d->engine.clocks, PHASE_WRITE);
     if (marked_begin(m) == 0)
         written_all(&m->d->out, &stream);
 }
@@ -25,7 +26,7 @@ static void work(void *marked)
 int bam_markdup(const struct markdup_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.latch = &latch};
+    struct driver d = {.engine.latch = &latch};
     struct marked m = {.d = &d};
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && marked_open(&m, opts) == 0)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "bam/bam_header.h"
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
 #include "engine/memory_plan.h"
@@ -18,7 +19,7 @@ static const struct engine_opts *common(const struct marked *m)
 
 static int out_of_memory(struct marked *m)
 {
-    return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
+    return latch_fail(m->d->engine.latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
 /* Refuses an input that is sorted by name. Checks only the header, as samtools does. */
@@ -27,8 +28,8 @@ static int check_order(struct marked *m)
     int by_name = m->in.each->header.is_broken ? 0 : bam_header_says(m->sam, "queryname");
     if (by_name <= 0)
         return by_name < 0 ? out_of_memory(m) : 0;
-    return latch_fail(m->d->latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was written; "
-                      "use samtools sort first", engine_opts_input(common(m)));
+    return latch_fail(m->d->engine.latch, "%s: is sorted by queryname, and must be sorted by coordinate. Nothing was "
+                      "written; use samtools sort first", engine_opts_input(common(m)));
 }
 
 /* Joins nothing. An input that has such a function is read in chunks, as by a merge. */
@@ -42,7 +43,7 @@ static int take_header(void *marked, struct input *in)
 static int open_input(struct marked *m)
 {
     const struct engine_opts *o = common(m);
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, m->d->latch, m->d->clocks);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &m->rings, &m->d->engine);
     how.join = take_header;
     how.keeps_broken = true;
     if (inputs_open(&m->in, &how) < 0)
@@ -116,7 +117,7 @@ static int open_marking(struct marked *m)
 {
     const struct engine_opts *o = common(m);
     struct memory_plan plan;
-    if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->latch) < 0
+    if (engine_memory_plan(&plan, &m->rings, o, &m->in, written_use(&o->out, m->sam, &m->rings), m->d->engine.latch) < 0
         || (m->in.each->header.is_broken && written_keep_header(&m->d->out, &m->in.each->header, false) < 0)
         || written_prepare(&m->d->out, m->sam, inputs_held(&m->in, m->sam, false), NULL) < 0)
         return -1;
@@ -125,7 +126,6 @@ static int open_marking(struct marked *m)
         .source = {advance, take, help, end, m, 0},
         .sam = m->sam,
         .is_broken = m->in.each->header.is_broken,
-        .n_threads = m->rings.job.n_threads,
         .slice_size = m->rings.chunks.records_size,
         .left = left_by(&plan),
         .d = m->d,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -39,7 +40,7 @@ struct marked_flow {
 
 static int out_of_memory(const struct marked_flow *f)
 {
-    return latch_fail(f->opt.latch, "%s: out of memory", f->opt.path);
+    return latch_fail(f->opt.engine->latch, "%s: out of memory", f->opt.path);
 }
 
 static int push(struct marked_flow *f, struct marked_queue *q, struct marked_slice *slice)
@@ -91,26 +92,26 @@ static void key_slice(void *flow, uint32_t slot)
 {
     struct marked_flow *f = flow;
     struct marked_slice *s = f->keying[slot];
-    if (latch_tripped(f->opt.latch))
+    if (latch_tripped(f->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(f->opt.clocks, STAGE_FIND);
+    enum stage before = clocks_enter(f->opt.engine->clocks, STAGE_FIND);
     if (marked_slice_key(s, f->opt.rule.read, marked_rounds_shards(f->rounds), f->counts[task_thread()]) < 0)
         out_of_memory(f);
-    clocks_leave(f->opt.clocks, before, 0);
+    clocks_leave(f->opt.engine->clocks, before, 0);
 }
 
 static int report_record(const struct marked_flow *f, const struct marked_slice *s, size_t i, const char *why)
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
-    return latch_fail(f->opt.latch, "%s: record %llu (%s): %s", f->opt.path, (unsigned long long)(s->first + i + 1),
-                      bam_record_name((const struct bam_record *)r), why);
+    return latch_fail(f->opt.engine->latch, "%s: record %llu (%s): %s", f->opt.path,
+                      (unsigned long long)(s->first + i + 1), bam_record_name((const struct bam_record *)r), why);
 }
 
 static void leave_slice(void *flow, uint32_t slot)
 {
     struct marked_flow *f = flow;
     struct marked_slice *s = f->leaving[slot];
-    if (latch_tripped(f->opt.latch) || marked_store_put(f->opt.store, &s->records, &s->run) < 0)
+    if (latch_tripped(f->opt.engine->latch) || marked_store_put(f->opt.store, &s->records, &s->run) < 0)
         return;
     record_list_free(&s->list);                  /* its size is that of the records the slice had before */
     s->list = (struct record_list){.n = 0};
@@ -121,13 +122,13 @@ static void finish_slice(void *flow, uint32_t slot)
 {
     struct marked_flow *f = flow;
     struct marked_slice *s = f->finishing[slot];
-    if (latch_tripped(f->opt.latch)
+    if (latch_tripped(f->opt.engine->latch)
         || (s->where == MARKED_AWAY && marked_store_get(f->opt.store, &s->run, &s->records) < 0))
         return;
     s->where = MARKED_HERE;
-    enum stage before = clocks_enter(f->opt.clocks, STAGE_MERGE);
+    enum stage before = clocks_enter(f->opt.engine->clocks, STAGE_MERGE);
     int status = marked_slice_finish(s, &f->opt.rule, f->counts[task_thread()]);
-    clocks_leave(f->opt.clocks, before, 0);
+    clocks_leave(f->opt.engine->clocks, before, 0);
     if (status < 0 && s->changed)
         report_record(f, s, s->faulty, "another one was made of it. Memory may be faulty, or this is our bug: please "
                       "report it");
@@ -153,7 +154,7 @@ static int take_slice(struct marked_flow *f)
         return -1;
     if (f->opt.source.take(f->opt.source.producer, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
         drop_slice(f, s);
-        return latch_tripped(f->opt.latch) ? -1 : 0;
+        return latch_tripped(f->opt.engine->latch) ? -1 : 0;
     }
     s->first = f->totals.taken.n;
     s->from = (struct marked_place){.is_set = false};
@@ -192,8 +193,8 @@ static int report_mate_cigar(const struct marked_flow *f, const struct marked_sl
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     const char *why = s->fault == BAM_NO_MC ? "no MC tag. Please run samtools fixmate on file first."
                     : "MC tag wrong type. Please use the MC tag provided by samtools fixmate.";
-    return latch_fail(f->opt.latch, "error, %s %s: record %llu (%s): markdup is unable to assign pair hash key. "
-                      "Nothing was written", why, f->opt.path, (unsigned long long)(s->first + i + 1),
+    return latch_fail(f->opt.engine->latch, "error, %s %s: record %llu (%s): markdup is unable to assign pair hash "
+                      "key. Nothing was written", why, f->opt.path, (unsigned long long)(s->first + i + 1),
                       bam_record_name((const struct bam_record *)r));
 }
 
@@ -226,7 +227,7 @@ static void take_keyed(struct marked_flow *f)
     while (!task_ring_empty(&f->keys) && task_ring_state(&f->keys, task_ring_oldest(&f->keys)) == TASK_DONE) {
         struct marked_slice *s = f->keying[task_ring_oldest(&f->keys)];
         task_ring_take(&f->keys);
-        if (latch_tripped(f->opt.latch))
+        if (latch_tripped(f->opt.engine->latch))
             marked_slice_free(s);
         else if (push(f, &f->keyed, s) < 0)
             return;
@@ -252,7 +253,7 @@ static void entered(void *flow, struct marked_slice *s)
 
 static void begin_round(struct marked_flow *f)
 {
-    size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.n_threads / 2;
+    size_t n = f->keyed.n - f->keyed.first, least = (size_t)f->opt.engine->n_threads / 2;
     least = least > ROUND_LEAST ? least : ROUND_LEAST;
     if (marked_rounds_on(f->rounds) || n == 0 || (n < least && !task_ring_empty(&f->keys)))
         return;
@@ -335,7 +336,7 @@ static bool is_ready(void *flow)
     begin_round(f);
     finish_on(f);
     leave_room(f);
-    if (latch_tripped(f->opt.latch))
+    if (latch_tripped(f->opt.engine->latch))
         return true;
     if (!task_ring_empty(&f->finish))
         return task_ring_state(&f->finish, task_ring_oldest(&f->finish)) == TASK_DONE;
@@ -368,8 +369,8 @@ int marked_flow_next(struct marked_flow *f, struct record_list *list)
 {
     if (leave_given(f) < 0)
         return -1;
-    task_wait(is_ready, help, f, f->opt.clocks);
-    if (latch_tripped(f->opt.latch))
+    task_wait(is_ready, help, f, f->opt.engine->clocks);
+    if (latch_tripped(f->opt.engine->latch))
         return -1;
     if (task_ring_empty(&f->finish))
         return 0;
@@ -391,7 +392,7 @@ const struct marked_totals *marked_flow_totals(const struct marked_flow *f)
 
 void marked_flow_counts(const struct marked_flow *f, struct dup_counts *sum)
 {
-    for (int i = 0; i <= f->opt.n_threads; i++)
+    for (int i = 0; i <= f->opt.engine->n_threads; i++)
         for (size_t k = 0; k < f->opt.n_counts; k++)
             dup_counts_add(&sum[k], &f->counts[i][k]);
     for (size_t k = 0; k < f->opt.n_counts; k++)
@@ -408,7 +409,7 @@ static int open_ring(struct task_ring *ring, uint32_t n_slots, task_run_fn *run,
 
 static int open_counts(struct marked_flow *f)
 {
-    size_t n = (size_t)f->opt.n_threads + 1;
+    size_t n = (size_t)f->opt.engine->n_threads + 1;
     f->counts = calloc(n, sizeof *f->counts);
     for (size_t i = 0; f->counts && i < n; i++)
         if (!(f->counts[i] = calloc(f->opt.n_counts, sizeof **f->counts)))
@@ -429,16 +430,14 @@ static int open_rounds(struct marked_flow *f)
         .keeps = o->rule.others,
         .step = o->room / STEP,
         .window = o->window,
-        .n_threads = o->n_threads,
         .counts = f->counts,
         .entered = entered,
         .arg = f,
         .path = o->path,
-        .latch = o->latch,
-        .clocks = o->clocks,
+        .engine = o->engine,
     };
     how.chains.store = &f->losses;
-    how.chains.totals = f->counts[o->n_threads];
+    how.chains.totals = f->counts[o->engine->n_threads];
     return (f->rounds = marked_rounds_open(&how)) ? 0 : -1;
 }
 
@@ -463,7 +462,7 @@ size_t marked_flow_memory(int n_threads, size_t records_size)
 struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
 {
     struct marked_flow *f = calloc(1, sizeof *f);
-    uint32_t n = count_tasks(options->n_threads);
+    uint32_t n = count_tasks(options->engine->n_threads);
     if (f) {
         f->opt = *options;
         f->max_spare_entries = n;
@@ -476,7 +475,7 @@ struct marked_flow *marked_flow_open(const struct marked_flow_options *options)
         && open_ring(&f->finish, n, finish_slice, f) == 0 && open_ring(&f->leave, n, leave_slice, f) == 0
         && open_counts(f) == 0 && open_rounds(f) == 0)
         return f;
-    latch_fail(options->latch, "%s: out of memory", options->path);
+    latch_fail(options->engine->latch, "%s: out of memory", options->path);
     marked_flow_close(f);
     return NULL;
 }
@@ -493,7 +492,7 @@ void marked_flow_close(struct marked_flow *f)
 {
     if (!f)
         return;
-    bool well = !latch_tripped(f->opt.latch);
+    bool well = !latch_tripped(f->opt.engine->latch);
     free_slots(&f->keys, f->keying);
     free_slots(&f->finish, f->finishing);
     task_ring_close(&f->keys, well);
@@ -502,7 +501,7 @@ void marked_flow_close(struct marked_flow *f)
     free(f->leaving);
     free(f->here.list);
     marked_rounds_close(f->rounds);
-    for (int i = 0; f->counts && i <= f->opt.n_threads; i++)
+    for (int i = 0; f->counts && i <= f->opt.engine->n_threads; i++)
         free(f->counts[i]);
     free(f->counts);
     marked_slice_free(f->given);

@@ -17,11 +17,10 @@
 #include "read/record_stream.h"
 
 struct dup_counts;
-struct latch;
+struct engine;
 struct marked_flow;
 struct marked_store;
 struct record_sink;
-struct clocks;
 
 struct marked_flow_options {
     struct record_stream source; /* in coordinate order */
@@ -29,14 +28,12 @@ struct marked_flow_options {
     struct dup_chains_opt chains; /* without totals, settled and context */
     bool follows;                /* losses are needed, not only flags */
     int64_t window;              /* -l */
-    int n_threads;
+    const struct engine *engine;
     size_t room;                 /* approximate bytes of slices in use before reading pauses */
     struct marked_store *store;  /* for waiting records that do not fit into the room */
     size_t n_counts;             /* number of struct dup_counts: read groups, and none */
     const char *path;            /* of the input, for messages */
     struct record_sink *sink;
-    struct latch *latch;
-    struct clocks *clocks;
 };
 
 /* The least room that lets all threads work, if slices usually have records_size bytes of records; and bytes of memory

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -37,7 +38,7 @@ struct marked_rounds {
 
 static int out_of_memory(const struct marked_rounds *r)
 {
-    return latch_fail(r->opt.latch, "%s: out of memory", r->opt.path);
+    return latch_fail(r->opt.engine->latch, "%s: out of memory", r->opt.path);
 }
 
 /* -------------------------------------------------------------------- tasks */
@@ -58,12 +59,12 @@ static void enter_shard(void *rounds, uint32_t slot)
 {
     struct marked_rounds *r = rounds;
     struct shard *shard = &r->shards[slot];
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(r->opt.clocks, STAGE_SORT);
+    enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_SORT);
     for (size_t i = r->entered; i < r->waiting.n && !shard->fault; i++)
         shard->fault = marked_slice_enter(r->waiting.list[i].slice, slot, shard->sets, &shard->number);
-    clocks_leave(r->opt.clocks, before, 0);
+    clocks_leave(r->opt.engine->clocks, before, 0);
 }
 
 /* Follows the losses of the round or, if there are no more records, reports the rest. */
@@ -71,12 +72,12 @@ static void follow_losses(void *rounds, uint32_t slot)
 {
     struct marked_rounds *r = rounds;
     (void)slot;
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(r->opt.clocks, STAGE_PLAN);
+    enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_PLAN);
     r->follow_fault = r->entered == r->waiting.n ? marked_losses_end(r->losses, &r->waiting)
                     : marked_losses_follow(r->losses, &r->waiting, r->entered);
-    clocks_leave(r->opt.clocks, before, 0);
+    clocks_leave(r->opt.engine->clocks, before, 0);
 }
 
 /* -------------------------------------------------------------- main thread */
@@ -114,7 +115,7 @@ static int report_number(struct marked_rounds *r, enum dup_fault fault, uint64_t
 {
     char name[UINT8_MAX + 8];
     return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(r)
-         : latch_fail(r->opt.latch, "%s: record %llu%s: %s", r->opt.path, (unsigned long long)number + 1,
+         : latch_fail(r->opt.engine->latch, "%s: record %llu%s: %s", r->opt.path, (unsigned long long)number + 1,
                       name_of(r, number, name), dup_fault_text(fault));
 }
 
@@ -186,7 +187,7 @@ void marked_rounds_go_on(struct marked_rounds *r)
 {
     take_all_done(&r->sets);
     take_all_done(&r->follow);
-    if (latch_tripped(r->opt.latch) || !task_ring_empty(&r->sets) || !task_ring_empty(&r->follow))
+    if (latch_tripped(r->opt.engine->latch) || !task_ring_empty(&r->sets) || !task_ring_empty(&r->follow))
         return;
     if (r->round == ROUND_SETS && report_fault(r) == 0 && r->losses)
         begin_to_follow(r);
@@ -255,7 +256,7 @@ uint32_t marked_rounds_shards(const struct marked_rounds *r)
 
 static int open_rings(struct marked_rounds *r)
 {
-    int n = r->opt.n_threads;
+    int n = r->opt.engine->n_threads;
     struct task_ring_options sets = {.n_slots = n > 1 ? SHARDS_PER_THREAD * (uint32_t)n : 1, .n_threads = n,
                                      .large_batches = n > 0, .run = enter_shard, .arg = r};
     struct task_ring_options follow = {.n_slots = 1, .run = follow_losses, .arg = r};
@@ -295,7 +296,7 @@ void marked_rounds_close(struct marked_rounds *r)
 {
     if (!r)
         return;
-    bool well = !latch_tripped(r->opt.latch);
+    bool well = !latch_tripped(r->opt.engine->latch);
     task_ring_close(&r->sets, well);
     task_ring_close(&r->follow, well);
     marked_losses_close(r->losses);

@@ -8,9 +8,8 @@
 #include "markdup/marked_queue.h"
 
 struct dup_counts;
-struct latch;
+struct engine;
 struct marked_rounds;
-struct clocks;
 
 struct marked_rounds_options {
     struct dup_chains_opt chains; /* without settled and context */
@@ -18,13 +17,11 @@ struct marked_rounds_options {
     bool keeps;                  /* no slice is final before all are */
     size_t step;                 /* bytes reported before slices must be taken */
     int64_t window;              /* between records, as markdup's -l */
-    int n_threads;
+    const struct engine *engine;
     struct dup_counts **counts;  /* of each thread, which alone writes to them, by read group */
     void (*entered)(void *arg, struct marked_slice *slice);   /* main thread: the shards are done with the slice */
     void *arg;
     const char *path;            /* of the input, for messages */
-    struct latch *latch;
-    struct clocks *clocks;
 };
 
 /* The caller owns all objects that the options point to. NULL: out of memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/byte_hash.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "markdup/dup_store.h"
@@ -27,12 +28,12 @@ struct marked_store *marked_store_open(const struct marked_store_options *option
     if (s) {
         s->opt = *options;
         s->files = spill_store_open(&options->store);
-        s->packers = calloc((size_t)options->n_threads, sizeof *s->packers);
-        s->loaders = calloc((size_t)options->n_threads, sizeof *s->loaders);
+        s->packers = calloc((size_t)options->store.engine->n_threads, sizeof *s->packers);
+        s->loaders = calloc((size_t)options->store.engine->n_threads, sizeof *s->loaders);
     }
     if (s && s->files && s->packers && s->loaders)
         return s;
-    latch_fail(options->store.latch, "out of memory");
+    latch_fail(options->store.engine->latch, "out of memory");
     marked_store_close(s);
     return NULL;
 }
@@ -41,7 +42,7 @@ void marked_store_close(struct marked_store *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->opt.n_threads; i++) {
+    for (int i = 0; i < s->opt.store.engine->n_threads; i++) {
         if (s->packers)
             spill_packer_free(s->packers[i]);
         if (s->loaders)
@@ -66,8 +67,8 @@ int marked_store_put(struct marked_store *s, struct record_slice *records, struc
 {
     struct spill_packer **packer = &s->packers[task_thread()];
     if (!*packer && !(*packer = spill_packer_new(s->opt.slice_size)))
-        return latch_fail(s->opt.store.latch, "out of memory for temporary data");
-    struct spill_writer writer = {*packer, s->files, run, s->opt.store.latch, 0};
+        return latch_fail(s->opt.store.engine->latch, "out of memory for temporary data");
+    struct spill_writer writer = {*packer, s->files, run, s->opt.store.engine->latch, 0};
     const uint8_t *base = records->records.p;
     for (size_t i = 0; i < records->n; i++)
         if (spill_writer_put(&writer, records->keys[i].sort, bam_key_record(base, records->keys[i]),
@@ -116,8 +117,8 @@ void marked_store_lend(struct marked_store *store, struct dup_store *losses)
 
 static int wrong_number(const struct marked_store *s)
 {
-    return latch_fail(s->opt.store.latch, "temporary data have lost records, or have some twice. The disk may be "
-                      "faulty, or this is our bug: please report it");
+    return latch_fail(s->opt.store.engine->latch, "temporary data have lost records, or have some twice. The disk may "
+                      "be faulty, or this is our bug: please report it");
 }
 
 /* Appends the loaded records. There is room for the keys. */
@@ -137,11 +138,11 @@ static int append(struct record_slice *records, size_t *n, const struct spill_sl
 static int load(struct marked_store *s, struct spill_place place, struct record_slice *records, size_t *n)
 {
     struct spill_buffer buffer = {.home = NULL};
-    int status = spill_load(s->files, place, &s->loaders[task_thread()], &buffer, false, s->opt.store.latch);
+    int status = spill_load(s->files, place, &s->loaders[task_thread()], &buffer, false, s->opt.store.engine->latch);
     if (status == 0 && buffer.slice.n > records->n - *n)
         status = wrong_number(s);
     else if (status == 0 && append(records, n, &buffer.slice) < 0)
-        status = latch_fail(s->opt.store.latch, "out of memory for temporary data");
+        status = latch_fail(s->opt.store.engine->latch, "out of memory for temporary data");
     spill_extra_free(&buffer.extra);
     return status;
 }
@@ -150,7 +151,7 @@ int marked_store_get(struct marked_store *s, struct spill_run *run, struct recor
 {
     size_t n = 0;
     if (!(records->keys = malloc((records->n + 1) * sizeof *records->keys)))
-        return latch_fail(s->opt.store.latch, "out of memory for temporary data");
+        return latch_fail(s->opt.store.engine->latch, "out of memory for temporary data");
     records->max = records->n;
     for (size_t i = 0; i < run->n; i++)
         if (load(s, run->slices[i], records, &n) < 0)

@@ -14,7 +14,6 @@ struct record_slice;
 struct marked_store_options {
     struct spill_store_options store;    /* of the files */
     size_t slice_size;           /* usual bytes of records and keys that are stored at once */
-    int n_threads;               /* of the team */
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */

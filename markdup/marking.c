@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/plain_header.h"
+#include "base/engine.h"
 #include "base/message.h"
 #include "markdup/dup_counts.h"
 #include "engine/driver.h"
@@ -21,7 +22,7 @@ static const struct engine_opts *common(const struct marking *m)
 
 static int out_of_memory(struct marking *m)
 {
-    return latch_fail(m->d->latch, "%s: out of memory", engine_opts_input(common(m)));
+    return latch_fail(m->d->engine.latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
 /* Names the read groups. As samtools does, continues without groups if they cannot be distinguished. lines: the header;
@@ -65,12 +66,12 @@ static int open_rule(struct marking *m)
     memcpy(m->rule.barcode_tag, o->barcode_tag, sizeof o->barcode_tag);
     m->rule.barcode_group = o->barcode_group;
     if (o->distance && dup_coords_open(&m->coords_rule, o->read_coords, o->coords_order))
-        return latch_fail(m->d->latch, "out of memory for the expression '%s'", o->read_coords);
+        return latch_fail(m->d->engine.latch, "out of memory for the expression '%s'", o->read_coords);
     m->reads_coords = o->distance;
     if (!o->barcode_regex)
         return 0;
     if (regcomp(&m->barcode, o->barcode_regex, REG_EXTENDED) != 0)
-        return latch_fail(m->d->latch, "out of memory for the expression '%s'", o->barcode_regex);
+        return latch_fail(m->d->engine.latch, "out of memory for the expression '%s'", o->barcode_regex);
     m->rule.barcode_name = &m->barcode;
     return 0;
 }
@@ -80,9 +81,8 @@ static int open_store(struct marking *m, const struct marking_options *how)
 {
     size_t slice = marked_slice_memory_of(how->slice_size);
     struct marked_store_options store = {
-        .store = engine_opts_store(common(m), m->d->latch, how->d->clocks),
+        .store = engine_opts_store(common(m), &m->d->engine),
         .slice_size = slice / sizeof(struct bam_key) * sizeof(struct bam_key),
-        .n_threads = how->n_threads,
     };
     return (m->store = marked_store_open(&store)) ? 0 : -1;
 }
@@ -132,14 +132,12 @@ static int open_flow(struct marking *m, const struct marking_options *to)
         },
         .follows = o->originals || o->counts || o->distance || o->others,
         .window = o->window,
-        .n_threads = to->n_threads,
-        .room = marking_room(to->n_threads, to->slice_size, to->left),
+        .room = marking_room(to->d->engine.n_threads, to->slice_size, to->left),
         .store = m->store,
         .n_counts = 1 + name_table_count(&m->groups),
         .path = engine_opts_input(common(m)),
         .sink = m->d->out.sink,
-        .latch = m->d->latch,
-        .clocks = m->d->clocks,
+        .engine = &m->d->engine,
     };
     return (m->flow = marked_flow_open(&how)) ? 0 : -1;
 }
@@ -186,10 +184,10 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
     return m->source.end(m->source.producer, &source) < 0
-        || tally_compare(source, t->taken, "markdup, input", path, m->d->latch) < 0
-        || tally_compare(taken, seen, "markdup, reading", path, m->d->latch) < 0
-        || tally_compare(taken, judged, "markdup, marking", path, m->d->latch) < 0
-        || tally_compare(taken, gone, "markdup, output", path, m->d->latch) < 0 ? -1 : 0;
+        || tally_compare(source, t->taken, "markdup, input", path, m->d->engine.latch) < 0
+        || tally_compare(taken, seen, "markdup, reading", path, m->d->engine.latch) < 0
+        || tally_compare(taken, judged, "markdup, marking", path, m->d->engine.latch) < 0
+        || tally_compare(taken, gone, "markdup, output", path, m->d->engine.latch) < 0 ? -1 : 0;
 }
 
 /* The command line as in statistics, where other programs expect "samtools markdup": another program name is replaced
@@ -250,14 +248,14 @@ static int write_statistics(struct marking *m)
         message_warning("cannot write statistics to %s; they go to standard error", path);
     bool well = fwrite(text->p, 1, text->n, to ? to : stderr) == text->n;
     if (to && (fclose(to) != 0 || !well))
-        return latch_fail(m->d->latch, "cannot write statistics to %s", path);
+        return latch_fail(m->d->engine.latch, "cannot write statistics to %s", path);
     return 0;
 }
 
 /* Prints the warnings and counts once all records are in place. */
 static void say_all(struct marking *m)
 {
-    if (latch_tripped(m->d->latch))
+    if (latch_tripped(m->d->engine.latch))
         return;
     progress_end(&m->d->progress, true);
     dup_warnings_end(&m->warnings, m->opts->barcode_tag);

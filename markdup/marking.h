@@ -21,7 +21,6 @@ struct marking_options {
     struct record_stream source;
     sam_hdr_t *sam;              /* the header, with the read groups */
     bool is_broken;              /* as in bam_header */
-    int n_threads;
     size_t slice_size;           /* usual bytes of records in a slice */
     size_t left;                 /* bytes for waiting records, beyond the minimum that works */
     struct driver *d;            /* the records go to its output, which is open */

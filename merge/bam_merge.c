@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "merge/bam_merge.h"
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "engine/driver.h"
@@ -24,7 +25,7 @@ static int merge_and_write(struct merged *m)
 {
     const struct sort_order *order = m->opts->sorts ? &m->opts->common.order : NULL;
     struct list_stream stream = merged_stream(m);
-    clocks_phase(m->d->clocks, PHASE_WRITE);
+    clocks_phase(m->d->engine.clocks, PHASE_WRITE);
     if (written_header(&m->d->out, m->inputs.sam, order, false, false) < 0 || merged_begin(m) < 0
         || written_all(&m->d->out, &stream) < 0)
         return -1;
@@ -60,7 +61,7 @@ static int finish(struct merged *m)
 {
     struct driver *d = m->d;
     uint64_t records = merged_counts(m).made.n;
-    bool is_whole = !latch_tripped(d->latch);
+    bool is_whole = !latch_tripped(d->engine.latch);
     struct report_input *inputs = is_whole ? merged_report(m) : NULL;
     d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};
     d->report.copied = is_whole ? copied(m) : (struct report_copied){.asked = false};
@@ -73,7 +74,7 @@ static int finish(struct merged *m)
 int bam_merge(const struct merge_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.latch = &latch};
+    struct driver d = {.engine.latch = &latch};
     struct merged m = {.d = &d};
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0)
@@ -93,7 +94,7 @@ int bam_merge_for_sort(const struct engine_opts *opts, struct driver *d)
             return finish(&m);
         merged_finish(&m);
     }
-    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : d->latch->message);
+    snprintf(d->why_sorted, sizeof d->why_sorted, "%s", why ? why : d->engine.latch->message);
     d->report.copied = (struct report_copied){.asked = true, .why = d->why_sorted};
     driver_forget(d);
     return -1;

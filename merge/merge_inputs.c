@@ -2,6 +2,7 @@
 #include <string.h>
 #include "bam/header_join.h"
 #include "bam/plain_header.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "merge/merge_inputs.h"
 #include "merge/merge_opts.h"
@@ -35,15 +36,15 @@ static int join_for_sort(void *inputs, struct input *in)
         sam_hdr_incr_ref(m->sam = in->header.sam);
         return 0;
     }
-    return inputs_join(&m->in, in, in->format->opt.latch);
+    return inputs_join(&m->in, in, in->format->opt.engine->latch);
 }
 
 static int join_header(void *inputs, struct input *in)
 {
     struct merge_inputs *m = inputs;
     if (header_join_has_first(m->join) && bam_header_drop_unlisted(&in->header) < 0)
-        return latch_fail(in->format->opt.latch, "%s: out of memory for its header", in->name);
-    if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.latch) < 0)
+        return latch_fail(in->format->opt.engine->latch, "%s: out of memory for its header", in->name);
+    if (header_join_add(m->join, in->header.sam, in->format->opt.given, &in->remap, in->format->opt.engine->latch) < 0)
         return -1;
     in->remap.leaves_tags = in->format->opt.chunks.keeps;
     if (in > m->in.each)
@@ -58,7 +59,7 @@ static int join_other_header(struct merge_inputs *m, const char *path, const str
     if (!path)
         return 0;
     int result = input_open(&in, path, NULL, how) < 0
-              || header_join_add(m->join, in.header.sam, path, NULL, how->latch) < 0 ? -1 : 0;
+              || header_join_add(m->join, in.header.sam, path, NULL, how->engine->latch) < 0 ? -1 : 0;
     input_close(&in);
     return result;
 }
@@ -79,23 +80,23 @@ static int choose_regions(struct merge_inputs *m, const struct merge_opts *o, st
 }
 
 int merge_inputs_open(struct merge_inputs *m, const struct merge_opts *o, const struct memory_rings *rings,
-                      struct latch *latch, struct clocks *clocks)
+                      const struct engine *engine)
 {
     bool by_coordinate = o->common.order.by == SORT_COORDINATE;
     struct header_join_options joins = {o->seed, o->join_groups, o->join_programs, o->groups_by_file, by_coordinate};
-    struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, latch, clocks);
+    struct inputs_options how = engine_memory_inputs(&o->common, &o->common.in, rings, engine);
     how.waits = true;            /* if the inputs are files, only the headers are read now */
     how.join = o->sorts ? join_for_sort : join_header;
     how.arg = m;
     if (o->sorts)
         return inputs_open(&m->in, &how);
     if (!(m->join = header_join_new(&joins)))
-        return latch_fail(latch, "out of memory");
+        return latch_fail(engine->latch, "out of memory");
     if (join_other_header(m, o->header, &how) < 0)
         return -1;
     how.by_region = merge_regions_wanted(o);
-    if (inputs_open(&m->in, &how) < 0 || !(m->sam = header_join_end(m->join, latch))
-        || (how.by_region && choose_regions(m, o, latch) < 0))
+    if (inputs_open(&m->in, &how) < 0 || !(m->sam = header_join_end(m->join, engine->latch))
+        || (how.by_region && choose_regions(m, o, engine->latch) < 0))
         return -1;
     inputs_count_header(&m->in, m->sam);
     return 0;

@@ -18,7 +18,7 @@ struct merge_inputs {
 /* Opens the inputs and joins their headers. -1: failed, and the error is recorded in the latch; merge_inputs_close()
  * must still be called. */
 int merge_inputs_open(struct merge_inputs *inputs, const struct merge_opts *opts, const struct memory_rings *rings,
-                      struct latch *latch, struct clocks *clocks);
+                      const struct engine *engine);
 
 /* Closes the inputs and frees the headers. Call it after the parallel region. */
 void merge_inputs_close(struct merge_inputs *inputs);

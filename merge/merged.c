@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "bam/long_pos.h"
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/message.h"
 #include "base/out_file.h"
 #include "base/clocks.h"
@@ -49,7 +50,7 @@ static int prepare_order(struct merged *m)
 {
     const struct engine_opts *o = &m->opts->common;
     if (!(m->rule = sort_rule_new(&o->order, m->inputs.sam)))
-        return latch_fail(m->d->latch, "out of memory");
+        return latch_fail(m->d->engine.latch, "out of memory");
     if (m->inputs.in.n_converted && long_pos_fits(&o->out.format))
         sort_rule_expect_far(m->rule);
     if (m->opts->groups_by_file)
@@ -59,7 +60,7 @@ static int prepare_order(struct merged *m)
     /* The properties of records that CRAM needs before the first one is written (hts/cram_settings.h) are not known
      * yet. */
     if (written_takes_reference(&o->out.format) && !(m->lengths = bam_header_lengths(m->inputs.sam)))
-        return latch_fail(m->d->latch, "out of memory");
+        return latch_fail(m->d->engine.latch, "out of memory");
     return 0;
 }
 
@@ -67,7 +68,7 @@ static int prepare_order(struct merged *m)
 static int give_up(struct merged *m, const char *why)
 {
     m->gave_up = true;
-    return latch_fail(m->d->latch, "%s", why);
+    return latch_fail(m->d->engine.latch, "%s", why);
 }
 
 /* Plans the memory. If the command line sets no limit, more than the default is allowed. A merge that replaces a sort
@@ -78,7 +79,7 @@ static int check_memory(struct merged *m)
     const struct engine_opts *o = &m->opts->common;
     struct output_use output = written_use(&o->out, m->inputs.sam, &m->rings);
     if (!m->opts->sorts)
-        return engine_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->latch);
+        return engine_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->engine.latch);
     plan = engine_memory_plan_any(&m->rings, o, &m->inputs.in, output);
     return memory_plan_takes(&plan) <= m->rings.job.all ? 0
          : give_up(m, "a merge needs more memory than there is");
@@ -104,13 +105,13 @@ int merged_open(struct merged *m, const struct merge_opts *opts)
     m->opts = opts;
     m->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, true);
     if (driver_open(m->d, o, &m->rings) < 0
-        || merge_inputs_open(&m->inputs, opts, &m->rings, m->d->latch, m->d->clocks) < 0 || check_inputs(m) < 0
+        || merge_inputs_open(&m->inputs, opts, &m->rings, &m->d->engine) < 0 || check_inputs(m) < 0
         || prepare_order(m) < 0 || check_memory(m) < 0
         || written_prepare(&m->d->out, m->inputs.sam, inputs_held(&m->inputs.in, m->inputs.sam, false),
                            sort_rule_takes_marks(m->rule) ? NULL : m->rule) < 0)
         return -1;
     m->n = m->inputs.in.n;
-    return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(m->d->latch, "out of memory");
+    return (m->each = calloc(m->n, sizeof *m->each)) ? 0 : latch_fail(m->d->engine.latch, "out of memory");
 }
 
 /* -------------------------------------------------------- runs of the merge */
@@ -121,7 +122,7 @@ static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
     record_sink_forget_order(m->d->out.sink);
     if (m->opts->sorts) {
         m->gave_up = true;
-        latch_fail(m->d->latch, "%s: record %llu belongs before the record in front of it", input->in->name,
+        latch_fail(m->d->engine.latch, "%s: record %llu belongs before the record in front of it", input->in->name,
                    (unsigned long long)input->out_of_order);
     } else if (m->in_order)
         message_warning("%s is not in the order of the merge: record %llu belongs before the record in front of it. "
@@ -173,8 +174,8 @@ static bool ready(void *merged, size_t run, size_t slice, bool idle)
     bool is_ready = sliced_input_ready(input, slice);
     /* There is always room for the slices of one range, and one more. */
     if (input->is_awaited ? is_ready : idle && !is_ready)
-        sliced_input_await(input, !is_ready, clocks_wall(m->d->clocks));
-    return is_ready && !latch_tripped(m->d->latch);
+        sliced_input_await(input, !is_ready, clocks_wall(m->d->engine.clocks));
+    return is_ready && !latch_tripped(m->d->engine.latch);
 }
 
 static struct merge_way slice(const void *merged, size_t run, size_t number)
@@ -197,7 +198,7 @@ static void refill(void *merged)
     enum { LEAST_AT_ONCE = 16, SHARE_AT_ONCE = 4 };
     struct merged *m = merged;
     size_t share = m->n / SHARE_AT_ONCE, most = share > LEAST_AT_ONCE ? share : LEAST_AT_ONCE;
-    for (size_t i = 0; i < m->n && i < most && !latch_tripped(m->d->latch); i++) {
+    for (size_t i = 0; i < m->n && i < most && !latch_tripped(m->d->engine.latch); i++) {
         m->refilled = (m->refilled + 1) % m->n;
         advance(m, &m->each[m->refilled]);
     }
@@ -208,7 +209,7 @@ static bool help(void *merged)
 {
     struct merged *m = merged;
     refill(m);
-    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++) {
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->engine.latch); i++) {
         m->helped = (m->helped + 1) % m->n;
         if (sliced_input_help(&m->each[m->helped]))
             return true;
@@ -223,9 +224,9 @@ static bool is_begun(void *merged)
 {
     struct merged *m = merged;
     bool begun = true;
-    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++)
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->engine.latch); i++)
         begun &= ready(m, i, 0, false) || m->each[i].ended;
-    return begun || latch_tripped(m->d->latch);
+    return begun || latch_tripped(m->d->engine.latch);
 }
 
 /* Number of slices that each input owns; the others are shared. */
@@ -245,7 +246,8 @@ static int open_pool(struct merged *m)
         .n_shared = rings->n_shared,
         .records_size = rings->chunks.records_size,
     };
-    return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0 ? 0 : latch_fail(m->d->latch, "out of memory");
+    return rings->n_shared == 0 || chunk_pool_open(&m->pool, &how) == 0
+         ? 0 : latch_fail(m->d->engine.latch, "out of memory");
 }
 
 /* Returns whether opening the input involves no other input, and no thread or function of htslib. */
@@ -271,12 +273,12 @@ static void begin_input(void *merged, uint32_t number)
 {
     struct merged *m = merged;
     struct sliced_input *input = &m->each[number];
-    struct sliced_input_options how = {m->rings.n_slices, NULL, m->compares, m->d->latch};
+    struct sliced_input_options how = {m->rings.n_slices, NULL, m->compares, &m->d->engine};
     if (m->rings.n_shared > 0) {
         how.pool = &m->pool;
         how.n_slices = own_slices(m) + m->rings.borrows;
     }
-    if (input->in || latch_tripped(m->d->latch))
+    if (input->in || latch_tripped(m->d->engine.latch))
         return;
     input->request.lengths = m->lengths;
     input->request.learns = number == 0 && m->compares ? m->rule : NULL;
@@ -290,18 +292,18 @@ static int begin_inputs(struct merged *m)
     struct task_ring_options begins = {(uint32_t)m->n, m->rings.job.n_threads, true, begin_input, m, false};
     struct task_ring_options ends = {(uint32_t)m->n, 0, false, end_input, m, false};
     if (task_ring_open(&m->begins, &begins) < 0 || task_ring_open(&m->ends, &ends) < 0)
-        return latch_fail(m->d->latch, "out of memory");
+        return latch_fail(m->d->engine.latch, "out of memory");
     if (open_pool(m) < 0)
         return -1;
     for (uint32_t i = 0; i < m->n; i++)
         if (!begins_alone(&m->inputs.in.each[i]))
             begin_input(m, i);
     task_ring_hand_out_all(&m->begins);
-    task_ring_take_all(&m->begins, m->d->clocks);
-    if (latch_tripped(m->d->latch))
+    task_ring_take_all(&m->begins, m->d->engine.clocks);
+    if (latch_tripped(m->d->engine.latch))
         return -1;
-    task_wait(is_begun, help, m, m->d->clocks);
-    return latch_tripped(m->d->latch) ? -1 : 0;
+    task_wait(is_begun, help, m, m->d->engine.clocks);
+    return latch_tripped(m->d->engine.latch) ? -1 : 0;
 }
 
 int merged_begin(struct merged *m)
@@ -327,9 +329,7 @@ int merged_begin(struct merged *m)
         .n_ranges = m->rings.merge_ranges,
         .n_spare = m->rings.merge_spare,
         .n_records = m->rings.merge_records,
-        .n_threads = m->opts->common.n_threads,
-        .latch = m->d->latch,
-        .clocks = m->d->clocks,
+        .engine = &m->d->engine,
     };
     if (begin_inputs(m) < 0)
         return -1;
@@ -347,9 +347,9 @@ static int next(void *merged, struct record_list *list)
 
 void merged_end(struct merged *m)
 {
-    for (size_t i = 0; i < m->n && !latch_tripped(m->d->latch); i++)
+    for (size_t i = 0; i < m->n && !latch_tripped(m->d->engine.latch); i++)
         advance(m, &m->each[i]);
-    if (!latch_tripped(m->d->latch))
+    if (!latch_tripped(m->d->engine.latch))
         chunk_pool_end(&m->pool);
 }
 

@@ -9,6 +9,7 @@
 #include <htslib/hfile.h>
 #include "bam/record_search.h"
 #include "base/byte_hash.h"
+#include "base/engine.h"
 #include "base/input_name.h"
 #include "base/latch.h"
 #include "bam/bam_header.h"
@@ -265,7 +266,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
 {
     struct identity id = {0};
     int stream = team->rank == 0 && input_name_is_stream(path);
-    *f = (struct split_file){.path = path, .fd = -1, .latch = how->latch};
+    *f = (struct split_file){.path = path, .fd = -1, .latch = how->engine->latch};
     mpi_wait_bcast(&stream, 1, MPI_INT, 0);
     f->is_stream = f->is_whole = stream;
     if (stream)
@@ -401,7 +402,7 @@ static int open_parts(struct input_split *s, const struct mpi_team *team, const 
         if (open_file(&s->files[s->n], team, how->request->paths[s->n], how) < 0)
             return -1;
     share_files(team, s->files, s->n, starts);
-    return mpi_team_agree(team, how->latch) < 0 ? -1 : open_whole(s, team, how);
+    return mpi_team_agree(team, how->engine->latch) < 0 ? -1 : open_whole(s, team, how);
 }
 
 int input_split_open(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how)
@@ -410,16 +411,16 @@ int input_split_open(struct input_split *s, const struct mpi_team *team, const s
     *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};
     uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
     if (!s->files || !s->parts || !starts)
-        latch_fail(how->latch, "out of memory");
-    bool opened = mpi_team_agree(team, how->latch) == 0 && open_parts(s, team, how, starts) == 0;
+        latch_fail(how->engine->latch, "out of memory");
+    bool opened = mpi_team_agree(team, how->engine->latch) == 0 && open_parts(s, team, how, starts) == 0;
     if (opened)
-        merge_headers(s, team->rank == 0, how->latch);
+        merge_headers(s, team->rank == 0, how->engine->latch);
     for (size_t i = 0; i < s->n; i++) {
         close_file(&s->files[i]);
         s->parts[i] = s->files[i].part;
     }
     free(starts);
-    return opened ? mpi_team_agree(team, how->latch) : -1;
+    return opened ? mpi_team_agree(team, how->engine->latch) : -1;
 }
 
 void input_split_close(struct input_split *s)

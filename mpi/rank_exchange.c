@@ -39,7 +39,8 @@ static int open_b(struct rank_parts *s)
     /* The number of bytes is that of the last input only. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
-                                  .latch = &s->latch_b, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
+                                  .engine = &s->engine_b};
+    s->engine_b.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
     if (sorted_open(&s->b, &sort, &s->out) < 0)
         return latch_fail(&s->latch, "%s", s->latch_b.message);
     if (s->team.rank > 0)

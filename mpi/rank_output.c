@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/engine.h"
 #include "sort/sort_steps.h"
 #include "mpi/index_gather.h"
 #include "mpi/output_gather.h"
@@ -137,7 +138,7 @@ static void compare(struct rank_parts *s)
     const struct record_sink *sink = s->out.sink;
     struct rank_totals mine = {{record_sink_count(sink), record_sink_checksum(sink)}, 0};
     struct rank_totals out = rank_parts_add_up(mine);
-    tally_compare(s->in.records, out.records, "writing", s->out.input, s->out.latch);
+    tally_compare(s->in.records, out.records, "writing", s->out.input, s->out.engine->latch);
 }
 
 /* Returns whether a file can be read by its descriptor. The files that out_file makes without a name are not readable.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_parts.h"
 
@@ -25,9 +26,10 @@ _Noreturn void rank_parts_abort(struct rank_parts *s)
 
 void rank_parts_close(struct rank_parts *s, struct sorted *p)
 {
+    struct engine *engine = p == &s->a ? &s->engine_a : &s->engine_b;
     sorted_finish(p, s->n_threads);
-    if (p->clocks)
-        s->report.mine.temporary += clocks_total(p->clocks, STAGE_SPILL_WRITE).bytes;
-    clocks_free(p->clocks);
-    p->clocks = NULL;
+    if (engine->clocks)
+        s->report.mine.temporary += clocks_total(engine->clocks, STAGE_SPILL_WRITE).bytes;
+    clocks_free(engine->clocks);
+    engine->clocks = NULL;
 }

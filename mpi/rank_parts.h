@@ -5,6 +5,7 @@
 #define RANK_PARTS_H
 
 #include <limits.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "mpi/block_boundary.h"
 #include "mpi/exchange.h"
@@ -40,7 +41,8 @@ struct rank_parts {
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* the path of B's output, except at rank 0; the output never gets this name */
     int n_threads;
-    struct latch latch_a, latch_b;   /* errors of the two sorts */
+    struct engine engine_a, engine_b;    /* of the two sorts, with ... */
+    struct latch latch_a, latch_b;   /* ... their errors */
     struct latch latch;          /* errors that are neither A's nor B's */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <htslib/hts_log.h>
 #include "sort/sort_steps.h"
+#include "base/engine.h"
 #include "base/input_name.h"
 #include "base/machine.h"
 #include "base/clocks.h"
@@ -112,7 +113,8 @@ static int sort_part(struct rank_parts *s)
     /* One rank may have to read the complete input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
-                                 .latch = &s->latch_a, .clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES)};
+                                 .engine = &s->engine_a};
+    s->engine_a.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
     sorted_open(&s->a, &how, NULL);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
@@ -138,7 +140,7 @@ static int open_split(struct rank_parts *s)
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
     struct memory_rings rings = engine_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
-    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->latch_a, NULL);
+    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->engine_a);
     return input_split_open(&s->split, &s->team, &how);
 }
 
@@ -154,9 +156,9 @@ static int sort_all(struct rank_parts *s)
 /* Closes everything. Only rank 0's output gets a name, and only if all ranks succeeded. */
 static int close_all(struct rank_parts *s, int result)
 {
-    if (s->a.clocks)
+    if (s->engine_a.clocks)
         rank_parts_close(s, &s->a);
-    if (s->b.clocks) {
+    if (s->engine_b.clocks) {
         if (result < 0 || s->team.rank > 0)
             written_abandon(&s->out);
         rank_parts_close(s, &s->b);
@@ -190,6 +192,8 @@ int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
     s->n_threads = 1;
     name_part(s);
     share_options(s);
+    s->engine_a = (struct engine){.latch = &s->latch_a, .n_threads = s->each.n_threads};
+    s->engine_b = (struct engine){.latch = &s->latch_b, .n_threads = s->each.n_threads};
     rank_report_open(&s->report, &opts->report, team, &s->latch);
     int result = mpi_team_agree(&s->team, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
     if (result == 0) {

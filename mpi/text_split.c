@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/ref_names.h"
 #include "bam/sam_line.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "mpi/text_split.h"
 #include "read/sam_reader.h"
@@ -69,7 +70,8 @@ static void take_sample(struct text_split *t)
 int text_split_open(struct text_split *t)
 {
     struct byte_buffer text = {NULL, 0, 0};
-    struct input_options how = {.path = t->file.path, .n_threads = 1, .latch = t->file.latch};
+    const struct engine engine = {.latch = t->file.latch, .n_threads = 1};
+    struct input_options how = {.path = t->file.path, .engine = &engine};
     t->first = read_header(t, &text);
     if (!latch_tripped(t->file.latch))
         t->sam = sam_reader_header(text.p, t->first, &how);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_buffer.h"
+#include "base/engine.h"
 #include "base/input_name.h"
 #include "base/latch.h"
 #include "mpi/mpi_wait.h"
@@ -33,17 +34,17 @@ static int read_slice(struct byte_buffer *to, struct slice_feed *feed, struct la
 }
 
 /* Reads the first records. They remain in the input, which returns them before its other records. */
-static int read_sample(struct input *in, struct latch *latch)
+static int read_sample(struct input *in, const struct engine *engine)
 {
     struct byte_buffer rest = {in->header.rest, in->header.rest_size, in->header.rest_size};
     struct slice_feed feed = {.lent = NULL};
     const struct header_bytes blocks = {.blocks = in->source};
     int found = 1;
-    if (in->stream.producer && slice_feed_open(&feed, &in->stream, 1, SIZE_MAX, latch, NULL) < 0)
-        found = latch_fail(latch, "out of memory for the first records");
+    if (in->stream.producer && slice_feed_open(&feed, &in->stream, 1, SIZE_MAX, engine) < 0)
+        found = latch_fail(engine->latch, "out of memory for the first records");
     while (rest.n < SAMPLE_BYTES && found > 0)
-        found = feed.lent ? read_slice(&rest, &feed, latch)
-                          : header_read_block(&rest, blocks, SIZE_MAX, in->name, latch);
+        found = feed.lent ? read_slice(&rest, &feed, engine->latch)
+                          : header_read_block(&rest, blocks, SIZE_MAX, in->name, engine->latch);
     slice_feed_close(&feed);
     in->header.rest = rest.p;
     in->header.rest_size = rest.n;
@@ -71,8 +72,8 @@ static int pack(struct news *news, const struct input *in, struct latch *latch)
 static void read_first(struct whole_input *w, struct news *news, const char *path,
                        const struct inputs_options *how)
 {
-    if (input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->latch) >= 0)
-        pack(news, &w->in, how->latch);
+    if (input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->engine) >= 0)
+        pack(news, &w->in, how->engine->latch);
 }
 
 static int spread(struct news *news, const struct mpi_team *team, int reader, struct latch *latch)
@@ -120,11 +121,12 @@ int whole_input_open(struct whole_input *w, const struct mpi_team *team, int rea
     bool reads = team->rank == reader;
     if (reads)
         read_first(w, &news, path, how);
-    bool spreads = mpi_team_agree(team, how->latch) == 0 && spread(&news, team, reader, how->latch) == 0;
+    struct latch *latch = how->engine->latch;
+    bool spreads = mpi_team_agree(team, latch) == 0 && spread(&news, team, reader, latch) == 0;
     if (spreads)
-        take(w, &news, reads, path, part, how->latch);
+        take(w, &news, reads, path, part, how->engine->latch);
     free(news.bytes);
-    return spreads ? mpi_team_agree(team, how->latch) : -1;
+    return spreads ? mpi_team_agree(team, how->engine->latch) : -1;
 }
 
 void whole_input_close(struct whole_input *w)

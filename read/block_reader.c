@@ -8,6 +8,7 @@
 #include "read/input_format.h"
 #include "read/input_part.h"
 #include "codec/bgzf_block.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
 #include "base/clocks.h"
@@ -29,12 +30,12 @@ struct found {
 
 int block_reader_open(struct block_reader *r, const struct block_reader_options *options)
 {
-    struct slice_copies_options copies = {options->n_slots, options->n_lent, options->latch, options->clocks};
+    struct slice_copies_options copies = {options->n_slots, options->n_lent, options->engine};
     *r = (struct block_reader){.opt = *options};
     r->found = calloc(options->n_slots, sizeof *r->found);
     if (slice_copies_open(&r->copies, &copies) == 0 && r->found)
         return 0;
-    return latch_fail(options->latch, "out of memory");
+    return latch_fail(options->engine->latch, "out of memory");
 }
 
 void block_reader_close(struct block_reader *r)
@@ -100,10 +101,10 @@ static void find_records(void *reader, const struct bgzf_source_block *block)
     struct block_reader *r = reader;
     struct found *found = &r->found[block->slot];
     uint64_t start = (uint64_t)(block->data - r->arena->base);
-    enum stage before = clocks_enter(r->opt.clocks, STAGE_FIND);
+    enum stage before = clocks_enter(r->opt.engine->clocks, STAGE_FIND);
     settle_keys(found);
     found->walk = bam_arena_guess(r->arena, start, start + block->size, found->keys);
-    clocks_leave(r->opt.clocks, before, block->size);
+    clocks_leave(r->opt.engine->clocks, before, block->size);
 }
 
 /* ------------------------------------------------------------- main thread */
@@ -174,7 +175,7 @@ static int list_rest(struct block_reader *r)
     struct bam_arena *a = r->arena;
     struct bam_walk none = {.start = a->bottom, .end = a->bottom};
     struct bam_origin origin = {r->in->name, r->last_block};
-    return bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.latch, &origin);
+    return bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.engine->latch, &origin);
 }
 
 int block_reader_start(struct block_reader *r, struct sort_rule *rule)
@@ -242,10 +243,11 @@ static int take_block(struct block_reader *r, bool wait)
     uint64_t n_before = r->arena->n_records, end = (uint64_t)(block.data - r->arena->base) + block.size;
     __builtin_prefetch(&r->found[(block.slot + 1) % r->opt.n_slots].walk);
     r->last_block = block.file_offset;
-    int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place, r->opt.latch, &origin);
+    int status = bam_arena_accept(r->arena, &found->walk, found->keys, end, &found->place,
+                                  r->opt.engine->latch, &origin);
     if (status < 0)
         return -1;
-    clocks_records(r->opt.clocks, r->arena->n_records - n_before);
+    clocks_records(r->opt.engine->clocks, r->arena->n_records - n_before);
     return status ? pass_rest(r) : 1;
 }
 
@@ -263,7 +265,7 @@ static int record_is_cut(const struct block_reader *r)
 {
     const struct bam_arena *a = r->arena;
     struct record_place at = {r->in->name, a->n_records - a->n_before + 1, a->origin + a->walked, r->last_block};
-    return record_fault_report_cut(r->opt.latch, &at, !r->in->part || r->in->part->is_last);
+    return record_fault_report_cut(r->opt.engine->latch, &at, !r->in->part || r->in->part->is_last);
 }
 
 int block_reader_end(struct block_reader *r)

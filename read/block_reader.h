@@ -14,17 +14,15 @@
 #include "read/input.h"
 #include "read/slice_copies.h"
 
-struct latch;
+struct engine;
 struct sort_rule;
-struct clocks;
 
 struct block_reader_options {
     const struct inputs *inputs;
     uint32_t n_slots;            /* slots of each input's source */
     uint32_t n_lent;             /* slices of a stream that the reader has at one time */
     uint64_t size_hint;          /* expected bytes of records; 0: not known */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
 };
 
 struct found;

@@ -5,6 +5,7 @@
 #include "bam/bam_header.h"
 #include "bam/record_fault.h"
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/clocks.h"
@@ -54,16 +55,16 @@ static void make_records(void *reader, uint32_t number)
 {
     const struct chunk_reader *r = reader;
     struct chunk *c = &r->chunks[number];
-    if (latch_tripped(r->opt.in.latch))
+    if (latch_tripped(r->opt.in.engine->latch))
         return;                                  /* no thread waits for its span any more */
-    enum stage before = clocks_enter(r->opt.in.clocks, STAGE_PARSE);
+    enum stage before = clocks_enter(r->opt.in.engine->clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
-    clocks_records(r->opt.in.clocks, c->n);
-    clocks_leave(r->opt.in.clocks, before, size);
+    clocks_records(r->opt.in.engine->clocks, c->n);
+    clocks_leave(r->opt.in.engine->clocks, before, size);
 }
 
 /* --------------------------------------------------------- bytes to chunks */
@@ -73,8 +74,8 @@ static int carry_on(struct chunk_reader *r, const uint8_t *bytes, size_t n)
 {
     struct byte_buffer *unit = &r->carry;
     if (byte_buffer_reserve(unit, unit->n + n + 1) < 0)
-        return latch_fail(r->opt.in.latch, "%s: out of memory for a record of more than %zu bytes", r->opt.in.path,
-                          unit->n);
+        return latch_fail(r->opt.in.engine->latch, "%s: out of memory for a record of more than %zu bytes",
+                          r->opt.in.path, unit->n);
     memcpy(unit->p + unit->n, bytes, n);
     unit->n += n;
     return 0;
@@ -152,7 +153,7 @@ static int make_text(const struct chunk_reader *r, struct chunk *c)
     c->bytes = malloc(size + 1);
     if (!c->bytes || (r->opt.in.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
                                            || !(c->kept = malloc(size)))))
-        return latch_fail(r->opt.in.latch, "%s: out of memory for its records", r->opt.in.path);
+        return latch_fail(r->opt.in.engine->latch, "%s: out of memory for its records", r->opt.in.path);
     return 0;
 }
 
@@ -383,7 +384,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
  * one. */
 static void end_chunks(struct chunk_reader *r)
 {
-    if (!r->has_ended && !latch_tripped(r->opt.in.latch)) {
+    if (!r->has_ended && !latch_tripped(r->opt.in.engine->latch)) {
         if (reads_blocks(r))
             bgzf_source_warn_of_end(r->opt.in.source);
         if (r->opt.ended)
@@ -468,7 +469,7 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
 int chunk_reader_compare(const struct chunk_reader *r)
 {
     struct tally in = {.n = r->counts.seen}, out = {.n = r->counts.made.n + r->counts.dropped};
-    return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.latch);
+    return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.engine->latch);
 }
 
 int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault,
@@ -478,10 +479,10 @@ int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enu
     struct record_place at = {r->opt.in.path, 1 + n - (n < r->gone_on ? 0 : r->gone_on), r->counts.bytes + c->size,
                               c->last_block};
     if (fault == BAM_CUT)
-        return record_fault_report_cut(r->opt.in.latch, &at, true);
+        return record_fault_report_cut(r->opt.in.engine->latch, &at, true);
     if (fault)
-        return record_fault_report(r->opt.in.latch, &at, fault, record);
-    return latch_fail(r->opt.in.latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
+        return record_fault_report(r->opt.in.engine->latch, &at, fault, record);
+    return latch_fail(r->opt.in.engine->latch, "%s: record %llu %s", at.file, (unsigned long long)at.number, why);
 }
 
 /* ----------------------------------------------------------- open and close */
@@ -510,8 +511,8 @@ static int alloc_chunks(struct chunk_reader *r)
     struct task_ring_options ring = {.n_slots = use->n_chunks, .run = make_records, .arg = r};
     if (task_ring_open(&r->ring, &ring) < 0 || !(r->chunks = calloc(use->n_chunks, sizeof *r->chunks)))
         return -1;
-    if (reads_stream(r) && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->chunk_size, r->opt.in.latch,
-                                           r->opt.in.clocks) < 0)
+    if (reads_stream(r)
+        && slice_feed_open(&r->feed, &r->opt.in.stream, use->n_lent, use->chunk_size, r->opt.in.engine) < 0)
         return -1;
     for (uint32_t i = 0; i < (r->opt.borrower ? 1 : use->n_chunks); i++)
         if ((reads_blocks(r) && make_text(r, &r->chunks[i]) < 0)
@@ -550,7 +551,7 @@ struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *option
             return r;
         }
     }
-    latch_fail(options->in.latch, "%s: out of memory for its records", options->in.path);
+    latch_fail(options->in.engine->latch, "%s: out of memory for its records", options->in.path);
     chunk_reader_close(r);
     return NULL;
 }
@@ -590,7 +591,7 @@ void chunk_reader_close(struct chunk_reader *r)
 {
     if (!r)
         return;
-    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.in.latch);
+    bool read_all = r->at_end && r->lent == r->filling && !latch_tripped(r->opt.in.engine->latch);
     if (read_all)
         free_chunks(r);
     task_ring_close(&r->ring, read_all);

@@ -21,8 +21,7 @@ struct bgzf_source;
 struct bgzf_source_block;
 struct byte_window;
 struct chunk_reader;
-struct latch;
-struct clocks;
+struct engine;
 struct task_batches;
 
 /* A block of a chunk's bytes whose compressed form was kept (codec/kept_block.h). */
@@ -87,8 +86,7 @@ struct chunk_input {
     struct record_stream stream; /* a stream of records, in order */
     struct chunk_memory use;          /* memory, as divided by the plan */
     const char *path;            /* for messages */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
+    const struct engine *engine;
     uint64_t n_before;           /* records of the input that were read earlier, for messages */
 };
 

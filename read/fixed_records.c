@@ -6,6 +6,7 @@
 #include "bam/bam_record.h"
 #include "fixmate/base_mods.h"
 #include "base/byte_hash.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/fixed_records.h"
 #include "read/record_cut.h"
@@ -238,7 +239,7 @@ struct fixed_records *fixed_records_open(const struct fixed_records_options *opt
         if (prepare(r, header) == 0)
             return r;
     }
-    latch_fail(options->in.latch, "%s: out of memory", options->in.path);
+    latch_fail(options->in.engine->latch, "%s: out of memory", options->in.path);
     fixed_records_close(r);
     return NULL;
 }

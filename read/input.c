@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include "bam/plain_header.h"
+#include "base/engine.h"
 #include "base/input_name.h"
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
@@ -45,12 +46,10 @@ static int open_source(struct input *in)
     struct bgzf_source_options from = {
         .input = in->format->window,
         .path = in->name,
-        .n_threads = in->format->opt.n_threads,
         .n_sharing = in->n_sharing,
         .n_slots = suspends ? 1 : in->n_slots,
         .codecs = in->codecs,
-        .latch = in->format->opt.latch,
-        .clocks = suspends ? NULL : in->format->opt.clocks,
+        .engine = input_format_engine(in->format),
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
         .goes_on = part && !part->is_last,
@@ -74,7 +73,7 @@ static struct header_bytes bytes_of(const struct input *in)
 static int open_raw(struct input *in)
 {
     const struct input_options *how = &in->format->opt;
-    in->raw = raw_records_open(in->format->window, sam_hdr_nref(in->header.sam), how->latch, how->clocks);
+    in->raw = raw_records_open(in->format->window, sam_hdr_nref(in->header.sam), how->engine);
     if (!in->raw)
         return -1;
     in->stream = raw_records_stream(in->raw);
@@ -93,7 +92,7 @@ static int take_header(struct input *in, const struct inputs_options *how)
     if (format->framing == INPUT_RECORDS)
         in->header.sam = input_format_header(format);
     else if (header_read(&in->header, bytes_of(in), how->header_max, how->known, how->keeps_broken, in->name,
-                         how->latch) < 0)
+                         how->engine->latch) < 0)
         return -1;
     return 0;
 }
@@ -108,7 +107,7 @@ struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
     return (struct chunk_input){.source = in->stream.producer ? NULL : in->source, .stream = in->stream,
-                                .use = how->chunks, .path = in->name, .latch = how->latch, .clocks = how->clocks};
+                                .use = how->chunks, .path = in->name, .engine = how->engine};
 }
 
 /* From now on the input's records come through `passed`. */
@@ -142,7 +141,6 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     in->name = input_name_shown(path);
     struct input_options file = {
         .path = path,
-        .n_threads = how->rings.job.n_threads,
         .piece_size = how->rings.piece_size,
         .n_pieces = how->rings.n_pieces,
         .htslib = how->rings.reader,
@@ -157,21 +155,20 @@ int input_open(struct input *in, const char *path, const struct input_part *part
         .far = how->far,
         .known = how->known,
         .codecs = how->codecs,
-        .latch = how->latch,
-        .clocks = how->clocks,
+        .engine = how->engine,
     };
     if (!(in->format = input_format_open(&file)))
         return -1;
     in->n_slots = how->rings.source_slots;
     in->codecs = how->codecs;
     if (how->rings.job.in_chunks)
-        in->n_sharing = 1 + (how->rings.job.n_threads - 1) / (int)how->rings.job.n_inputs;
+        in->n_sharing = 1 + (how->engine->n_threads - 1) / (int)how->rings.job.n_inputs;
     in->stream = in->format->stream;
     bool needs_source = in->format->framing == INPUT_BGZF && !in->format->known.sam;
     if (needs_source && open_source(in) < 0)
         return -1;
     if (part)
-        return take_part(in, part, how->latch);
+        return take_part(in, part, how->engine->latch);
     if (take_header(in, how) < 0)
         return -1;
     if (how->waits)
@@ -294,7 +291,7 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
             return -1;
         if (part && part->opened)                /* by code that has joined its header, too */
             continue;
-        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->latch) < 0)
+        if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->engine->latch) < 0)
             return -1;
         suspend(in);
     }
@@ -309,10 +306,10 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     inputs->n_codecs = how->rings.job.n_threads;
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
     if (!inputs->each || !inputs->codecs)
-        return latch_fail(how->latch, "out of memory");
+        return latch_fail(how->engine->latch, "out of memory");
     const char *fault = fault_of_fasta(how->other_fasta);     /* reported before a pipe is waited for */
     if (fault)
-        return latch_fail(how->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
+        return latch_fail(how->engine->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
     int status = open_each(inputs, how, &known);
     known_headers_free(&known);
     if (status < 0)
@@ -333,7 +330,7 @@ static int learn(struct input *in, struct sort_rule *rule)
     if (found > 0) {
         uint8_t *block = realloc(h->rest, size);
         if (!block)
-            return latch_fail(in->format->opt.latch, "out of memory");
+            return latch_fail(in->format->opt.engine->latch, "out of memory");
         h->rest = block;
         h->rest_size = size;
         if (bgzf_source_inflate(in->source, block) < 0)
@@ -349,7 +346,7 @@ static int learn_of_stream(struct input *in, struct sort_rule *rule)
     size_t size = 0;
     const uint8_t *records = chunk_reader_first(passed_records_chunks(in->passed), &size);
     sort_rule_learn_of(rule, records, size < BGZF_FILL ? size : BGZF_FILL, sam_hdr_nref(in->header.sam));
-    return latch_tripped(in->format->opt.latch) ? -1 : 0;
+    return latch_tripped(in->format->opt.engine->latch) ? -1 : 0;
 }
 
 /* Makes the buffers that the input lacks. */
@@ -367,7 +364,7 @@ static int resume(struct input *in)
     if (!is_raw(in) && !in->source && open_source(in) < 0)
         return -1;
     if (was_suspended && !in->by_region
-            && header_pass(&in->header, bytes_of(in), in->name, in->format->opt.latch) < 0)
+            && header_pass(&in->header, bytes_of(in), in->name, in->format->opt.engine->latch) < 0)
         return -1;
     if (is_raw(in))
         return open_raw(in);

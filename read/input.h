@@ -18,6 +18,7 @@
 struct bgzf_codec;
 struct bgzf_source;
 struct chunk_input;
+struct engine;
 struct input_format;
 struct input_part;
 struct input_request;
@@ -88,8 +89,7 @@ struct inputs_options {
      * first input's. */
     int (*join)(void *arg, struct input *input);
     void *arg;
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
+    const struct engine *engine;
 };
 
 /* Opens one input, and reads its header unless a part brings it. part: NULL for the complete input. -1: failed, and the

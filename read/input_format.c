@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "codec/bgzf_block.h"
@@ -27,19 +28,19 @@ bool input_format_may_suspend(const struct input_format *in)
     return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
 }
 
-/* The clocks of the input. Bytes that are read twice are counted once, so an input that may be suspended has none. */
-static struct clocks *clocks_of(const struct input_format *in)
+const struct engine *input_format_engine(const struct input_format *in)
 {
-    return input_format_may_suspend(in) ? NULL : in->opt.clocks;
+    return input_format_may_suspend(in) ? &in->uncounted : in->opt.engine;
 }
 
 static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pieces)
 {
     bool suspends = input_format_may_suspend(in);
     in->ahead = read_ahead_open(&in->file, suspends ? HEADER_PIECE : piece_size,
-                                suspends ? HEADER_PIECES : n_pieces, clocks_of(in));
+                                suspends ? HEADER_PIECES : n_pieces, input_format_engine(in)->clocks);
     if (!in->ahead)
-        return latch_fail(in->opt.latch, "%s: out of memory for read buffers; try fewer threads (-@)", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s: out of memory for read buffers; try fewer threads (-@)",
+                          in->opt.path);
     in->window = read_ahead_window(in->ahead);
     return 0;
 }
@@ -78,20 +79,19 @@ static int open_cram(struct input_format *in)
 {
     if (cram_reader_open(&in->containers, &in->file, &in->opt, in->cram, in->reader, in->header) < 0)
         return -1;
-    return in->containers ? 0 : hts_reader_start_threads(in->reader, in->opt.n_threads);
+    return in->containers ? 0 : hts_reader_start_threads(in->reader, in->opt.engine->n_threads);
 }
 
 static int open_htslib(struct input_format *in, const htsFormat *format)
 {
-    struct input_options how = in->opt;
     hFILE *file = file_for_htslib(in, format->format == cram);
     if (!file)
         return input_file_failed(&in->file);
     in->framing = INPUT_RECORDS;
     bool by_containers = cram_reader_may(&in->file, &in->opt, format, in->cram);
-    if (by_containers)
-        how.n_threads = 1;
-    if (!(in->reader = hts_reader_open(file, &how, in->cram, &in->header)) || (by_containers && open_cram(in) < 0))
+    int n_threads = by_containers ? 1 : in->opt.engine->n_threads;
+    in->reader = hts_reader_open(file, &in->opt, n_threads, in->cram, &in->header);
+    if (!in->reader || (by_containers && open_cram(in) < 0))
         return -1;
     in->memory = hts_reader_memory(in->reader) + cram_reader_memory(in->containers);
     in->stream = in->containers ? cram_reader_stream(in->containers) : hts_reader_stream(in->reader);
@@ -105,7 +105,7 @@ static int open_sam(struct input_format *in)
     struct input_options how = in->opt;
     bool packed = in->kind == INPUT_SAM_PACKED;
     size_t piece = how.chunks.piece_size, text = packed ? 0 : how.chunks.n_chunks * how.chunks.chunk_size;
-    how.clocks = clocks_of(in);
+    how.engine = input_format_engine(in);
     in->framing = INPUT_RECORDS;
     if (open_ahead(in, piece, how.n_pieces + (uint32_t)(text / piece)) < 0)
         return -1;
@@ -164,8 +164,8 @@ static int refuse_packing(const struct input_format *in)
     const struct packing *packing = first_bytes_packing(first, (size_t)n);
     if (!packing)
         return 0;
-    return latch_fail(in->opt.latch, "%s is compressed by %s. Only gzip and BGZF are read. Nothing was written; "
-                      "decompress it first: %s", in->opt.path, packing->name, packing->undo);
+    return latch_fail(in->opt.engine->latch, "%s is compressed by %s. Only gzip and BGZF are read. Nothing was "
+                      "written; decompress it first: %s", in->opt.path, packing->name, packing->undo);
 }
 
 /* Returns whether the compression can be read. Later versions of htslib may detect other kinds. */
@@ -203,11 +203,11 @@ static int open_format(struct input_format *in)
     if (hts_detect_format(in->file.hfile, &format) < 0)
         return input_file_failed(&in->file);
     if (!is_readable(&format))
-        return latch_fail(in->opt.latch, "%s is compressed in a way that is not read. Only gzip and BGZF are. Nothing "
-                          "was written; decompress it first", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s is compressed in a way that is not read. Only gzip and BGZF are. "
+                          "Nothing was written; decompress it first", in->opt.path);
     enum input_kind kind = in->kind = input_format_kind(&format);
     if (kind == INPUT_EMPTY)
-        return latch_fail(in->opt.latch, "%s is empty: there is not even a header", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s is empty: there is not even a header", in->opt.path);
     bool in_file = input_file_access(&in->file) == INPUT_ANYWHERE;
     if (in->opt.by_region && (kind == INPUT_SAM_PACKED || (kind == INPUT_BAM_BLOCKS && !in_file)))
         kind = in->kind = INPUT_OF_HTSLIB;
@@ -216,7 +216,8 @@ static int open_format(struct input_format *in)
     input_file_advise(&in->file);
     bool has_parts = input_format_has_parts(kind, in->opt.format_options) && in_file;
     if (in->opt.part && !has_parts)
-        return latch_fail(in->opt.latch, "%s: only a part of BAM in BGZF or of SAM text can be read", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s: only a part of BAM in BGZF or of SAM text can be read",
+                          in->opt.path);
     if (in->opt.part)
         input_file_limit(&in->file, in->opt.part->begin, in->opt.part->end);
     return open_buffers(in);
@@ -235,14 +236,15 @@ struct input_format *input_format_open(const struct input_options *options)
 {
     struct input_format *in = calloc(1, sizeof *in);
     if (!in) {
-        latch_fail(options->latch, "out of memory");
+        latch_fail(options->engine->latch, "out of memory");
         return NULL;
     }
     if (options->part && options->part->window)
         return open_window(in, options);
-    int opened = input_file_open(&in->file, options->path, options->latch);
+    int opened = input_file_open(&in->file, options->path, options->engine->latch);
     in->opt = *options;
     in->opt.given = options->path;
+    in->uncounted = (struct engine){.latch = options->engine->latch, .n_threads = options->engine->n_threads};
     in->opt.path = in->file.path;
     if (opened == 0 && open_format(in) == 0) {
         in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;
@@ -261,10 +263,10 @@ int input_format_choose(struct input_format *in, uint64_t header, const struct r
     if (in->reader)
         return hts_reader_choose(in->reader, regions, index);
     if (in->kind != INPUT_BAM_BLOCKS)
-        return latch_fail(in->opt.latch, "%s: regions can be read only of CRAM, and of BAM and SAM in BGZF. Nothing "
-                          "was written", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s: regions can be read only of CRAM, and of BAM and SAM in BGZF. "
+                          "Nothing was written", in->opt.path);
     in->file.extents = in->extents = file_extents_open(&in->file, in->opt.given, index, header, regions);
-    in->memory = file_extents_memory(in->extents, in->opt.n_threads);
+    in->memory = file_extents_memory(in->extents, in->opt.engine->n_threads);
     return in->extents ? 0 : -1;
 }
 

@@ -7,6 +7,7 @@
 
 #include <htslib/sam.h>
 #include "bam/bam_header.h"
+#include "base/engine.h"
 #include "read/input_file.h"
 #include "read/input_options.h"
 #include "read/record_stream.h"
@@ -47,6 +48,7 @@ struct input_format {
                                   * file */
     sam_hdr_t *header;           /* this and all fields below are the module's own */
     struct input_options opt;
+    struct engine uncounted;     /* the engine without its clocks */
     struct input_file file;
     struct read_ahead *ahead;    /* reads the file ahead; NULL: htslib reads the file, a part has a window, or the input
                                   * is suspended */
@@ -74,6 +76,10 @@ void input_format_close(struct input_format *input);
 /* Returns whether the input can be read again from its beginning: it waits, and is BAM or SAM in a file, but not a part
  * of a file. */
 bool input_format_may_suspend(const struct input_format *input);
+
+/* Returns the engine for reading the input. Bytes that are read twice are counted once, so the engine of an input that
+ * may be suspended has no clocks. */
+const struct engine *input_format_engine(const struct input_format *input);
 
 /* Reads only the records that overlap these regions of its references, and maybe more: of BAM in a file, complete
  * blocks and the records between the regions. header: bytes of the header of BAM in the uncompressed stream. index: the

@@ -9,17 +9,16 @@
 #include "base/memory_shares.h"
 
 struct bgzf_codec;
+struct engine;
 struct input_part;
 struct known_headers;
-struct latch;
-struct clocks;
 
 struct input_options {
     const char *path;            /* "-": standard input; this and all pointers below stay the caller's. Within read/ the
                                   * path is the name for messages */
     const char *given;           /* within read/: the name as the user gave it, from which htslib makes names of reads;
                                   * NULL: as path */
-    int n_threads;               /* threads of the team, or htslib's own threads if htslib decodes */
+    const struct engine *engine;
     size_t piece_size;           /* bytes per read, except for SAM */
     uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
@@ -38,8 +37,6 @@ struct input_options {
                                   * the file is opened, if that is easy (known_headers_read()); then the file is
                                   * suspended at once. NULL: no header is read in this way */
     struct bgzf_codec **codecs;  /* codecs of each thread (bgzf_codec_of()), for reading these headers */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
 };
 
 #endif

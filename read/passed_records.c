@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/record_remap.h"
 #include "bam/ref_regions.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "codec/kept_block.h"
 #include "order/group_mark.h"
@@ -204,7 +205,7 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     if (r->opt.looks)
         return r->opt.looks->looked(r->opt.looks->arg, number, &c->made.records);
     return r->opt.merge && remap_unknown_report(&f->unknown, &r->told, r->opt.in.path) < 0
-         ? latch_fail(r->opt.in.latch, "%s: out of memory", r->opt.in.path) : 0;
+         ? latch_fail(r->opt.in.engine->latch, "%s: out of memory", r->opt.in.path) : 0;
 }
 
 struct chunk_reader *passed_records_chunks(struct passed_records *r)
@@ -265,7 +266,7 @@ struct passed_records *passed_records_open(const struct passed_records_options *
         if (prepare(r, header) == 0)
             return r;
     }
-    latch_fail(options->in.latch, "%s: out of memory", options->in.path);
+    latch_fail(options->in.engine->latch, "%s: out of memory", options->in.path);
     passed_records_close(r);
     return NULL;
 }

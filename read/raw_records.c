@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/bam_record.h"
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "read/raw_records.h"
@@ -13,8 +14,7 @@ enum { SHOWN = BAM_FIXED + UINT8_MAX };  /* bytes that consumers read before the
 struct raw_records {
     struct byte_window *window;
     int32_t n_ref;
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     struct byte_buffer part;     /* bytes of a record that must be copied */
     struct record_slice next;    /* the next slice to lend, if is_made */
     atomic_int *users;           /* keeps the memory of `next` in the window; NULL: the slice owns its memory */
@@ -27,7 +27,7 @@ struct raw_records {
 
 static int lacks_memory(const struct raw_records *r)
 {
-    return latch_fail(r->latch, "out of memory for records");
+    return latch_fail(r->engine->latch, "out of memory for records");
 }
 
 /* ---- records where they lie ---- */
@@ -131,9 +131,9 @@ static int make(struct raw_records *r)
 static enum chunk_state advance(void *records)
 {
     struct raw_records *r = records;
-    enum stage before = clocks_enter(r->clocks, STAGE_FIND);
+    enum stage before = clocks_enter(r->engine->clocks, STAGE_FIND);
     int made = r->is_made || r->has_ended ? 0 : make(r);
-    clocks_leave(r->clocks, before, 0);            /* the consumer counts the bytes */
+    clocks_leave(r->engine->clocks, before, 0);            /* the consumer counts the bytes */
     return made < 0 ? CHUNK_FAILED : r->is_made ? CHUNK_MADE : CHUNK_NONE;
 }
 
@@ -180,19 +180,18 @@ struct record_stream raw_records_stream(struct raw_records *r)
     return (struct record_stream){advance, take, help, end, r, r->most_lent};
 }
 
-struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, struct latch *latch,
-                                     struct clocks *clocks)
+struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref,
+                                     const struct engine *engine)
 {
     struct raw_records *r = calloc(1, sizeof *r + window->most_held * sizeof *r->held);
     if (!r) {
-        latch_fail(latch, "out of memory");
+        latch_fail(engine->latch, "out of memory");
         return NULL;
     }
     r->window = window;
     r->most_lent = window->most_held;
     r->n_ref = n_ref;
-    r->latch = latch;
-    r->clocks = clocks;
+    r->engine = engine;
     return r;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/record_search.h"
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
@@ -347,7 +348,7 @@ struct record_found record_cut_found(const struct record_cut *c, uint32_t number
 int record_cut_open(struct record_cut *c, const struct record_cut_options *options)
 {
     const struct chunk_input *in = options->in;
-    *c = (struct record_cut){.opt = *options, .clocks = in->clocks};
+    *c = (struct record_cut){.opt = *options, .clocks = in->engine->clocks};
     c->opt.in = NULL;
     c->walks = calloc(options->n_chunks, sizeof *c->walks);
     c->blocks = calloc(in->source ? bgzf_source_slots(in->source) : 1, sizeof *c->blocks);

@@ -16,6 +16,7 @@
 #include "hts/hts_reader.h"
 #include "read/input_part.h"
 #include "read/record_filter.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/sam_notes.h"
 #include "read/sam_reader.h"
@@ -42,7 +43,7 @@ struct sam_reader {
 
 static int no_memory_for(const struct sam_reader *r, const char *what)
 {
-    return latch_fail(r->opt.latch, "%s: out of memory for %s", r->opt.path, what);
+    return latch_fail(r->opt.engine->latch, "%s: out of memory for %s", r->opt.path, what);
 }
 
 /* ------------------------------------------------------------------- tasks */
@@ -122,7 +123,8 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
     cut->begin = !newline ? n : carried->n ? (size_t)(newline - text) + 1 : 0;
     if (carried->n + cut->begin <= INT32_MAX)
         return 0;
-    return latch_fail(r->opt.latch, "%s: a line of more than 2 GB. Nothing was written; is it SAM?", r->opt.path);
+    return latch_fail(r->opt.engine->latch, "%s: a line of more than 2 GB. Nothing was written; is it SAM?",
+                      r->opt.path);
 }
 
 /* Records in the latch why the chunk's line is refused. */
@@ -130,10 +132,10 @@ static int report_broken(const struct sam_reader *r, const struct sam_found *f, 
 {
     unsigned long long number = chunk_reader_counts(r->chunks)->n + c->n + 1, line = r->header_lines + number;
     if (r->opt.part)                             /* the number of lines before the part is not known */
-        return latch_fail(r->opt.latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
+        return latch_fail(r->opt.engine->latch, "%s: line %llu from file offset %llu on %s. Nothing was written. %s",
                           r->opt.path, number, (unsigned long long)r->opt.part->begin, f->why, f->broken);
-    return latch_fail(r->opt.latch, "%s: record %llu (line %llu) %s. Nothing was written. %s", r->opt.path, number,
-                      line, f->why, f->broken);
+    return latch_fail(r->opt.engine->latch, "%s: record %llu (line %llu) %s. Nothing was written. %s", r->opt.path,
+                      number, line, f->why, f->broken);
 }
 
 static int lend(void *reader, uint32_t number, struct chunk *c)
@@ -184,10 +186,10 @@ static int read_header_text(struct sam_reader *r, struct byte_buffer *text, size
     size_t at = 0, seen = 0;
     while (!follow(text, &at, seen) && found > 0) {
         seen = text->n;
-        found = header_read_block(text, bytes_of(r), r->opt.header_max, r->opt.path, r->opt.latch);
+        found = header_read_block(text, bytes_of(r), r->opt.header_max, r->opt.path, r->opt.engine->latch);
     }
     if (found == 0 && text->n == 0)
-        return latch_fail(r->opt.latch, "%s is empty: there is not even a header", r->opt.path);
+        return latch_fail(r->opt.engine->latch, "%s is empty: there is not even a header", r->opt.path);
     *size = found > 0 ? at : text->n;
     return found < 0 ? -1 : 0;
 }
@@ -203,15 +205,15 @@ static sam_hdr_t *make_header(const uint8_t *text, size_t size, const struct inp
     bool ended = size == 0 || text[size - 1] == '\n';
     hFILE *file = hts_file_of_bytes(text, size, line + ended);
     if (!file) {
-        latch_fail(options->latch, "%s: out of memory for the header", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory for the header", options->path);
         return NULL;
     }
-    struct hts_reader *reader = hts_reader_open(file, options, NULL, &header);
+    struct hts_reader *reader = hts_reader_open(file, options, 1, NULL, &header);
     if (reader) {
         hts_reader_close(reader);
         if (sam_hdr_count_lines(header, "SQ") >= 0)      /* makes htslib parse the header, which is an unparsed copy */
             return header;
-        latch_fail(options->latch, "%s: out of memory for the header", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory for the header", options->path);
     }
     sam_hdr_destroy(header);
     return NULL;
@@ -221,7 +223,7 @@ static int report_header(const struct header_text *found, const struct input_opt
 {
     char excerpt[SAM_EXCERPT_SIZE];
     sam_notes_excerpt(excerpt, found->line, found->size);
-    return latch_fail(options->latch, "%s: its header cannot be read: line %zu %s. Nothing was written. %s",
+    return latch_fail(options->engine->latch, "%s: its header cannot be read: line %zu %s. Nothing was written. %s",
                       options->path, found->number, found->fault, excerpt);
 }
 
@@ -240,7 +242,7 @@ sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct inpu
         header = make_header((uint8_t *)normalised, header_text_normalise(normalised, (const char *)text, size),
                              options);
     else
-        latch_fail(options->latch, "%s: out of memory for the header", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory for the header", options->path);
     free(normalised);
     return header;
 }
@@ -298,8 +300,8 @@ static int read_header(struct sam_reader *r, sam_hdr_t **header)
 static int open_chunks(struct sam_reader *r)
 {
     struct chunk_reader_options how = {
-        .in = {.source = r->source, .text = r->plain, .use = r->opt.chunks, .path = r->opt.path, .latch = r->opt.latch,
-               .clocks = r->opt.clocks},
+        .in = {.source = r->source, .text = r->plain, .use = r->opt.chunks, .path = r->opt.path,
+               .engine = r->opt.engine},
         .cutter = {.cut = cut_lines, .arg = r},
         .make = parse_chunk,
         .lend = lend,
@@ -317,10 +319,8 @@ static int open_source(struct sam_reader *r, struct byte_window *text)
     struct bgzf_source_options from = {
         .input = text,
         .path = r->opt.path,
-        .n_threads = r->opt.n_threads,
         .n_slots = r->opt.chunks.source_slots,
-        .latch = r->opt.latch,
-        .clocks = r->opt.clocks,
+        .engine = r->opt.engine,
         .is_text = true,
     };
     r->source = bgzf_source_open(&from);
@@ -332,7 +332,7 @@ struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const 
 {
     struct sam_reader *r = calloc(1, sizeof *r);
     if (!r) {
-        latch_fail(options->latch, "out of memory");
+        latch_fail(options->engine->latch, "out of memory");
         return NULL;
     }
     r->opt = *options;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/record_fault.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "codec/bgzf_block.h"
@@ -25,17 +26,17 @@ static void copy(void *copies, uint32_t slot)
     const struct slice_copies *s = copies;
     struct copied_span *c = &s->copied[slot];
     const struct slice_span *span = &c->span;
-    if (latch_tripped(s->opt.latch))
+    if (latch_tripped(s->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(s->opt.clocks, STAGE_FIND);
+    enum stage before = clocks_enter(s->opt.engine->clocks, STAGE_FIND);
     memcpy(s->arena->base + c->start, span->bytes, span->size);
     const struct bam_key *known = s->keyed ? span->slice->keys + span->first : NULL;
     c->walk = bam_arena_take_known(s->arena, c->start, c->start + span->size, known, span->n, c->place);
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
-        latch_fail(s->opt.latch, "%s: out of memory while normalising a CIGAR", s->in->name);
+        latch_fail(s->opt.engine->latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
     bool is_counted = s->in->has_keys;           /* the producer before this one found the records, and counted them */
-    clocks_leave(s->opt.clocks, before, is_counted ? 0 : span->size);
+    clocks_leave(s->opt.engine->clocks, before, is_counted ? 0 : span->size);
 }
 
 static bool help_copy(void *copies)
@@ -47,7 +48,7 @@ int slice_copies_peek(struct slice_copies *s, size_t *size)
 {
     enum chunk_state state = slice_feed_await(&s->feed, help_copy, s);
     *size = s->feed.span.size;
-    return latch_tripped(s->opt.latch) || state == CHUNK_FAILED ? -1 : state == CHUNK_MADE;
+    return latch_tripped(s->opt.engine->latch) || state == CHUNK_FAILED ? -1 : state == CHUNK_MADE;
 }
 
 void slice_copies_learn(const struct slice_copies *s, struct sort_rule *rule, size_t most)
@@ -75,14 +76,14 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     a->checksum += w->checksum;
     a->beyond |= w->beyond;
     if (!s->in->is_collated)
-        clocks_records(s->opt.clocks, w->n);
+        clocks_records(s->opt.engine->clocks, w->n);
     s->offset = c->offset;
     if (w->end == c->start + c->span.size)
         return 0;
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
     if (w->fault == BAM_CUT)
-        return record_fault_report_cut(s->opt.latch, &at, true);
-    return record_fault_report(s->opt.latch, &at, w->fault, a->base + w->end);
+        return record_fault_report_cut(s->opt.engine->latch, &at, true);
+    return record_fault_report(s->opt.engine->latch, &at, w->fault, a->base + w->end);
 }
 
 int slice_copies_take(struct slice_copies *s, bool wait)
@@ -90,8 +91,8 @@ int slice_copies_take(struct slice_copies *s, bool wait)
     uint32_t slot = task_ring_oldest(&s->ring);
     if (task_ring_empty(&s->ring) || (!wait && task_ring_state(&s->ring, slot) != TASK_DONE))
         return 0;
-    task_ring_wait(&s->ring, slot, TASK_DONE, NULL, s->opt.clocks);
-    bool failed = latch_tripped(s->opt.latch) || accept(s, &s->copied[slot]) < 0;
+    task_ring_wait(&s->ring, slot, TASK_DONE, NULL, s->opt.engine->clocks);
+    bool failed = latch_tripped(s->opt.engine->latch) || accept(s, &s->copied[slot]) < 0;
     task_ring_take(&s->ring);
     return failed ? -1 : 1;
 }
@@ -109,7 +110,7 @@ int slice_copies_open(struct slice_copies *s, const struct slice_copies_options 
 void slice_copies_close(struct slice_copies *s)
 {
     slice_feed_close(&s->feed);
-    task_ring_close(&s->ring, s->copied && !latch_tripped(s->opt.latch));
+    task_ring_close(&s->ring, s->copied && !latch_tripped(s->opt.engine->latch));
     free(s->copied);
     s->copied = NULL;
 }
@@ -129,8 +130,8 @@ int slice_copies_begin(struct slice_copies *s, const struct input *in, struct ba
     s->arena = arena;
     s->offset = 0;
     s->keyed = in->has_keys && !arena->rule;
-    return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.latch, s->opt.clocks) < 0
-         ? latch_fail(s->opt.latch, "out of memory") : 0;
+    return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.engine) < 0
+         ? latch_fail(s->opt.engine->latch, "out of memory") : 0;
 }
 
 size_t slice_copies_slot_memory(void)

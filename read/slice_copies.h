@@ -10,13 +10,13 @@
 #include "read/slice_feed.h"
 
 struct copied_span;
+struct engine;
 struct input;
 
 struct slice_copies_options {
     uint32_t n_slots;            /* most spans that are being copied at one time */
     uint32_t n_lent;             /* most slices that it holds at one time */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
 };
 
 struct slice_copies {

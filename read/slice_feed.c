@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "read/slice_feed.h"
@@ -10,10 +11,10 @@ struct lent_slice {
 };
 
 int slice_feed_open(struct slice_feed *f, const struct record_stream *from, uint32_t n_slices, size_t most,
-                    const struct latch *latch, struct clocks *clocks)
+                    const struct engine *engine)
 {
     uint32_t n = from->most_lent && from->most_lent < n_slices ? from->most_lent : n_slices;
-    *f = (struct slice_feed){.from = *from, .most = most, .latch = latch, .clocks = clocks, .n_lent = n};
+    *f = (struct slice_feed){.from = *from, .most = most, .engine = engine, .n_lent = n};
     f->lent = calloc(n, sizeof *f->lent);
     return f->lent ? 0 : -1;
 }
@@ -67,7 +68,7 @@ struct feed_wait {
 static bool is_there(void *wait)
 {
     struct feed_wait *w = wait;
-    w->state = latch_tripped(w->feed->latch) ? CHUNK_FAILED : slice_feed_advance(w->feed);
+    w->state = latch_tripped(w->feed->engine->latch) ? CHUNK_FAILED : slice_feed_advance(w->feed);
     return w->state != CHUNK_AWAITED;
 }
 
@@ -82,7 +83,7 @@ enum chunk_state slice_feed_await(struct slice_feed *f, bool (*help)(void *), vo
 {
     struct feed_wait w = {f, CHUNK_AWAITED, help, arg};
     if (!is_there(&w))
-        task_wait(is_there, help_both, &w, f->clocks);
+        task_wait(is_there, help_both, &w, f->engine->clocks);
     return w.state;
 }
 

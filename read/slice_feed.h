@@ -9,9 +9,8 @@
 #include "read/record_slice.h"
 #include "read/record_stream.h"
 
-struct latch;
+struct engine;
 struct lent_slice;
-struct clocks;
 
 /* Consecutive records of a slice. */
 struct slice_span {
@@ -27,8 +26,7 @@ struct slice_span {
 struct slice_feed {
     struct record_stream from;
     size_t most;                 /* most bytes of a span, unless a single record has more */
-    const struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
+    const struct engine *engine;
     struct lent_slice *lent;     /* n_lent, used in turn */
     uint32_t n_lent;
     uint64_t current;            /* number of the slice that contains the next span */
@@ -38,7 +36,7 @@ struct slice_feed {
 /* n_slices: most slices in memory, besides those of the stream; fewer if the stream's most_lent is lower. -1: out of
  * memory. */
 int slice_feed_open(struct slice_feed *feed, const struct record_stream *from, uint32_t n_slices, size_t most,
-                    const struct latch *latch, struct clocks *clocks);
+                    const struct engine *engine);
 
 /* Call it when all spans are released, or after the parallel region. */
 void slice_feed_close(struct slice_feed *feed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/sliced_input.h"
 
@@ -13,7 +14,7 @@ int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk
     s->chunks = chunks;
     s->opt = *options;
     s->slices = calloc(options->n_slices, sizeof *s->slices);
-    return s->slices ? 0 : latch_fail(options->latch, "%s: out of memory", in->name);
+    return s->slices ? 0 : latch_fail(options->engine->latch, "%s: out of memory", in->name);
 }
 
 int sliced_input_begin(struct sliced_input *s, struct input *in, const struct sliced_input_options *options)
@@ -82,7 +83,7 @@ static int collect(struct sliced_input *s)
     more = s->spare;
     int status = chunk_reader_take(s->chunks, &more);
     if (status == 0 && record_slice_append(to, &more, s->opt.rule) < 0)
-        status = latch_fail(s->opt.latch, "%s: out of memory", s->in->name);
+        status = latch_fail(s->opt.engine->latch, "%s: out of memory", s->in->name);
     s->spare = more;
     return status;
 }

@@ -17,11 +17,13 @@
 #include "read/record_slice.h"
 #include "read/input.h"
 
+struct engine;
+
 struct sliced_input_options {
     uint32_t n_slices;           /* most slices in memory; at least SLICED_INPUT_LEAST */
     struct chunk_pool *pool;     /* the pool from which some of the slices and chunks come; NULL: no pool */
     const struct sort_rule *rule;   /* as in struct bam_key_order; stays the caller's */
-    struct latch *latch;
+    const struct engine *engine;
 };
 
 /* The least number of slices. With it, two slices of an input can be in a range. */

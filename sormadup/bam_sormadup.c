@@ -10,6 +10,7 @@
  */
 #include "sormadup/bam_sormadup.h"
 #include "sort/sort_steps.h"
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "base/version.h"
@@ -50,7 +51,7 @@ static int add_line(const struct sormadup *c, sam_hdr_t *sam, const char *comman
     if (c->common->out.no_pg || !command_line
         || bam_header_mark_sorted(sam, NULL, false, version_of_both(), command_line) == 0)
         return 0;
-    return latch_fail(c->d->latch, "%s: the header could not be changed", path_of(c));
+    return latch_fail(c->d->engine.latch, "%s: the header could not be changed", path_of(c));
 }
 
 /* ---------------------------------------------------------- opening the producers */
@@ -63,11 +64,11 @@ static int open_output(struct sormadup *c)
 
 static int open_inputs(struct sormadup *c)
 {
-    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, c->d->latch, c->d->clocks);
+    struct inputs_options how = engine_memory_inputs(c->common, &c->common->in, &c->rings, &c->d->engine);
     if (inputs_open(&c->in, &how) < 0)
         return -1;
     sam_hdr_t *sam = c->in.each->header.sam;
-    int collates = sormadup_collates(c->opts, &c->in, c->d->latch);
+    int collates = sormadup_collates(c->opts, &c->in, c->d->engine.latch);
     c->use = (struct sormadup_use){c->common, c->in, written_use(&c->common->out, sam, &c->rings), collates > 0};
     c->held = inputs_held(&c->in, sam, true);
     return collates < 0 ? -1 : add_line(c, sam, c->opts->cat_line);
@@ -80,8 +81,7 @@ static int open_collated(struct sormadup *c)
         .rings = &c->rings,
         .output = c->use.output,
         .command_line = c->common->out.no_pg ? NULL : c->opts->collate_line,
-        .latch = c->d->latch,
-        .clocks = c->d->clocks,
+        .engine = &c->d->engine,
         .progress = &c->d->progress,
     };
     how.output.overhead += sormadup_marking(&c->rings);
@@ -92,7 +92,7 @@ static int open_collated(struct sormadup *c)
 static int open_fixed(struct sormadup *c)
 {
     struct orphans_options search = {
-        .store = engine_opts_store(c->common, c->d->latch, c->d->clocks),
+        .store = engine_opts_store(c->common, &c->d->engine),
         .memory = sormadup_marking(&c->rings),
         .path = path_of(c),
     };
@@ -101,8 +101,7 @@ static int open_fixed(struct sormadup *c)
         .orphans = orphans_put,
         .orphans_arg = c->orphans = orphans_open(&search),
         .memory = c->rings.chunks,
-        .latch = c->d->latch,
-        .clocks = c->d->clocks,
+        .engine = &c->d->engine,
     };
     return c->orphans ? fixed_inputs_open(&c->fixed, &c->in, &how) : -1;
 }
@@ -116,8 +115,7 @@ static int open_sort(struct sormadup *c)
         .size_hint = c->common->size_hint,
         .rings = &c->rings,
         .output = c->use.output,
-        .latch = c->d->latch,
-        .clocks = c->d->clocks,
+        .engine = &c->d->engine,
         .progress = &c->d->progress,
     };
     how.output.more = sormadup_overhead;
@@ -137,7 +135,7 @@ static int compare_fixed(struct sormadup *c)
 {
     struct tally fixed;
     return fixed_inputs_end(&c->fixed, &fixed) < 0 ? -1
-         : tally_compare(fixed, bam_arena_tally(c->sorted.arenas.filled), "sort", path_of(c), c->d->latch);
+         : tally_compare(fixed, bam_arena_tally(c->sorted.arenas.filled), "sort", path_of(c), c->d->engine.latch);
 }
 
 /* Adds one @PG line for each step. */
@@ -160,7 +158,6 @@ static int begin_marking(struct sormadup *c)
         .opts = &c->opts->markdup,
         .source = sorted_stream_records(&c->merged),
         .sam = c->sorted.sam,
-        .n_threads = c->common->n_threads,
         .slice_size = SORTED_SLICE,
         .left = sormadup_marking(&c->rings) - sormadup_marking_least(c->common->n_threads),
         .d = c->d,
@@ -171,7 +168,7 @@ static int begin_marking(struct sormadup *c)
 static void mark_and_write(struct sormadup *c)
 {
     struct list_stream stream = marking_stream(&c->marking);
-    clocks_phase(c->d->clocks, PHASE_WRITE);
+    clocks_phase(c->d->engine.clocks, PHASE_WRITE);
     if (put_header(c) == 0 && begin_marking(c) == 0)
         written_all(&c->d->out, &stream);
 }
@@ -199,8 +196,8 @@ static void finish(struct sormadup *c, int n_threads)
 int bam_sormadup(const struct sormadup_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.latch = &latch};
-    struct sormadup c = {.opts = opts, .common = &opts->common, .d = &d, .sorted.latch = &latch};
+    struct driver d = {.engine.latch = &latch};
+    struct sormadup c = {.opts = opts, .common = &opts->common, .d = &d, .sorted.engine = &d.engine};
     int n_threads = 1;
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sort/sort_steps.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/version.h"
 #include "order/collate_key.h"
@@ -49,8 +50,7 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
         .size_hint = behind->size_hint,
         .rings = &rings,
         .output = {.overhead = lent_memory(options->rings)},
-        .latch = options->latch,
-        .clocks = options->clocks,
+        .engine = options->engine,
         .progress = options->progress,
     };
     c->opts = *behind;
@@ -59,9 +59,9 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
     if (sorted_open(&c->sort, &how, NULL) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)
-        return latch_fail(options->latch, "%s: the header could not be changed", engine_opts_input(behind));
+        return latch_fail(options->engine->latch, "%s: the header could not be changed", engine_opts_input(behind));
     if (inputs_of_stream(in, &c->sort.in, sorted_stream_records(&c->merged), c->sort.sam) < 0)
-        return latch_fail(options->latch, "out of memory");
+        return latch_fail(options->engine->latch, "out of memory");
     in->each->is_collated = true;
     in->n_chunked = 0;                           /* this sort parses them */
     return 0;
@@ -69,14 +69,14 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
 
 int collated_read(struct collated *c)
 {
-    if (!c->sort.latch)
+    if (!c->sort.engine)
         return 0;
     return bam_sort_read(&c->sort) < 0 || sorted_stream_begin(&c->merged, &c->sort) < 0 ? -1 : 0;
 }
 
 void collated_finish(struct collated *c, int n_threads)
 {
-    if (c->sort.latch)
+    if (c->sort.engine)
         sorted_finish(&c->sort, n_threads);
     sorted_stream_close(&c->merged);
 }

@@ -15,6 +15,8 @@
 #include "sort/sorted.h"
 #include "sormadup/sorted_stream.h"
 
+struct engine;
+
 /* Zero-initialised: nothing is open. */
 struct collated {
     struct sorted sort;
@@ -27,8 +29,7 @@ struct collated_options {
     const struct memory_rings *rings;
     struct output_use output;    /* memory of everything around it, except this producer */
     const char *command_line;    /* for the @PG line; NULL: none */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     struct progress *progress;   /* NULL: not shown */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/input_format.h"
 #include "sormadup/fixed_inputs.h"
@@ -20,8 +21,7 @@ static int begin_input(struct fixed_inputs *f)
     if (input_begin(in) < 0)
         return -1;
     how.in = (struct chunk_input){.source = in->stream.producer ? NULL : in->source, .stream = in->stream,
-                                  .use = f->opt.memory, .path = in->name, .latch = f->opt.latch,
-                                  .clocks = f->opt.clocks};
+                                  .use = f->opt.memory, .path = in->name, .engine = f->opt.engine};
     f->each[f->n_begun] = fixed_records_open(&how, &in->header);
     return f->each[f->n_begun++] ? 0 : -1;
 }
@@ -78,7 +78,7 @@ static int compare_input(const struct fixed_inputs *f, size_t number)
     if (front->end(front->producer, &given) < 0)
         return -1;
     given.checksum = 0;
-    return tally_compare(given, seen, "fixmate", f->in.each[number].name, f->opt.latch);
+    return tally_compare(given, seen, "fixmate", f->in.each[number].name, f->opt.engine->latch);
 }
 
 int fixed_inputs_end(void *fixed, struct tally *given)
@@ -108,7 +108,7 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
     };
     f->request.rules.lengths = f->lengths;
     if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
-        return latch_fail(options->latch, "out of memory for the header");
+        return latch_fail(options->engine->latch, "out of memory for the header");
     in->each->has_keys = true;
     in->each->is_collated = f->in.each->is_collated;
     in->n_chunked++;                             /* its records go through chunks again */

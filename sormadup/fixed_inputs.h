@@ -8,13 +8,14 @@
 #include "read/fixed_records.h"
 #include "read/input.h"
 
+struct engine;
+
 struct fixed_inputs_options {
     const struct fixmate_rules *rules;   /* without the lengths of references, which come from the header */
     fixed_orphans_fn *orphans;   /* as in fix_request, with its argument */
     void *orphans_arg;
     struct chunk_memory memory;
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
 };
 
 /* Zero-initialised: nothing is open. */

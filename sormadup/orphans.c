@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_hash.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sormadup/orphans.h"
 
@@ -68,7 +69,8 @@ static int grow(struct orphans *m)
 {
     struct mate_table larger;
     if (open_table(&larger, m->table.bits + 1) < 0)
-        return latch_fail(m->opt.store.latch, "%s: out of memory for %zu reads without mates", m->opt.path, m->table.n);
+        return latch_fail(m->opt.store.engine->latch, "%s: out of memory for %zu reads without mates", m->opt.path,
+                          m->table.n);
     for (size_t i = 0; i < m->table.n_places; i++)
         if (m->table.places[i])
             enter(&larger, m->table.places[i]);
@@ -91,7 +93,7 @@ static struct spill_place *add_run(struct orphans *m)
 {
     struct spill_place (*runs)[RANGES] = realloc(m->runs, (m->n_runs + 1) * sizeof *runs);
     if (!runs) {
-        latch_fail(m->opt.store.latch, "out of memory for temporary data");
+        latch_fail(m->opt.store.engine->latch, "out of memory for temporary data");
         return NULL;
     }
     m->runs = runs;
@@ -141,8 +143,8 @@ static int put(struct orphans *m, uint64_t mate)
         if ((m->table.bits < m->bits_most ? grow(m) : write_run(m)) < 0)
             return -1;
     return entered == ENTERED ? 0
-         : latch_fail(m->opt.store.latch, "%s: there are mates that do not follow one another: it is not grouped by "
-                      "name. Nothing was written; use --collate", m->opt.path);
+         : latch_fail(m->opt.store.engine->latch, "%s: there are mates that do not follow one another: it is not "
+                      "grouped by name. Nothing was written; use --collate", m->opt.path);
 }
 
 int orphans_put(void *orphans, const uint64_t *mates, size_t n)
@@ -192,7 +194,7 @@ static int compare_runs(struct orphans *m)
 {
     uint64_t *mates = malloc(largest_range(m) + 1);
     int status = open_table(&m->table, BITS_LEAST) < 0 || !mates
-               ? latch_fail(m->opt.store.latch, "out of memory for temporary data") : 0;
+               ? latch_fail(m->opt.store.engine->latch, "out of memory for temporary data") : 0;
     m->bits_most = UINT_MAX;
     for (size_t range = 0; range < RANGES && status == 0; range++)
         status = compare_range(m, range, mates);
@@ -229,7 +231,7 @@ struct orphans *orphans_open(const struct orphans_options *options)
         return m;
     }
     free(m);
-    latch_fail(options->store.latch, "%s: out of memory", options->path);
+    latch_fail(options->store.engine->latch, "%s: out of memory", options->path);
     return NULL;
 }
 

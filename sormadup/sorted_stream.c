@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "sort/merge_ring.h"
@@ -15,7 +16,7 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
     struct record_slice *to = &s->slices[index];
     enum bam_fault fault = BAM_OK;
     size_t bytes = 0;
-    enum stage before = clocks_enter(s->sorted->clocks, STAGE_GATHER);
+    enum stage before = clocks_enter(s->sorted->engine->clocks, STAGE_GATHER);
     for (size_t i = 0; i < list->n; i++)
         bytes += list->records[i].size;
     bool done = byte_buffer_reserve(&to->records, bytes) == 0;
@@ -26,9 +27,9 @@ static void copy(void *stream, uint32_t index, const struct record_list *list)
         done = byte_buffer_append(&to->records, list->records[i].data, list->records[i].size) == 0
             && record_slice_list(to, start, false, NULL, &fault) == 0;
     }
-    clocks_leave(s->sorted->clocks, before, to->records.n);
+    clocks_leave(s->sorted->engine->clocks, before, to->records.n);
     if (!done)
-        latch_fail(s->sorted->latch, "out of memory for merged records");
+        latch_fail(s->sorted->engine->latch, "out of memory for merged records");
 }
 
 enum chunk_state sorted_stream_advance(void *stream)
@@ -36,7 +37,7 @@ enum chunk_state sorted_stream_advance(void *stream)
     const struct sorted_stream *s = stream;
     int ready = merge_ring_advance(s->sorted->merge);
     return ready > 0 ? CHUNK_MADE : ready == 0 ? CHUNK_AWAITED
-         : latch_tripped(s->sorted->latch) ? CHUNK_FAILED : CHUNK_NONE;
+         : latch_tripped(s->sorted->engine->latch) ? CHUNK_FAILED : CHUNK_NONE;
 }
 
 int sorted_stream_take(void *stream, struct record_slice *slice)
@@ -44,7 +45,7 @@ int sorted_stream_take(void *stream, struct record_slice *slice)
     struct sorted_stream *s = stream;
     struct record_list list;
     if (merge_ring_next(s->sorted->merge, &list) <= 0)
-        return latch_tripped(s->sorted->latch) ? -1 : 0;
+        return latch_tripped(s->sorted->engine->latch) ? -1 : 0;
     struct record_slice *made = &s->slices[merge_ring_given(s->sorted->merge)], spare = *slice;
     record_slice_clear(&spare);
     *slice = *made;
@@ -83,7 +84,7 @@ static size_t records_of_slice(const struct sorted *s)
 /* A range that needs another pass makes all others wait for it: a range of runs has as much as one of their slices. */
 static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct merge_ring_options *how)
 {
-    uint32_t most = count_slices(how->n_threads);
+    uint32_t most = count_slices(how->engine->n_threads);
     how->n_ranges = how->n_ranges < most ? how->n_ranges : most;
     *s = (struct sorted_stream){.sorted = sorted, .n_slices = how->n_ranges};
     how->copy = copy;
@@ -92,7 +93,7 @@ static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct me
     how->n_wanted = records_of_slice(sorted);
     how->n_spare = 0;
     s->slices = calloc(s->n_slices, sizeof *s->slices);
-    return s->slices ? 0 : latch_fail(sorted->latch, "out of memory");
+    return s->slices ? 0 : latch_fail(sorted->engine->latch, "out of memory");
 }
 
 int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
@@ -118,5 +119,5 @@ int sorted_stream_end(void *stream, struct tally *given)
     const struct sorted_stream *s = stream;
     *given = s->taken;
     return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
-                         engine_opts_input(s->sorted->opts), s->sorted->latch);
+                         engine_opts_input(s->sorted->opts), s->sorted->engine->latch);
 }

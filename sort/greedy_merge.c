@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "sort/greedy_merge.h"
@@ -15,7 +16,7 @@ static bool is_ready(void *awaited)
 {
     const struct awaited *a = awaited;
     const struct merge_runs *runs = a->greedy->runs;
-    return latch_tripped(a->greedy->latch) || runs->ready(runs->reader, a->run, a->greedy->next[a->run], true);
+    return latch_tripped(a->greedy->engine->latch) || runs->ready(runs->reader, a->run, a->greedy->next[a->run], true);
 }
 
 static bool help(void *awaited)
@@ -34,8 +35,8 @@ static int next_slice(void *greedy, size_t run, struct merge_way *way)
     uint64_t key;
     if (!runs->first_key(runs->reader, run, g->next[run], &key))
         return 0;
-    task_wait(is_ready, help, &awaited, g->clocks);
-    if (latch_tripped(g->latch))
+    task_wait(is_ready, help, &awaited, g->engine->clocks);
+    if (latch_tripped(g->engine->latch))
         return -1;
     size_t slice = g->next[run]++;
     *way = runs->slice(runs->reader, run, slice);
@@ -50,7 +51,7 @@ int greedy_merge_open(struct greedy_merge *g, const size_t *first)
     size_t n = g->runs->n;
     if (!(g->next = malloc((n + 1) * sizeof *g->next)) || record_list_alloc(&g->list, g->max) < 0
         || run_merge_init(&g->merge, g->rule, n, n) < 0)
-        return latch_fail(g->latch, "out of memory for merging");
+        return latch_fail(g->engine->latch, "out of memory for merging");
     memcpy(g->next, first, n * sizeof *first);
     int result = run_merge_start(&g->merge, next_slice, g);
     g->from = NULL;
@@ -81,12 +82,12 @@ int greedy_merge_next(struct greedy_merge *g, struct record_list *list)
         return -1;
     record_list_empty(&g->list);
     g->has_crossed = false;
-    enum stage before = clocks_enter(g->clocks, STAGE_MERGE);
+    enum stage before = clocks_enter(g->engine->clocks, STAGE_MERGE);
     while (g->list.n < g->max && !g->has_crossed && (found = run_merge_next(&g->merge, &item)) > 0)
         record_list_add(&g->list, bam_key_record(item.base, item.key),
                         (uint32_t)bam_key_record_size(item.base, item.key), (uint16_t)item.way);
-    clocks_records(g->clocks, g->list.n);
-    clocks_leave(g->clocks, before, 0);
+    clocks_records(g->engine->clocks, g->list.n);
+    clocks_leave(g->engine->clocks, before, 0);
     *list = g->list;
     list->fit = NULL;            /* because the list is used again */
     g->is_out = true;

@@ -9,14 +9,15 @@
 #include "sort/run_cut.h"
 #include "write/record_list.h"
 
+struct engine;
+
 struct greedy_merge {
     const struct merge_runs *runs;
     const struct sort_rule *rule;   /* see struct run_merge */
     const struct run_cut *from;  /* records before it are already merged; NULL: no records are merged ... */
     const size_t *taken;         /* ... and only the slices of each run before these have such records */
     uint32_t max;                /* records in a list */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     task_help_fn *help;          /* the main thread calls it while it waits for slices; its argument is help_arg */
     void *help_arg;
     struct run_merge merge;

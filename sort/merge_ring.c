@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sort/greedy_merge.h"
 #include "sort/merge_ring.h"
@@ -100,7 +101,7 @@ static size_t n_records_of(const struct bam_arena *a)
 static int open_samples(struct merge_ring *m)
 {
     for (size_t i = 0; i < m->opt.n_arenas; i++)
-        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.n_threads, m->opt.clocks) < 0)
+        if (run_samples_open(&m->samples[i], m->opt.arenas[i], m->sample_records, m->opt.engine) < 0)
             return -1;
     return 0;
 }
@@ -119,7 +120,8 @@ static int ring_alloc(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     struct task_ring_options ring = {
         .n_slots = o->n_ranges,
-        .n_threads = o->n_threads > 2 ? o->n_threads : 0,    /* for two threads, ranges would be handed out in pairs */
+        /* For two threads, ranges would be handed out in pairs. */
+        .n_threads = o->engine->n_threads > 2 ? o->engine->n_threads : 0,
         .large_batches = true,
         .run = run_range,
         .arg = m,
@@ -151,7 +153,7 @@ static int ring_alloc(struct merge_ring *m)
 static void choose_sizes(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
-    size_t threads = (size_t)o->n_threads, in_memory = 0;
+    size_t threads = (size_t)o->engine->n_threads, in_memory = 0;
     for (size_t i = 0; i < o->n_arenas; i++)
         in_memory += n_records_of(o->arenas[i]);
     size_t least = RECORDS_PER_WAY * m->n_ways, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
@@ -181,15 +183,15 @@ struct merge_ring *merge_ring_open(const struct merge_ring_options *options)
             m->n_ways += options->arenas[i]->n_sublists;
         m->is_first = m->is_begun = true;
         choose_sizes(m);
-        enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
+        enum stage before = clocks_enter(m->opt.engine->clocks, STAGE_PLAN);
         int result = ring_alloc(m);
         for (size_t i = 0; result == 0 && i < options->n_arenas; i++)
             run_samples_take(&m->samples[i]);    /* its tasks may be late, so nothing may fail after it */
-        clocks_leave(m->opt.clocks, before, 0);
+        clocks_leave(m->opt.engine->clocks, before, 0);
         if (result == 0)
             return m;
     }
-    latch_fail(options->latch, "out of memory for merging");
+    latch_fail(options->engine->latch, "out of memory for merging");
     merge_ring_close(m);
     return NULL;
 }
@@ -210,7 +212,7 @@ void merge_ring_close(struct merge_ring *m)
     if (m->is_greedy)
         greedy_merge_close(&m->greedy);
     free(m->spare);
-    task_ring_close(&m->ring, !latch_tripped(m->opt.latch));
+    task_ring_close(&m->ring, !latch_tripped(m->opt.engine->latch));
     free(m->ranges);
     free(m->first);
     free(m->taken);
@@ -266,7 +268,7 @@ static void begin_range(struct range *range)
 
 static void merge_range(struct range *range)
 {
-    struct clocks *clocks = range->ring->opt.clocks;
+    struct clocks *clocks = range->ring->opt.engine->clocks;
     struct merge_item item;
     enum stage before = clocks_enter(clocks, STAGE_MERGE);
     if (!range->begun)
@@ -288,7 +290,7 @@ static void run_range(void *ring, uint32_t index)
     struct merge_ring *m = ring;
     struct range *range = &m->ranges[index];
     record_list_empty(&range->list);
-    if (latch_tripped(m->opt.latch))
+    if (latch_tripped(m->opt.engine->latch))
         return;
     merge_range(range);
     if (m->opt.copy && !m->opt.runs.is_partial)
@@ -621,26 +623,26 @@ static int put_back(struct merge_ring *m)
 static bool can_go_on(void *ring)
 {
     struct merge_ring *m = ring;
-    return !task_ring_empty(&m->ring) || m->planned_all || is_out_of_order(m) || latch_tripped(m->opt.latch)
+    return !task_ring_empty(&m->ring) || m->planned_all || is_out_of_order(m) || latch_tripped(m->opt.engine->latch)
         || plan_range(m, true);
 }
 
 static void plan_all(struct merge_ring *m)
 {
-    enum stage before = clocks_enter(m->opt.clocks, STAGE_PLAN);
+    enum stage before = clocks_enter(m->opt.engine->clocks, STAGE_PLAN);
     if (m->opt.runs.n)
         m->opt.runs.refill(m->opt.runs.reader);
     while (!m->planned_all && !task_ring_full(&m->ring) && plan_range(m, false))
         ;
-    clocks_leave(m->opt.clocks, before, 0);
+    clocks_leave(m->opt.engine->clocks, before, 0);
 }
 
 /* Plans as many ranges as possible: at least one range, unless all are planned. -1: stop. */
 static int plan_ahead(struct merge_ring *m)
 {
     plan_all(m);
-    task_wait(can_go_on, merge_ring_help, m, m->opt.clocks);
-    return latch_tripped(m->opt.latch) ? -1 : 0;
+    task_wait(can_go_on, merge_ring_help, m, m->opt.engine->clocks);
+    return latch_tripped(m->opt.engine->latch) ? -1 : 0;
 }
 
 /* Merges the records after the last range, which are not in order, and fills the list like merge_ring_next(). */
@@ -655,8 +657,7 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .from = m->is_first ? NULL : &m->from,
         .taken = m->taken,
         .max = m->opt.n_records,
-        .latch = m->opt.latch,
-        .clocks = m->opt.clocks,
+        .engine = m->opt.engine,
         .help = merge_ring_help,
         .help_arg = m,
     };
@@ -680,10 +681,10 @@ int merge_ring_next(struct merge_ring *m, struct record_list *list)
         return -1;
     if (task_ring_empty(&m->ring))
         return m->planned_all ? 0 : go_on_greedily(m, list);
-    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.clocks);
-    if (m->opt.runs.is_partial && !latch_tripped(m->opt.latch))
-        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.clocks);
-    if (latch_tripped(m->opt.latch))
+    task_wait(oldest_is_merged, merge_ring_help, m, m->opt.engine->clocks);
+    if (m->opt.runs.is_partial && !latch_tripped(m->opt.engine->latch))
+        task_wait(oldest_is_filled, merge_ring_help, m, m->opt.engine->clocks);
+    if (latch_tripped(m->opt.engine->latch))
         return -1;
     if (m->opt.copy && m->opt.runs.is_partial)
         m->opt.copy(m->opt.arg, merge_ring_given(m), &m->ranges[merge_ring_given(m)].list);
@@ -700,5 +701,6 @@ int merge_ring_advance(struct merge_ring *m)
     if (m->is_out && put_back(m) < 0)
         return -1;
     plan_all(m);
-    return !can_go_on(m) ? 0 : latch_tripped(m->opt.latch) || task_ring_empty(&m->ring) ? -1 : oldest_is_merged(m);
+    return !can_go_on(m) ? 0
+         : latch_tripped(m->opt.engine->latch) || task_ring_empty(&m->ring) ? -1 : oldest_is_merged(m);
 }

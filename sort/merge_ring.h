@@ -20,6 +20,8 @@
 #include "sort/merge_runs.h"
 #include "write/record_list.h"
 
+struct engine;
+
 /* A sort has two arenas. Over MPI the two arenas of another sort come between two parts of each of them. */
 enum { MERGE_ARENAS_MAX = 6 };
 
@@ -38,9 +40,7 @@ struct merge_ring_options {
     size_t n_bytes;              /* a list takes about this number of bytes of records at most, and ... */
     size_t n_wanted;             /* ... a range should have this number of records, if that is less than its list
                                   * holds */
-    int n_threads;
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "write/record_sink.h"
@@ -59,12 +60,12 @@ static void run_load(void *reader, uint32_t index)
     struct buffer *buffer = &r->buffers[index];
     if (buffer->announces)
         spill_store_expect(r->opt.store, buffer->place[1]);
-    if (latch_tripped(r->opt.latch))
+    if (latch_tripped(r->opt.engine->latch))
         return;
     if (buffer->partial)
-        spill_load_head(r->opt.store, *buffer->place, &buffer->b, false, r->opt.latch);
+        spill_load_head(r->opt.store, *buffer->place, &buffer->b, false, r->opt.engine->latch);
     else if (spill_load(r->opt.store, *buffer->place, &r->loaders[task_thread()], &buffer->b, buffer->home_is_free,
-                        r->opt.latch) == 0 && !r->opt.keeps)
+                        r->opt.engine->latch) == 0 && !r->opt.keeps)
         spill_store_free(r->opt.store, *buffer->place);
 }
 
@@ -145,15 +146,15 @@ static void load_ahead(struct run_reader *r, size_t run, size_t needed)
 static int alloc_all(struct run_reader *r)
 {
     const struct run_reader_options *o = &r->opt;
-    size_t most = BUFFERS_MIN + BUFFERS_PER_THREAD * (size_t)o->n_threads;
+    size_t most = BUFFERS_MIN + BUFFERS_PER_THREAD * (size_t)o->engine->n_threads;
     r->n_buffers = o->memory_size / o->slice_size / o->n_runs;
     r->n_buffers = r->n_buffers > most ? most : r->n_buffers;
     r->runs = calloc(o->n_runs + 1, sizeof *r->runs);
     r->buffers = calloc(o->n_runs * r->n_buffers + 1, sizeof *r->buffers);
-    r->loaders = calloc((size_t)o->n_threads, sizeof *r->loaders);
+    r->loaders = calloc((size_t)o->engine->n_threads, sizeof *r->loaders);
     struct task_ring_options tasks = {
         .n_slots = (uint32_t)(o->n_runs * r->n_buffers),
-        .n_threads = (o->n_threads + 1) / 2,     /* slices are read ahead, so batches may be large */
+        .n_threads = (o->engine->n_threads + 1) / 2,     /* slices are read ahead, so batches may be large */
         .run = run_load,
         .arg = r,
     };
@@ -166,7 +167,7 @@ struct run_reader *run_reader_open(const struct run_reader_options *options)
     if (r)
         r->opt = *options;
     if (!r || options->memory_size / (BUFFERS_MIN * options->slice_size) < options->n_runs || alloc_all(r) < 0) {
-        latch_fail(options->latch, "too little memory for temporary data");
+        latch_fail(options->engine->latch, "too little memory for temporary data");
         run_reader_close(r);
         return NULL;
     }
@@ -186,9 +187,9 @@ void run_reader_close(struct run_reader *r)
     for (size_t i = 0; r->buffers && i < r->opt.n_runs * r->n_buffers; i++)
         spill_extra_free(&r->buffers[i].b.extra);
     free_extras(r, true);
-    for (int i = 0; r->loaders && i < r->opt.n_threads; i++)
+    for (int i = 0; r->loaders && i < r->opt.engine->n_threads; i++)
         spill_loader_free(&r->loaders[i]);
-    task_ring_close(&r->tasks, !latch_tripped(r->opt.latch));
+    task_ring_close(&r->tasks, !latch_tripped(r->opt.engine->latch));
     free(r->runs);
     free(r->buffers);
     free(r->loaders);
@@ -228,7 +229,7 @@ static bool is_ready(void *reader, size_t run, size_t slice, bool idle)
         && !record_sink_will_pass(r->opt.sink, r->buffers[slot].mark))
         begin_load(r, run, false);
     if (r->runs[run].loaded > slice && task_ring_state(&r->tasks, slot) == TASK_DONE)
-        return !latch_tripped(r->opt.latch);
+        return !latch_tripped(r->opt.engine->latch);
     task_ring_submit_batch(&r->tasks, &r->batch);    /* because the slice is needed now */
     return false;
 }
@@ -250,7 +251,7 @@ static int leave_buffer(struct run_reader *r, uint32_t slot)
     if (buffer->b.extra.memory) {
         struct extra *extra = malloc(sizeof *extra);
         if (!extra)
-            return latch_fail(r->opt.latch, "out of memory for temporary data");
+            return latch_fail(r->opt.engine->latch, "out of memory for temporary data");
         *extra = (struct extra){r->extras, buffer->b.extra, buffer->mark, beside};
         r->extras = extra;
         buffer->b.extra = (struct spill_extra){NULL, 0};

@@ -8,6 +8,8 @@
 #include "sort/merge_ring.h"
 #include "sort/spill_run.h"
 
+struct engine;
+
 struct run_reader_options {
     const struct spill_run *runs;   /* in input order */
     size_t n_runs;               /* at least 1 */
@@ -16,8 +18,7 @@ struct run_reader_options {
     size_t slice_size;           /* of the largest slice; larger slices take memory outside of the buffers */
     uint8_t *memory;             /* at a multiple of 16; at least 2 slices for each run */
     size_t memory_size;
-    int n_threads;
-    struct latch *latch;
+    const struct engine *engine;
     bool keeps;                  /* the runs stay in the store, to be read again */
     bool compares;               /* records of equal keys are compared */
 };

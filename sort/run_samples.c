@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
 #include "order/sort_run.h"
@@ -14,14 +15,14 @@ static void sample_sublist(void *samples, uint32_t number)
     clocks_leave(s->clocks, before, 0);
 }
 
-int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_t every, int n_threads,
-                     struct clocks *clocks)
+int run_samples_open(struct run_samples *s, const struct bam_arena *arena, size_t every,
+                     const struct engine *engine)
 {
     size_t n = arena->n_sublists;
     struct task_ring_options ring = {
-        .n_slots = (uint32_t)n, .n_threads = n_threads, .large_batches = true, .run = sample_sublist, .arg = s,
+        .n_slots = (uint32_t)n, .n_threads = engine->n_threads, .large_batches = true, .run = sample_sublist, .arg = s,
     };
-    *s = (struct run_samples){.arena = arena, .every = every, .clocks = clocks};
+    *s = (struct run_samples){.arena = arena, .every = every, .clocks = engine->clocks};
     if (!(s->first = malloc((n + 1) * sizeof *s->first)))
         return -1;
     for (size_t i = 0; i < n; i++) {

@@ -9,6 +9,7 @@
 #include "base/task_ring.h"
 
 struct clocks;
+struct engine;
 
 struct run_samples {
     const struct bam_arena *arena;
@@ -23,8 +24,8 @@ struct run_samples {
 
 /* Makes room for the samples that run_cut_sample() takes. All sublists must be sorted. -1: out of memory; free the
  * samples anyway. */
-int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every, int n_threads,
-                     struct clocks *clocks);
+int run_samples_open(struct run_samples *samples, const struct bam_arena *arena, size_t every,
+                     const struct engine *engine);
 
 /* Takes the samples. Call it once, on the main thread, which waits for the team. */
 void run_samples_take(struct run_samples *samples);

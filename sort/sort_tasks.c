@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "bam/record_checksum.h"
@@ -17,7 +18,7 @@ static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* a sublist of long re
 void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
 {
     _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];
-    if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.latch))
+    if (atomic_fetch_sub(unsorted, 1) > 1 || latch_tripped(p->opt.engine->latch))
         return;
     atomic_store(unsorted, 1);
     p->opt.arena_is_sorted(p->opt.arg);
@@ -66,14 +67,14 @@ void sort_tasks_finish_record(uint8_t *record)
 static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, struct bam_sublist sublist)
 {
     struct bam_key_order order = bam_arena_order(arena);
-    if (latch_tripped(p->opt.latch))
+    if (latch_tripped(p->opt.engine->latch))
         return;
-    enum stage before = clocks_enter(p->opt.clocks, STAGE_SORT);
+    enum stage before = clocks_enter(p->opt.engine->clocks, STAGE_SORT);
     if (p->opt.minhash)
         atomic_fetch_add(&p->turned, rank_sublist(&p->opt, arena->base, sublist));
     sort_run(sublist.keys, sublist.n, &order);
-    clocks_records(p->opt.clocks, sublist.n);
-    clocks_leave(p->opt.clocks, before, sublist.n * sizeof *sublist.keys);
+    clocks_records(p->opt.engine->clocks, sublist.n);
+    clocks_leave(p->opt.engine->clocks, before, sublist.n * sizeof *sublist.keys);
     sort_tasks_end_arena(p, arena);
 }
 
@@ -88,12 +89,12 @@ int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *optio
 {
     struct task_ring_options ring = {.n_slots = SORT_TASKS_MAX, .run = run_sort, .arg = p, .run_releases = true};
     *p = (struct sort_tasks){.opt = *options, .unsorted = {1, 1}};
-    return task_ring_open(&p->ring, &ring) < 0 ? latch_fail(options->latch, "out of memory") : 0;
+    return task_ring_open(&p->ring, &ring) < 0 ? latch_fail(options->engine->latch, "out of memory") : 0;
 }
 
 void sort_tasks_close(struct sort_tasks *p)
 {
-    task_ring_close(&p->ring, p->opt.latch && !latch_tripped(p->opt.latch));
+    task_ring_close(&p->ring, p->opt.engine->latch && !latch_tripped(p->opt.engine->latch));
 }
 
 /* Lists a closed sublist, which is to be sorted when `behind` more blocks are taken back. */
@@ -101,7 +102,7 @@ static void add(struct sort_tasks *p, struct bam_sublist sublist, uint32_t behin
 {
     const struct bam_arena *arena = p->opt.arenas->filled;
     uint32_t index = task_ring_slot(&p->ring, p->n_closed++);
-    task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.clocks);
+    task_ring_wait(&p->ring, index, TASK_FREE, NULL, p->opt.engine->clocks);
     p->tasks[index] = (struct sort_task){p->n_blocks + behind, sublist, arena};
     atomic_fetch_add(&p->unsorted[arena - p->opt.arenas->each], 1);
 }
@@ -118,7 +119,7 @@ static void hand_out(struct sort_tasks *p, bool all_keys_are_there)
  * small that a long input has many more sublists to merge. */
 static size_t records_wanted(const struct sort_tasks *p, uint64_t to_come)
 {
-    uint64_t n_threads = (uint64_t)p->opt.n_threads, least = SUBLIST_RECORDS / (4 * n_threads);
+    uint64_t n_threads = (uint64_t)p->opt.engine->n_threads, least = SUBLIST_RECORDS / (4 * n_threads);
     uint64_t share = to_come / n_threads;
     least = least < REST_RECORDS ? REST_RECORDS : least;
     if (n_threads == 1)
@@ -132,7 +133,7 @@ int sort_tasks_close_sublist(struct sort_tasks *p, uint32_t behind, uint64_t to_
     p->n_blocks++;
     int closed = bam_arena_close_sublist(p->opt.arenas->filled, records_wanted(p, to_come), SUBLIST_BYTES, &sublist);
     if (closed < 0)
-        return latch_fail(p->opt.latch, "out of memory");
+        return latch_fail(p->opt.engine->latch, "out of memory");
     if (closed)
         add(p, sublist, behind);
     hand_out(p, false);
@@ -141,7 +142,7 @@ int sort_tasks_close_sublist(struct sort_tasks *p, uint32_t behind, uint64_t to_
 
 int sort_tasks_close_rest(struct sort_tasks *p)
 {
-    size_t n = bam_arena_open_records(p->opt.arenas->filled) / (size_t)p->opt.n_threads + 1;
+    size_t n = bam_arena_open_records(p->opt.arenas->filled) / (size_t)p->opt.engine->n_threads + 1;
     struct bam_sublist sublist;
     int cut;
     if (n < REST_RECORDS)
@@ -151,7 +152,7 @@ int sort_tasks_close_rest(struct sort_tasks *p)
         hand_out(p, true);
     }
     hand_out(p, true);
-    return cut < 0 ? latch_fail(p->opt.latch, "out of memory") : 0;
+    return cut < 0 ? latch_fail(p->opt.engine->latch, "out of memory") : 0;
 }
 
 bool sort_tasks_help(void *sorts)
@@ -163,11 +164,12 @@ bool sort_tasks_help(void *sorts)
 static bool all_sorted(void *sorts)
 {
     struct sort_tasks *p = sorts;
-    return (atomic_load(&p->unsorted[0]) <= 1 && atomic_load(&p->unsorted[1]) <= 1) || latch_tripped(p->opt.latch);
+    return (atomic_load(&p->unsorted[0]) <= 1 && atomic_load(&p->unsorted[1]) <= 1)
+        || latch_tripped(p->opt.engine->latch);
 }
 
 int sort_tasks_finish(struct sort_tasks *p)
 {
-    task_wait(all_sorted, sort_tasks_help, p, p->opt.clocks);
-    return latch_tripped(p->opt.latch) ? -1 : 0;
+    task_wait(all_sorted, sort_tasks_help, p, p->opt.engine->clocks);
+    return latch_tripped(p->opt.engine->latch) ? -1 : 0;
 }

@@ -9,16 +9,16 @@
 #include "base/task_ring.h"
 #include "sort/arenas.h"
 
+struct engine;
+
 struct sort_tasks_options {
     const struct arenas *arenas; /* may be opened later */
-    int n_threads;
+    const struct engine *engine;
     const struct minhash *minhash;   /* of -M; else NULL. The next two fields are for -M, too: */
     bool are_ranked;             /* another sort has turned the reads, and they still have their ranks */
     bool keep_ranks;             /* the reads keep their ranks when they are sorted */
     void (*arena_is_sorted)(void *arg);   /* see sort_tasks_end_arena() */
     void *arg;                   /* of arena_is_sorted */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
 };
 
 /* A sublist to be sorted. The main thread writes all fields before READY. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <htslib/hts_log.h>
 #include "bam/long_pos.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "engine/engine_opts.h"
 #include "base/clocks.h"
@@ -27,9 +28,9 @@ static int build_index(struct sorted *s)
     if (!cause)
         return 0;
     if (!silent)
-        return latch_fail(s->latch, "the index of minimisers (-M, -I) cannot be made");
-    return latch_fail(s->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s", s->opts->order.index_fasta,
-                      cause);
+        return latch_fail(s->engine->latch, "the index of minimisers (-M, -I) cannot be made");
+    return latch_fail(s->engine->latch, "the index of minimisers (-M, -I) cannot be made: %s: %s",
+                      s->opts->order.index_fasta, cause);
 }
 
 static int prepare_minhash(struct sorted *s)
@@ -37,9 +38,9 @@ static int prepare_minhash(struct sorted *s)
     if (s->opts->order.by != SORT_MINHASH)
         return 0;
     if (sam_hdr_nref(s->sam) >= MINHASH_REF_MAX)
-        return latch_fail(s->latch, "%s: too many references for -M", engine_opts_input(s->opts));
+        return latch_fail(s->engine->latch, "%s: too many references for -M", engine_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
-        return latch_fail(s->latch, "out of memory");
+        return latch_fail(s->engine->latch, "out of memory");
     return is_prepared(s) ? 0 : build_index(s);
 }
 
@@ -57,7 +58,7 @@ static int prepare_lengths(struct sorted *s)
     if (s->opts->out.format.format != cram)
         return 0;
     if (!(s->lengths = bam_header_lengths(s->sam)))
-        return latch_fail(s->latch, "out of memory");
+        return latch_fail(s->engine->latch, "out of memory");
     return 0;
 }
 
@@ -65,7 +66,7 @@ static int prepare_order(struct sorted *s)
 {
     s->rule = sort_rule_new(&s->opts->order, s->sam);
     if (!s->rule)
-        return latch_fail(s->latch, "out of memory");
+        return latch_fail(s->engine->latch, "out of memory");
     bool far = s->in.n_converted && long_pos_fits(&s->opts->out.format);
     if (far)
         sort_rule_expect_far(s->rule);
@@ -88,12 +89,12 @@ struct output_use sorted_output(const struct sorted *s)
 /* The second part of the plan, made when the headers are read and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
-    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->latch);
+    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->engine->latch);
 }
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
-    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->latch, s->clocks);
+    struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->engine);
     how.part = s->part;
     if (options->opened) {
         s->in = *options->opened;
@@ -108,12 +109,10 @@ static int open_inputs(struct sorted *s, const struct sorted_options *options)
 static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
-        .store = engine_opts_store(s->opts, s->latch, s->clocks),
+        .store = engine_opts_store(s->opts, s->engine),
         .spill = {
             .merge_memory = s->plan.merge_memory,
-            .n_threads = s->opts->n_threads,
-            .latch = s->latch,
-            .clocks = s->clocks,
+            .engine = s->engine,
         },
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
@@ -132,29 +131,26 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
         .n_slots = s->rings.source_slots,
         .n_lent = s->rings.chunks.n_lent,
         .size_hint = size_hint,
-        .latch = s->latch,
-        .clocks = s->clocks,
+        .engine = s->engine,
     };
     struct sort_tasks_options sorts = {
         .arenas = &s->arenas,
-        .n_threads = s->opts->n_threads,
         .minhash = s->minhash,
         .are_ranked = is_prepared(s),
         .keep_ranks = keep_ranks(s),
         .arena_is_sorted = spill_policy_arena_is_sorted,
         .arg = &s->spill,
-        .latch = s->latch,
-        .clocks = s->clocks,
+        .engine = s->engine,
     };
     return block_reader_open(&s->reader, &reader) < 0 || sort_tasks_open(&s->sorts, &sorts) < 0
-        || arenas_open(&s->arenas, s->plan.arena_size, s->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
+        || arenas_open(&s->arenas, s->plan.arena_size, s->engine->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
 static int open_output(struct sorted *s)
 {
     if (!s->to)
         return 0;
-    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->latch, s->clocks) < 0)
+    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->engine) < 0)
         return -1;
     s->sink = s->to->sink;
     if (s->progress)
@@ -174,10 +170,10 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     s->part = how->part;
     s->to = to;
     s->output = how->output;
-    s->latch = how->latch;
+    s->engine = how->engine;
     s->progress = how->progress;
-    if (!(s->clocks = how->clocks))
-        return latch_fail(s->latch, "out of memory");
+    if (!s->engine->clocks)
+        return latch_fail(s->engine->latch, "out of memory");
     s->rings = how->rings ? *how->rings
              : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0 || plan_memory(s) < 0
@@ -219,9 +215,7 @@ int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
         .n_ranges = s->rings.merge_ranges,
         .n_spare = s->rings.merge_spare,
         .n_records = s->rings.merge_records,
-        .n_threads = s->opts->n_threads,
-        .latch = s->latch,
-        .clocks = s->clocks,
+        .engine = s->engine,
     };
     return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
 }
@@ -261,12 +255,12 @@ static void close_one(struct sorted *s, uint32_t number)
 static void close_slot(void *sorted, uint32_t slot)
 {
     struct sorted *s = sorted;
-    enum stage before = clocks_enter(s->clocks, STAGE_FREE);
+    enum stage before = clocks_enter(s->engine->clocks, STAGE_FREE);
     if (slot < N_CLOSED)
         close_one(s, slot);
     else
         arenas_give_back(&s->arenas, slot - N_CLOSED, s->closing.opt.n_slots - N_CLOSED);
-    clocks_leave(s->clocks, before, 0);
+    clocks_leave(s->engine->clocks, before, 0);
 }
 
 /* If there was no error, gives all files their names at once. Removes files that have no name. */
@@ -274,12 +268,12 @@ static void finish_files(struct sorted *s)
 {
     if (!s->to)
         return;
-    enum stage before = clocks_enter(s->clocks, STAGE_WRITE);
-    if (!latch_tripped(s->latch))
+    enum stage before = clocks_enter(s->engine->clocks, STAGE_WRITE);
+    if (!latch_tripped(s->engine->latch))
         written_commit(s->to);
-    clocks_enter(s->clocks, STAGE_FREE);
+    clocks_enter(s->engine->clocks, STAGE_FREE);
     written_close(s->to);
-    clocks_leave(s->clocks, before, 0);
+    clocks_leave(s->engine->clocks, before, 0);
 }
 
 /* The OpenMP runtime ends the program when there is no memory for a task. So the main thread makes all tasks before an
@@ -289,7 +283,7 @@ static void close_in_team(void *sorted)
     struct sorted *s = sorted;
     task_ring_hand_out_all(&s->closing);
     finish_files(s);
-    task_ring_take_all(&s->closing, s->clocks);
+    task_ring_take_all(&s->closing, s->engine->clocks);
 }
 
 static void close_alone(struct sorted *s)
@@ -304,8 +298,8 @@ void sorted_finish(struct sorted *s, int n_threads)
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: fewer bytes are quickly given
                                                               * back */
     struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
-    clocks_phase(s->clocks, PHASE_FINISH);
-    bool much = !latch_tripped(s->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
+    clocks_phase(s->engine->clocks, PHASE_FINISH);
+    bool much = !latch_tripped(s->engine->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
         task_team(n_threads, close_in_team, s);
     else

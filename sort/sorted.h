@@ -13,9 +13,9 @@
 #include "sort/sort_tasks.h"
 #include "sort/spill_policy.h"
 
+struct engine;
 struct input_part;
 struct input_request;
-struct latch;
 struct merge_ring_options;
 struct progress;
 struct record_sink;
@@ -33,16 +33,14 @@ struct sorted_options {
     const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these, and there
                                           * is no output */
     struct output_use output;    /* memory that consumers after the sort take, if there is no output */
-    struct latch *latch;
-    struct clocks *clocks;       /* the caller's; NULL: out of memory */
+    const struct engine *engine; /* its clocks may be NULL if memory was short; then the sort fails */
     struct progress *progress;   /* the caller's, too; NULL if not needed */
 };
 
 struct sorted {
     const struct engine_opts *opts;
     const struct input_part *part;
-    struct latch *latch;         /* this field and the next two serve the sort and its output */
-    struct clocks *clocks;
+    const struct engine *engine; /* this field and the next serve the sort and its output */
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/byte_buffer.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sort/run_cut.h"
 #include "order/sort_key.h"
@@ -85,7 +86,7 @@ struct spill *spill_open(const struct spill_options *options)
 {
     struct spill *p = calloc(1, sizeof *p);
     if (p) {
-        size_t n = (size_t)options->n_threads;
+        size_t n = (size_t)options->engine->n_threads;
         p->opt = *options;
         p->max_ranges = n * RANGES_PER_THREAD;
         struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
@@ -99,7 +100,7 @@ struct spill *spill_open(const struct spill_options *options)
             && task_ring_open(&p->merge_tasks, &merges) == 0)
             return p;
     }
-    latch_fail(options->latch, "out of memory");
+    latch_fail(options->engine->latch, "out of memory");
     spill_close(p);
     return NULL;
 }
@@ -108,18 +109,18 @@ void spill_close(struct spill *p)
 {
     if (!p)
         return;
-    for (int i = 0; p->work && i < p->opt.n_threads; i++) {
+    for (int i = 0; p->work && i < p->opt.engine->n_threads; i++) {
         spill_packer_free(p->work[i].packer);
         spill_loader_free(&p->work[i].loader);
     }
     for (size_t i = 0; p->ranges && i < p->max_ranges; i++)
         spill_run_free(&p->ranges[i].run);
-    for (int i = 0; p->merge_ranges && i < p->opt.n_threads; i++)
+    for (int i = 0; p->merge_ranges && i < p->opt.engine->n_threads; i++)
         spill_run_free(&p->merge_ranges[i].into);
     for (size_t i = 0; i < p->n_runs; i++)
         spill_run_free(&p->runs[i]);
-    task_ring_close(&p->range_tasks, !latch_tripped(p->opt.latch));
-    task_ring_close(&p->merge_tasks, !latch_tripped(p->opt.latch));
+    task_ring_close(&p->range_tasks, !latch_tripped(p->opt.engine->latch));
+    task_ring_close(&p->merge_tasks, !latch_tripped(p->opt.engine->latch));
     free(p->work);
     free(p->ranges);
     free(p->samples);
@@ -158,7 +159,7 @@ static struct workspace *workspace(struct spill *p)
 {
     struct workspace *w = &p->work[task_thread()];
     if (!w->packer && !(w->packer = spill_packer_new(p->slice_size)))
-        latch_fail(p->opt.latch, "out of memory for sorting on disk; use fewer threads (-@)");
+        latch_fail(p->opt.engine->latch, "out of memory for sorting on disk; use fewer threads (-@)");
     return w->packer ? w : NULL;
 }
 
@@ -202,13 +203,13 @@ static void write_range(struct spill *p, size_t number)
     if (!w)
         return;
     if (run_merge_init(&merge, p->rule, a->n_sublists, 0) < 0) {
-        latch_fail(p->opt.latch, "out of memory");
+        latch_fail(p->opt.engine->latch, "out of memory");
         return;
     }
     for (size_t i = 0; i < a->n_sublists; i++)
         run_merge_add(&merge, keys_in_range(p, number, &a->sublists[i]));
     struct spill_writer writer = {.packer = w->packer, .store = p->opt.store, .run = &p->ranges[number].run,
-                                  .latch = p->opt.latch};
+                                  .latch = p->opt.engine->latch};
     run_merge_start(&merge, NULL, NULL);         /* cannot fail, because there is no `more` function */
     write_merged(&writer, &merge);
     run_merge_free(&merge);
@@ -218,10 +219,10 @@ static void write_range(struct spill *p, size_t number)
 static void run_range(void *spill, uint32_t number)
 {
     struct spill *p = spill;
-    enum stage before = clocks_enter(p->opt.clocks, STAGE_MERGE);
-    if (!latch_tripped(p->opt.latch))
+    enum stage before = clocks_enter(p->opt.engine->clocks, STAGE_MERGE);
+    if (!latch_tripped(p->opt.engine->latch))
         write_range(p, number);
-    clocks_leave(p->opt.clocks, before, 0);
+    clocks_leave(p->opt.engine->clocks, before, 0);
     task_ring_release(&p->range_tasks, number);  /* before the range counts as done: then all slots may be handed out */
     atomic_fetch_add(&p->n_done, 1);
 }
@@ -260,7 +261,7 @@ int spill_begin(struct spill *p, const struct bam_arena *arena)
     p->help = 0;
     atomic_store(&p->n_done, 0);
     atomic_store(&p->n_ranges, 0);
-    return latch_tripped(p->opt.latch) ? -1 : 0;
+    return latch_tripped(p->opt.engine->latch) ? -1 : 0;
 }
 
 int spill_help(struct spill *p)
@@ -331,7 +332,7 @@ static int list_run(struct spill *p)
     int failed = !run || note_last(p, last) < 0;
     for (size_t i = 0; i < p->n_ranges && !failed; i++)
         failed = spill_run_append(run, &p->ranges[i].run) < 0;
-    return failed ? latch_fail(p->opt.latch, "out of memory for the list of temporary data") : 0;
+    return failed ? latch_fail(p->opt.engine->latch, "out of memory for the list of temporary data") : 0;
 }
 
 /* -------------------------------------------------------------- fewer runs */
@@ -341,16 +342,16 @@ static void run_merge_range(void *spill, uint32_t number)
 {
     struct spill *p = spill;
     struct merge_range *range = &p->merge_ranges[number];
-    struct workspace *w = latch_tripped(p->opt.latch) ? NULL : workspace(p);
+    struct workspace *w = latch_tripped(p->opt.engine->latch) ? NULL : workspace(p);
     range->result = -1;
-    enum stage before = clocks_enter(p->opt.clocks, STAGE_MERGE);
+    enum stage before = clocks_enter(p->opt.engine->clocks, STAGE_MERGE);
     if (w) {
         range->how.loader = &w->loader;
         range->how.writer = (struct spill_writer){.packer = w->packer, .store = p->opt.store, .run = &range->into,
-                                                 .latch = p->opt.latch};
+                                                 .latch = p->opt.engine->latch};
         range->result = spill_merge(&range->how);
     }
-    clocks_leave(p->opt.clocks, before, 0);
+    clocks_leave(p->opt.engine->clocks, before, 0);
 }
 
 static int by_value(const void *a, const void *b)
@@ -382,7 +383,7 @@ static int cut_merge_ranges(struct spill *p, size_t n_ranges)
     size_t n;
     uint64_t *keys = slice_keys(m, &n);
     if (!keys)
-        return latch_fail(p->opt.latch, "out of memory");
+        return latch_fail(p->opt.engine->latch, "out of memory");
     m->n_ranges = 1;
     p->merge_ranges[0].how.from = 0;
     for (size_t i = 1; i < n_ranges && n > 0; i++) {
@@ -421,7 +422,7 @@ static int replace_runs(struct spill *p)
     struct merging *m = &p->merging;
     for (size_t i = 1; i < m->n_ranges; i++)
         if (spill_run_append(&p->merge_ranges[0].into, &p->merge_ranges[i].into) < 0)
-            return latch_fail(p->opt.latch, "out of memory for the list of temporary data");
+            return latch_fail(p->opt.engine->latch, "out of memory for the list of temporary data");
     for (size_t i = 0; i < m->n; i++)
         spill_run_remove(&p->runs[m->first + i], p->opt.store);
     p->runs[m->first] = p->merge_ranges[0].into;
@@ -464,7 +465,7 @@ static int finish_merging(struct spill *p)
     for (size_t i = 0; i < p->merging.n_ranges; i++)
         task_ring_run(&p->merge_tasks, (uint32_t)i);
     for (size_t i = 0; i < p->merging.n_ranges; i++)
-        task_ring_wait(&p->merge_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.clocks);
+        task_ring_wait(&p->merge_tasks, (uint32_t)i, TASK_DONE, NULL, p->opt.engine->clocks);
     return end_merging(p);
 }
 
@@ -502,7 +503,7 @@ static int begin_merging(struct spill *p, size_t n, size_t among, const struct r
     size_t fit = largest_slice(p) > room->slice_size ? 1 : room->n_slices / n;
     *m = (struct merging){.first = choose_runs(p, n, among), .n = n, .runs = malloc(n * sizeof *m->runs)};
     if (!m->runs)
-        return latch_fail(p->opt.latch, "out of memory");
+        return latch_fail(p->opt.engine->latch, "out of memory");
     memcpy(m->runs, p->runs + m->first, n * sizeof *m->runs);
     if (cut_merge_ranges(p, fit < n_ranges ? fit : n_ranges) < 0)
         return -1;
@@ -526,13 +527,13 @@ static size_t runs_at_once(const struct spill *p, const struct room *room, size_
 static int merge_in_background(struct spill *p)
 {
     enum { THREADS_PER_RANGE = 4 };               /* most threads continue reading */
-    size_t slice_size = largest_slice(p), n_ranges = ((size_t)p->opt.n_threads - 1) / THREADS_PER_RANGE + 1;
+    size_t slice_size = largest_slice(p), n_ranges = ((size_t)p->opt.engine->n_threads - 1) / THREADS_PER_RANGE + 1;
     struct room room = {p->memory, p->opt.merge_memory / slice_size, slice_size};
     if (p->merging.n_ranges > 0 && is_merged(p) && end_merging(p) < 0)
         return -1;
     size_t n = runs_at_once(p, &room, n_ranges, p->fan_in);
     n = n < p->n_runs - 1 ? n : p->n_runs - 1;
-    if (p->opt.n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_ranges > 0)
+    if (p->opt.engine->n_threads == 1 || p->n_runs <= p->fan_in || n < 2 || p->merging.n_ranges > 0)
         return 0;
     if (!p->memory && !(room.memory = p->memory = malloc(p->opt.merge_memory)))
         return 0;                                /* without this memory they are merged after reading */
@@ -542,12 +543,12 @@ static int merge_in_background(struct spill *p)
 bool spill_is_done(const struct spill *p)
 {
     size_t n = atomic_load(&p->n_ranges);
-    return latch_tripped(p->opt.latch) || (n > 0 && atomic_load(&p->n_done) == n);
+    return latch_tripped(p->opt.engine->latch) || (n > 0 && atomic_load(&p->n_done) == n);
 }
 
 int spill_end(struct spill *p)
 {
-    if (latch_tripped(p->opt.latch) || list_run(p) < 0)
+    if (latch_tripped(p->opt.engine->latch) || list_run(p) < 0)
         return -1;
     p->arena = NULL;
     return merge_in_background(p);
@@ -557,7 +558,7 @@ int spill_settle(struct spill *p, uint8_t *memory, size_t size, size_t *slice_si
 {
     size_t largest = largest_slice(p), n_slices = size / largest > SLICES_LEAST ? size / largest : SLICES_LEAST;
     *slice_size = largest <= size / SLICES_LEAST ? largest : p->slice_size;
-    size_t buffers = size / *slice_size, n_ranges = (size_t)p->opt.n_threads;
+    size_t buffers = size / *slice_size, n_ranges = (size_t)p->opt.engine->n_threads;
     /* Slices that are larger than a buffer are read one at a time. */
     size_t fan_in = (buffers < n_slices ? n_slices : buffers) / 2;
     struct room room = {memory, n_slices, *slice_size};

@@ -8,12 +8,12 @@
 #include "bam_arena.h"
 #include "sort/spill_run.h"
 
+struct engine;
+
 struct spill_options {
     struct spill_store *store;   /* the caller's */
     size_t merge_memory;         /* bytes for merging in the background */
-    int n_threads;
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
+    const struct engine *engine;
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */

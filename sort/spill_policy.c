@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "base/message.h"
@@ -88,8 +89,8 @@ int spill_policy_hurry(struct spill_policy *p, const struct spill_outlook *o)
 int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 {
     if (p->fits && !o->other_is_empty)
-        return latch_fail(p->opt.spill.latch, "memory does not hold what was counted. This is our bug: please report "
-                          "it");
+        return latch_fail(p->opt.spill.engine->latch, "memory does not hold what was counted. This is our bug: please "
+                          "report it");
     return !p->fits && !p->spilling && (spill_policy_will_fit(o) == 0 || !o->other_is_empty) ? start(p, o) : 0;
 }
 
@@ -117,7 +118,7 @@ int spill_policy_await(struct spill_policy *p)
 {
     if (!spill_arena(p->spill))
         return 0;
-    task_wait(has_left, help, p, p->opt.spill.clocks);
+    task_wait(has_left, help, p, p->opt.spill.engine->clocks);
     return spill_end(p->spill);
 }
 
@@ -133,8 +134,7 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .memory_size = size,
         .keeps = p->keeps_runs,
         .compares = spill_compares(p->spill),
-        .n_threads = p->opt.spill.n_threads,
-        .latch = p->opt.spill.latch,
+        .engine = p->opt.spill.engine,
     };
     *runs = (struct merge_runs){0};
     run_reader_close(p->reader);                 /* the reader of an earlier merge */

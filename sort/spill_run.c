@@ -77,10 +77,10 @@ static int write_slice(struct spill_writer *w)
 {
     const uint8_t *packed;
     size_t n;
-    enum stage before = clocks_enter(spill_store_stats(w->store), STAGE_PACK);
+    enum stage before = clocks_enter(spill_store_clocks(w->store), STAGE_PACK);
     int failed = spill_packer_pack(w->packer, &packed, &n);
     uint64_t size = failed ? 0 : spill_slice_size(packed);
-    clocks_leave(spill_store_stats(w->store), before, size);
+    clocks_leave(spill_store_clocks(w->store), before, size);
     if (failed)
         return latch_fail(w->latch, "out of memory for temporary data");
     const struct spill_bytes both[2] = {{packed, n}, {NULL, 0}};
@@ -113,12 +113,12 @@ static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t 
 {
     const struct bam_record *r = (const struct bam_record *)record;
     size_t at = qualities_at(r), n = load_le32(r->seq_len);
-    enum stage before = clocks_enter(spill_store_stats(w->store), STAGE_PACK);
+    enum stage before = clocks_enter(spill_store_clocks(w->store), STAGE_PACK);
     bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
     size_t end = none ? at : size, next = none ? at + n : size;
     const struct spill_bytes both[2] = {{record, end}, {record + next, size - next}};
     uint64_t hash = hash_of(record, end, record + next, size - next);
-    clocks_leave(spill_store_stats(w->store), before, size);
+    clocks_leave(spill_store_clocks(w->store), before, size);
     return put_slice(w, both, sort_key, hash, spill_slice_memory(size, 1));
 }
 
@@ -194,9 +194,9 @@ static int load_packed(struct spill_store *store, struct spill_place place, stru
         return spill_store_damaged(store, place);
     if (place_slice(b, size, home_is_free, latch) < 0)
         return -1;
-    enum stage before = clocks_enter(spill_store_stats(store), STAGE_UNPACK);
+    enum stage before = clocks_enter(spill_store_clocks(store), STAGE_UNPACK);
     int failed = spill_slice_unpack(&b->slice, loader->unpacker, loader->packed.p, place.size);
-    clocks_leave(spill_store_stats(store), before, size);
+    clocks_leave(spill_store_clocks(store), before, size);
     return failed ? spill_store_damaged(store, place) : 0;
 }
 
@@ -246,10 +246,10 @@ int spill_load_body(struct spill_store *store, struct spill_place place, const s
     size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
     if (get_bytes(store, place, head, body, record + head) < 0)
         return -1;
-    enum stage before = clocks_enter(spill_store_stats(store), STAGE_UNPACK);
+    enum stage before = clocks_enter(spill_store_clocks(store), STAGE_UNPACK);
     memset(record + head + body, 0xff, missing);
     bool damaged = hash_of(record, end, record + next, size - next) != place.hash;
-    clocks_leave(spill_store_stats(store), before, size);
+    clocks_leave(spill_store_clocks(store), before, size);
     return damaged ? spill_store_damaged(store, place) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/temp_prefix.h"
@@ -25,8 +26,7 @@ struct volume {
 };
 
 struct spill_store {
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     uint8_t *memory;
     size_t memory_size;
     size_t n_volumes;            /* including IN_MEMORY */
@@ -53,14 +53,13 @@ struct spill_store *spill_store_open(const struct spill_store_options *options)
     struct spill_store *s = calloc(1, sizeof *s);
     int failed = !s || !(s->volumes = calloc(options->n_prefixes + 1, sizeof *s->volumes));
     if (s) {
-        s->latch = options->latch;
-        s->clocks = options->clocks;
+        s->engine = options->engine;
     }
     for (size_t i = 0; !failed && i < options->n_prefixes; i++, s->n_volumes = i + 1)
         failed = set_place(&s->volumes[i + 1], options->prefixes[i]) < 0;
     if (!failed)
         return s;
-    latch_fail(options->latch, "out of memory");
+    latch_fail(options->engine->latch, "out of memory");
     spill_store_close(s);
     return NULL;
 }
@@ -126,8 +125,8 @@ int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
     for (size_t i = 1; i < s->n_volumes; i++) {
         struct volume *v = &s->volumes[i];
         if (v->fd < 0 && (v->fd = open_unnamed(v)) < 0)
-            return latch_fail(s->latch, "cannot create a temporary file in %s: %s. Choose another directory with -T",
-                              v->dir, strerror(errno));
+            return latch_fail(s->engine->latch, "cannot create a temporary file in %s: %s. Choose another directory "
+                              "with -T", v->dir, strerror(errno));
         sum += bytes_free(v);
     }
     *free_bytes = sum;
@@ -176,12 +175,12 @@ static int write_at(struct spill_store *s, const struct volume *v, struct spill_
 {
     for (size_t done = 0; done < bytes.n;) {
         ssize_t wrote = pwrite(v->fd, (const uint8_t *)bytes.data + done, bytes.n - done, (off_t)(at + done));
-        if (wrote < 0 && errno == EINTR && !latch_tripped(s->latch))
+        if (wrote < 0 && errno == EINTR && !latch_tripped(s->engine->latch))
             continue;
         if (wrote < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
             return 0;
         if (wrote <= 0)
-            return latch_fail(s->latch, "writing temporary data in %s failed: %s", v->dir, strerror(errno));
+            return latch_fail(s->engine->latch, "writing temporary data in %s failed: %s", v->dir, strerror(errno));
         done += (size_t)wrote;
     }
     return 1;
@@ -200,8 +199,8 @@ static int all_full(struct spill_store *s, size_t n)
     uint64_t used = 0;
     for (size_t i = 1; i < s->n_volumes; i++)
         used += atomic_load(&s->volumes[i].end);
-    return latch_fail(s->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, %llu "
-                      "are free, %llu are in use by this sort. Give another place with -T, or more memory with -m",
+    return latch_fail(s->engine->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, "
+                      "%llu are free, %llu are in use by this sort. Give another place with -T, or more memory with -m",
                       last->dir, s->n_volumes > 2 ? " and the other -T directories" : "", n,
                       (unsigned long long)bytes_free(last), (unsigned long long)used);
 }
@@ -218,7 +217,7 @@ static int put_anywhere(struct spill_store *s, const struct spill_bytes both[2],
             return done < 0 ? -1 : 0;
         atomic_store(&v->full, true);
     }
-    return latch_tripped(s->latch) ? -1 : all_full(s, n);
+    return latch_tripped(s->engine->latch) ? -1 : all_full(s, n);
 }
 
 int spill_store_put(struct spill_store *s, const void *data, size_t n, struct spill_place *place)
@@ -230,9 +229,9 @@ int spill_store_put(struct spill_store *s, const void *data, size_t n, struct sp
 int spill_store_put_both(struct spill_store *s, const struct spill_bytes both[2], struct spill_place *place)
 {
     size_t n = both[0].n + both[1].n;
-    enum stage before = clocks_enter(s->clocks, STAGE_SPILL_WRITE);
+    enum stage before = clocks_enter(s->engine->clocks, STAGE_SPILL_WRITE);
     int result = put_anywhere(s, both, n, place);
-    clocks_leave(s->clocks, before, n);
+    clocks_leave(s->engine->clocks, before, n);
     return result;
 }
 
@@ -245,10 +244,10 @@ static int get(struct spill_store *s, struct spill_place place, void *data)
     }
     for (size_t done = 0; done < place.size;) {
         ssize_t got = pread(v->fd, (uint8_t *)data + done, place.size - done, (off_t)(place.offset + done));
-        if (got < 0 && errno == EINTR && !latch_tripped(s->latch))
+        if (got < 0 && errno == EINTR && !latch_tripped(s->engine->latch))
             continue;
         if (got < 0)
-            return latch_fail(s->latch, "reading temporary data in %s failed: %s", v->dir, strerror(errno));
+            return latch_fail(s->engine->latch, "reading temporary data in %s failed: %s", v->dir, strerror(errno));
         if (got == 0)
             return spill_store_damaged(s, place);
         done += (size_t)got;
@@ -258,9 +257,9 @@ static int get(struct spill_store *s, struct spill_place place, void *data)
 
 int spill_store_get(struct spill_store *s, struct spill_place place, void *data)
 {
-    enum stage before = clocks_enter(s->clocks, STAGE_SPILL_READ);
+    enum stage before = clocks_enter(s->engine->clocks, STAGE_SPILL_READ);
     int result = get(s, place, data);
-    clocks_leave(s->clocks, before, place.size);
+    clocks_leave(s->engine->clocks, before, place.size);
     return result;
 }
 
@@ -298,13 +297,13 @@ void spill_store_free(struct spill_store *s, struct spill_place place)
 
 int spill_store_damaged(struct spill_store *s, struct spill_place place)
 {
-    return latch_fail(s->latch, "temporary data in %s are damaged at offset %llu: the disk or the memory is faulty, "
-                      "or another program wrote there. Nothing was written",
+    return latch_fail(s->engine->latch, "temporary data in %s are damaged at offset %llu: the disk or the memory is "
+                      "faulty, or another program wrote there. Nothing was written",
                       place.volume == IN_MEMORY ? "memory" : s->volumes[place.volume].dir,
                       (unsigned long long)place.offset);
 }
 
-struct clocks *spill_store_stats(const struct spill_store *s)
+struct clocks *spill_store_clocks(const struct spill_store *s)
 {
-    return s->clocks;
+    return s->engine->clocks;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct engine;
+
 /* One slice. */
 struct spill_place {
     uint64_t offset;
@@ -27,8 +29,7 @@ struct spill_bytes {
 struct spill_store_options {
     const char *const *prefixes; /* each as described in temp_prefix.h */
     size_t n_prefixes;           /* at least one */
-    struct latch *latch;
-    struct clocks *clocks;       /* may be NULL */
+    const struct engine *engine;
 };
 
 /* NULL: out of memory, and the error is recorded in the latch. */
@@ -63,6 +64,6 @@ void spill_store_free(struct spill_store *store, struct spill_place place);
 int spill_store_damaged(struct spill_store *store, struct spill_place place);
 
 /* The clocks from the options, for code that packs and unpacks. */
-struct clocks *spill_store_stats(const struct spill_store *store);
+struct clocks *spill_store_clocks(const struct spill_store *store);
 
 #endif

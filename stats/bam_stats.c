@@ -10,6 +10,7 @@
 #include "stats/bam_stats.h"
 #include <stdlib.h>
 #include "hts/hts_file.h"
+#include "base/engine.h"
 #include "base/machine.h"
 #include "base/message.h"
 #include "base/clocks.h"
@@ -42,7 +43,7 @@ static int print(void *stats, FILE *to)
 
 static void put_text(struct bam_stats *s)
 {
-    struct latch *latch = s->counted.d->latch;
+    struct latch *latch = s->counted.d->engine.latch;
     bool has_files = !s->index;
     if (out_file_open(&s->out, "-", latch) == 0
         && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
@@ -55,7 +56,7 @@ static void work(void *stats)
 {
     struct counted *c = &((struct bam_stats *)stats)->counted;
     int more = counted_begin(c) < 0 ? -1 : 1;
-    clocks_phase(c->d->clocks, PHASE_READ);
+    clocks_phase(c->d->engine.clocks, PHASE_READ);
     while (more > 0)
         more = counted_next(c);
     if (more == 0 && counted_end(c) == 0)
@@ -82,10 +83,10 @@ static hts_idx_t *find_index(const struct counted *c)
 int bam_stats(const struct stats_opts *opts)
 {
     struct latch latch = {0};
-    struct driver d = {.latch = &latch, .out = WRITTEN_CLOSED};
+    struct driver d = {.engine.latch = &latch, .out = WRITTEN_CLOSED};
     struct bam_stats s = {.counted = {.d = &d, .opts = opts}, .out.fd = -1};
     machine_share_heaps();
-    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && driver_begin(&d, &opts->common)
+    if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && driver_begin(&d, &opts->common) == 0
         && counted_open(&s.counted) == 0) {
         if ((s.index = find_index(&s.counted)))
             put_text(&s);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <htslib/hts_log.h>
 #include "bam/bam_record.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "base/clocks.h"
@@ -35,7 +36,7 @@ static int check_memory(struct counted *c)
     const struct engine_opts *o = &c->opts->common;
     struct memory_plan plan;
     struct output_use use = {.more = memory_of_counts, .arg = c};
-    return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->latch);
+    return engine_memory_plan(&plan, &c->rings, o, &c->in, use, c->d->engine.latch);
 }
 
 /* Adds the region to those that are read and to those that are counted. Prints a warning if the name is unknown, as
@@ -53,7 +54,7 @@ static int add_region(struct counted *c, const char *text, sam_hdr_t *sam, struc
     }
     struct region region = {ref, begin, end};
     return ref_regions_add(list, &region) < 0 || stats_regions_add(&c->opts->stats->regions, ref, begin + 1, end) < 0
-         ? latch_fail(c->d->latch, "out of memory for regions") : 0;
+         ? latch_fail(c->d->engine.latch, "out of memory for regions") : 0;
 }
 
 static int choose_regions(struct counted *c)
@@ -62,12 +63,12 @@ static int choose_regions(struct counted *c)
     struct input *in = c->in.each;
     struct ref_regions list = {.n = 0};
     char *const *indexes = opts->common.in.indexes;
-    c->d->latch->by_index = true;
+    c->d->engine.latch->by_index = true;
     int status = 0;
     for (int i = 0; i < opts->n_regions && status == 0; i++)
         status = add_region(c, opts->regions[i], in->header.sam, &list);
     if (status == 0 && list.n == 0)
-        status = latch_fail(c->d->latch, "%s: none of the regions is on a reference that it has", in->name);
+        status = latch_fail(c->d->engine.latch, "%s: none of the regions is on a reference that it has", in->name);
     ref_regions_unite(&list);
     if (status == 0)
         status = input_choose(in, &list, indexes[0]);
@@ -81,7 +82,7 @@ int counted_open(struct counted *c)
     const struct engine_opts *o = &c->opts->common;
     c->rings = engine_memory_rings(o, &o->in, MEMORY_AT_ONCE, false);
     c->rings.n_slices = c->rings.sink_slots = 0;
-    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, c->d->latch, c->d->clocks);
+    struct inputs_options how = engine_memory_inputs(o, &o->in, &c->rings, &c->d->engine);
     how.keeps_broken = true;
     how.far = true;
     how.join = keep_waiting;
@@ -105,7 +106,7 @@ static void seen(void *counted, uint32_t chunk)
 static bool is_joined(void *counted)
 {
     const struct counted *c = counted;
-    return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->latch);
+    return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->engine.latch);
 }
 
 static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
@@ -114,8 +115,8 @@ static int looked(void *counted, uint32_t chunk, const struct byte_buffer *recor
     (void)chunk;
     c->n_looked++;
     if (c->looks.look) {
-        task_wait(is_joined, task_no_help, c, c->d->clocks);     /* short, since the thread that joins never sleeps */
-        return latch_tripped(c->d->latch) ? -1 : 0;
+        task_wait(is_joined, task_no_help, c, c->d->engine.clocks);  /* short: the thread that joins never sleeps */
+        return latch_tripped(c->d->engine.latch) ? -1 : 0;
     }
     for (size_t at = 0, size; at < records->n; at += size) {
         size = bam_record_size((const struct bam_record *)(records->p + at));
@@ -132,9 +133,8 @@ int counted_begin(struct counted *c)
         .counters = o->out.counters,
         .n = o->out.n_counters,
         .path = in->name,
-        .n_threads = o->n_threads,
         .n_slots = c->rings.chunks.n_chunks,
-        .latch = c->d->latch,
+        .engine = &c->d->engine,
     };
     bool in_sequence = counts_in_sequence(how.counters, how.n);
     c->looks = (struct look_request){in_sequence ? NULL : look, in_sequence ? NULL : seen, looked, c};
@@ -142,7 +142,7 @@ int counted_begin(struct counted *c)
     if (!(c->counts = counts_open(&how, in->header.sam)))
         return -1;
     if (join_chain_open(&c->chain, c->counts, how.n_slots) < 0)
-        return latch_fail(c->d->latch, "%s: out of memory", in->name);
+        return latch_fail(c->d->engine.latch, "%s: out of memory", in->name);
     if (input_begin(in) < 0)
         return -1;
     c->chunks = passed_records_chunks(in->passed);
@@ -153,7 +153,7 @@ static bool is_made(void *counted)
 {
     struct counted *c = counted;
     c->state = chunk_reader_advance(c->chunks);
-    return c->state != CHUNK_AWAITED || latch_tripped(c->d->latch);
+    return c->state != CHUNK_AWAITED || latch_tripped(c->d->engine.latch);
 }
 
 /* While the main thread parses a chunk, it hands out no work. With many threads this costs more than it gains: in slow
@@ -169,10 +169,10 @@ static bool help(void *counted)
 int counted_next(struct counted *c)
 {
     progress_tick(&c->d->progress);
-    task_wait(is_made, help, c, c->d->clocks);
+    task_wait(is_made, help, c, c->d->engine.clocks);
     if (c->state == CHUNK_MADE && chunk_reader_take(c->chunks, &c->spare) == 0)
         return 1;
-    return c->state == CHUNK_NONE && !latch_tripped(c->d->latch) ? 0 : -1;
+    return c->state == CHUNK_NONE && !latch_tripped(c->d->engine.latch) ? 0 : -1;
 }
 
 int counted_end(const struct counted *c)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "stats/counts.h"
 
@@ -18,7 +19,7 @@ struct counts {
 
 static int fail_memory(const struct counts *c, const struct counter *counter)
 {
-    return latch_fail(c->opt.latch, "%s: out of memory for %s", c->opt.path, counter->command);
+    return latch_fail(c->opt.engine->latch, "%s: out of memory for %s", c->opt.path, counter->command);
 }
 
 static int open_each(struct counts *c, sam_hdr_t *sam)
@@ -26,11 +27,11 @@ static int open_each(struct counts *c, sam_hdr_t *sam)
     for (size_t i = 0; i < c->opt.n; i++) {
         const struct counter *counter = &c->opt.counters[i];
         struct tallied *t = &c->each[i];
-        t->sums = calloc((size_t)c->opt.n_threads, sizeof *t->sums);
+        t->sums = calloc((size_t)c->opt.engine->n_threads, sizeof *t->sums);
         t->parts = calloc((size_t)c->opt.n_slots + 1, sizeof *t->parts);
         if (!t->sums || !t->parts)
             return fail_memory(c, counter);
-        if (counter->begin && counter->begin(counter->settings, sam, c->opt.latch) < 0)
+        if (counter->begin && counter->begin(counter->settings, sam, c->opt.engine->latch) < 0)
             return -1;
     }
     return 0;
@@ -40,7 +41,7 @@ struct counts *counts_open(const struct counts_options *options, sam_hdr_t *sam)
 {
     struct counts *c = calloc(1, sizeof *c + options->n * sizeof *c->each);
     if (!c) {
-        latch_fail(options->latch, "%s: out of memory", options->path);
+        latch_fail(options->engine->latch, "%s: out of memory", options->path);
         return NULL;
     }
     c->opt = *options;
@@ -63,7 +64,7 @@ void counts_close(struct counts *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->opt.n; i++) {
-        close_stores(&c->opt.counters[i].sums, c->each[i].sums, (size_t)c->opt.n_threads);
+        close_stores(&c->opt.counters[i].sums, c->each[i].sums, (size_t)c->opt.engine->n_threads);
         close_stores(&c->opt.counters[i].part, c->each[i].parts, (size_t)c->opt.n_slots + 1);
     }
     free(c);
@@ -105,7 +106,7 @@ static int check(const struct counts *c, const struct counter *counter, const vo
 {
     uint64_t record;
     const char *fault = counter->fault ? counter->fault(joined, &record) : NULL;
-    return !fault ? 0 : latch_fail(c->opt.latch, "%s: record %" PRIu64 ": %s", c->opt.path, record + 1, fault);
+    return !fault ? 0 : latch_fail(c->opt.engine->latch, "%s: record %" PRIu64 ": %s", c->opt.path, record + 1, fault);
 }
 
 int counts_join(struct counts *c, uint32_t slot)
@@ -140,7 +141,7 @@ static int join_sums(const struct counts *c, size_t i)
     void **sums = c->each[i].sums, **joined = &c->each[i].parts[c->opt.n_slots];
     if (equip(counter, &counter->sums, &sums[0]) < 0 || equip(counter, &counter->part, joined) < 0)
         return fail_memory(c, counter);
-    for (int k = 1; k < c->opt.n_threads; k++)
+    for (int k = 1; k < c->opt.engine->n_threads; k++)
         if (sums[k] && counter->sums.join(sums[0], sums[k]) < 0)
             return fail_memory(c, counter);
     return 0;
@@ -149,7 +150,7 @@ static int join_sums(const struct counts *c, size_t i)
 int counts_print(struct counts *c, size_t i, FILE *out)
 {
     return join_sums(c, i) < 0 ? -1
-         : c->opt.counters[i].print(c->each[i].sums[0], c->each[i].parts[c->opt.n_slots], out, c->opt.latch);
+         : c->opt.counters[i].print(c->each[i].sums[0], c->each[i].parts[c->opt.n_slots], out, c->opt.engine->latch);
 }
 
 int counts_files(struct counts *c, size_t i, size_t *n)
@@ -176,7 +177,7 @@ char *counts_file_path(const struct counts *c, size_t i, size_t file)
 int counts_file_print(struct counts *c, size_t i, size_t file, FILE *out)
 {
     return c->opt.counters[i].files.print(c->each[i].sums[0], c->each[i].parts[c->opt.n_slots], file, out,
-                                          c->opt.latch);
+                                          c->opt.engine->latch);
 }
 
 struct counter_numbers counts_numbers(const struct counts *c)

@@ -8,14 +8,14 @@
 #include "stats/counter.h"
 
 struct counts;
+struct engine;
 
 struct counts_options {
     const struct counter *counters;  /* n of them; they and `path` stay the caller's */
     size_t n;
     const char *path;            /* path of the records, for messages */
-    int n_threads;
+    const struct engine *engine;
     uint32_t n_slots;
-    struct latch *latch;
 };
 
 /* sam: the header of the records; it lives as long as the counts. Returns NULL if a counter and the header do not fit

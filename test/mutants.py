@@ -27,7 +27,7 @@ SUM_FIRST = """    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
-    clocks_leave(o->opt.clocks, before, block->size);
+    clocks_leave(o->opt.engine->clocks, before, block->size);
     return block->size;
 }
 
@@ -42,7 +42,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was looked at in the block where it begins */
-    enum stage before = clocks_enter(o->opt.clocks, STAGE_VERIFY);
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
@@ -56,7 +56,7 @@ MUTANTS = [
      [GUARDS + "test_fault_behind_the_merge_passes[merged-bam-memory-2]"], "one lost and one twice: so is it then"),
     ("tally_compare", "if (in.n == out.n && in.checksum == out.checksum)", "if (1)",
      [GUARDS + "test_fault_in_the_arena_passes[sam-memory-1]"], "the whole comparison"),
-    ("written_finish", "if (tally_compare(in, out, \"writing\", f->input, f->latch) < 0)", "if (0)",
+    ("written_finish", "if (tally_compare(in, out, \"writing\", f->input, f->engine->latch) < 0)", "if (0)",
      [GUARDS + "test_fault_on_the_way_into_a_run_passes[cram-1]"], "it is made"),
     ("tally_compare", "if (in.n == out.n && in.checksum == out.checksum)", "if (in.checksum == out.checksum)", [GUARDS + "test_number_of_records_alone_is_wrong"],
      "the count"),
@@ -263,7 +263,7 @@ MUTANTS = [
      ["test_merge_regions.py::test_unplaced_reads_are_sought_in_the_header"], "the header is no record"),
     ("check_age", "if (found.st_mtime < file->st_mtime)", "if (0)",
      ["test_merge_regions.py::test_index_that_is_older_than_its_file_is_believed_in_silence"], "an old index is told"),
-    ("source_frame", "    if (s->opt.latch->by_index)   ", "    if (0)   ",
+    ("source_frame", "    if (s->opt.engine->latch->by_index)   ", "    if (0)   ",
      ["test_merge_regions.py::test_blocks_of_an_older_file_are_called_its_end"], "an index names whole blocks"),
     ("hts_reader_choose", "htslib_version() < HTSLIB_VERSION(1, 18)", "0",
      ["test_merge_regions.py::test_slices_of_cram_lie_within_others"],
@@ -326,7 +326,7 @@ MUTANTS = [
      [GUARDS + "test_verify_passes_a_block_of_sam_that_is_not_of_that_text"], "--verify: blocks of SAM.gz"),
     ("make_text", "    if (o->how.verify && !is_header && n > 0)", "    if (0 && !is_header && n > 0)",
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM"),
-    ("hts_writer_finish", "    return is_counted ? out_count_check(w->count, w->n, w->path, w->latch) : 0;", "    return 0;",
+    ("hts_writer_finish", "    return is_counted ? out_count_check(w->count, w->n, w->path, w->engine->latch) : 0;", "    return 0;",
      ["unit_hts_writer"], "they are counted"),
 
     # ------------------------------------------------------------ --verify, --check
@@ -363,7 +363,7 @@ MUTANTS = [
     ("put_in_memory", "if (s->memory_size - at < n)", "if (0)", ["unit_spill_store"], "memory for packed slices has an end"),
     ("get", "        if (got == 0)\n            return spill_store_damaged(s, place);", "        if (got == 0)\n            return 0;",
      ["unit_spill_store"], "a temporary file that became shorter"),
-    ("put_anywhere", "    return latch_tripped(s->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
+    ("put_anywhere", "    return latch_tripped(s->engine->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
 
     # ------------------------------------------------------------ memory
     ("program_memory", "clamp(job->program + PROGRAM_GROWS, ", "clamp(0, ", ["unit_memory_plan"], "libraries take memory"),
@@ -406,7 +406,7 @@ MUTANTS = [
     ("out_file_abandon", "    if (out->temp[0])\n        unlink(out->temp);", "", ["unit_out_file"], "temporary names go"),
     ("written_commit", "for (size_t i = 0; failed && i < BESIDE; i++)", "for (size_t i = 0; 0 && i < BESIDE; i++)",
      ["test_commit.py::test_output_that_cannot_be_put_in_place_leaves_files_beside_it"], "no index without data"),
-    ("finish_files", "    if (!latch_tripped(s->latch))\n        written_commit(s->to);", "    written_commit(s->to);",
+    ("finish_files", "    if (!latch_tripped(s->engine->latch))\n        written_commit(s->to);", "    written_commit(s->to);",
      [SAFETY + "test_damaged_block_passes_or_costs_the_old_output"], "nothing gets its name after a failure"),
     ("latch_fail", "if (atomic_compare_exchange_strong(&latch->tripped, &state, LATCH_WRITING)) {", "(void)state;\n    {", ["unit_latch"],
      "the first error is the one told"),
@@ -575,7 +575,7 @@ MUTANTS = [
     ("may_borrow", "&& borrowed < borrower->n_recent\n", "\n", ["unit_chunk_pool"], "an input that waits borrows nothing"),
     ("may_borrow", "&& borrowed < TIMES_THE_REST * rest)", ")", ["unit_chunk_pool"], "no input borrows all"),
     # ------------------------------------------------------------ fixmate
-    ("chunk_reader_compare", "return tally_compare(in, out, \"reading\", r->opt.in.path, r->opt.in.latch);", "return 0;",
+    ("chunk_reader_compare", "return tally_compare(in, out, \"reading\", r->opt.in.path, r->opt.in.engine->latch);", "return 0;",
      [FIXMATE + "test_fault_passes[listed:drop]"], "the main thread's count of records"),
     ("end", "if (chunk_reader_compare(m->each[i].chunks) < 0)", "if (0)", [MERGE + "test_fault_passes[listed:drop]"], "likewise, in a merge"),
     ("compare", "|| tally_compare(source, t->taken,", "|| tally_compare(source, source,",
@@ -614,7 +614,7 @@ MUTANTS = [
     ("sormadup_collates", "collates = bam_header_says(in->each[i].header.sam, \"coordinate\");", "collates = 0;",
      [SORMADUP + "test_cut_sorted_input_leaves_an_output[env1]", SORMADUP + "test_sorted_input_becomes_another_than_collated_input[-]"],
      "sorted input is collated"),
-    ("compare_input", "return tally_compare(given, seen, \"fixmate\", f->in.each[number].name, f->opt.latch);", "return 0;",
+    ("compare_input", "return tally_compare(given, seen, \"fixmate\", f->in.each[number].name, f->opt.engine->latch);", "return 0;",
      [SORMADUP + "test_fault_passes[collate:collated:drop]"], "what is fixed is what was collated"),
     ("leave_template", "if (r->opt.is_last || !record_cut_is_whole(&r->cut))", "if (r->opt.is_last)",
      [SORMADUP + "test_cut_part_is_a_boundary"], "what an input ends in goes on only if it is whole"),

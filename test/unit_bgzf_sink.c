@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include "bgzf_omp.h"
 #include "codec/bgzf_block.h"
+#include "base/engine.h"
 #include "base/latch.h"
 
 enum { N_BLOCKS = 3000, N_SLOTS = 7 };
@@ -88,15 +89,15 @@ static int write_all(struct owner *o, int fd, enum sink_form form, int level, in
     int result = -1;
     memset(o, 0, sizeof *o);
     o->fail_at = fail_at;
+    const struct engine engine = {.latch = &o->latch, .n_threads = n_threads};
     struct bgzf_sink_options options = {
         .fd = fd,
         .path = "the output",
         .form = form,
         .level = level,
-        .n_threads = n_threads,
         .n_slots = N_SLOTS,
         .piece_size = 1 << 16,
-        .latch = &o->latch,
+        .engine = &engine,
         .fill = fill,
         .deflated = deflated,
         .make = make,

@@ -345,7 +345,7 @@ static void test_sources_share_the_codecs_of_the_caller(void **state)
     for (int i = 0; i < 2; i++) {
         reading_open(&r, in, unit_fd_path(path, fd), THREADS, PIECE);
         struct bgzf_source_options how = {.input = r.opened.format->window, .path = path,
-                                          .n_threads = THREADS, .n_slots = r.n_slots, .codecs = all, .latch = &r.latch};
+                                          .engine = &r.opened.engine, .n_slots = r.n_slots, .codecs = all};
         bgzf_source_close(r.source);
         r.source = r.opened.blocks = bgzf_source_open(&how);
         assert_non_null(r.source);

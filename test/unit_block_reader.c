@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "unit.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/block_reader.h"
 #include "read/record_slice.h"
@@ -47,6 +48,7 @@ static bool help(void *producer)
 /* ---- reading ---- */
 
 static struct latch latch;
+static const struct engine engine = {.latch = &latch, .n_threads = 1};
 
 /* Reads all of the producer's records. -1: failed, and the error is in the latch. */
 static int read_all(struct producer *producer)
@@ -54,7 +56,7 @@ static int read_all(struct producer *producer)
     struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, producer, 0}};
     struct inputs inputs = {.each = &in, .n = 1};
     /* A slice is exchanged as soon as it is copied. */
-    struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .latch = &latch};
+    struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .engine = &engine};
     struct block_reader reader;
     struct bam_arena arena;
     size_t size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <fcntl.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "codec/kept_block.h"
@@ -58,8 +59,9 @@ static void write_all(void *arg)
 static int write_slice(struct slice *slice, struct latch *latch)
 {
     int fd = open("/dev/null", O_WRONLY);
-    struct bgzf_sink_options how = {.fd = fd, .path = "out", .form = SINK_BAM, .level = 1, .n_threads = 2,
-                                    .n_slots = 8, .copies = true, .latch = latch};
+    const struct engine engine = {.latch = latch, .n_threads = 2};
+    struct bgzf_sink_options how = {.fd = fd, .path = "out", .form = SINK_BAM, .level = 1, .engine = &engine,
+                                    .n_slots = 8, .copies = true};
     struct writing w = {slice, output_blocks_open(&how), -1};
     MUST(fd >= 0 && w.out);
     task_team(2, write_all, &w);

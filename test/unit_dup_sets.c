@@ -4,6 +4,7 @@
 #include "unit.h"
 #include <limits.h>
 #include <stdio.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "markdup/dup_links.h"
 #include "markdup/dup_optical.h"
@@ -478,7 +479,8 @@ static void losses_leave_room_to_read(void **state)
 {
     (void)state;
     struct latch latch = {0};
-    struct marked_rounds_options opt = {.chains = {.names = true}, .follows = true, .latch = &latch};
+    const struct engine engine = {.latch = &latch};
+    struct marked_rounds_options opt = {.chains = {.names = true}, .follows = true, .engine = &engine};
     struct marked_rounds *rounds = marked_rounds_open(&opt);
     MUST(rounds);
     assert_in_range(marked_rounds_memory(rounds, SIZE_MAX), 101, 10000);

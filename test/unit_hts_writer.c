@@ -5,6 +5,7 @@
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "hts/hts_writer.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/memory_shares.h"
 #include "write/output_request.h"
@@ -51,7 +52,8 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     assert_int_equal(hts_parse_format(&request.format, format), 0);
     request.index = indexed ? index : NULL;
     struct memory_rings rings = {.job.n_threads = n_threads, .writer = {(uint64_t)1 << 30, 0}, .sink_slots = 3};
-    struct hts_writer *w = hts_writer_open(&request, &rings, fd, "the output", &latch, NULL);
+    const struct engine engine = {.latch = &latch, .n_threads = n_threads};
+    struct hts_writer *w = hts_writer_open(&request, &rings, fd, "the output", &engine);
     static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
     sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
     MUST(w && header);

@@ -11,6 +11,7 @@
 #include "read/input_request.h"
 #include "read/input.h"
 #include "read/slice_feed.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "unit_htslib.h"
 #include "unit_stdin.h"
@@ -75,13 +76,14 @@ static struct unit_bytes bgzf_bam(uint32_t block_size, int first)
 /* ---- reading ---- */
 
 static struct latch latch;
+static const struct engine engine = {.latch = &latch, .n_threads = 1};
 static size_t piece_size = 1000;
 
 static struct input_format *open_path(const char *path)
 {
-    struct input_options options = {.path = path, .n_threads = 1, .piece_size = piece_size, .n_pieces = 16,
+    struct input_options options = {.path = path, .engine = &engine, .piece_size = piece_size, .n_pieces = 16,
                                     .header_max = 1 << 20,
-                                    .chunks = memory_plan_chunks(1 << 20, 1, 1), .latch = &latch};
+                                    .chunks = memory_plan_chunks(1 << 20, 1, 1)};
     memset(&latch, 0, sizeof latch);
     return input_format_open(&options);
 }
@@ -380,7 +382,7 @@ static struct alike open_alike(const struct unit_bytes *const *files, size_t n, 
     struct inputs inputs;
     struct input_request request = {.paths = names, .n = n};
     struct inputs_options how = {.request = &request, .header_max = 1 << 20, .waits = true, .join = join_alike,
-                                      .arg = &found, .latch = &latch};
+                                      .arg = &found, .engine = &engine};
     memset(&latch, 0, sizeof latch);
     how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
     how.rings.piece_size = piece_size;

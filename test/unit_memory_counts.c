@@ -8,6 +8,7 @@
 #include <malloc.h>
 #endif
 #include "base/clocks.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
@@ -162,9 +163,10 @@ static void placed(void *arg, uint32_t slot, uint64_t place, uint64_t next)
 static void write_blocks(int fd, int level, uint32_t n_slots, size_t piece_size, uint32_t n)
 {
     struct latch latch = {.tripped = LATCH_OPEN};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
     struct bgzf_sink_options options = {
-        .fd = fd, .path = "out.bam", .form = SINK_BAM, .level = level, .n_threads = 1, .n_slots = n_slots,
-        .piece_size = piece_size, .latch = &latch, .fill = fill, .placed = placed,
+        .fd = fd, .path = "out.bam", .form = SINK_BAM, .level = level, .engine = &engine, .n_slots = n_slots,
+        .piece_size = piece_size, .fill = fill, .placed = placed,
     };
     begin();
     struct bgzf_sink *sink = bgzf_sink_open(&options);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <omp.h>
 #include "codec/bgzf_block.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "engine/memory_plan.h"
 #include "sort/merge_ring.h"
@@ -28,6 +29,7 @@ struct reading {
     struct unit_list part[MAX_RUNS];
     struct spill_run run[MAX_RUNS];
     struct latch latch;
+    struct engine engine;        /* with this latch */
     struct spill_store *store;
     uint8_t *memory;
     sam_hdr_t *sam;
@@ -46,7 +48,8 @@ static struct reading *reading_new(size_t n_runs, size_t slice_size, size_t buff
     MUST(r && n_runs <= MAX_RUNS);
     *r = (struct reading){.n_runs = n_runs, .slice_size = slice_size, .buffers = buffers, .n_threads = n_threads,
                           .sink_slots = 16, .n_ranges = (uint32_t)n_threads + 2, .n_spare = 3, .n_records = 100};
-    r->store = unit_store_open("/tmp/unit_run_reader", &r->latch);
+    r->engine = (struct engine){.latch = &r->latch, .n_threads = n_threads};
+    r->store = unit_store_open("/tmp/unit_run_reader", &r->engine);
     r->sam = sam_hdr_init();
     MUST(r->sam && sam_hdr_add_line(r->sam, "SQ", "SN", "a", "LN", "1000", NULL) == 0);
     return r;
@@ -148,8 +151,7 @@ static int read_and_write(struct reading *r)
 {
     size_t n_runs = r->n_runs - r->in_memory;
     struct run_reader_options options = {r->run, n_runs, r->store, r->sink, r->slice_size, r->memory,
-                                         n_runs * r->buffers * r->slice_size - r->lacking, r->n_threads, &r->latch,
-                                         false, false};
+                                         n_runs * r->buffers * r->slice_size - r->lacking, &r->engine, false, false};
     if (n_runs > 0 && !(r->reader = run_reader_open(&options)))
         return -1;
     struct merge_ring_options how = {
@@ -160,8 +162,7 @@ static int read_and_write(struct reading *r)
         .n_ranges = r->n_ranges,
         .n_spare = r->n_spare,
         .n_records = r->n_records,
-        .n_threads = r->n_threads,
-        .latch = &r->latch,
+        .engine = &r->engine,
     };
     if (record_sink_header(r->sink, r->sam, NULL, 0, false) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
@@ -178,9 +179,8 @@ static void reading_run(struct reading *r)
     struct output_request request = {.format.format = bam, .level = 1};
     r->fd = unit_temp_file();
     r->memory = unit_slice_memory((r->n_runs - r->in_memory) * r->buffers * r->slice_size);  /* exactly */
-    struct memory_rings rings = {.job.n_threads = r->n_threads, .sink_slots = r->sink_slots,
-                                 .piece_size = 1 << 16};
-    r->sink = record_sink_open(&request, &rings, r->fd, "the output", &r->latch, NULL);
+    struct memory_rings rings = {.sink_slots = r->sink_slots, .piece_size = 1 << 16};
+    r->sink = record_sink_open(&request, &rings, r->fd, "the output", &r->engine);
     MUST(r->sink);
     if (r->trip_at) {
         tripping.latch = &r->latch;
@@ -506,7 +506,7 @@ static void example_fill(struct example *e)
                                                               bam_key_place(0, BAM_MIN_RECORD)};
 }
 
-static struct merge_ring_options example_options(struct example *e, struct latch *latch)
+static struct merge_ring_options example_options(struct example *e, const struct engine *engine)
 {
     static const struct bam_arena empty;
     example_fill(e);
@@ -516,8 +516,7 @@ static struct merge_ring_options example_options(struct example *e, struct latch
                  example_refill, example_help},
         .n_ranges = 4,
         .n_records = 200,
-        .n_threads = 1,
-        .latch = latch,
+        .engine = engine,
     };
 }
 
@@ -540,11 +539,12 @@ static void test_ranges_end_where_the_example_says(void **state)
     static const uint32_t expected[] = {150, 100, 200, 50};    /* the last range needs two lists */
     struct example e;
     struct latch latch = {0};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
     struct output_request request = {.format.format = bam};
-    struct memory_rings rings = {.job.n_threads = 1, .sink_slots = 4, .piece_size = 1 << 16};
+    struct memory_rings rings = {.sink_slots = 4, .piece_size = 1 << 16};
     int fd = unit_temp_file();
-    struct merge_ring_options how = example_options(&e, &latch);
-    how.sink = record_sink_open(&request, &rings, fd, "the output", &latch, NULL);
+    struct merge_ring_options how = example_options(&e, &engine);
+    how.sink = record_sink_open(&request, &rings, fd, "the output", &engine);
     MUST(how.sink);
     check_example(&how, expected);
     record_sink_close(how.sink);
@@ -565,7 +565,8 @@ static void test_range_has_more_records_than_are_wanted_for_a_copy(void **state)
     uint32_t copied = 0;
     struct example e;
     struct latch latch = {0};
-    struct merge_ring_options how = example_options(&e, &latch);
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    struct merge_ring_options how = example_options(&e, &engine);
     how.copy = count_copied;
     how.arg = &copied;
     how.n_bytes = SIZE_MAX;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/syscall.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sormadup/orphans.h"
 #include "unit.h"
@@ -7,6 +8,7 @@
 enum { LONE = 100000, LEAST_MEMORY = 0, MUCH_MEMORY = 16 << 20 };
 
 static struct latch latch;
+static const struct engine engine = {.latch = &latch, .n_threads = 1};
 static bool flips;               /* one bit of the data read back differs */
 
 ssize_t pread(int fd, void *data, size_t n, off_t at)
@@ -20,7 +22,7 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
 static struct orphans *open_orphans(size_t memory)
 {
     static const char *const prefixes[] = {"/tmp/unit-orphans"};
-    struct orphans_options how = {.store = {prefixes, 1, &latch, NULL}, .memory = memory, .path = "in"};
+    struct orphans_options how = {.store = {prefixes, 1, &engine}, .memory = memory, .path = "in"};
     memset(&latch, 0, sizeof latch);
     struct orphans *m = orphans_open(&how);
     assert_non_null(m);

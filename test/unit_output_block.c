@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include "bam_arena.h"
 #include "codec/bgzf_block.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "write/output_block.h"
 
@@ -113,10 +114,10 @@ struct writing {
     uint64_t checksum;
 };
 
-static struct output_blocks *open_sink(int fd, int level, int n_threads, uint32_t n_slots, struct latch *latch)
+static struct output_blocks *open_sink(int fd, int level, uint32_t n_slots, const struct engine *engine)
 {
-    struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_threads = n_threads,
-                                        .n_slots = n_slots, .piece_size = piece_size, .latch = latch};
+    struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = level, .n_slots = n_slots,
+                                        .piece_size = piece_size, .engine = engine};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
     return sink;
@@ -148,7 +149,7 @@ static void write_job(struct writing *w, const struct job *job, int fd, int leve
 {
     memset(w, 0, sizeof *w);
     atomic_store(&n_notes, 0);
-    struct output_blocks *sink = open_sink(fd, level, n_threads, ring_size, &w->latch);
+    struct output_blocks *sink = open_sink(fd, level, ring_size, &(struct engine){.latch = &w->latch, .n_threads = n_threads});
     #pragma omp parallel num_threads(n_threads)
     if (omp_get_thread_num() == 0)
     w->result = put_all(w, sink, job);
@@ -349,7 +350,7 @@ static void test_blocks_that_lists_are_cut_into_beforehand(void **state)
             struct latch latch = {0};
             struct record_list *lists = calloc(N + 1, sizeof *lists);
             int fd = unit_temp_file(), result = -1;
-            struct output_blocks *sink = open_sink(fd, 1, team_sizes[t], ring_size, &latch);
+            struct output_blocks *sink = open_sink(fd, 1, ring_size, &(struct engine){.latch = &latch, .n_threads = team_sizes[t]});
             MUST(lists);
             #pragma omp parallel num_threads(team_sizes[t])
             if (omp_get_thread_num() == 0)
@@ -426,7 +427,7 @@ static void test_flush_of_nothing_writes_no_block(void **state)
     struct job *job = job_new(6);
     struct latch latch = {0};
     int fd = unit_temp_file(), failed = -1;
-    struct output_blocks *sink = open_sink(fd, 1, 2, ring_size, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, ring_size, &(struct engine){.latch = &latch, .n_threads = 2});
     add_piece(job, 100, 0, 0);
     bind(job);
     #pragma omp parallel num_threads(2)
@@ -740,7 +741,7 @@ static void test_latch_tripped_elsewhere_ends_the_writing(void **state)
     for (size_t i = 0; i < N_OF(team_sizes); i++) {
         struct latch latch = {0};
         int fd = unit_temp_file(), result = 0;
-        struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], ring_size, &latch);
+        struct output_blocks *sink = open_sink(fd, 1, ring_size, &(struct engine){.latch = &latch, .n_threads = team_sizes[i]});
         size_t put = 1;                      /* the first piece is a header */
         #pragma omp parallel num_threads(team_sizes[i])
         if (omp_get_thread_num() == 0) {
@@ -767,7 +768,7 @@ static void test_sink_closed_before_it_is_finished(void **state)
     struct job *job = job_new(19);
     struct latch latch = {0};
     int fd = unit_temp_file(), result = -1;
-    struct output_blocks *sink = open_sink(fd, 1, 2, ring_size, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, ring_size, &(struct engine){.latch = &latch, .n_threads = 2});
     add_piece(job, 100, 0, 0);
     bind(job);
     #pragma omp parallel num_threads(2)
@@ -790,7 +791,7 @@ static void test_marks_before_anything_is_put(void **state)
     (void)state;
     struct latch latch = {0};
     int fd = unit_temp_file();
-    struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, 4, &(struct engine){.latch = &latch, .n_threads = 1});
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     uint64_t mark = bgzf_sink_mark(blocks);
     assert_true(bgzf_sink_passed(blocks, mark));
@@ -809,7 +810,7 @@ static void test_mark_is_not_passed_while_its_block_is_being_filled(void **state
     uint8_t piece[100] = {1};
     struct record_ref small = {piece, sizeof piece, 0, 0};
     int fd = unit_temp_file();
-    struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, 4, &(struct engine){.latch = &latch, .n_threads = 1});
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
     if (omp_get_thread_num() == 0) {
@@ -884,7 +885,7 @@ static void test_pieces_may_change_once_their_mark_is_passed(void **state)
             struct latch latch = {0};
             struct lent *ring = calloc(rings[j], sizeof *ring);
             int fd = unit_temp_file(), result = -1;
-            struct output_blocks *sink = open_sink(fd, 1, team_sizes[i], 7, &latch);
+            struct output_blocks *sink = open_sink(fd, 1, 7, &(struct engine){.latch = &latch, .n_threads = team_sizes[i]});
             MUST(ring);
             #pragma omp parallel num_threads(team_sizes[i])
             if (omp_get_thread_num() == 0)
@@ -910,7 +911,7 @@ static void test_help_does_the_work_that_nobody_has_begun(void **state)
     static uint8_t bytes[BGZF_FILL];
     int fd = unit_temp_file(), helped = 0;
     bool passed = false, passed_before = true, let_go = false;
-    struct output_blocks *sink = open_sink(fd, 1, 2, N + 1, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, N + 1, &(struct engine){.latch = &latch, .n_threads = 2});
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(2)
     {
@@ -948,7 +949,7 @@ static void test_help_while_a_block_is_being_filled_does_not_forget_it(void **st
     struct latch latch = {0};
     uint8_t piece[100] = {1};
     int fd = unit_temp_file(), early = -1, late = -1, passed = -1;
-    struct output_blocks *sink = open_sink(fd, 1, 1, 4, &latch);
+    struct output_blocks *sink = open_sink(fd, 1, 4, &(struct engine){.latch = &latch, .n_threads = 1});
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     #pragma omp parallel num_threads(1)
     if (omp_get_thread_num() == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records in windows of any size, as slices. */
 #include "base/byte_window.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "read/raw_records.h"
 #include "read/record_slice.h"
@@ -84,7 +85,8 @@ static void append(struct unit_bytes *to, const struct record_slice *s)
 /* Reads everything, as a consumer that holds as many slices as it may. Returns the last state. */
 static enum chunk_state read_all(struct pieces *in, struct unit_bytes *to, uint64_t *n_records)
 {
-    struct raw_records *r = raw_records_open(&in->window, N_REF, &in->latch, NULL);
+    const struct engine engine = {.latch = &in->latch};
+    struct raw_records *r = raw_records_open(&in->window, N_REF, &engine);
     MUST(r);
     struct record_stream s = raw_records_stream(r);
     struct record_slice lent[8] = {0};

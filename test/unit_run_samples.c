@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+#include "base/engine.h"
 #include "base/task_ring.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
@@ -34,7 +35,7 @@ static struct taking *taking_new(size_t n_lists)
 static void take(void *arg)
 {
     struct taking *t = arg;
-    t->result = run_samples_open(&t->samples, &t->arena, t->every, t->n_threads, NULL);
+    t->result = run_samples_open(&t->samples, &t->arena, t->every, &(struct engine){.n_threads = t->n_threads});
     run_samples_take(&t->samples);
 }
 

@@ -7,6 +7,7 @@
 #include "base/byte_buffer.h"
 #include "read/input_format.h"
 #include "read/slice_feed.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
 #include "unit_htslib.h"
@@ -101,13 +102,14 @@ struct reading {
 };
 
 static struct latch latch;
+static struct engine engine = {.latch = &latch};
 
 static struct input_format *open_text(const struct unit_bytes *text, const struct reading *how)
 {
     static char path[64];        /* the source refers to it */
     int fd = unit_temp_file();
     struct input_options options = {
-        .n_threads = how->n_threads, .n_pieces = 16, .latch = &latch, .far = how->far,
+        .engine = &engine, .n_pieces = 16, .far = how->far,
         .header_max = how->header_max ? how->header_max : 1 << 20,
         .chunks = {.piece_size = how->text_size, .source_slots = 3, .n_chunks = how->n_chunks, .chunk_size = how->text_size,
                 .records_size = 100},
@@ -116,6 +118,7 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
     if (how->block_size)
         packed = in_blocks(text, how->block_size);
     memset(&latch, 0, sizeof latch);
+    engine.n_threads = how->n_threads;
     unit_write(fd, packed.data ? packed.data : text->data, packed.data ? packed.n : text->n);
     options.path = unit_fd_path(path, fd);
     struct input_format *source = input_format_open(&options);
@@ -127,7 +130,7 @@ static struct input_format *open_text(const struct unit_bytes *text, const struc
 static struct slice_feed open_feed(struct input_format *source, uint32_t n_slices, size_t most)
 {
     struct slice_feed feed;
-    MUST(slice_feed_open(&feed, &source->stream, n_slices, most, &latch, NULL) == 0);
+    MUST(slice_feed_open(&feed, &source->stream, n_slices, most, &engine) == 0);
     return feed;
 }
 

@@ -7,6 +7,7 @@
 #include <htslib/sam.h>
 #include "hts/bam1_bytes.h"
 #include "bam/record_checksum.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
 #include "write/output_block.h"
@@ -93,8 +94,9 @@ static int write_job(const struct job *job, int fd, enum sink_form form, int n_t
 {
     int result = -1;
     memset(&latch, 0, sizeof latch);
-    struct bgzf_sink_options how = {.fd = fd, .path = "the output", .form = form, .level = 1, .n_threads = n_threads,
-                                    .n_slots = N_SLOTS, .piece_size = 1 << 16, .latch = &latch};
+    const struct engine engine = {.latch = &latch, .n_threads = n_threads};
+    struct bgzf_sink_options how = {.fd = fd, .path = "the output", .form = form, .level = 1, .engine = &engine,
+                                    .n_slots = N_SLOTS, .piece_size = 1 << 16};
     struct output_blocks *blocks = output_blocks_open(&how);
     MUST(blocks);
     output_blocks_how(blocks)->finish = finish;
@@ -220,7 +222,7 @@ static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_byt
     size_t before = allocated(), peak = before, n_failed = 0;
     struct output_blocks *blocks = output_blocks_open(how);
     MUST(blocks);
-    #pragma omp parallel num_threads(how->n_threads)
+    #pragma omp parallel num_threads(how->engine->n_threads)
     if (omp_get_thread_num() == 0) {
         output_blocks_how(blocks)->header = header;
         for (size_t i = 0; i < n; i++) {
@@ -240,8 +242,9 @@ static void check_memory(enum sink_form form, int level, int n_threads, uint32_t
 {
     struct unit_bytes record = {NULL, 0, 0};
     append_ml(&record, seq, n_ml);
+    const struct engine engine = {.latch = &latch, .n_threads = n_threads};
     struct bgzf_sink_options how = {.fd = open("/dev/null", O_WRONLY), .path = "the output", .form = form, .level = level,
-                                    .n_threads = n_threads, .n_slots = RING, .latch = &latch};
+                                    .engine = &engine, .n_slots = RING};
     memset(&latch, 0, sizeof latch);
     size_t line = seq + 4 * n_ml, peak = peak_of(&how, &record, LINES * (1 + 4 * BGZF_FILL / record.n));
     size_t most = output_blocks_memory(form, n_threads, RING, level, 0) + (size_t)n_threads * 3 * line;

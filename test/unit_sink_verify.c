@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <htslib/sam.h>
 #include "codec/bgzf_block.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "write/output_block.h"
 #include "write/sink_verify.h"
@@ -269,8 +270,9 @@ static int put_all(struct output_blocks *sink, struct desk *d)
 static int write_all(struct desk *d)
 {
     int fd = unit_temp_file(), result = -1;
-    struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = 1, .n_threads = N_THREADS, .n_slots = 4,
-                                        .piece_size = 1 << 16, .latch = &d->latch};
+    const struct engine engine = {.latch = &d->latch, .n_threads = N_THREADS};
+    struct bgzf_sink_options options = {.fd = fd, .path = "the output", .level = 1, .engine = &engine, .n_slots = 4,
+                                        .piece_size = 1 << 16};
     struct output_blocks *sink = output_blocks_open(&options);
     MUST(sink);
     output_blocks_how(sink)->verify = d->verify;

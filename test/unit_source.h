@@ -6,6 +6,7 @@
 #include "bgzf_omp.h"
 #include "read/header_read.h"
 #include "read/input_format.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "unit.h"
 
@@ -14,14 +15,15 @@ enum { UNIT_SOURCE_SLOTS = 96 };
 struct unit_source {
     struct input_format *format;
     struct bgzf_source *blocks;
+    struct engine engine;
 };
 
 /* -1: failed, and the error is recorded in the latch. */
 static inline int unit_source_open_ring(struct unit_source *s, const char *path, int n_threads,
                                         uint32_t n_slots, size_t piece_size, struct latch *latch)
 {
-    struct input_options from = {.path = path, .n_threads = n_threads, .piece_size = piece_size, .n_pieces = 16,
-                                 .latch = latch};
+    struct input_options from = {.path = path, .engine = &s->engine, .piece_size = piece_size, .n_pieces = 16};
+    s->engine = (struct engine){.latch = latch, .n_threads = n_threads};
     s->blocks = NULL;
     s->format = input_format_open(&from);
     if (!s->format)
@@ -31,9 +33,8 @@ static inline int unit_source_open_ring(struct unit_source *s, const char *path,
     struct bgzf_source_options options = {
         .input = s->format->window,
         .path = path,
-        .n_threads = n_threads,
         .n_slots = n_slots,
-        .latch = latch,
+        .engine = &s->engine,
     };
     s->blocks = bgzf_source_open(&options);
     return s->blocks ? 0 : -1;

@@ -52,6 +52,7 @@ struct sorting {
     size_t trip_at;                      /* trips the latch before this chunk is spilled; 0: never */
 
     struct latch latch;
+    struct engine engine;                /* with this latch */
     struct spill_store *store;
     struct spill *spill;
     struct bam_arena arenas[2];
@@ -159,8 +160,9 @@ static int leave_memory(struct sorting *s)
 static void sorting_run(struct sorting *s)
 {
     size_t size = arena_size_for(s->list);
-    s->store = unit_store_open("/tmp/unit_spill", &s->latch);
-    struct spill_options options = {s->store, s->merge_memory, s->n_threads, &s->latch, NULL};
+    s->engine = (struct engine){.latch = &s->latch, .n_threads = s->n_threads};
+    s->store = unit_store_open("/tmp/unit_spill", &s->engine);
+    struct spill_options options = {s->store, s->merge_memory, &s->engine};
     s->spill = spill_open(&options);
     MUST(s->spill);
     spill_set_sizes(s->spill, s->slice_size, s->fan_in);
@@ -605,10 +607,11 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
         unit_list_add(&list, &seed, unit_random(&seed) % 1000, BAM_MIN_RECORD);
     for (size_t t = 0; t < N_OF(teams); t++) {
         struct latch latch = {0};
+        const struct engine engine = {.latch = &latch, .n_threads = RANGES_OF};
         struct bam_arena arenas[2];
-        struct spill_store *store = unit_store_open("/tmp", &latch);
+        struct spill_store *store = unit_store_open("/tmp", &engine);
         spill_store_use_memory(store, MEMORY);
-        struct spill_options options = {store, 2 * TINY, RANGES_OF, &latch, NULL};
+        struct spill_options options = {store, 2 * TINY, &engine};
         struct spill *spill = spill_open(&options);
         MUST(spill);
         spill_set_sizes(spill, TINY, 2 * ROUNDS);
@@ -702,8 +705,9 @@ static void test_spill_that_never_had_an_arena(void **state)
 {
     (void)state;
     struct latch latch = {0};
-    struct spill_store *store = unit_store_open("/tmp", &latch);
-    struct spill_options options = {store, 4 * SLICE, 3, &latch, NULL};
+    const struct engine engine = {.latch = &latch, .n_threads = 3};
+    struct spill_store *store = unit_store_open("/tmp", &engine);
+    struct spill_options options = {store, 4 * SLICE, &engine};
     struct spill *spill = spill_open(&options);
     size_t n = 99, slice_size;
     MUST(spill);

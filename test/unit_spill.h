@@ -5,6 +5,7 @@
 
 #include "bam_arena.h"
 #include "base/endian_io.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sort/record_pack.h"
 #include "sort/spill_run.h"
@@ -104,10 +105,10 @@ static inline uint8_t *unit_slice_memory(size_t size)
     return must_alloc(size);                     /* malloc's alignment is 16 */
 }
 
-static inline struct spill_store *unit_store_open(const char *prefix, struct latch *latch)
+static inline struct spill_store *unit_store_open(const char *prefix, const struct engine *engine)
 {
     uint64_t room;
-    struct spill_store_options options = {&prefix, 1, latch, NULL};
+    struct spill_store_options options = {&prefix, 1, engine};
     struct spill_store *store = spill_store_open(&options);
     MUST(store && spill_store_prepare(store, &room) == 0);
     return store;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sort/spill_policy.h"
 #include "sort/spill_slice.h"
@@ -16,19 +17,20 @@ static bool help_nothing(void *arg)
 struct deciding {
     struct spill_policy policy;
     struct latch latch;
+    struct engine engine;
 };
 
 static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_least)
 {
     struct spill_policy_options options = {
-        .store = {&prefix, 1, &d->latch, NULL},
-        .spill = {NULL, 4 * MIB, 2, &d->latch, NULL},
+        .store = {&prefix, 1, &d->engine},
+        .spill = {NULL, 4 * MIB, &d->engine},
         .at_least = at_least,
         .arena_size = ARENA,
         .slice_size = MIB,
         .help = help_nothing,
     };
-    *d = (struct deciding){.latch = {.tripped = false}};
+    *d = (struct deciding){.engine = {.latch = &d->latch, .n_threads = 2}};
     return spill_policy_open(&d->policy, &options);
 }
 

@@ -9,6 +9,7 @@
 enum { KIB = 1 << 10, SLICE = 8 * KIB, MAX_RUNS = 40 };
 
 static struct latch latch;
+static const struct engine engine = {.latch = &latch, .n_threads = 1};
 static struct spill_store *store;
 static struct spill_packer *packer;
 static struct spill_loader loader;
@@ -19,7 +20,7 @@ static int set_up(void **state)
     (void)state;
     memset(&latch, 0, sizeof latch);
     atomic_store(&cancelled, false);
-    store = unit_store_open("/tmp/unit_spill_run", &latch);
+    store = unit_store_open("/tmp/unit_spill_run", &engine);
     packer = spill_packer_new(SLICE);
     MUST(packer);
     return 0;

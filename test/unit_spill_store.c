@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "sort/spill_store.h"
 #include "unit.h"
@@ -81,6 +82,7 @@ ssize_t pread(int fd, void *data, size_t n, off_t at)
 
 static char dirs[MAX_DIRS][32];
 static struct latch latch;
+static const struct engine engine = {.latch = &latch, .n_threads = 1};
 
 static int set_up(void **state)
 {
@@ -107,7 +109,7 @@ static int tear_down(void **state)
 
 static struct spill_store *open_only(const char *const *prefixes, size_t n)
 {
-    struct spill_store_options options = {prefixes, n, &latch, NULL};
+    struct spill_store_options options = {prefixes, n, &engine};
     struct spill_store *store = spill_store_open(&options);
     MUST(store);
     return store;

@@ -4,6 +4,7 @@
 #include "bam/record_checksum.h"
 #include "bam/tag_check.h"
 #include "base/byte_hash.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -110,7 +111,7 @@ static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t
 {
     uint8_t *copy = malloc(size);
     if (!copy) {
-        latch_fail(o->opt.latch, "out of memory for a record of %zu bytes", size);
+        latch_fail(o->opt.engine->latch, "out of memory for a record of %zu bytes", size);
         return;
     }
     memcpy(copy, record, size);
@@ -131,7 +132,7 @@ static void look_at_records(struct output_blocks *o, const struct output_block *
         bool is_whole = record && record == r->data, is_unfinished = !is_whole && o->how.finish;
         record = is_whole ? data : record;
         if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, task_thread(), record, size) < 0)
-            latch_fail(o->opt.latch, "out of memory for --checksum");
+            latch_fail(o->opt.engine->latch, "out of memory for --checksum");
         if (record && o->how.counts && is_unfinished)
             count_finished(o, slot, record, size);
         else if (record && o->how.counts)
@@ -174,7 +175,7 @@ static void check_tags(struct output_blocks *o, const struct output_block *block
         const uint8_t *record = ending_record(block, i, &size);
         const struct bam_record *r = (const struct bam_record *)record;
         if (record && bam_record_fits(r, size) && !tag_check_bam(bam_record_aux(r), record + size))
-            latch_fail(o->opt.latch, "%s: record %s has a broken tag, so no program could read the file. "
+            latch_fail(o->opt.engine->latch, "%s: record %s has a broken tag, so no program could read the file. "
                        RECORD_OUT_REMEDY, o->opt.path, bam_record_name(r));
     }
 }
@@ -185,7 +186,7 @@ static void list_entry(struct output_blocks *o, struct output_block *block, cons
     if (bam_index_takes(o->index, record, size))
         block->entries[block->n_entries++] = bam_index_entry(record, after);
     else
-        latch_fail(o->opt.latch, "writing %s failed: " BAM_RECORD_CHANGED, o->opt.path);
+        latch_fail(o->opt.engine->latch, "writing %s failed: " BAM_RECORD_CHANGED, o->opt.path);
 }
 
 /* Lists the index entries of the records that end in this block. */
@@ -216,14 +217,14 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
 {
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
-    enum stage before = clocks_enter(o->opt.clocks, STAGE_GATHER);
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_GATHER);
     block->size = gather(block, o->how.finish, data);
     check_tags(o, block);
     if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
-    clocks_leave(o->opt.clocks, before, block->size);
+    clocks_leave(o->opt.engine->clocks, before, block->size);
     return block->size;
 }
 
@@ -238,11 +239,11 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
         return;
     int thread = task_thread();
     uint32_t parted = block->before > 0;         /* the record was checked in the block where it begins */
-    enum stage before = clocks_enter(o->opt.clocks, STAGE_VERIFY);
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_VERIFY);
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
-    clocks_leave(o->opt.clocks, before, block->size);
+    clocks_leave(o->opt.engine->clocks, before, block->size);
 }
 
 /* Makes the text of the block, in place of fill() and verify(), if the output is SAM. */
@@ -251,12 +252,12 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
     struct output_blocks *o = blocks;
     struct output_block *block = &o->slots[slot];
     bool is_header = block->records[0].segment == NO_RECORD;
-    enum stage before = clocks_enter(o->opt.clocks, STAGE_GATHER);
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_GATHER);
     uint32_t n = is_header ? sam_text_header(o->text, slot, block->records, bytes)
                            : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
     if (o->how.verify && !is_header && n > 0)
         sink_verify_order(o->how.verify, block->records, block->n, &block->ends);
-    clocks_leave(o->opt.clocks, before, records_size(block));
+    clocks_leave(o->opt.engine->clocks, before, records_size(block));
     return n ? n : 1;
 }
 
@@ -276,12 +277,12 @@ static const char *entry_name(const struct output_block *block, uint32_t number)
 
 static void enter_index(struct output_blocks *o, const struct output_block *block, uint64_t place, uint64_t next)
 {
-    enum stage before = clocks_enter(o->opt.clocks, STAGE_INDEX);
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_INDEX);
     uint32_t n = bam_index_add(o->index, place, block->size, next, block->entries, block->n_entries);
     if (n < block->n_entries)
         bam_index_refuse(bam_index_header(o->index), &block->entries[n], entry_name(block, n), o->opt.path,
-                         o->opt.latch);
-    clocks_leave(o->opt.clocks, before, 0);
+                         o->opt.engine->latch);
+    clocks_leave(o->opt.engine->clocks, before, 0);
 }
 
 static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
@@ -319,7 +320,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
     struct output_blocks *o = calloc(1, sizeof *o);
     if (o) {
         o->opt = *options;
-        o->how = (struct record_out_options){.path = options->path, .format = sam, .latch = options->latch};
+        o->how = (struct record_out_options){.path = options->path, .format = sam, .latch = options->engine->latch};
         o->room = room_of(options->form, options->level);
         o->records_max = records_max(options->form, options->level);
         o->opt.fill = fill;
@@ -331,7 +332,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
             return o;
     }
-    latch_fail(options->latch, BGZF_SINK_NO_MEMORY, options->path);
+    latch_fail(options->engine->latch, BGZF_SINK_NO_MEMORY, options->path);
     output_blocks_close(o);
     return NULL;
 }

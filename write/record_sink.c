@@ -4,6 +4,7 @@
 #include "bam/bam_header.h"
 #include "hts/bam_index.h"
 #include "hts/hts_writer.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/progress.h"
 #include "write/output_block.h"
@@ -18,8 +19,7 @@ struct record_sink {
     struct hts_writer *hts;      /* ... and this */
     struct bam_index *index;     /* for BAM; NULL: none */
     uint8_t *header;             /* for BAM: the blocks refer to it until they are finished */
-    struct latch *latch;
-    struct clocks *clocks;
+    const struct engine *engine;
     struct progress *progress;   /* NULL: not shown */
     double cost;                 /* see record_cost() */
     bool holds_index;            /* does not save it */
@@ -59,15 +59,14 @@ static double record_cost(const struct output_request *request)
 }
 
 struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                     const char *path, struct latch *latch, struct clocks *clocks)
+                                     const char *path, const struct engine *engine)
 {
     struct record_sink *k = calloc(1, sizeof *k);
     if (!k) {
-        latch_fail(latch, "out of memory");
+        latch_fail(engine->latch, "out of memory");
         return NULL;
     }
-    k->latch = latch;
-    k->clocks = clocks;
+    k->engine = engine;
     k->cost = record_cost(request);
     k->form = record_sink_form(request);
     if (k->form != SINK_HTSLIB) {
@@ -76,16 +75,14 @@ struct record_sink *record_sink_open(const struct output_request *request, const
             .path = path,
             .form = k->form,
             .level = request->level,
-            .n_threads = rings->job.n_threads,
             .n_slots = rings->sink_slots,
             .piece_size = rings->out_piece_size,
             .copies = rings->job.copies,
-            .latch = latch,
-            .clocks = clocks,
+            .engine = engine,
         };
         k->blocks = output_blocks_open(&bgzf);
     } else {
-        k->hts = hts_writer_open(request, rings, fd, path, latch, clocks);
+        k->hts = hts_writer_open(request, rings, fd, path, engine);
     }
     if (k->blocks)
         k->bgzf = output_blocks_sink(k->blocks);
@@ -112,7 +109,7 @@ static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
 {
     const char *lines = sam_hdr_str(sam);
     if (!lines)
-        return latch_fail(k->latch, "out of memory for the header");
+        return latch_fail(k->engine->latch, "out of memory for the header");
     output_blocks_how(k->blocks)->header = sam;
     return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
 }
@@ -122,7 +119,7 @@ static int open_index(struct record_sink *k, sam_hdr_t *sam, int format, const c
 {
     k->index = bam_index_new(sam, format, path);
     if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
-        return latch_fail(k->latch, "out of memory for the index");
+        return latch_fail(k->engine->latch, "out of memory for the index");
     return 0;
 }
 
@@ -134,7 +131,7 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
     if (k->form != SINK_BAM)
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
-        return latch_fail(k->latch, "out of memory for the header");
+        return latch_fail(k->engine->latch, "out of memory for the header");
     if (index && open_index(k, sam, index_format, index) < 0)
         return -1;
     return output_blocks_put_header(k->blocks, k->header, size) < 0 ? -1 : output_blocks_flush(k->blocks);
@@ -194,14 +191,14 @@ static bool begins_like_header(const struct record_sink *k, const struct record_
 int record_sink_put(struct record_sink *k, const struct record_list *list)
 {
     if (begins_like_header(k, list))
-        return latch_fail(k->latch, "%s: the name of the first record, %s, begins with @, so no program could read the "
-                          "file as SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
+        return latch_fail(k->engine->latch, "%s: the name of the first record, %s, begins with @, so no program could "
+                          "read the file as SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
                           bam_record_name((const struct bam_record *)list->records[0].data));
-    enum stage before = clocks_enter(k->clocks, k->blocks ? STAGE_FILL : STAGE_CONVERT);
+    enum stage before = clocks_enter(k->engine->clocks, k->blocks ? STAGE_FILL : STAGE_CONVERT);
     int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
     k->n += list->n;
-    clocks_records(k->clocks, list->n);
-    clocks_leave(k->clocks, before, 0);
+    clocks_records(k->engine->clocks, list->n);
+    clocks_leave(k->engine->clocks, before, 0);
     progress_tick(k->progress);
     return result;
 }
@@ -243,7 +240,7 @@ int record_sink_finish(struct record_sink *k)
         return hts_writer_finish(k->hts);
     if (output_blocks_finish(k->blocks) < 0)
         return -1;
-    return k->index && !k->holds_index ? bam_index_save(k->index, k->latch) : 0;
+    return k->index && !k->holds_index ? bam_index_save(k->index, k->engine->latch) : 0;
 }
 
 uint64_t record_sink_count(const struct record_sink *k)

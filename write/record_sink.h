@@ -13,13 +13,12 @@
 #include "write/record_out.h"
 
 struct bam_index;
-struct latch;
+struct engine;
 struct memory_rings;
 struct output_request;
 struct progress;
 struct record_list;
 struct record_sink;
-struct clocks;
 
 /* Returns how this output is made. Only this function decides it. */
 enum sink_form record_sink_form(const struct output_request *request);
@@ -27,7 +26,7 @@ enum sink_form record_sink_form(const struct output_request *request);
 /* Allocates all memory that the sink needs. The caller owns fd; path is for messages; rings has the number of threads,
  * the most blocks in use, and the memory for htslib. NULL: failed, and the error is recorded in the latch. */
 struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,
-                                     const char *path, struct latch *latch, struct clocks *clocks);
+                                     const char *path, const struct engine *engine);
 void record_sink_close(struct record_sink *sink);
 
 /* Writes the header. Call it before the first record. sam must live as long as the sink. index: the file to write the

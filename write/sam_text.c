@@ -5,6 +5,7 @@
 #include <htslib/kstring.h>
 #include "base/byte_buffer.h"
 #include "hts/hts_file.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
 #include "base/task_ring.h"
@@ -41,13 +42,13 @@ struct sam_text {
 
 static int alloc_all(struct sam_text *t)
 {
-    t->threads = calloc((size_t)t->opt.n_threads, sizeof *t->threads);
+    t->threads = calloc((size_t)t->opt.engine->n_threads, sizeof *t->threads);
     t->slots = calloc(t->opt.n_slots, sizeof *t->slots);
     if (!t->threads || !t->slots)
         return -1;
     if (t->opt.form != SINK_SAM_GZ)
         return 0;
-    t->codecs = calloc((size_t)t->opt.n_threads, sizeof *t->codecs);
+    t->codecs = calloc((size_t)t->opt.engine->n_threads, sizeof *t->codecs);
     return t->codecs ? 0 : -1;
 }
 
@@ -68,14 +69,14 @@ void sam_text_free(struct sam_text *t)
 {
     if (!t)
         return;
-    for (int i = 0; t->threads && i < t->opt.n_threads; i++) {
+    for (int i = 0; t->threads && i < t->opt.engine->n_threads; i++) {
         record_out_close(&t->threads[i].record);
         free(t->threads[i].line.s);
         free(t->threads[i].text.p);
     }
     for (uint32_t i = 0; t->slots && i < t->opt.n_slots; i++)
         free(t->slots[i].out.p);
-    bgzf_codec_free_all(t->codecs, t->opt.n_threads);
+    bgzf_codec_free_all(t->codecs, t->opt.engine->n_threads);
     free(t->threads);
     free(t->slots);
     free(t);
@@ -119,7 +120,7 @@ static int make_room(struct sam_text *t, struct byte_buffer *to, size_t more)
     size_t size = to->n + more, wanted = to->n ? size + size / 8 : size;
     if (size <= to->max || byte_buffer_resize(to, wanted > TEXT_FIRST ? wanted : TEXT_FIRST) == 0)
         return 0;
-    return latch_fail(t->opt.latch, "out of memory for %zu bytes of SAM", size);
+    return latch_fail(t->opt.engine->latch, "out of memory for %zu bytes of SAM", size);
 }
 
 /* ---- lines ---- */
@@ -140,7 +141,7 @@ static int append_record(struct sam_text *t, struct byte_buffer *to, const struc
         return -1;
     errno = 0;
     if (sam_format1(t->how->header, &own->record.b, &own->line) <= 0 || kputc('\n', &own->line) < 0)
-        return latch_fail(t->opt.latch, "writing %s failed: %s", t->opt.path,
+        return latch_fail(t->opt.engine->latch, "writing %s failed: %s", t->opt.path,
                           hts_file_cause(errno));
     return append(t, to, own->line.s, own->line.l);
 }
@@ -168,7 +169,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
         return -1;
     struct bgzf_codec *codec = bgzf_codec_of(t->codecs, thread, t->opt.level);
     if (!codec)
-        return latch_fail(t->opt.latch, BGZF_SINK_NO_MEMORY, t->opt.path);
+        return latch_fail(t->opt.engine->latch, BGZF_SINK_NO_MEMORY, t->opt.path);
     uint8_t *block = out->p + out->n;
     uint32_t length = bgzf_block_deflate(codec, data, n, block);
     out->n += length;
@@ -179,7 +180,7 @@ static int put_block(struct sam_text *t, const uint8_t *data, uint32_t n, struct
 /* Cuts the text into blocks of about the same size. If all but the last were full, that one could be tiny. */
 static int put_text(struct sam_text *t, const struct byte_buffer *text, struct byte_buffer *out)
 {
-    enum stage before = clocks_enter(t->opt.clocks, STAGE_DEFLATE);
+    enum stage before = clocks_enter(t->opt.engine->clocks, STAGE_DEFLATE);
     size_t n_blocks = (text->n + BGZF_FILL - 1) / BGZF_FILL, at = 0;
     for (size_t i = 1; i <= n_blocks; i++) {
         size_t to = text->n * i / n_blocks;
@@ -187,7 +188,7 @@ static int put_text(struct sam_text *t, const struct byte_buffer *text, struct b
             break;
         at = to;
     }
-    clocks_leave(t->opt.clocks, before, at);
+    clocks_leave(t->opt.engine->clocks, before, at);
     return at < text->n ? -1 : 0;
 }
 
@@ -218,7 +219,7 @@ static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
     byte_buffer_trim(&own->text, 4 * TEXT_KEPT);
     *bytes = out->p;
     if (out->n > INT32_MAX)
-        latch_fail(t->opt.latch, "writing %s failed: a line is longer than 2^31-1 bytes", t->opt.path);
+        latch_fail(t->opt.engine->latch, "writing %s failed: a line is longer than 2^31-1 bytes", t->opt.path);
     return out->n > INT32_MAX ? 0 : (uint32_t)out->n;
 }
 

@@ -8,6 +8,7 @@
 #include "codec/bgzf_block.h"
 #include "hts/bam_index.h"
 #include "bam/long_pos.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "write/out_text.h"
@@ -35,31 +36,30 @@ static int check_terminal(const struct written *f)
     bool is_text = format->format != bam && format->format != cram && format->compression == no_compression;
     if (is_text || !isatty(f->data.fd))
         return 0;
-    return latch_fail(f->latch, "%s is a terminal, and the output is binary. Use -o FILE, or | and another "
+    return latch_fail(f->engine->latch, "%s is a terminal, and the output is binary. Use -o FILE, or | and another "
                       "program; -O sam is text. Nothing was read", f->data.path);
 }
 
-static int open_data(struct written *f, const struct memory_rings *rings, struct clocks *clocks)
+static int open_data(struct written *f, const struct memory_rings *rings)
 {
-    if (out_file_open(&f->data, f->request->path, f->latch) < 0 || check_terminal(f) < 0)
+    if (out_file_open(&f->data, f->request->path, f->engine->latch) < 0 || check_terminal(f) < 0)
         return -1;
-    f->sink = record_sink_open(f->request, rings, f->data.fd, f->data.path, f->latch, clocks);
+    f->sink = record_sink_open(f->request, rings, f->data.fd, f->data.path, f->engine);
     return f->sink ? 0 : -1;
 }
 
 int written_open(struct written *f, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, struct latch *latch, struct clocks *clocks)
+                    const char *input, const struct engine *engine)
 {
     *f = (struct written)WRITTEN_CLOSED;
     f->request = request;
     f->input = input;
-    f->n_threads = rings->job.n_threads;
     f->n_slots = rings->sink_slots;
-    f->latch = latch;
-    if (open_data(f, rings, clocks) < 0 || open_file(&f->checksum, request->checksum, latch) < 0)
+    f->engine = engine;
+    if (open_data(f, rings) < 0 || open_file(&f->checksum, request->checksum, engine->latch) < 0)
         return -1;
     for (size_t i = 0; i < request->n_counters; i++)
-        if (open_file(&f->counted[i], request->counted[i], latch) < 0)
+        if (open_file(&f->counted[i], request->counted[i], engine->latch) < 0)
             return -1;
     return 0;
 }
@@ -96,17 +96,17 @@ static int open_index(struct written *f, sam_hdr_t *sam)
     const char *path = f->request->index;
     const char *far = path && f->request->index_format == HTS_FMT_BAI ? bam_index_beyond_bai(sam) : NULL;
     if (far)
-        return latch_fail(f->latch, "%s: reference %s is longer than 2^29, which BAI cannot hold; make a CSI index, "
-                                    "with --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
-    return open_file(&f->index, path, f->latch);
+        return latch_fail(f->engine->latch, "%s: reference %s is longer than 2^29, which BAI cannot hold; make a CSI "
+                          "index, with --write-index=csi or ##idx##NAME.csi. Nothing was read", path, far);
+    return open_file(&f->index, path, f->engine->latch);
 }
 
 static int open_verify(struct written *f, const struct sort_rule *rule)
 {
     enum sink_form form = record_sink_form(f->request);
-    int n = form == SINK_BAM || form == SINK_SAM_GZ ? f->n_threads : 0;
-    if (!(record_sink_how(f->sink)->verify = sink_verify_new(n, rule, f->data.path, f->latch)))
-        return latch_fail(f->latch, "out of memory for --verify");
+    int n = form == SINK_BAM || form == SINK_SAM_GZ ? f->engine->n_threads : 0;
+    if (!(record_sink_how(f->sink)->verify = sink_verify_new(n, rule, f->data.path, f->engine->latch)))
+        return latch_fail(f->engine->latch, "out of memory for --verify");
     return 0;
 }
 
@@ -116,7 +116,7 @@ static int check_references(const struct written *f, sam_hdr_t *sam, int n_held)
     const char *far = long_pos_fits(&f->request->format) ? NULL : long_pos_reference(sam, n_held, INT32_MAX);
     if (!far)
         return 0;
-    return latch_fail(f->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
+    return latch_fail(f->engine->latch, "%s: reference %s is longer than 2^31-1 and does not fit into BAM or CRAM; "
                       "use -O sam. Nothing was read", f->input, far);
 }
 
@@ -125,13 +125,13 @@ static int check_header_size(const struct written *f, sam_hdr_t *sam)
 {
     enum { REST_OF_LINES = 256 };
     uint64_t text = sam_hdr_length(sam) + strlen(f->request->command_line) + REST_OF_LINES;
-    return bam_header_check_size(text, f->request->format.format, f->input, f->latch);
+    return bam_header_check_size(text, f->request->format.format, f->input, f->engine->latch);
 }
 
 static int open_samtools(struct written *f)
 {
-    if (!(f->samtools = samtools_checksum_new(f->n_threads)))
-        return latch_fail(f->latch, "out of memory for --checksum");
+    if (!(f->samtools = samtools_checksum_new(f->engine->n_threads)))
+        return latch_fail(f->engine->latch, "out of memory for --checksum");
     record_sink_how(f->sink)->samtools = f->samtools;
     return 0;
 }
@@ -142,9 +142,8 @@ static int open_counts(struct written *f, sam_hdr_t *sam)
         .counters = f->request->counters,
         .n = f->request->n_counters,
         .path = f->request->path,
-        .n_threads = f->n_threads,
         .n_slots = f->n_slots,
-        .latch = f->latch,
+        .engine = f->engine,
     };
     record_sink_how(f->sink)->counts = f->counts = counts_open(&how, sam);
     return f->counts ? 0 : -1;
@@ -156,9 +155,9 @@ int written_keep_header(struct written *f, const struct bam_header *header, bool
     bool adds = !f->request->no_pg;
     enum htsExactFormat format = f->request->format.format;
     if (adds && needs_program)
-        return latch_fail(f->latch, broken, f->input, "no @PG line can be added to them", "use --no-PG");
+        return latch_fail(f->engine->latch, broken, f->input, "no @PG line can be added to them", "use --no-PG");
     if (format == cram || (format != bam && header->is_broken_sam))
-        return latch_fail(f->latch, broken, f->input,
+        return latch_fail(f->engine->latch, broken, f->input,
                           format == cram ? "CRAM cannot hold them" : "no program could read them in SAM", "use -O bam");
     message_warning("%s: its header lines are broken. They are copied unchanged%s", f->input,
                     adds ? ", without a @PG line" : "");
@@ -182,8 +181,8 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
     const struct output_request *request = f->request;
     const char *line = request->no_pg ? NULL : request->command_line;
     if (!f->keeps_header && bam_header_mark_sorted(sam, order, unplaced, version_of_both(), line) < 0)
-        return latch_fail(f->latch, "%s: the header could not be changed", f->input);
-    if (out_file_begin(&f->data, f->latch) < 0 || out_file_begin(&f->index, f->latch) < 0)
+        return latch_fail(f->engine->latch, "%s: the header could not be changed", f->input);
+    if (out_file_begin(&f->data, f->engine->latch) < 0 || out_file_begin(&f->index, f->engine->latch) < 0)
         return -1;
     const char *index = request->index ? out_file_name(&f->index) : NULL;
     return record_sink_header(f->sink, sam, index, request->index_format, beyond);
@@ -228,9 +227,9 @@ static int write_counted(struct written *f)
     struct printed printed = {.counts = f->counts};
     int status = 0;
     for (; printed.number < f->request->n_counters && status == 0; printed.number++) {
-        status = counted_files_write(&f->more, f->counts, printed.number, f->latch);
+        status = counted_files_write(&f->more, f->counts, printed.number, f->engine->latch);
         if (status == 0)
-            status = out_text_print(&f->counted[printed.number], print_counts, &printed, f->latch);
+            status = out_text_print(&f->counted[printed.number], print_counts, &printed, f->engine->latch);
     }
     if (f->counts && status == 0)
         f->numbers = counts_numbers(f->counts);
@@ -252,13 +251,13 @@ int written_finish(struct written *f, struct tally in)
     if (record_sink_finish(f->sink) < 0)
         return -1;
     struct tally out = {record_sink_count(f->sink), record_sink_checksum(f->sink)};
-    if (tally_compare(in, out, "writing", f->input, f->latch) < 0)
+    if (tally_compare(in, out, "writing", f->input, f->engine->latch) < 0)
         return -1;
     if (write_counted(f) < 0)
         return -1;
     if (f->samtools)
-        return written_samtools(&f->checksum, f->samtools, f->request->path, f->latch);
-    return f->request->checksum ? written_checksum(&f->checksum, in, f->latch) : 0;
+        return written_samtools(&f->checksum, f->samtools, f->request->path, f->engine->latch);
+    return f->request->checksum ? written_checksum(&f->checksum, in, f->engine->latch) : 0;
 }
 
 int written_all(struct written *f, const struct list_stream *stream)
@@ -295,7 +294,7 @@ void written_abandon(struct written *f)
  * put in place, written_commit() removes the new files. */
 static int commit(struct written *f, struct out_file *beside[BESIDE])
 {
-    struct latch *latch = f->latch;
+    struct latch *latch = f->engine->latch;
     for (size_t i = 0; i < BESIDE; i++)
         if (out_file_finish(beside[i], latch) < 0)
             return -1;

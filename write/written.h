@@ -15,6 +15,8 @@
 
 struct bam_header;
 struct counts;
+struct engine;
+struct engine;
 struct samtools_checksum;
 struct latch;
 struct output_request;
@@ -22,14 +24,12 @@ struct list_stream;
 struct record_sink;
 struct sort_order;
 struct sort_rule;
-struct clocks;
 
 struct written {
     const struct output_request *request;
     const char *input;           /* name of the first input, for messages */
-    int n_threads;
+    const struct engine *engine;
     uint32_t n_slots;            /* of the sink */
-    struct latch *latch;
     struct out_file data, index, checksum, counted[COUNTERS];
     struct counted_files more;   /* further files of counters */
     struct counter_numbers numbers;      /* the counters' main numbers, for the report; set when the texts are
@@ -48,7 +48,7 @@ struct written {
  * record_sink_open(). input: the name of the first input, for messages. -1: failed, and the error is recorded in the
  * latch; close the files in any case. */
 int written_open(struct written *written, const struct output_request *request, const struct memory_rings *rings,
-                    const char *input, struct latch *latch, struct clocks *clocks);
+                    const char *input, const struct engine *engine);
 
 /* Returns whether the output is CRAM that takes bases from references. */
 bool written_takes_reference(const htsFormat *format);

@@ -10,6 +10,7 @@
 #include "bgzf_omp.h"
 #include "read/input_format.h"
 #include "fuzz.h"
+#include "base/engine.h"
 #include "base/latch.h"
 #include "order/sort_key.h"
 
@@ -23,17 +24,17 @@ static sam_hdr_t *header_of(const uint8_t *data, size_t size)
     char path[32];
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
     struct bam_header header = {0};
-    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
-                                 .htslib = {.bytes = 1 << 20}, .latch = &latch};
+    struct input_options from = {.path = path, .engine = &engine, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
+                                 .htslib = {.bytes = 1 << 20}};
     struct input_format *input = input_format_open(&from);
     if (input) {
         struct bgzf_source_options how = {
             .input = input->window,
             .path = path,
-            .n_threads = 1,
             .n_slots = 1,
-            .latch = &latch,
+            .engine = &engine,
         };
         struct bgzf_source *source = input->framing == INPUT_BGZF ? bgzf_source_open(&how) : NULL;
         struct header_bytes bytes = {source, source ? NULL : input->window};

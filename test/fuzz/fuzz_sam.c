@@ -7,12 +7,13 @@
 #include "read/input_format.h"
 #include "read/slice_feed.h"
 #include "fuzz.h"
+#include "base/engine.h"
 #include "base/latch.h"
 
-static void take_records(const struct record_stream *stream, struct latch *latch, struct byte_buffer *to)
+static void take_records(const struct record_stream *stream, const struct engine *engine, struct byte_buffer *to)
 {
     struct slice_feed feed;
-    MUST(slice_feed_open(&feed, stream, 2, SIZE_MAX, latch, NULL) == 0);
+    MUST(slice_feed_open(&feed, stream, 2, SIZE_MAX, engine) == 0);
     while (slice_feed_await(&feed, NULL, NULL) == CHUNK_MADE) {
         struct slice_span span = slice_feed_take(&feed);
         MUST(span.size > 0 && byte_buffer_append(to, span.bytes, span.size) == 0);
@@ -29,13 +30,13 @@ struct outcome {
 
 static void read_text(struct outcome *o, const char *path, size_t text)
 {
-    struct input_options from = {.path = path, .n_threads = 1, .n_pieces = 4, .header_max = 1 << 20,
-                                 .latch = &o->latch, .chunks = {
+    const struct engine engine = {.latch = &o->latch, .n_threads = 1};
+    struct input_options from = {.path = path, .engine = &engine, .n_pieces = 4, .header_max = 1 << 20, .chunks = {
         .piece_size = text, .source_slots = 3, .n_chunks = (uint32_t)(2 + text % 3), .chunk_size = text, .records_size = text}};
     struct input_format *input = input_format_open(&from);
     if (!input)
         return;
-    take_records(&input->stream, &o->latch, &o->records);
+    take_records(&input->stream, &engine, &o->records);
     sam_hdr_destroy(input_format_header(input));
     input_format_close(input);
 }

@@ -5,6 +5,7 @@
 #include "bgzf_omp.h"
 #include "read/input_format.h"
 #include "fuzz.h"
+#include "base/engine.h"
 #include "base/latch.h"
 
 enum { SLOTS = 3 };
@@ -46,17 +47,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32];
     int fd = fuzz_file(data, size, path);
     struct latch latch = {0};
-    struct input_options from = {.path = path, .n_threads = 1, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4,
-                                 .latch = &latch};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    struct input_options from = {.path = path, .engine = &engine, .piece_size = BGZF_MAX_BLOCK, .n_pieces = 4};
     struct input_format *input = input_format_open(&from);
     if (input && input->framing == INPUT_BGZF) {
         uint8_t *ring[SLOTS] = {0};
         struct bgzf_source_options how = {
             .input = input->window,
             .path = path,
-            .n_threads = 1,
             .n_slots = SLOTS,
-            .latch = &latch,
+            .engine = &engine,
         };
         struct bgzf_source *source = bgzf_source_open(&how);
         MUST(source);
