@@ -160,7 +160,7 @@ def test_sound_file_is_refused_or_other_records_come_out(tmp_path, data, way, th
 def test_other_records_than_containers_say_pass(tmp_path, data, way, which, more, threads):
     how = source(tmp_path, claiming(data, which, containers(data)[which].n + more), way)
     args = how.pop("args")
-    words = "%d records could be read but its containers hold %d" % (N, N + more)
+    words = "its containers state %d records, but %d could be read" % (N + more, N)
     refused(tmp_path, ["-@", threads, "-o", "out.bam", *args], words, **how)
     refused(tmp_path, ["-@", threads, "--check", *args], words, **how)
 
