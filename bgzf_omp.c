@@ -475,8 +475,8 @@ static uint32_t copy_kept(struct bgzf_sink *k, uint32_t index, const uint8_t *da
     if (!kept)
         return 0;
     if (!bgzf_block_claims(kept, length, data, size)) {
-        latch_fail(k->opt.engine->latch, "writing %s failed: a block of the input that was to be copied has other "
-                   "records than it had. Memory may be faulty, or this is our bug: please report it", k->opt.path);
+        latch_fail(k->opt.engine->latch, "writing %s failed: the records of a block that is copied have changed since "
+                   "it was read. Memory may be faulty, or this is our bug: please report it", k->opt.path);
         return 1;
     }
     memcpy(block, kept, length);

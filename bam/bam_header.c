@@ -145,8 +145,8 @@ static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
 void bam_header_warn_of_renamed(const char *file, int n)
 {
     if (n > 0)
-        message_warning("%s: %d of its @PG lines had IDs of other lines in earlier inputs, and got new ones: "
-                        "ID-XXXXXXXX. Over MPI, PG tags of records are not changed", file, n);
+        message_warning("%s: %d of its @PG lines are renamed to ID-XXXXXXXX, because earlier inputs have other lines "
+                        "with the same IDs. Over MPI, PG tags of records are not renamed", file, n);
 }
 
 /* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed. */
@@ -346,7 +346,7 @@ int bam_header_check_size(uint64_t text, enum htsExactFormat format, const char 
                                  "read; use -O sam", file, (unsigned long long)text, format == bam ? "BAM" : "CRAM",
                           (unsigned long long)most);
     if (format == bam && text > INT32_MAX)       /* as samtools, which writes it all the same */
-        message_warning("%s: the text of its header has %llu bytes. More than 2 GiB are not read by all programs", file,
+        message_warning("%s: the text of its header has %llu bytes. Some programs cannot read more than 2 GiB", file,
                         (unsigned long long)text);
     return 0;
 }

@@ -339,7 +339,8 @@ sam_hdr_t *header_join_end(struct header_join *join, struct latch *latch)
         status = unsort(&join->first);
     sam_hdr_t *sam = status == 0 ? make_header(join) : NULL;
     if (!sam)
-        latch_fail(latch, "the headers of the inputs cannot be joined: out of memory, or a line has two names");
+        latch_fail(latch, "the headers of the inputs cannot be joined: out of memory, or a line has its SN or ID "
+                   "twice");
     return sam;
 }
 

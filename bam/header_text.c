@@ -78,7 +78,7 @@ static const char *line_fault(const char *line, size_t n, bool is_sam, size_t *n
     if (n < LINE_MIN)
         return "is too short for a header's";
     if (is_sam && (!is_known(line) || line[3] != '\t'))
-        return "begins with none of @HD, @SQ, @RG, @PG, @CO and a tab";
+        return "does not begin with @HD, @SQ, @RG, @PG or @CO, and a tab";
     return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n, n_repeated) : NULL;
 }
 

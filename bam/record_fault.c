@@ -15,8 +15,8 @@ int record_fault_report(struct latch *latch, const struct record_place *at, enum
                           "samtools merge if they are sorted", at->file, (number)at->number - 1, (number)at->byte,
                           (number)at->block, bam_fault_text(fault));
     return latch_fail(latch, "%s: record %llu (byte %llu of the uncompressed data, in or before the block at file "
-                      "offset %llu) is broken: %s. Nothing was written; make the file again or cut it before this "
-                      "record%s", at->file, (number)at->number, (number)at->byte, (number)at->block,
+                      "offset %llu) is broken: %s. Nothing was written; make the file again, or keep only the "
+                      "records before this one%s", at->file, (number)at->number, (number)at->byte, (number)at->block,
                       bam_fault_text(fault), latch_index_hint(latch));
 }
 
@@ -24,7 +24,7 @@ int record_fault_report_cut(struct latch *latch, const struct record_place *at, 
 {
     const char *what = latch->by_index ? "the part that its index names ends" : file_ends ? "the file ends"
                      : "this process's part ends";
-    const char *why = latch->by_index ? "the two do not fit" : file_ends ? "it is truncated"
+    const char *why = latch->by_index ? "the index does not fit the file" : file_ends ? "it is truncated"
                     : "the file is damaged there, or the record contains bytes that look like records; sort it with "
                       "one process";
     return latch_fail(latch, "%s: %s inside record %llu, which begins at byte %llu of the uncompressed data, in or "

@@ -45,7 +45,7 @@ static char *decompressed_name(const struct bgzip_opts *opts, const char *in, in
     if (!ending)
         message_error("%s: the name has no extension to remove; rename it, or use -c or -o", in);
     else
-        message_error("%s: unknown extension %s; -f removes it, -c and -o need none", in, ending);
+        message_error("%s: unknown extension %s; use -f to remove it, or name the output (-c or -o)", in, ending);
     return NULL;
 }
 

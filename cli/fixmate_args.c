@@ -21,9 +21,9 @@ static const struct option_row options[] = {
     OPTION('c', NULL, NULL, SETS(OWN(template_cigar)), "add the CIGAR of the template (tag ct)"),
     OPTION('m', NULL, NULL, SETS(OWN(mate_score)), "add the score of the mate (tag ms), which markdup needs"),
     OPTION('M', NULL, NULL, SETS(OWN(base_mods)),
-           "make tags of base modifications (MM, ML, MN) fit the remaining bases"),
+           "trim tags of base modifications (MM, ML, MN) to the bases of hard-clipped reads"),
     OPTION_BEYOND('z', "sanitize", "LIST", TAKES(take_sanitize), /* samtools only has -z */
-                  "what else is corrected: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
+                  "other corrections: all, none, or some of pos, mqual, unmap, cigar, cigdup,\n"
                   "cigarx, aux [all: all of these but cigarx]"),
     ENGINE_SAYS(UNCOMPRESSED, "no compression"),
     ENGINE_SAYS(FORMAT, "sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]"),
@@ -39,7 +39,7 @@ const struct engine_command fixmate_command = {
     .options = options,
     .usage = "Usage: samtools fixmate [options...] <in.bam> <out.bam>\n"
              "Fills in mate information on -@ threads: position, strand, TLEN, flags, MQ, MC. Records\n"
-             "of one name must follow one another: see samtools collate. - is standard input or output.\n\n",
+             "must be grouped by name (samtools collate). - is standard input or output.\n\n",
     .more_threads = 1,
     .level = BGZF_LEVEL_DEFAULT,
     .keeps_order = true,

@@ -13,6 +13,7 @@
 #include "merge/merge_opts.h"
 #include "merge/merged.h"
 #include "sormadup/sormadup.h"
+#include "sormadup/sormadup_memory.h"
 #include "sormadup/sormadup_opts.h"
 #include "engine/engine_memory.h"
 #include "read/input_format.h"
@@ -102,7 +103,7 @@ static void forecast_waiting(struct forecast *f, const struct memory_plan *plan)
  * their marks, and the other sort has the records as well. */
 static void forecast_overhead(struct forecast *f, const struct planned *p, const struct memory_rings *rings)
 {
-    size_t reserved = sormadup_overhead(&p->use, rings) - sormadup_marking_least(f->n_threads);
+    size_t reserved = sormadup_overhead(&p->use, rings) - sormadup_memory_least(f->n_threads);
     if (f->sampled && !f->spills)
         f->memory += (f->collates ? (uint64_t)f->with_keys : 0) - (uint64_t)reserved;
     f->memory = f->memory < f->memory_most ? f->memory : f->memory_most;

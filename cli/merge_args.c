@@ -159,7 +159,8 @@ static int settle_inputs(struct merge_words *own, int n, char **operands)
     if (own->has_indexes && own->n_lists)
         return message_mistake("-b cannot be combined with -X");
     if (own->has_indexes && n % 2)
-        return message_mistake("-X needs one index for each input: there are %d operands after the output", n);
+        return message_mistake("-X needs an index for each input, but there are %d operands after the output, an odd "
+                               "number", n);
     if (own->has_indexes)
         n /= 2;
     if (own->opts->header && take_stdin(own, own->opts->header) < 0)

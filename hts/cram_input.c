@@ -124,9 +124,9 @@ int cram_input_check(struct cram_input *in, uint64_t n)
                           before + in->count.damaged);
     if (cram_count_agrees(&in->count, n))
         return 0;
-    return latch_fail(in->file->latch, "%s: %llu records could be read but its containers hold %llu: it is broken, or "
-                      "memory ran out. Nothing was written", in->file->path, (unsigned long long)n,
-                      (unsigned long long)in->count.records);
+    return latch_fail(in->file->latch, "%s: its containers state %llu records, but %llu could be read: the file is "
+                      "damaged, or memory ran out. Nothing was written", in->file->path,
+                      (unsigned long long)in->count.records, (unsigned long long)n);
 }
 
 bool cram_input_mixes(const struct cram_input *in)

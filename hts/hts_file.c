@@ -35,8 +35,10 @@ static int apply_options(htsFile *file, const struct hts_file_options *o)
         bool starts = one.opt == HTS_OPT_NTHREADS || one.opt == CRAM_OPT_NTHREADS;
         bool left_out = starts && (o->no_threads || o->n_threads > 1);
         if (!left_out && hts_opt_apply(file, &one) < 0)
-            return latch_fail(o->latch, o->writing ? "%s: an output format option does not fit the format"
-                              : "%s: an --input-fmt-option does not fit its format", o->path);
+            return latch_fail(o->latch, o->writing
+                              ? "%s: the output format does not have an option that -O or --output-fmt-option names"
+                              : "%s: the format of this input does not have the option that --input-fmt-option names",
+                              o->path);
     }
     return 0;
 }
@@ -192,6 +194,6 @@ hts_idx_t *hts_file_load_index(samFile *sam, const char *path, const char *name,
 
 int hts_file_wrong_index(const char *path, struct latch *latch)
 {
-    return latch_fail(latch, "%s: its index is that of another file, or one of them is damaged. Nothing was written; "
-                      "samtools index makes a new one", path);
+    return latch_fail(latch, "%s: its index is that of another file, or the file or its index is damaged. Nothing was "
+                      "written; samtools index makes a new one", path);
 }

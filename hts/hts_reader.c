@@ -61,8 +61,8 @@ static int set_up(struct hts_reader *r, int n_threads)
 
 static int regions_fail(const struct hts_reader *r)
 {
-    return latch_fail(r->opt.engine->latch, "%s: its regions cannot be read: its index is damaged, or there is no "
-                      "memory", r->opt.path);
+    return latch_fail(r->opt.engine->latch, "%s: its regions cannot be read: its index is damaged, or memory ran out. "
+                      "Nothing was written; samtools index makes a new one", r->opt.path);
 }
 
 /* Chooses the records from the first region to the last one, which are on the same reference. 1: done; 0: there is
@@ -332,9 +332,9 @@ int hts_reader_fault(const struct input_options *opt, enum hts_fault fault, uint
         [HTS_NO_MEMORY] = ": out of memory",
     };
     if (fault == HTS_BROKEN && opt->engine->latch->by_index)
-        return latch_fail(opt->engine->latch, "%s: record %llu of what its index names cannot be read: one of the two "
-                          "is damaged, or the index is that of another file. Nothing was written; samtools index makes "
-                          "a new one", opt->path, (unsigned long long)number);
+        return latch_fail(opt->engine->latch, "%s: record %llu of its regions cannot be read: the file or its index is "
+                          "damaged, or the index is that of another file. Nothing was written; samtools index makes a "
+                          "new one", opt->path, (unsigned long long)number);
     return latch_fail(opt->engine->latch, "%s: record %llu%s", opt->path, (unsigned long long)number, why[fault]);
 }
 

@@ -40,8 +40,8 @@ void dup_warnings_take(struct dup_warnings *w, enum dup_warning kind, const char
 void dup_warnings_end(const struct dup_warnings *w, const char barcode_tag[2])
 {
     if (w->untagged > w->examined / 2)
-        message_warning("%" PRIu64 " of %" PRIu64 " records that take part have no tag %.2s (--barcode-tag), so they "
-                        "are compared as if they had one barcode", w->untagged, w->examined, barcode_tag);
+        message_warning("%" PRIu64 " of %" PRIu64 " examined records have no tag %.2s (--barcode-tag). They are "
+                        "compared as if they had the same barcode", w->untagged, w->examined, barcode_tag);
     for (int kind = 0; kind < DUP_WARNINGS; kind++)
         if (w->n[kind] > 0)
             message_warning("%s: %" PRIu64, sums[kind], w->n[kind]);

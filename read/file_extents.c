@@ -240,9 +240,9 @@ static int read_part(const struct input_file *file, const struct extent *e, uint
     else if (frame.inflated_size < e->skip + e->keep
              || bgzf_block_inflate(codec, work->packed, &frame, work->plain) != BGZF_OK
              || store(codec, work, e) != stored_size(e->keep))
-        latch_fail(file->latch, "%s: block at file offset %llu: the compressed data are damaged. Nothing was written; "
-                   "get a good copy of the file; or its index is that of another file, and samtools index makes a new "
-                   "one", file->path, (unsigned long long)e->offset);
+        latch_fail(file->latch, "%s: block at file offset %llu: the compressed data are damaged, or its index is that "
+                   "of another file. Nothing was written; make a new index (samtools index), or get a good copy of the "
+                   "file", file->path, (unsigned long long)e->offset);
     else
         status = 0;
     if (status == 0)

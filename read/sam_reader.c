@@ -123,7 +123,7 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
     cut->begin = !newline ? n : carried->n ? (size_t)(newline - text) + 1 : 0;
     if (carried->n + cut->begin <= INT32_MAX)
         return 0;
-    return latch_fail(r->opt.engine->latch, "%s: a line of more than 2 GB. Nothing was written; is it SAM?",
+    return latch_fail(r->opt.engine->latch, "%s: a line is longer than 2 GB. Nothing was written; check that it is SAM",
                       r->opt.path);
 }
 

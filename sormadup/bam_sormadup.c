@@ -21,6 +21,7 @@
 #include "sormadup/fixed_inputs.h"
 #include "sormadup/orphans.h"
 #include "sormadup/sormadup.h"
+#include "sormadup/sormadup_memory.h"
 #include "sormadup/sormadup_opts.h"
 #include "sormadup/sorted_stream.h"
 
@@ -84,7 +85,6 @@ static int open_collated(struct sormadup *c)
         .engine = &c->d->engine,
         .progress = &c->d->progress,
     };
-    how.output.overhead += sormadup_marking(&c->rings);
     return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
 }
 
@@ -93,7 +93,7 @@ static int open_fixed(struct sormadup *c)
 {
     struct orphans_options search = {
         .store = engine_opts_store(c->common, &c->d->engine),
-        .memory = sormadup_marking(&c->rings),
+        .memory = sormadup_memory_marking(&c->rings),
         .path = path_of(c),
     };
     struct fixed_inputs_options how = {
@@ -159,7 +159,7 @@ static int begin_marking(struct sormadup *c)
         .source = sorted_stream_records(&c->merged),
         .sam = c->sorted.sam,
         .slice_size = SORTED_SLICE,
-        .left = sormadup_marking(&c->rings) - sormadup_marking_least(c->common->n_threads),
+        .left = sormadup_memory_marking(&c->rings) - sormadup_memory_least(c->common->n_threads),
         .d = c->d,
     };
     return marking_open(&c->marking, &marking);

@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "order/collate_key.h"
 #include "sormadup/collated.h"
+#include "sormadup/sormadup_memory.h"
 #include "engine/memory_plan.h"
 #include "engine/engine_memory.h"
 
@@ -19,6 +20,7 @@ static size_t lent_memory(const struct memory_rings *behind)
 static struct memory_rings divide(const struct engine_opts *behind, const struct memory_rings *rings,
                                   const struct inputs *in, struct output_use output)
 {
+    output.overhead += sormadup_memory_marking(rings);
     size_t fixed = engine_memory_plan_any(rings, behind, in, output).fixed;
     struct memory_job job = rings->job;
     job.all = job.all > fixed ? (job.all - fixed) / 2 : 0;

@@ -143,8 +143,8 @@ static int put(struct orphans *m, uint64_t mate)
         if ((m->table.bits < m->bits_most ? grow(m) : write_run(m)) < 0)
             return -1;
     return entered == ENTERED ? 0
-         : latch_fail(m->opt.store.engine->latch, "%s: there are mates that do not follow one another: it is not "
-                      "grouped by name. Nothing was written; use --collate", m->opt.path);
+         : latch_fail(m->opt.store.engine->latch, "%s: the records are not grouped by name, because some mates are "
+                      "apart. Nothing was written; use --collate", m->opt.path);
 }
 
 int orphans_put(void *orphans, const uint64_t *mates, size_t n)

@@ -13,12 +13,6 @@ struct sormadup_opts;
  * memory, and the error is recorded in the latch. */
 int sormadup_collates(const struct sormadup_opts *opts, const struct inputs *in, struct latch *latch);
 
-/* The least bytes for the markdup producer, which copies and marks the records of the sort ... */
-size_t sormadup_marking_least(int n_threads);
-
-/* ... and its bytes in this plan; before, orphans are searched for in this memory. */
-size_t sormadup_marking(const struct memory_rings *rings);
-
 /* The numbers that sormadup_overhead() adds up. */
 struct sormadup_use {
     const struct engine_opts *opts;

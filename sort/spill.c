@@ -66,7 +66,7 @@ struct spill {
     size_t max_ranges;
     struct bam_key *samples;
     _Atomic size_t n_ranges;     /* 0 until they are cut; set by the thread that cuts them */
-    _Atomic size_t n_done;       /* ranges written; counted by any thread */
+    size_t n_done;               /* ranges before this one are written, and their slots FREE; main thread only */
     size_t help;                 /* no range before this one is READY; main thread only */
     struct spill_run *runs;      /* main thread only, as all fields below */
     size_t n_runs, max_runs;
@@ -89,8 +89,7 @@ struct spill *spill_open(const struct spill_options *options)
         size_t n = (size_t)options->engine->n_threads;
         p->opt = *options;
         p->max_ranges = n * RANGES_PER_THREAD;
-        struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p,
-                                           .run_releases = true};
+        struct task_ring_options ranges = {.n_slots = (uint32_t)p->max_ranges, .run = run_range, .arg = p};
         struct task_ring_options merges = {.n_slots = (uint32_t)n, .run = run_merge_range, .arg = p};
         p->work = calloc(n, sizeof *p->work);
         p->merge_ranges = calloc(n, sizeof *p->merge_ranges);
@@ -223,8 +222,6 @@ static void run_range(void *spill, uint32_t number)
     if (!latch_tripped(p->opt.engine->latch))
         write_range(p, number);
     clocks_leave(p->opt.engine->clocks, before, 0);
-    task_ring_release(&p->range_tasks, number);  /* before the range counts as done: then all slots may be handed out */
-    atomic_fetch_add(&p->n_done, 1);
 }
 
 /* Cuts the arena into ranges: returns their number, and sets where each range begins. Within an arena, places grow with
@@ -259,7 +256,7 @@ int spill_begin(struct spill *p, const struct bam_arena *arena)
     p->arena = arena;
     p->rule = bam_arena_order(arena).rule;
     p->help = 0;
-    atomic_store(&p->n_done, 0);
+    p->n_done = 0;
     atomic_store(&p->n_ranges, 0);
     return latch_tripped(p->opt.engine->latch) ? -1 : 0;
 }
@@ -540,10 +537,12 @@ static int merge_in_background(struct spill *p)
     return begin_merging(p, n, p->n_runs - 1, &room, n_ranges);
 }
 
-bool spill_is_done(const struct spill *p)
+bool spill_is_done(struct spill *p)
 {
     size_t n = atomic_load(&p->n_ranges);
-    return latch_tripped(p->opt.engine->latch) || (n > 0 && atomic_load(&p->n_done) == n);
+    for (; p->n_done < n && task_ring_state(&p->range_tasks, (uint32_t)p->n_done) == TASK_DONE; p->n_done++)
+        task_ring_release(&p->range_tasks, (uint32_t)p->n_done);
+    return latch_tripped(p->opt.engine->latch) || (n > 0 && p->n_done == n);
 }
 
 int spill_end(struct spill *p)

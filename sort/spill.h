@@ -34,8 +34,8 @@ void spill_arena_is_sorted(struct spill *spill);
 /* The arena that is leaving memory; NULL: none. */
 const struct bam_arena *spill_arena(const struct spill *spill);
 
-/* Returns whether the complete arena is written, or something failed. */
-bool spill_is_done(const struct spill *spill);
+/* Main thread: returns whether the complete arena is written, or something failed. */
+bool spill_is_done(struct spill *spill);
 
 /* Main thread: writes a range that no thread has claimed. 0: there is no such range. */
 int spill_help(struct spill *spill);

@@ -89,8 +89,8 @@ int spill_policy_hurry(struct spill_policy *p, const struct spill_outlook *o)
 int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 {
     if (p->fits && !o->other_is_empty)
-        return latch_fail(p->opt.spill.engine->latch, "memory does not hold what was counted. This is our bug: please "
-                          "report it");
+        return latch_fail(p->opt.spill.engine->latch, "records do not fit into memory as planned. This is our bug: "
+                          "please report it");
     return !p->fits && !p->spilling && (spill_policy_will_fit(o) == 0 || !o->other_is_empty) ? start(p, o) : 0;
 }
 

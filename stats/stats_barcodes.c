@@ -182,7 +182,7 @@ struct barcode_sum {
     uint32_t length;
     int64_t separator;
     int last_quality;            /* -1: none was counted */
-    uint64_t left_out;           /* barcodes that count in part or not at all */
+    uint64_t left_out;           /* barcodes that are not fully counted */
     uint64_t (*qualities)[QUALITIES];
     uint64_t (*bases)[BASES];
 };
@@ -266,8 +266,9 @@ static int print_tag(const struct stats_barcodes *b, const struct stats_barcode_
         print_bases(&sum, stats_barcode_tags[tag][0], out);
         print_qualities(&sum, stats_barcode_tags[tag][1], out);
         if (sum.left_out > 0)
-            message_warning("%" PRIu64 " barcodes in %s count in part or not at all: they are longer than the first "
-                            "one, or have the separator elsewhere", sum.left_out, stats_barcode_tags[tag][0]);
+            message_warning("%" PRIu64 " barcodes in %s are not fully counted: those longer than the first barcode "
+                            "are left out, and those with the separator elsewhere are counted up to it", sum.left_out,
+                            stats_barcode_tags[tag][0]);
         result = 0;
     }
     free(sum.bases);

@@ -144,8 +144,8 @@ static const char *value_of(struct split_part *p, const uint8_t *record)
     const uint8_t *tag = bam_record_aux_find(bam_record_aux(r), bam_record_end(r), name, &bad);
     if (tag && bam_record_aux_is_text(tag))
         return (const char *)tag + 1;
-    stats_part_refuse(p->all, tag ? "its value is no text, as -S takes it, of the tag " : "-S needs the tag ", name,
-                      tag ? "" : ", which the record does not have");
+    stats_part_refuse(p->all, tag ? "the value of tag " : "there is no tag ", name,
+                      tag ? " is not text; -S needs a tag of type Z" : "; -S needs a tag that all records have");
     return NULL;
 }
 

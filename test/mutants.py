@@ -328,6 +328,10 @@ MUTANTS = [
      [GUARDS + "test_verify_passes_records_in_the_wrong_order[merged-sam-memory-1]"], "--verify: order in SAM"),
     ("hts_writer_finish", "    return is_counted ? out_count_check(w->count, w->n, w->path, w->engine->latch) : 0;", "    return 0;",
      ["unit_hts_writer"], "they are counted"),
+    ("hts_writer_header", "if (sam_hdr_write(w->sam, header) < 0)", "if (sam_hdr_write(w->sam, header) < -1)", ["unit_hts_writer"],
+     "a header that htslib cannot write is an error"),
+    ("must_write", "|| w->under_way > (size_t)w->rings.sink_slots * BATCH_BYTES", "", ["unit_hts_writer"],
+     "long records wait in no more memory than is counted"),
 
     # ------------------------------------------------------------ --verify, --check
     ("gives_back", "&& memcmp(t->inflated, data, n) == 0 && libdeflate_crc32(0, t->inflated, n) == load_le32(footer);",
@@ -363,9 +367,12 @@ MUTANTS = [
     ("put_in_memory", "if (s->memory_size - at < n)", "if (0)", ["unit_spill_store"], "memory for packed slices has an end"),
     ("get", "        if (got == 0)\n            return spill_store_damaged(s, place);", "        if (got == 0)\n            return 0;",
      ["unit_spill_store"], "a temporary file that became shorter"),
+    ("spill_is_done", "== TASK_DONE", "!= TASK_READY", ["unit_spill"], "a range counts when it is written"),
     ("put_anywhere", "    return latch_tripped(s->engine->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
 
     # ------------------------------------------------------------ memory
+    ("sormadup/collated.c: divide", "output.overhead += sormadup_memory_marking(rings);", "", ["unit_memory_plan"],
+     "the two sorts of sormadup have equal shares"),
     ("program_memory", "clamp(job->program + PROGRAM_GROWS, ", "clamp(0, ", ["unit_memory_plan"], "libraries take memory"),
     ("engine_memory_rings", "(size_t)machine_program_memory()", "0", ["test_spill.py::test_libraries_take_more_memory_than_promised"],
      "what libraries take at the start"),
@@ -667,6 +674,8 @@ MUTANTS = [
     ("spilled_links_leave", "|| l->pool.taken < a->enough)", "|| a->enough)", ["unit_dup_sets"], "losses leave memory"),
     ("dup_chains_lose", "= !loss->newcomer_won && !loss->loser.leads;", "= !loss->newcomer_won;", ["unit_dup_sets"],
      "who may still win stays in memory"),
+    ("follow_record", "= !order[table]->newcomer_won && read->leads;", "= false;",
+     [MARKDUP + "test_losses_that_leave_memory_become_others[-t]"], "the program keeps in memory a record that may still win"),
     ("is_away_first", "loss->number < link_at(c, *at)->number", "0", ["unit_dup_sets"],
      "who came first leaves first, in a file or not"),
     ("dup_cells_compare", "if (cell && !cell->is_worse && is_close(cluster->coords.x, cell->cluster.coords.x, side)", "if (cell && !cell->is_worse",

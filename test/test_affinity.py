@@ -9,7 +9,6 @@ A build by clang, with LLVM's runtime, is made in build-clang if clang can do it
 runtime is also tried in place of GCC's, as conda installs it.
 """
 
-import array
 import collections
 import ctypes.util
 import fcntl
@@ -20,13 +19,13 @@ import pathlib
 import shutil
 import struct
 import subprocess
-import termios
 import time
 
 import pytest
 
 import bamgen
 from conftest import BINARY, HANG, REPO, SOURCES, SANITIZED, WITHOUT_LONG, clean_env, launch, only_cpus, script
+from test_safety import feed, unread, until
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="/proc tells no masks here")
 
@@ -297,16 +296,12 @@ class Held:
             return fd
 
     def give(self, n):
-        self.process.stdin.write(self.to_come[:n])
-        self.process.stdin.flush()
+        feed(self.process, self.to_come[:n])
         self.to_come = self.to_come[n:]
 
     def await_output(self):
         """Until more than a header has arrived."""
-        waiting, until = array.array("i", [0]), time.monotonic() + HANG
-        while waiting[0] < 32768 and self.process.poll() is None and time.monotonic() < until:
-            fcntl.ioctl(self.process.stdout, termios.FIONREAD, waiting)
-            time.sleep(0.005)
+        until(lambda: unread(self.process.stdout) >= 32768, self.process)
 
     def threads(self):
         """{thread: (mask, whether it sleeps)}"""
@@ -322,13 +317,13 @@ class Held:
     def settle(self, n, good):
         """The masks of all threads and of the first one, once they are as expected, or stay different. At least n
         threads must exist; new threads need a moment to bind themselves."""
-        until, quiet = time.monotonic() + HANG, 0
+        end, quiet = time.monotonic() + HANG, 0
         while True:
             assert self.process.poll() is None, self.process.stderr.read()
             now = self.threads()
             masks, first = [mask for mask, _ in now.values()], now[self.process.pid][0]
             quiet = quiet + 1 if len(now) >= n and all(sleeps for _, sleeps in now.values()) else 0
-            if good(masks, first) or quiet == 50 or time.monotonic() > until:
+            if good(masks, first) or quiet == 50 or time.monotonic() > end:
                 return masks, first
             time.sleep(0.01)
 
@@ -342,9 +337,7 @@ class Held:
         assert self.process.returncode == 0, told.decode()
 
     def drain(self):
-        waiting = array.array("i", [0])
-        fcntl.ioctl(self.fifo, termios.FIONREAD, waiting)
-        if waiting[0]:
+        if unread(self.fifo):
             os.read(self.fifo, 65536)
         else:
             time.sleep(0.002)

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, REAL_BAMS, SANITIZED, blocks, clean_env, limit_on, run, sorted_bytes
+from conftest import BINARY, HANG, REAL_BAMS, SANITIZED, blocks, clean_env, limit_on, run, sorted_bytes
 
 BGZIP = shutil.which("bgzip")
 needs_bgzip = pytest.mark.skipif(not BGZIP, reason="there is no bgzip on PATH to compare with")
@@ -34,7 +34,7 @@ def out(args, cwd, stdin=b"", **kw):
 
 
 def theirs(args, cwd, stdin=b"", status=0):
-    p = subprocess.run([BGZIP, *map(str, args)], cwd=cwd, input=stdin, capture_output=True, timeout=120)
+    p = subprocess.run([BGZIP, *map(str, args)], cwd=cwd, input=stdin, capture_output=True, timeout=HANG)
     assert p.returncode == status, (args, p.stderr)
     return p.stdout
 

@@ -70,7 +70,7 @@ def silent_stdin(args, tmp_path, **kw):
     """The end of the sort while its standard input is open and silent."""
     r, w = os.pipe()
     try:
-        return run_sort(args, stdin=r, cwd=tmp_path, timeout=8, **kw)
+        return run_sort(args, stdin=r, cwd=tmp_path, **kw)
     finally:
         os.close(r)
         os.close(w)

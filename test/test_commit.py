@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import BINARY, HANG, clean_env, launch, run_sort
-from test_safety import DEFAULT_SIGNALS, running, snapshot, unread, until
+from test_safety import DEFAULT_SIGNALS, feed, running, snapshot
 
 
 @pytest.mark.parametrize("call", ["linkat", "rename"])
@@ -37,9 +37,7 @@ def test_output_that_cannot_be_put_in_place_leaves_files_beside_it(tmp_path, mad
     """A directory has taken its name during the sort."""
     args = ["--checksum=sum", "--write-index", "-o", "out.bam", "-"]
     with running([BINARY, "sort", *args], stdin=subprocess.PIPE, cwd=tmp_path) as p:
-        p.stdin.write(made("ties").read_bytes())
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        feed(p, made("ties").read_bytes())
         (tmp_path / "out.bam").mkdir()
         before = snapshot(tmp_path)
         p.stdin.close()

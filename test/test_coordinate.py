@@ -6,13 +6,12 @@ import os
 import random
 import subprocess
 import threading
-import time
 
 import pytest
 
 import bamgen
-from conftest import (BINARY, DATA_BAMS, HANG, REAL_BAMS, THREADS, clean_env, only_cpus, oracle, read_bam,
-                      run_sort, same_bam, sorted_bytes)
+from conftest import DATA_BAMS, HANG, REAL_BAMS, THREADS, only_cpus, oracle, read_bam, run_sort, same_bam, sorted_bytes
+from test_safety import feed, start
 
 FAST = ("--no-PG", "-l", "1")
 
@@ -196,27 +195,17 @@ def test_named_pipe_as_input_fails(arriving, tmp_path, threads):
 
 
 def dribble(args, data, pieces):
-    """Runs a sort whose standard input comes in small pieces with pauses."""
-    with subprocess.Popen([BINARY, "sort", *map(str, args)], stdin=subprocess.PIPE, bufsize=0,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_env()) as p:
-        got = []
-        reader = threading.Thread(target=lambda: got.append(p.stdout.read()))
-        reader.start()
+    """The output of a sort whose standard input comes in small pieces, each when the one before it was read."""
+    with start(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
         at = 0
         for n in pieces:
-            if at >= len(data):
-                break
-            p.stdin.write(data[at:at + n])
+            feed(p, data[at:at + n])
             at += n
-            time.sleep(0.0005)
-        p.stdin.write(data[at:])
+        feed(p, data[at:])
         p.stdin.close()
-        try:
-            assert p.wait(HANG) == 0, p.stderr.read()
-        finally:
-            p.kill()
-        reader.join(HANG)
-    return got[0]
+        got = p.stdout.read()
+        assert p.wait(HANG) == 0, p.stderr.read()
+    return got
 
 
 @pytest.mark.parametrize("layout", ["htslib", "random_blocks", "no_eof"])

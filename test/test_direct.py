@@ -11,7 +11,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, HANG, PRECIOUS, clean_env, launch, limit_on, read_bam, run_sort, same_bam, sorted_bytes
-from test_safety import DEFAULT_SIGNALS, NOBODY, in_name_space, running, unread, until
+from test_safety import DEFAULT_SIGNALS, NOBODY, feed, in_name_space, running
 
 
 @pytest.fixture(params=["mounted", "mounted, old Linux", "closed folder"])
@@ -40,10 +40,11 @@ def place(request, tmp_path, public_dir):
             pytest.skip("another user cannot load the htslib that the program is linked with")
     else:
         mounts = " && ".join("mount --bind '%s/%s' '%s/%s'" % (folder, n, folder, n) for n in names)
-        argv, how = [*in_name_space(mounts), BINARY, "sort"], {}
+        faults = []
         if request.param != "mounted":           # statx() does not report mounts
             shim = request.getfixturevalue("fault_shim")
-            env.update(shim, FAULT_CALL="statx", FAULT_AT="1", FAULT_EVERY="1", FAULT_ERROR="38")
+            faults = ["%s=%s" % x for x in shim.items()] + "FAULT_CALL=statx FAULT_AT=1 FAULT_EVERY=1 FAULT_ERROR=38".split()
+        argv, how = [*in_name_space(mounts), "env", *faults, BINARY, "sort"], {}
     return folder, argv, dict(how, env=env, cwd=tmp_path)
 
 
@@ -99,13 +100,9 @@ def test_files_beside_the_output_that_cannot_be_replaced_are_refused(place, made
 @pytest.mark.parametrize("form", ["bam", "sam", "sam.gz", "cram,no_ref"])
 def test_old_output_that_cannot_be_replaced_is_gone_before_the_input_was_read(place, made, form):
     data, (folder, argv, how) = made("mixed").read_bytes(), place
-    env = how.pop("env")
-    before = how.pop("before", DEFAULT_SIGNALS)
-    extra = {k: v for k, v in env.items() if k.startswith(("LD_", "FAULT_"))}
-    with running([*argv, "-O", form, "-o", folder + "/out.bam"], before=before, env=extra, stdin=subprocess.PIPE, **how) as p:
-        p.stdin.write(data[:-1000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+    how = {"before": DEFAULT_SIGNALS, **how}
+    with running([*argv, "-O", form, "-o", folder + "/out.bam"], stdin=subprocess.PIPE, **how) as p:
+        feed(p, data[:-1000])
         assert content(place) == PRECIOUS
         p.stdin.close()                          # the input is cut
         assert p.wait(HANG) == 1

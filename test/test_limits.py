@@ -16,7 +16,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, HANG, HTSLIB_LEAKS, PRECIOUS, SANITIZED, blocks, clean_env, limit_on, run, run_sort, sorted_bytes
-from test_safety import in_name_space, running, snapshot, unread, until, writes_below
+from test_safety import feed, in_name_space, running, snapshot, until, writes_below
 from test_spill import MANY, has_unnamed_files, runs_in
 
 MIB = 1 << 20
@@ -59,9 +59,8 @@ def test_signal_while_waiting_for_input_leaves_something(desk, made, named, sig)
     """With temporary data on the disk."""
     before = snapshot(desk)
     with start(["-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk, env=MANY | named) as p:
-        p.stdin.write(made("mixed").read_bytes()[:-1000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0 and writes_below(p, desk), p), p.stderr.read()
+        feed(p, made("mixed").read_bytes()[:-1000])
+        until(lambda: writes_below(p, desk), p)
         assert len(names_of_parts(desk)) == ("FAULT_NAMED" in named)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
@@ -74,7 +73,7 @@ def test_signal_while_waiting_for_input_leaves_something(desk, made, named, sig)
 def test_signal_while_working_leaves_something(desk, long_write, named, sig):
     before = snapshot(desk)
     with start(["-@", 2, "-l", "9", "--write-index", "-o", "out.bam", long_write], cwd=desk, env=named) as p:
-        assert until(lambda: writes_below(p, desk), p), p.stderr.read()
+        until(lambda: writes_below(p, desk), p)
         assert len(names_of_parts(desk)) == 2 * ("FAULT_NAMED" in named)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
@@ -139,7 +138,8 @@ def group():
 
 
 def until_removed(folder):
-    for _ in range(100):
+    end = time.monotonic() + HANG
+    while time.monotonic() < end:
         with contextlib.suppress(OSError):
             folder.rmdir()
             return True
@@ -229,9 +229,8 @@ def late(desk, made):
     def begin(*args):
         with start([*args, "--no-PG", "-l", "1", "-o", "out.bam", "--add-input", "in.bam", "-"], cwd=desk,
                    stdin=subprocess.PIPE) as p:
-            p.stdin.write(first[:-len(bamgen.EOF_BLOCK)] + EMPTY * 10000)  # htslib waits for more than a header
-            p.stdin.flush()
-            assert until(lambda: has_read(p, desk / "in.bam"), p), p.stderr.read()
+            feed(p, first[:-len(bamgen.EOF_BLOCK)] + EMPTY * 10000)  # htslib waits for more than a header
+            until(lambda: has_read(p, desk / "in.bam"), p)
             yield p
             with contextlib.suppress(BrokenPipeError):
                 p.stdin.write(bamgen.EOF_BLOCK)

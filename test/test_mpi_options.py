@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env
+from conftest import BINARY, HANG, clean_env
 from test_mpi import ENV, KINDS, desk, kind, programs, pytestmark, write  # noqa: F401
 
 
@@ -25,7 +25,7 @@ def apart(programs, kind, desk):
             line += [":"] * (i > 0) + ["-n", "1", "env", *env, str(programs[kind]), *words,
                                        *[str(x) for x in rank if x not in env]]
         job = subprocess.run(line, cwd=desk, env=clean_env(**ENV), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                             timeout=60)
+                             timeout=HANG)
         ours = [x for x in job.stderr.splitlines() if x.startswith("samtools sort:")]
         assert (job.returncode == 0 and bool(words)) == (desk / "out.bam").exists()
         return job.returncode, ours, job.stdout
@@ -120,6 +120,6 @@ def test_small_memory_of_threads_is_told_as_another_option(apart):
 @pytest.mark.parametrize("command", ["merge", "view", "srot"])
 def test_other_command_is_answered_by_the_usage(programs, kind, command):
     p = subprocess.run(["mpirun." + kind, "-n", "1", str(programs[kind]), command, "-o", "x.bam", "in.bam"], env=clean_env(**ENV),
-                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG)
     assert p.returncode != 0 and "Usage" not in p.stdout + p.stderr
     assert "samtools-omp-mpi: '%s': only sort runs over MPI" % command in p.stderr

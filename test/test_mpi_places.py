@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env, launch
+from conftest import BINARY, HANG, clean_env, launch
 from test_mpi import ENV, kind, more_than_memory, programs, pytestmark  # noqa: F401
 from test_safety import NOBODY
 
@@ -35,7 +35,7 @@ def others(programs, kind, public_dir):
                         TMPDIR=public_dir + "/home", **env)
         argv = ["mpirun." + kind, *more, "-n", n, public_dir + "/samtools-omp-mpi", "sort", "-@", "1", *args]
         return subprocess.run(**launch(argv, env, NOBODY), cwd=public_dir + "/out", stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=100)
+                              capture_output=True, text=True, timeout=HANG)
 
     yield public_dir, go
     os.chmod(public_dir + "/closed", 0o755)

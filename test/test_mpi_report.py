@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env
+from conftest import BINARY, HANG, clean_env
 from test_mpi import KINDS, desk, half_placed, kind, launch, more_than_memory, programs, pytestmark, sort_mpi, write  # noqa: F401
 
 STEPS = ["open", "read", "exchange", "measure", "blocks", "join"]
@@ -152,7 +152,7 @@ def test_folder_gets_a_report_of_each_rank(programs, desk):
     (desk / "reports").mkdir()
     job = launch(programs[KINDS[0]], KINDS[0], 2, ["-o", desk / "out.bam", source],
                  env={"SAMTOOLS_OMP_REPORT": str(desk / "reports")})
-    _, err = job.communicate(timeout=100)
+    _, err = job.communicate(timeout=HANG)
     assert job.returncode == 0, err
     assert sorted(p.suffix for p in (desk / "reports").iterdir()) == [".html", ".json"]
     assert len(json.loads(next((desk / "reports").glob("*.json")).read_text())["ranks"]) == 2

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import bamgen
-from conftest import BINARY, REPO, SANITIZED, clean_env
+from conftest import BINARY, HANG, REPO, SANITIZED, clean_env
 from test_mpi import ENV, programs, write  # noqa: F401  (programs: a fixture)
 
 sys.path.insert(0, str(REPO / "bench" / "cluster"))
@@ -34,7 +34,7 @@ def test_message_is_missing_in_the_trace(programs, tmp_path, kind):  # noqa: F81
     subprocess.run(["mpirun." + kind, *more, "-n", "3", "env", "LD_PRELOAD=%s" % recorder, "MPI_TRACE=%s/t" % tmp_path,
                     "MPI_TRACE_APART=1", programs[kind], "sort", "--no-PG", "-@", "1", "-T", tmp_path / "tmp", "-o", out,
                     source],
-                   env=clean_env(**ENV), check=True, timeout=60, stdin=subprocess.DEVNULL)
+                   env=clean_env(**ENV), check=True, timeout=HANG, stdin=subprocess.DEVNULL)
     ranks = mpi_rule.read_run(str(tmp_path / "t"))
     sent, received = mpi_rule.traffic(ranks)
     assert len(ranks) == 3 and sent == received

@@ -15,7 +15,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, clean_env
+from conftest import BINARY, HANG, clean_env
 from test_mpi import ENV, KINDS, desk, kind, launch, programs, pytestmark, same, sort_mpi  # noqa: F401
 from test_mpi_input import tied, to_sam
 
@@ -64,7 +64,7 @@ def from_pipe(program, desk, source, args, kind, n):
     with subprocess.Popen(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo],
                           stdout=subprocess.PIPE) as feed:
         job = launch(program, kind, n, [*args, desk / "fifo" if fifo else "-"], stdin=feed.stdout)
-        _, err = job.communicate(timeout=100)
+        _, err = job.communicate(timeout=HANG)
     if fifo:
         (desk / "fifo").unlink()
     return job.returncode, err
@@ -174,7 +174,7 @@ def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
         status, err = from_pipe(programs[KINDS[0]], desk, source, args, KINDS[0], 3)
     else:
         job = launch(programs[KINDS[0]], KINDS[0], 3, [*args, source])
-        _, err = job.communicate(timeout=100)
+        _, err = job.communicate(timeout=HANG)
         status = job.returncode
     shown = source.name if not piped else "fifo" if spoils_stdin(KINDS[0]) else "standard input"
     assert status == 1

@@ -81,13 +81,16 @@ def test_check_is_refused_without_its_name(here, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["collate", "fixmate", "markdup"])
 def test_abbreviation_of_samtools_means_something_else(here, command, monkeypatch):
-    """For sort and merge see test_options.py and test_merge_args.py."""
+    """For sort and merge see test_options.py and test_merge_args.py. Of abbreviations that stand for the same options,
+    the shortest is tried."""
     values = {"threads": "2", "verbosity": "3", "output-fmt": "sam", "output-fmt-option": "level=1", "mode": "t",
               "input-fmt-option": "decode_md=0", "reference": "ref.fa", "read-coords": "(x)(y)(z)", "coords-order": "txy",
               "barcode-tag": "BX", "barcode-rgx": "(q)", "umi-separator": ":"}
     monkeypatch.chdir(here)
+    names = {*SAMTOOLS[command], *COMMANDS[command]}
     for name in SAMTOOLS[command]:
-        for n in range(1, len(name) + 1):
+        like = [{other for other in names if other.startswith(name[:n])} for n in range(len(name) + 1)]
+        for n in [n for n in range(1, len(name) + 1) if n == len(name) or like[n] != like[n - 1]]:
             words = ["--" + name[:n], *([values[name]] if name in values else []), *LINE[command]]
             if "input-fmt".startswith(name[:n]):
                 continue                         # samtools also has an --input-fmt, and refuses it

@@ -16,7 +16,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, HANG, PRECIOUS, REPO, SANITIZED, blocks, clean_env, limit_on, needs_htslib, only_cpus, run, run_sort, sorted_bytes
-from test_safety import refused, snapshot, sort_in_public, start, until
+from test_safety import feed, refused, snapshot, sort_in_public, start, until
 
 FAST = ("--no-PG", "-l", "1")
 SMALL_ARENA = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -267,8 +267,7 @@ def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
     for name in "r.json", "r.txt", "r.html":
         with start([*FAST, "--report=" + name, "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
             for i in range(4):
-                p.stdin.write(data[len(data) * i // 4:len(data) * (i + 1) // 4])
-                p.stdin.flush()
+                feed(p, data[len(data) * i // 4:len(data) * (i + 1) // 4])
                 time.sleep(0.15)
             p.stdin.close()
             assert p.wait(HANG) == 0
@@ -420,9 +419,8 @@ def test_killed_sort_leaves_a_report(realistic_bam, tmp_path, sig):
     (tmp_path / "r.html").write_bytes(PRECIOUS)
     before = snapshot(tmp_path)
     with start(["--report=r.html", "--trace=t.json", "-o", "o.bam", "-"], stdin=subprocess.PIPE, cwd=tmp_path) as p:
-        p.stdin.write(realistic_bam.read_bytes()[:1 << 16])
-        p.stdin.flush()
-        assert until(lambda: len(os.listdir("/proc/%d/fd" % p.pid)) > 5, p)
+        feed(p, realistic_bam.read_bytes()[:1 << 16])
+        until(lambda: len(os.listdir("/proc/%d/fd" % p.pid)) > 5, p)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
     assert snapshot(tmp_path) == before
@@ -648,7 +646,7 @@ def test_mistake_in_what_is_compared_is_not_told(realistic_bam, tmp_path, args, 
 # ---------------------------------------------------------------- progress
 
 
-def on_terminal(argv, feed=None, pause=0.3, command="sort", **env):
+def on_terminal(argv, given=(), pause=0.3, command="sort", **env):
     """The output of a command on a terminal, while its input arrives in pieces."""
     try:
         main, terminal = pty.openpty()
@@ -657,9 +655,8 @@ def on_terminal(argv, feed=None, pause=0.3, command="sort", **env):
     with subprocess.Popen([BINARY, command, *map(str, argv)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=terminal, env=clean_env(**{"TERM": "xterm", **env})) as p:
         os.close(terminal)
-        for piece in feed or []:
-            p.stdin.write(piece)
-            p.stdin.flush()
+        for piece in given:
+            feed(p, piece)
             time.sleep(pause)
         p.stdin.close()
         assert p.wait(HANG) == 0
@@ -708,8 +705,7 @@ def test_progress_where_it_is_not_wanted(realistic_bam, args, env):
 def test_progress_goes_into_a_log_unasked(realistic_bam):
     with start(FAST, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         for piece in pieces(realistic_bam):
-            p.stdin.write(piece)
-            p.stdin.flush()
+            feed(p, piece)
             time.sleep(0.3)
         p.stdin.close()
         assert p.stderr.read() == b""
@@ -719,8 +715,7 @@ def test_progress_goes_into_a_log_unasked(realistic_bam):
 def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
     with start([*FAST, "--progress"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
         for piece in pieces(realistic_bam, 5):
-            p.stdin.write(piece)
-            p.stdin.flush()
+            feed(p, piece)
             time.sleep(1.4)                      # the first line comes after 5 s
         p.stdin.close()
         said = p.stderr.read().decode()
@@ -737,8 +732,7 @@ def slow_sort(realistic_bam, *args):
                           env=clean_env(TERM="xterm")) as p:
         os.close(terminal)
         for piece in pieces(realistic_bam, 8):
-            p.stdin.write(piece)
-            p.stdin.flush()
+            feed(p, piece)
             time.sleep(0.25)
         p.stdin.close()
         while p.stdout.read(700_000):

@@ -572,9 +572,8 @@ def test_others_can_read_data_that_are_not_whole(desk, made, fault_shim, named):
     data = made("mixed").read_bytes()
     with start(["-@", 2, "-T", "x", "-o", "out.bam"], env=env, stdin=subprocess.PIPE, cwd=desk,
                before="os.umask(0)") as p:
-        p.stdin.write(data[:-1000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0 and writes_below(p, desk), p), p.stderr.read()
+        feed(p, data[:-1000])
+        until(lambda: writes_below(p, desk), p)
         fds = "/proc/%d/fd/" % p.pid
         ours = [fds + n for n in os.listdir(fds) if os.readlink(fds + n).startswith(str(desk))]
         assert [stat.S_IMODE(os.stat(path).st_mode) for path in ours] == [0o600] * 2
@@ -687,7 +686,7 @@ def test_sort_stands_still_while_its_reader_is_busy(long_write):
     if not hasattr(fcntl, "F_GETPIPE_SZ"):
         pytest.skip("no telling how large a pipe is")
     with start(["-u", "-@", 2, long_write], stdout=subprocess.PIPE) as p:
-        assert until(lambda: unread(p.stdout) > 64 << 10, p), p.stderr.read()
+        until(lambda: unread(p.stdout) > 64 << 10, p)
 
 
 def test_dev_stdout_is_replaced_by_a_file(tmp_path, made):
@@ -878,15 +877,28 @@ def running(argv, before=DEFAULT_SIGNALS, env=None, **kw):
 
 
 def until(condition, process):
-    """Waits for a state of the process, not for a time; False if it ended before."""
-    end = time.monotonic() + HANG
-    while time.monotonic() < end:
-        if condition():
-            return True
+    """Waits for a state of the process, not for a time. Fails with its messages if it ends before."""
+    end, pause = time.monotonic() + HANG, 0.0001
+    while not condition():
         if process.poll() is not None:
-            return False
-        time.sleep(0.002)
-    raise AssertionError("never came to that state")
+            pytest.fail("it ended with status %d: %s" % (process.returncode, process.stderr.read() if process.stderr else ""))
+        assert time.monotonic() < end, "never came to that state"
+        time.sleep(pause)
+        pause = min(2 * pause, 0.002)
+
+
+def feed(process, data):
+    """Writes data to the standard input of a process, and waits until it has read them."""
+    left = memoryview(data)
+    os.set_blocking(process.stdin.fileno(), False)
+
+    def is_read():
+        nonlocal left
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            while left:
+                left = left[os.write(process.stdin.fileno(), left):]
+        return not left and unread(process.stdin) == 0
+    until(is_read, process)
 
 
 def unread(pipe):
@@ -913,9 +925,7 @@ def test_signal_while_reading_is_survived_or_leaves_a_file(desk, made, sig, thre
     """Blocked in a read of a pipe that stays open."""
     before = snapshot(desk)
     with start(["-@", threads, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk) as p:
-        p.stdin.write(made("mixed").read_bytes()[:300000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        feed(p, made("mixed").read_bytes()[:300000])
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
         p.stdin.close()
@@ -926,7 +936,7 @@ def test_signal_while_reading_is_survived_or_leaves_a_file(desk, made, sig, thre
 def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig, threads):
     before = snapshot(desk)
     with start(["-@", threads, "-l", "9", "-o", "out.bam", long_write], cwd=desk) as p:
-        assert until(lambda: writes_below(p, desk), p), "no write phase seen: %s" % p.stderr.read()
+        until(lambda: writes_below(p, desk), p)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
     assert snapshot(desk) == before
@@ -937,7 +947,7 @@ def test_signal_while_writing_is_survived_or_leaves_a_file(desk, long_write, sig
 def test_signal_while_blocked_in_writing_is_survived(long_write, sig, n):
     """A pipe that is full and not read."""
     with start(["-u", "-@", n, long_write], stdout=subprocess.PIPE) as p:
-        assert until(stuck(p), p), p.stderr.read()
+        until(stuck(p), p)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
 
@@ -957,7 +967,7 @@ def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, 
     for _ in range(10):
         with start(["-u", "-@", "8", "--checksum=sum", long_write], stdout=subprocess.PIPE, cwd=desk,
                    env={**fault_shim, "FAULT_NAMED": "1"}) as p:
-            assert until(stuck(p), p), p.stderr.read()
+            until(stuck(p), p)
             p.send_signal(signal.SIGTERM)
             assert p.wait(HANG) == -signal.SIGTERM
         assert snapshot(desk) == before
@@ -971,7 +981,7 @@ def test_kill_leaves_a_visible_file(desk, long_write):
         pytest.skip("no unnamed files on this file system")
     before = snapshot(desk)
     with start(["-@", 2, "-l", "9", "-o", "out.bam", long_write], cwd=desk) as p:
-        assert until(lambda: writes_below(p, desk), p)
+        until(lambda: writes_below(p, desk), p)
         p.kill()
         p.wait(HANG)
     assert snapshot(desk) == before
@@ -982,11 +992,9 @@ def test_hangup_ends_a_sort_under_nohup(desk, made):
     data = made("mixed").read_bytes()
     with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk,
                before="signal.signal(signal.SIGHUP, signal.SIG_IGN)") as p:
-        p.stdin.write(data[:200000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0, p)
+        feed(p, data[:200000])
         p.send_signal(signal.SIGHUP)
-        p.stdin.write(data[200000:])
+        feed(p, data[200000:])
         p.stdin.close()
         assert p.wait(HANG) == 0, p.stderr.read()
     same_bam(read_bam(desk / "out.bam"), oracle(made("mixed"), "--no-PG"))
@@ -997,8 +1005,7 @@ def test_stop_and_continue_breaks_a_sort(desk, made):
     data = made("mixed").read_bytes()
     with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk) as p:
         for at in range(0, len(data), 50000):
-            p.stdin.write(data[at:at + 50000])
-            p.stdin.flush()
+            feed(p, data[at:at + 50000])
             p.send_signal(signal.SIGSTOP)
             p.send_signal(signal.SIGCONT)
         p.stdin.close()
@@ -1016,9 +1023,7 @@ def reading(made, args, env=None):
         def status(field):
             with open("/proc/%d/status" % p.pid) as f:
                 return re.search(r"^%s:\s*(\S+)" % field, f.read(), re.M).group(1)
-        p.stdin.write(made("mixed").read_bytes()[:300000])
-        p.stdin.flush()
-        assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+        feed(p, made("mixed").read_bytes()[:300000])
         yield p, status
         p.kill()
         p.stdin.close()
@@ -1037,7 +1042,7 @@ def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
         time.sleep(0.002)
         return int(status("Threads")) == expected + 1
     with reading(made, args, env) as (p, status):
-        assert until(lambda: all(steady() for _ in range(30)), p)
+        until(lambda: all(steady() for _ in range(30)), p)
 
 
 def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
@@ -1117,11 +1122,9 @@ def test_signal_without_proc_leaves_a_file(desk, made, long_write, no_proc, sig,
     argv += [long_write] if phase == "writing" else []
     with running(argv, cwd=desk, stdin=subprocess.PIPE) as p:
         if phase == "reading":
-            p.stdin.write(made("mixed").read_bytes()[:300000])
-            p.stdin.flush()
-            assert until(lambda: unread(p.stdin) == 0, p), p.stderr.read()
+            feed(p, made("mixed").read_bytes()[:300000])
         else:
-            assert until(lambda: writes_below(p, desk), p), p.stderr.read()
+            until(lambda: writes_below(p, desk), p)
         p.send_signal(sig)
         assert p.wait(HANG) == -sig
         p.stdin.close()

@@ -204,7 +204,7 @@ def test_line_that_the_filter_drops_counts_no_more(tmp_path):
 
 
 @pytest.mark.parametrize("line,why", [("@SQ\tSN:x\tLN:9\tLN:10", "two lengths"), ("@SQ\tSN:x\tLN:0", "not a number above 0"),
-                                      ("@CO", None), ("@XY\tab:c", "begins with none of")])
+                                      ("@CO", None), ("@XY\tab:c", "does not begin with @HD")])
 def test_header_in_gzip_or_filtered_is_htslibs(tmp_path, line, why):
     for args, stdin in ways(tmp_path / "in.sam", (HEADER + line + "\n" + LINE).encode()):
         if why:

@@ -13,7 +13,6 @@ import signal
 import stat
 import struct
 import subprocess
-import threading
 
 import pytest
 
@@ -22,7 +21,7 @@ import ordergen
 from conftest import (BINARY, DATA_BAMS, HANG, PRECIOUS, REAL_BAMS, SANITIZED, clean_env, limit_on, oracle, read_bam, run_sort,
                       same_bam, sorted_bytes)
 from test_formats import view
-from test_safety import DEFAULT_SIGNALS, SIGNALS, in_name_space, limited, snapshot, sort_in_public, start, unread, until
+from test_safety import DEFAULT_SIGNALS, SIGNALS, feed, in_name_space, limited, snapshot, sort_in_public, start, stuck, until
 
 SMALLEST = 262144  # bytes of an arena; smaller ones are impossible
 MANY = {"SAMTOOLS_OMP_ARENA": str(SMALLEST)}
@@ -426,10 +425,8 @@ def temp_files(process):
 def reading(data, args, env=MANY, **kw):
     """A sort with runs on disk that waits for more of its standard input."""
     with start(args, env=env, stdin=subprocess.PIPE, **kw) as p:
-        feeder = threading.Thread(target=lambda: (p.stdin.write(data), p.stdin.flush()))
-        feeder.start()
-        feeder.join(HANG)
-        assert until(lambda: unread(p.stdin) == 0 and temp_files(p), p), p.stderr.read()
+        feed(p, data)
+        until(lambda: temp_files(p), p)
         try:
             yield p
         finally:
@@ -442,11 +439,7 @@ def reading(data, args, env=MANY, **kw):
 def merging(path, args, env=MANY, **kw):
     """A sort that merges runs from disk into a pipe that is not read."""
     with start(["-u", *args, path], env=env, stdout=subprocess.PIPE, **kw) as p:
-        full = []
-        def stuck():
-            full.append(unread(p.stdout))
-            return len(full) > 20 and full[-1] > 0 and len(set(full[-20:])) == 1
-        assert until(stuck, p), p.stderr.read()
+        until(stuck(p), p)
         assert temp_files(p)
         yield p
         p.kill()
@@ -456,7 +449,7 @@ def merging(path, args, env=MANY, **kw):
 def writing(path, args, folder, env=MANY, **kw):
     """A sort that slowly merges runs from disk into a file in the folder."""
     with start(["-l", "9", *args, "-o", folder / "out.bam", path], env=env, **kw) as p:
-        assert until(lambda: any(d == str(folder) for _, d in temp_files(p)), p), p.stderr.read()
+        until(lambda: any(d == str(folder) for _, d in temp_files(p)), p)
         yield p
         p.kill()
 
@@ -501,11 +494,9 @@ def test_temporary_data_are_visible_for_a_moment(desk, in_memory, jumble, n):
     with watched(desk / "temp") as in_temp, watched(desk) as beside:
         with start([*FAST, "-@", n, "-T", desk / "temp", "-o", desk / "out.bam"], env=MANY, stdin=subprocess.PIPE) as p:
             for at in range(0, len(data), 100000):  # a slow pipe
-                p.stdin.write(data[at:at + 100000])
-                p.stdin.flush()
-                assert until(lambda: unread(p.stdin) == 0, p)
+                feed(p, data[at:at + 100000])
                 assert snapshot(desk) == before
-            assert until(lambda: temp_files(p), p)   # read by now, not sorted
+            until(lambda: temp_files(p), p)   # read by now, not sorted
             status, _, err = feed_and_end(p)
             assert status == 0 and runs_in(err) > 1, err
     assert in_temp == []
@@ -648,7 +639,7 @@ def test_several_places_are_not_all_used(desk, hard, setting):
     with reading(hard.read_bytes()[:-9], ["-u", "--no-PG", "-@", 2, *args], arena(1 << 20) | env, cwd=desk,
                  stdout=subprocess.PIPE) as p:
         places = sorted(os.path.realpath(desk / x) for x in names)
-        assert until(lambda: sorted(d for _, d in temp_files(p)) == places, p), p.stderr.read()
+        until(lambda: sorted(d for _, d in temp_files(p)) == places, p)
         status, out, err = feed_and_end(p, hard.read_bytes()[-9:])
         assert status == 0 and out == expected, err
 

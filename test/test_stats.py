@@ -291,8 +291,8 @@ def test_values_share_the_table_of_overlaps(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("words, records, told", (
-    (["-S", "XV"], [b"", b"XVZa\0", b""], "record 1: -S needs the tag XV"),
-    (["-S", "XV"], [b"XVZa\0"] * 300 + [b"XVi\1\0\0\0"], "record 301: .*no text"),
+    (["-S", "XV"], [b"", b"XVZa\0", b""], "record 1: there is no tag XV"),
+    (["-S", "XV"], [b"XVZa\0"] * 300 + [b"XVi\1\0\0\0"], "record 301: .*not text"),
     (["-S", "X"], [b"XVZa\0"], "two letters"),
     (["-S", "XV"], [b"XVZa\0", b"XVZb\0", b"XVZa\0"] * 200 + [None], "record 601: .*no CIGAR"),
     (["-S", "XV", "-P", "none/x"], [b"XVZa\0"], "none/x_a.bamstat"),

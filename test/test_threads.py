@@ -13,7 +13,7 @@ import pytest
 
 import bamgen
 from conftest import BINARY, HANG, SANITIZED, clean_env, limit_on, only_cpus, read_bam, run
-from test_safety import snapshot
+from test_safety import feed, running, snapshot, until
 
 SETTING = "SAMTOOLS_OMP_THREADS"
 # In coordinate order, and grouped by name, because no two have the same name. More than is read to detect a format.
@@ -73,16 +73,10 @@ def test_line_of_a_pipeline_leaves_a_cpu_idle_or_takes_more(tmp_path, name):
     if "auto" in name:
         line = "taskset -c %d %s" % (min(os.sched_getaffinity(0)), line)
     with at_work(tmp_path, line.format(cpus=3, cpus_1=2)) as p:
-        def count():
-            return len(os.listdir("/proc/%d/task" % p.pid))
-        until = time.monotonic() + HANG
-        while count() < threads + 1 and p.poll() is None and time.monotonic() < until:
+        def steady():
             time.sleep(0.01)
-        seen = set()
-        for _ in range(20):
-            seen.add(count())
-            time.sleep(0.01)
-        assert seen == {threads + 1}
+            return len(os.listdir("/proc/%d/task" % p.pid)) == threads + 1
+        until(lambda: all(steady() for _ in range(20)), p)
     assert len(read_bam(tmp_path / "out.bam").records()) == len(RECORDS)
 
 
@@ -177,17 +171,11 @@ def test_more_threads_than_there_can_be_are_taken_without_a_word(here):
 @pytest.mark.skipif(SANITIZED or not os.path.isdir("/proc/self/task"), reason="sanitizers have threads of their own; or no /proc")
 @pytest.mark.parametrize("args,env,threads", [(["-@", "3"], {}, 3), (["-@", "0"], {}, 1), (["-@", "2"], {SETTING: "+1"}, 3), (["-@", "5"], {SETTING: "2"}, 2)])
 def test_bgzip_counts_otherwise_than_sort(args, env, threads):
-    p = subprocess.Popen([BINARY, "bgzip", *args, "-c"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=clean_env(**env))
-    try:
-        p.stdin.write(b"text\n" * 20000)
-        p.stdin.flush()
-        until = time.monotonic() + HANG
-        while len(os.listdir("/proc/%d/task" % p.pid)) != threads + 1:
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    finally:
+    with running([BINARY, "bgzip", *args, "-c"], env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        feed(p, b"text\n" * 20000)
+        until(lambda: len(os.listdir("/proc/%d/task" % p.pid)) == threads + 1, p)
         p.stdin.close()
-        assert p.wait(HANG) == 0
+        assert p.wait(HANG) == 0, p.stderr.read()
 
 
 def test_plan_tells_other_threads_than_there_are(here):

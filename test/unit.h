@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts that unit tests share: cmocka, a seeded generator of numbers, growing
- * bytes, BAM records with given properties, temporary files. */
+ * bytes, BAM records with given properties, memory in use, temporary files. */
 #ifndef UNIT_TESTS_H
 #define UNIT_TESTS_H
 
@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <unistd.h>
 #include <cmocka.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include "bam/bam_record.h"
 #include "test/must.h"
 
@@ -63,6 +66,21 @@ static inline uint8_t *unit_more(struct unit_bytes *b, size_t n)
     }
     b->n += n;
     return b->data + b->n - n;
+}
+
+/* Bytes that are allocated now. Large allocations are complete pages, and each has 16 bytes of its own. 0: unknown. */
+static inline size_t unit_allocated(void)
+{
+#ifdef M_ARENA_MAX
+#if __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+#else
+    struct mallinfo m = mallinfo();
+#endif
+    return (size_t)m.uordblks + (size_t)m.hblkhd;
+#else
+    return 0;
+#endif
 }
 
 static inline void unit_append(struct unit_bytes *b, const void *from, size_t n)

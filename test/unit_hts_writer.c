@@ -2,6 +2,8 @@
 #include "unit.h"
 #include <dirent.h>
 #include <dlfcn.h>
+#include <omp.h>
+#include <stdatomic.h>
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "hts/hts_writer.h"
@@ -25,6 +27,16 @@ static int count_threads(void)
 }
 
 static int lost = NONE, written, n_threads_at_end;
+static bool header_fails;
+
+/* Replaces htslib's: fails on request. */
+int sam_hdr_write(htsFile *file, const sam_hdr_t *header)
+{
+    int (*next)(htsFile *, const sam_hdr_t *);
+    *(void **)&next = dlsym(RTLD_NEXT, "sam_hdr_write");
+    MUST(next);
+    return header_fails ? -1 : next(file, header);
+}
 
 /* Replaces htslib's: loses the record of number `lost` and reports success. */
 int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
@@ -39,25 +51,50 @@ int sam_write1(htsFile *file, const sam_hdr_t *header, const bam1_t *b)
 
 static struct latch latch;
 
+struct writing {
+    struct output_request request;
+    char index[sizeof "/tmp/unit-XXXXXX"];
+    int fd, index_fd;
+    struct engine engine;
+    sam_hdr_t *header;
+    struct hts_writer *writer;
+};
+
+/* Opens a writer, and returns the result of hts_writer_header(). */
+static int begin(struct writing *w, const char *format, int n_threads, uint32_t n_slots, bool indexed)
+{
+    static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
+    *w = (struct writing){.request.level = -1, .index = "/tmp/unit-XXXXXX", .fd = unit_temp_file()};
+    w->index_fd = mkstemp(w->index);
+    MUST(w->index_fd >= 0);
+    memset(&latch, 0, sizeof latch);
+    written = 0;
+    assert_int_equal(hts_parse_format(&w->request.format, format), 0);
+    w->request.index = indexed ? w->index : NULL;
+    struct memory_rings rings = {.job.n_threads = n_threads, .writer = {(uint64_t)1 << 30, 0}, .sink_slots = n_slots};
+    w->engine = (struct engine){.latch = &latch, .n_threads = n_threads};
+    w->writer = hts_writer_open(&w->request, &rings, w->fd, "the output", &w->engine);
+    w->header = sam_hdr_parse(sizeof text - 1, text);
+    MUST(w->writer && w->header);
+    return hts_writer_header(w->writer, w->header, w->request.index, false);
+}
+
+static void end(struct writing *w)
+{
+    hts_writer_close(w->writer);
+    sam_hdr_destroy(w->header);
+    hts_opt_free((hts_opt *)w->request.format.specific);
+    unlink(w->index);
+    close(w->index_fd);
+    close(w->fd);
+}
+
 /* Writes N records, losing one unless it is NONE, and returns the result of hts_writer_finish(). */
 static int write_all(const char *format, int n_threads, bool indexed, int lose, const char *tag)
 {
-    struct output_request request = {.level = -1};
-    char index[] = "/tmp/unit-XXXXXX";
-    int fd = unit_temp_file(), index_fd = mkstemp(index);
-    MUST(index_fd >= 0);
-    memset(&latch, 0, sizeof latch);
+    struct writing w;
     lost = lose;
-    written = 0;
-    assert_int_equal(hts_parse_format(&request.format, format), 0);
-    request.index = indexed ? index : NULL;
-    struct memory_rings rings = {.job.n_threads = n_threads, .writer = {(uint64_t)1 << 30, 0}, .sink_slots = 3};
-    const struct engine engine = {.latch = &latch, .n_threads = n_threads};
-    struct hts_writer *w = hts_writer_open(&request, &rings, fd, "the output", &engine);
-    static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:999\n@CO\tx";
-    sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
-    MUST(w && header);
-    assert_int_equal(hts_writer_header(w, header, indexed ? index : NULL, false), 0);
+    assert_int_equal(begin(&w, format, n_threads, 3, indexed), 0);
     struct unit_bytes b = {NULL, 0, 0};
     static struct record_ref refs[N];
     static size_t at[N + 1];
@@ -68,14 +105,10 @@ static int write_all(const char *format, int n_threads, bool indexed, int lose, 
     }
     for (int i = 0; i < N; i++)
         refs[i] = (struct record_ref){b.data + at[i], (uint32_t)(at[i + 1] - at[i]), 0, 0};
-    int status = hts_writer_put(w, refs, 1) < 0 || hts_writer_put(w, refs + 1, N - 1) < 0 ? -1 : hts_writer_finish(w);
+    int status = hts_writer_put(w.writer, refs, 1) < 0 || hts_writer_put(w.writer, refs + 1, N - 1) < 0 ? -1
+               : hts_writer_finish(w.writer);
     unit_free(&b);
-    hts_writer_close(w);
-    sam_hdr_destroy(header);
-    hts_opt_free((hts_opt *)request.format.specific);
-    unlink(index);
-    close(index_fd);
-    close(fd);
+    end(&w);
     return status;
 }
 
@@ -119,6 +152,65 @@ static void test_end_of_line_in_a_tag_is_written(void **state)
     }
 }
 
+static void test_header_that_cannot_be_written_is_not_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        struct writing w;
+        header_fails = true;
+        assert_int_equal(begin(&w, ways[i].format, ways[i].n_threads, 3, ways[i].indexed), -1);
+        header_fails = false;
+        assert_non_null(strstr(latch.message, "writing the header of the output failed"));
+        end(&w);
+    }
+}
+
+/* Puts n records of a megabyte, and returns the most that wait at one time; -1: failed. */
+static int put_long(struct hts_writer *w, int n)
+{
+    enum { ARRAY = 1 << 20, ARRAY_HEAD = 8 };
+    struct unit_bytes b = {NULL, 0, 0};
+    uint8_t *aux = calloc(1, ARRAY_HEAD + ARRAY);
+    MUST(aux);
+    memcpy(aux, "XXBC", ARRAY_HEAD / 2);
+    store_le32(aux + ARRAY_HEAD / 2, ARRAY);
+    struct unit_record r = {.ref_id = -1, .pos = -1, .flag = 4, .name = "r", .aux = aux, .n_aux = ARRAY_HEAD + ARRAY};
+    size_t size = unit_append_record(&b, &r);
+    int most = 0, status = 0;
+    for (int i = 0; i < n && status == 0; i++) {
+        status = hts_writer_put(w, &(struct record_ref){b.data, (uint32_t)size, 0, 0}, 1);
+        most = i + 1 - written > most ? i + 1 - written : most;
+    }
+    status = status < 0 ? -1 : hts_writer_finish(w);
+    free(aux);
+    unit_free(&b);
+    return status < 0 ? -1 : most;
+}
+
+/* Long records take more memory than a batch is counted with. The other thread runs no task, so all batches wait that
+ * may wait. */
+static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
+{
+    (void)state;
+    enum { SLOTS = 8 };
+    struct writing w;
+    atomic_bool ended = false;
+    int most = 0;
+    lost = NONE;
+    assert_int_equal(begin(&w, "cram,no_ref=1", 2, SLOTS, false), 0);
+    #pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 0) {
+        most = put_long(w.writer, 3 * SLOTS);
+        atomic_store(&ended, true);
+    } else {
+        while (!atomic_load(&ended))
+            usleep(1000);
+    }
+    end(&w);
+    assert_string_equal(latch.message, "");
+    assert_in_range((size_t)most << 20, 1 << 20, hts_writer_batches_memory(SLOTS));
+}
+
 /* Threads that make an index of lines may write outside their memory. */
 static void test_option_starts_threads_for_sam(void **state)
 {
@@ -133,7 +225,9 @@ int main(void)
         cmocka_unit_test(test_lost_record_is_not_told),
         cmocka_unit_test(test_sound_output_is_refused),
         cmocka_unit_test(test_end_of_line_in_a_tag_is_written),
+        cmocka_unit_test(test_header_that_cannot_be_written_is_not_told),
         cmocka_unit_test(test_option_starts_threads_for_sam),
+        cmocka_unit_test(test_long_records_wait_in_more_memory_than_is_counted),   /* last: it leaves a thread */
     };
     hts_set_log_level(HTS_LOG_ERROR);            /* htslib warns of CRAM 3.1 */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,6 @@
  * smaller, and not so much larger that memory which could hold records lies idle. glibc's allocator counts the bytes.
  * With another allocator, or a sanitizer, nothing is tested. */
 #include "unit.h"
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
@@ -20,24 +17,6 @@
 #include "unit_source.h"
 #include "write/sink_verify.h"
 
-#ifdef M_ARENA_MAX
-/* Bytes that are allocated now. Large allocations are complete pages, and each has 16 bytes of its own. */
-static size_t allocated(void)
-{
-#if __GLIBC_PREREQ(2, 33)
-    struct mallinfo2 m = mallinfo2();
-#else
-    struct mallinfo m = mallinfo();
-#endif
-    return (size_t)m.uordblks + (size_t)m.hblkhd;
-}
-#else
-static size_t allocated(void)
-{
-    return 0;
-}
-#endif
-
 enum { OPEN_FILE = 48 << 10 };   /* PER_INPUT of engine/memory_plan.c */
 enum { SLACK = 24 << 10 };       /* for pages, the allocator, and small structs that are not counted */
 
@@ -46,13 +25,13 @@ static size_t before;
 /* Begins a measurement. Call it before the module is opened. */
 static void begin(void)
 {
-    before = allocated();
+    before = unit_allocated();
 }
 
 /* The memory taken since begin() must be at most `counted`, and at least least_percent of it; both within SLACK. */
 static void check(const char *what, size_t counted, size_t least_percent)
 {
-    size_t taken = allocated() - before;
+    size_t taken = unit_allocated() - before;
     if (taken <= counted + SLACK && taken + SLACK >= counted / 100 * least_percent)
         return;
     fail_msg("%s: %zu bytes are counted, %zu are taken", what, counted, taken);
@@ -80,7 +59,7 @@ static bool is_counting(void)
 {
     begin();
     char *volatile p = must_alloc(1 << 20);  /* volatile, or the compiler leaves it out */
-    bool counts = allocated() >= before + (1 << 20);
+    bool counts = unit_allocated() >= before + (1 << 20);
     free(p);
     return counts;
 }
@@ -224,43 +203,30 @@ static void test_reading_takes_more_than_is_counted(void **state)
 
 /* ---- what leaves memory ---- */
 
-/* Makes a record of n bases. Returns its size in bytes. */
-static size_t make_record(uint8_t *p, uint32_t n, uint64_t *seed)
-{
-    struct bam_record *r = (struct bam_record *)p;
-    size_t size = BAM_FIXED + 8 + (n + 1) / 2 + n;
-    for (size_t i = 0; i < size; i++)
-        p[i] = (uint8_t)unit_below(seed, 256);
-    memset(p, 0, BAM_FIXED);
-    store_le32(p, (uint32_t)size - 4);
-    store_le32(r->seq_len, n);
-    r->name_len = 8;
-    memcpy(p + BAM_FIXED, "name567", 8);
-    return size;
-}
-
 static void test_packer_takes_more_than_is_counted(void **state)
 {
     (void)state;
     static const uint32_t bases[] = {50, 150, 10000};
     static const size_t slices[] = {64 << 10, 1 << 20, 2 << 20};
-    static uint8_t record[40000];
-    uint64_t seed = 3;
     for (size_t s = 0; s < N_OF(slices); s++)
         for (size_t b = 0; b < N_OF(bases); b++) {
+            struct unit_bytes record = {NULL, 0, 0};
+            uint64_t seed = 3;
+            size_t random = (bases[b] + 1) / 2 + bases[b];
+            unit_append_record(&record, &(struct unit_record){.name = "name567", .seq_len = bases[b]});
             begin();
             struct spill_packer *packer = spill_packer_new(slices[s]);
             MUST(packer);
             const uint8_t *packed;
             size_t n;
             for (int round = 0; round < 3; round++) {
-                size_t size = make_record(record, bases[b], &seed);
-                for (uint64_t key = 0; spill_packer_add(packer, key << 20, record, size) == 1; key++)
-                    size = make_record(record, bases[b], &seed);
+                for (uint64_t key = 0; spill_packer_add(packer, key << 20, record.data, record.n) == 1; key++)
+                    unit_fill(&seed, record.data + record.n - random, random);
                 MUST(spill_packer_pack(packer, &packed, &n) == 0);
             }
             check("a packer", spill_packer_memory(slices[s]), 20);
             spill_packer_free(packer);
+            unit_free(&record);
         }
 }
 

@@ -3,12 +3,16 @@
 #include "codec/bgzf_block.h"
 #include "bgzf_omp.h"
 #include "sort/merge_ring.h"
+#include "engine/engine_memory.h"
+#include "engine/engine_opts.h"
 #include "engine/memory_plan.h"
 #include "read/read_ahead.h"
 #include "sort/spill_policy.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
 #include "hts/hts_writer.h"
+#include "sormadup/sormadup.h"
+#include "sormadup/sormadup_memory.h"
 #include "write/output_block.h"
 #include "unit.h"
 
@@ -456,6 +460,29 @@ static void test_threads_of_htslib_take_addresses_that_are_not_there(void **stat
     assert_int_equal(memory_shares_htslib(true, false, &limited, 64).bytes, (10 + 5 * 36) * MIB);
 }
 
+/* The sort that collates records and the next sort hold the same records at one time. So each has half of the memory
+ * that the other producers leave. */
+static void test_sorts_of_sormadup_have_unequal_shares(void **state)
+{
+    (void)state;
+    static const uint64_t all[] = {1 * GIB, 2 * GIB, 5 * GIB, 20 * GIB};
+    for (size_t a = 0; a < N_OF(all); a++)
+        for (int n_threads = 1; n_threads <= 16; n_threads *= 4) {
+            struct engine_opts opts = {.n_threads = n_threads};
+            struct memory_job job = {.all = all[a], .n_threads = n_threads, .n_inputs = 1, .found = FOUND};
+            struct memory_rings rings = memory_plan_rings(&job);
+            struct sormadup_use use = {.opts = &opts, .collates = true};
+            struct output_use output = {.more = sormadup_overhead, .arg = &use};
+            struct memory_plan next = engine_memory_plan_any(&rings, &opts, &use.in, output);
+            uint64_t halves[] = {sormadup_overhead(&use, &rings) - sormadup_memory_marking(&rings),
+                                 memory_plan_takes(&next) - next.fixed};
+            assert_true(memory_plan_takes(&next) <= all[a]);
+            if (halves[0] > halves[1] + halves[1] / 20 || halves[1] > halves[0] + halves[0] / 20)
+                fail_msg("of %llu MiB with %d threads, one sort has %llu MiB, the other %llu", (unsigned long long)(all[a] / MIB),
+                         n_threads, (unsigned long long)(halves[0] / MIB), (unsigned long long)(halves[1] / MIB));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_libraries_take_memory_that_is_not_there),
         cmocka_unit_test(test_several_cram_files_take_more_than_there_is),
         cmocka_unit_test(test_threads_of_htslib_take_addresses_that_are_not_there),
+        cmocka_unit_test(test_sorts_of_sormadup_have_unequal_shares),
     };
     unsetenv("SAMTOOLS_OMP_ARENA");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 #include <fcntl.h>
-#include <malloc.h>
 #include <omp.h>
 #include <htslib/kstring.h>
 #include <htslib/sam.h>
@@ -192,17 +191,6 @@ static void test_record_that_changed_is_written(void **state)
 
 enum { RING = 40, LINES = 60 };
 
-/* Bytes that are allocated; 0: unknown. */
-static size_t allocated(void)
-{
-#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
-    struct mallinfo2 m = mallinfo2();
-    return m.uordblks + m.hblkhd;
-#else
-    return 0;
-#endif
-}
-
 /* Records whose lines are some three times as long, as for some long reads with ML. */
 static void append_ml(struct unit_bytes *records, uint32_t seq, uint32_t n_ml)
 {
@@ -219,7 +207,7 @@ static void append_ml(struct unit_bytes *records, uint32_t seq, uint32_t n_ml)
 /* The most memory that is allocated while records of one kind are written. */
 static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_bytes *record, size_t n)
 {
-    size_t before = allocated(), peak = before, n_failed = 0;
+    size_t before = unit_allocated(), peak = before, n_failed = 0;
     struct output_blocks *blocks = output_blocks_open(how);
     MUST(blocks);
     #pragma omp parallel num_threads(how->engine->n_threads)
@@ -228,7 +216,7 @@ static size_t peak_of(const struct bgzf_sink_options *how, const struct unit_byt
         for (size_t i = 0; i < n; i++) {
             struct record_ref ref = {record->data, (uint32_t)record->n, 0, 0};
             n_failed += output_blocks_put(blocks, &(struct record_list){.records = &ref, .n = 1}) < 0;
-            size_t now = allocated();
+            size_t now = unit_allocated();
             peak = now > peak ? now : peak;
         }
         n_failed += output_blocks_finish(blocks) < 0;
