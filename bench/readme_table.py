@@ -161,7 +161,7 @@ def describe(options):
     if output_of("git", "status", "--porcelain", "--untracked-files=no"):
         commit += " and what was not committed"
     size = re.sub("([KMG])$", r" \1iB", options.size)
-    return ("Seconds for %s of reads (uncompressed) with `-@ %d`, medians of %d rounds in turn on %d CPUs (%s, %s), on %s, "
+    return ("Seconds for %s of reads (uncompressed) with `-@ %d`: medians of %d interleaved rounds on %d CPUs (%s, %s), on %s, "
             "at commit %s." % (size, options.threads, options.runs, os.cpu_count(), cpu_name(), system_name(),
                                datetime.date.today(), commit))
 

@@ -189,7 +189,7 @@ static void test_reads_that_overlap_and_differ_are_not_larger_than_at_level_7(vo
         uint32_t first = rnd(4), second = rnd(4);
         stretch[i] = (uint8_t)(1u << first << 4 | 1u << second);
     }
-    for (uint32_t read = 0; n + SIZE <= 65280; read++, n += SIZE) {
+    for (; n + SIZE <= 65280; n += SIZE) {
         uint8_t *r = memset(in + n, 0, 36);
         store_le32(r, SIZE - 4);
         r[12] = 12;
