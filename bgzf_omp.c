@@ -32,7 +32,7 @@ struct source_slot {
 };
 
 /* Bytes that are already inflated. */
-struct span {
+struct inflated_bytes {
     const uint8_t *p;
     size_t n;
 };
@@ -44,8 +44,8 @@ struct bgzf_source {
     int peeked;                  /* `frame` describes the block at the window's beginning */
     struct bgzf_frame frame;     /* its size is 0 if the block comes from `span` or `gzip` */
     struct gzip_blocks *gzip;    /* plain gzip with which the input continues; NULL: there is none here */
-    struct span back, tail;      /* what is left of the bytes that were put back, and of the tail */
-    struct span *span;           /* `back` or `tail` if the peeked block comes from it; else NULL */
+    struct inflated_bytes back, tail;    /* what is left of the bytes that were put back, and of the tail */
+    struct inflated_bytes *span; /* `back` or `tail` if the peeked block comes from it; else NULL */
     uint8_t *put_back;           /* where `back` lies */
     struct source_slot *slots;
     struct task_ring ring;       /* of the slots; its work is to inflate the block of a slot */
@@ -76,7 +76,7 @@ struct bgzf_source *bgzf_source_open(const struct bgzf_source_options *options)
         return NULL;
     }
     s->opt = *options;
-    s->tail = (struct span){options->tail, options->tail_size};
+    s->tail = (struct inflated_bytes){options->tail, options->tail_size};
     if (source_alloc(s) == 0)
         return s;
     latch_fail(options->engine->latch, "%s: out of memory for read buffers; try fewer threads (-@)", options->path);
@@ -190,7 +190,7 @@ static int gzip_frame(struct bgzf_source *s)
     return 1;
 }
 
-static int span_frame(struct bgzf_source *s, struct span *span)
+static int span_frame(struct bgzf_source *s, struct inflated_bytes *span)
 {
     s->span = span;
     s->frame = (struct bgzf_frame){.inflated_size = span->n < BGZF_FILL ? (uint32_t)span->n : BGZF_FILL};
@@ -351,7 +351,7 @@ int bgzf_source_put_back(struct bgzf_source *s, const uint8_t *bytes, size_t n)
     memcpy(s->put_back, bytes, n);
     if (more)
         memcpy(s->put_back + n, s->gzip->data, more);
-    s->back = (struct span){s->put_back, n + more};
+    s->back = (struct inflated_bytes){s->put_back, n + more};
     s->span = NULL;
     s->peeked = 0;
     return 0;

@@ -13,7 +13,6 @@
 #include "base/message.h"
 #include "base/sort_order.h"
 
-enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1 };
 
 void bam_header_free(struct bam_header *header)
 {
@@ -355,7 +354,7 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
 {
     size_t text_size;
     const char *text = plain_header_text(sam, &text_size);
-    size_t total = MAGIC_SIZE + 4 + text_size + 4;
+    size_t total = BAM_HEADER_MAGIC_SIZE + 4 + text_size + 4;
     int n_ref = sam_hdr_nref(sam);
     if (!text || n_ref < 0 || text_size > text_max(bam))
         return -1;
@@ -368,10 +367,10 @@ int bam_header_bytes(sam_hdr_t *sam, uint8_t **bytes, size_t *size)
     if (!p)
         return -1;
     *size = total;
-    memcpy(p, BAM_HEADER_MAGIC, MAGIC_SIZE);
-    store_le32(p + MAGIC_SIZE, (uint32_t)text_size);
-    memcpy(p + MAGIC_SIZE + 4, text, text_size);
-    p += MAGIC_SIZE + 4 + text_size;
+    memcpy(p, BAM_HEADER_MAGIC, BAM_HEADER_MAGIC_SIZE);
+    store_le32(p + BAM_HEADER_MAGIC_SIZE, (uint32_t)text_size);
+    memcpy(p + BAM_HEADER_MAGIC_SIZE + 4, text, text_size);
+    p += BAM_HEADER_MAGIC_SIZE + 4 + text_size;
     store_le32(p, (uint32_t)n_ref);
     p += 4;
     for (int i = 0; i < n_ref; i++) {

@@ -9,7 +9,6 @@
 #endif
 
 /* The most CIGAR operations that fit into a record outside the CG tag. */
-#define CIGAR_INLINE_MAX 0xffffu
 /* Length of the longest operation: lengths have 28 bits. */
 #define CIGAR_LONGEST ((1 << 28) - 1)
 
@@ -126,7 +125,7 @@ int64_t bam_record_ref_span(const struct bam_record *r)
 static bool is_normal_after(const struct bam_record *r, const uint8_t *cg, uint32_t n)
 {
     const uint8_t *p = cg + 6 + 4 * (size_t)n, *end = bam_record_end(r);
-    if (n <= CIGAR_INLINE_MAX && !is_placeholder(cg + 6, load_le32(r->seq_len)))
+    if (n <= BAM_INLINE_OPS_MAX && !is_placeholder(cg + 6, load_le32(r->seq_len)))
         return true;
     while (p && end - p >= 3 && (p[0] != 'C' || p[1] != 'G'))
         p = bam_record_aux_next(p, end);
@@ -192,7 +191,7 @@ static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
         n_real = n_cigar;
     struct cigar_span span = cigar_span(cigar, n_real);
     if (bad || (cg && !is_normal_after(r, cg, n_real))
-        || (n_real > CIGAR_INLINE_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
+        || (n_real > BAM_INLINE_OPS_MAX && (n_cigar < 2 || span.ref > CIGAR_LONGEST)))
         v.fault = BAM_BAD_CG;   /* n_cigar < 2: bam_record_fix() would make the record grow */
     else if (l_seq > 0 && !(bam_record_flag(r) & BAM_FUNMAP) && span.query != l_seq)
         v.fault = BAM_BAD_CIGAR;
@@ -233,7 +232,7 @@ static int move_real_cigar(struct bam_record *r, const uint8_t *cg, uint32_t n)
 
     memmove(tag, tag_end, (size_t)(end - tag_end));
     end -= tag_end - tag;
-    int fits = n <= CIGAR_INLINE_MAX;
+    int fits = n <= BAM_INLINE_OPS_MAX;
     uint8_t *new_seq = cigar + (fits ? ops : 8);
     memmove(new_seq, seq, (size_t)(end - seq));
     end += new_seq - seq;

@@ -35,8 +35,16 @@ struct bam_record {
 enum {
     BAM_FIXED = 36,          /* bytes before data[], with block_size */
     BAM_MIN_RECORD = BAM_FIXED + 1,   /* a name that is only a NUL */
+    BAM_NAME_SIZE_MAX = 255, /* of a name that samtools accepts, with its NUL */
+    BAM_INLINE_OPS_MAX = 0xffff,      /* operations of a CIGAR; more go into a CG tag */
 };
 _Static_assert(sizeof(struct bam_record) == BAM_FIXED, "no padding in the view");
+
+/* Returns the record whose bytes begin at p. */
+static inline const struct bam_record *bam_record_at(const uint8_t *p)
+{
+    return (const struct bam_record *)p;
+}
 
 /* Faults of a record, as phrases for an error message. */
 #define BAM_FAULTS(X) \

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bam/plain_header.h"
+#include "base/ascii.h"
 #include "base/byte_buffer.h"
 #include "base/byte_hash.h"
 #include "base/endian_io.h"
@@ -30,16 +31,6 @@ static bool is_type(const struct line *line, const char *type)
     return line->n >= 3 && memcmp(line->p, type, 3) == 0 && (line->n == 3 || line->p[3] == '\t');
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* ---- @SQ ---- */
 
 /* A reference: its name in the text, and its length. */
@@ -53,7 +44,7 @@ struct reference {
 static bool name_fits(const char *name, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_letter(name[i]) && !is_digit(name[i]) && !memchr("!#$%&+./:;?@^_|~-", name[i], 17)
+        if (!ascii_is_letter(name[i]) && !ascii_is_digit(name[i]) && !memchr("!#$%&+./:;?@^_|~-", name[i], 17)
             && (i == 0 || (name[i] != '*' && name[i] != '=')))
             return false;
     return n > 0;
@@ -66,7 +57,7 @@ static bool read_length(const char *p, size_t n, uint32_t *length)
     if (n == 0 || n > DIGITS_MOST || *p == '0')
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(p[i]))
+        if (!ascii_is_digit(p[i]))
             return false;
         value = 10 * value + (uint64_t)(p[i] - '0');
     }
@@ -77,7 +68,8 @@ static bool read_length(const char *p, size_t n, uint32_t *length)
 /* Takes a field of n bytes, TAG:VALUE. */
 static bool take_field(struct reference *r, const char *field, size_t n)
 {
-    if (n < 4 || !is_letter(field[0]) || (!is_letter(field[1]) && !is_digit(field[1])) || field[2] != ':')
+    if (n < 4 || !ascii_is_letter(field[0]) || (!ascii_is_letter(field[1]) && !ascii_is_digit(field[1]))
+        || field[2] != ':')
         return false;
     if (memcmp(field, "SN", 2) == 0) {
         r->name = field + 3;

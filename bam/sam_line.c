@@ -11,9 +11,7 @@
 #include "base/byte_buffer.h"
 
 enum {
-    NAME_MAX_SIZE = 255,         /* with its NUL */
-    CIGAR_INLINE_MAX = 0xffff,   /* operations; more go into a CG tag */
-    PLACEHOLDER = 2,             /* operations that take their place */
+    PLACEHOLDER = 2,             /* operations in place of more than BAM_INLINE_OPS_MAX */
     OP_LENGTH_MAX = (1 << 28) - 1,
     FIRST_OPS = 16,
     CG_HEAD = 8,                 /* bytes of the CG tag before its operations */
@@ -87,7 +85,7 @@ static bool take_name(struct parse *l)
     size_t n;
     if (!take_text(l, &l->name, &n))
         return false;
-    if (n >= NAME_MAX_SIZE)
+    if (n >= BAM_NAME_SIZE_MAX)
         return fail(l, SAM_LINE_NAME);
     if (n == 0)
         note(l, SAM_LINE_NO_NAME);
@@ -216,7 +214,7 @@ static bool take_fixed(struct parse *l)
     store_le32(l->fixed.ref_id, (uint32_t)ref);
     store_le32(l->fixed.pos, (uint32_t)l->far.pos);
     store_le16(l->fixed.bin, (uint16_t)hts_reg2bin(l->far.pos, l->far.pos + covered, 14, 5));
-    store_le16(l->fixed.n_cigar, (uint16_t)(l->n_cigar > CIGAR_INLINE_MAX ? PLACEHOLDER : l->n_cigar));
+    store_le16(l->fixed.n_cigar, (uint16_t)(l->n_cigar > BAM_INLINE_OPS_MAX ? PLACEHOLDER : l->n_cigar));
     store_le16(l->fixed.flag, flag);
     store_le32(l->fixed.next_ref_id, (uint32_t)next);
     store_le32(l->fixed.next_pos, (uint32_t)l->far.next_pos);
@@ -345,7 +343,7 @@ static uint8_t *put_cigar(uint8_t *to, const struct parse *l, size_t n_bases)
             store_le32(to, l->first_ops[i]);
         return to;
     }
-    if (l->n_cigar <= CIGAR_INLINE_MAX)
+    if (l->n_cigar <= BAM_INLINE_OPS_MAX)
         return put_operations(to, l->cigar, l->n_cigar);
     store_le32(to, (uint32_t)n_bases << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
     store_le32(to + 4, (uint32_t)l->ref_span << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
@@ -355,7 +353,7 @@ static uint8_t *put_cigar(uint8_t *to, const struct parse *l, size_t n_bases)
 /* Appends everything except the tags to the buffer after its n bytes. */
 static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases *b)
 {
-    size_t ops = l->n_cigar > CIGAR_INLINE_MAX ? PLACEHOLDER : l->n_cigar, tags = (size_t)(l->end - l->p);
+    size_t ops = l->n_cigar > BAM_INLINE_OPS_MAX ? PLACEHOLDER : l->n_cigar, tags = (size_t)(l->end - l->p);
     size_t size = BAM_FIXED + l->fixed.name_len + 4 * ops + (b->n + 1) / 2 + b->n + LONG_POS_SIZE;
     if (b->n > INT32_MAX)
         return fail(l, SAM_LINE_LONG);
@@ -384,7 +382,7 @@ static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases
 /* Appends the tag that holds a CIGAR of too many operations. */
 static bool put_cg(struct byte_buffer *to, struct parse *l)
 {
-    if (l->n_cigar <= CIGAR_INLINE_MAX)
+    if (l->n_cigar <= BAM_INLINE_OPS_MAX)
         return true;
     size_t size = CG_HEAD + 4 * (size_t)l->n_cigar;
     if (byte_buffer_reserve(to, to->n + size) < 0)
@@ -405,7 +403,7 @@ static bool readable(const struct byte_buffer *to, size_t start, struct parse *l
     if (size > INT32_MAX)
         return fail(l, SAM_LINE_LONG);
     store_le32(((struct bam_record *)(to->p + start))->block_size, (uint32_t)(size - 4));
-    if ((has_cg || l->n_cigar > CIGAR_INLINE_MAX)
+    if ((has_cg || l->n_cigar > BAM_INLINE_OPS_MAX)
         && bam_record_check(to->p + start, size, ref_names_count(l->names)).fault == BAM_BAD_CG)
         return fail(l, SAM_LINE_CG);
     return true;

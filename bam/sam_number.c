@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "bam/sam_number.h"
+#include "base/ascii.h"
 
 enum { FLAG_MAX = 0xffff };
 
@@ -33,15 +34,10 @@ static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 enum { MOST_TENS = sizeof tens / sizeof *tens - 1, MOST_DIGITS = 15 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Takes digits, and adds their number to *n. */
 static const char *take_digits(const char *p, uint64_t *value, unsigned *n)
 {
-    for (; is_digit(*p); p++, ++*n)
+    for (; ascii_is_digit(*p); p++, ++*n)
         *value = 10 * *value + (uint64_t)(*p - '0');
     return p;
 }

@@ -28,8 +28,16 @@ char *input_name_file(const char *name)
     for (const char *rest; (rest = without(name, "preload:"));)
         name = rest;
     name = input_name_local(name);
-    const char *index = strstr(name, HTS_IDX_DELIM);
-    return index ? strndup(name, (size_t)(index - name)) : strdup(name);
+    size_t n;
+    input_name_index(name, &n);
+    return strndup(name, n);
+}
+
+const char *input_name_index(const char *name, size_t *n)
+{
+    const char *mark = strstr(name, HTS_IDX_DELIM);
+    *n = mark ? (size_t)(mark - name) : strlen(name);
+    return mark ? mark + strlen(HTS_IDX_DELIM) : NULL;
 }
 
 bool input_name_is_url(const char *name)

@@ -4,6 +4,7 @@
 #define INPUT_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The local path of a file:// URL; any other name unchanged. Not to be freed. */
 const char *input_name_local(const char *name);
@@ -11,6 +12,10 @@ const char *input_name_local(const char *name);
 /* The file that an input's name stands for, to be freed; NULL: out of memory. It lacks ##idx## and the index name after
  * it, which a sort does not need, and "preload:", which would keep the file in memory twice. */
 char *input_name_file(const char *name);
+
+/* Splits FILE##idx##INDEX. Returns INDEX; NULL: there is none. *n: bytes of FILE, which is the complete name if there
+ * is no INDEX. */
+const char *input_name_index(const char *name, size_t *n);
 
 /* The name for messages: "standard input" for "-". */
 const char *input_name_shown(const char *name);

@@ -129,11 +129,10 @@ static int refuse_url(const char *path)
 /* Cuts FILE##idx##INDEX in two. Returns the index's name, or NULL. */
 static const char *split_index_name(char *path)
 {
-    char *mark = strstr(path, HTS_IDX_DELIM);
-    if (!mark)
-        return NULL;
-    *mark = 0;
-    return input_name_local(mark + strlen(HTS_IDX_DELIM));
+    size_t n;
+    const char *index = input_name_index(path, &n);
+    path[n] = 0;
+    return index ? input_name_local(index) : NULL;
 }
 
 int engine_args_settle_output(struct engine_args *args)

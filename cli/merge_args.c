@@ -103,10 +103,10 @@ static int take_stdin(struct merge_words *own, const char *path)
 static int add_input(struct merge_words *own, const char *name, const char *index)
 {
     struct input_request *in = &own->opts->common.in;
-    const char *named = strstr(name, HTS_IDX_DELIM);
+    size_t n;
+    const char *named = input_name_index(name, &n);
     char *path = input_name_file(name);
-    if (!index && named)
-        index = named + strlen(HTS_IDX_DELIM);
+    index = index ? index : named;
     char *copy = index ? strdup(index) : NULL, **indexes = realloc(in->indexes, (own->n_inputs + 1) * sizeof *indexes);
     if (indexes)
         in->indexes = indexes;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/input_name.h"
 #include "base/out_file.h"
 #include "base/message.h"
 #include "engine/engine_opts.h"
@@ -92,11 +93,11 @@ static bool part_leads_to(const char *part, size_t n, const struct stat *file)
 /* Returns whether the value of an option names the file: "x.bed", "in.bam##idx##in.bai", "cram,reference=ref.fa". */
 static bool value_names(const char *value, const struct stat *file)
 {
-    const char *index = strstr(value, HTS_IDX_DELIM);
+    size_t n;
+    const char *index = input_name_index(value, &n);
     if (leads_to(value, file))
         return true;
-    if (index && (part_leads_to(value, (size_t)(index - value), file)
-                  || leads_to(index + strlen(HTS_IDX_DELIM), file)))
+    if (index && (part_leads_to(value, n, file) || leads_to(index, file)))
         return true;
     for (const char *c = value; *c; c++)
         if ((*c == '=' || *c == ',') && part_leads_to(c + 1, strcspn(c + 1, ","), file))

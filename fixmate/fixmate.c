@@ -214,11 +214,6 @@ static void fix_orphan(struct fixmate_read *b)
 
 /* -------------------------------------------------------------- templates */
 
-static const struct bam_record *record_at(const uint8_t *p)
-{
-    return (const struct bam_record *)p;
-}
-
 static bool is_primary(const struct bam_record *r)
 {
     return !(bam_record_flag(r) & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY));
@@ -232,7 +227,7 @@ static int normalise_as(struct fixmate *f, const struct fixmate_rules *rules, st
     if (bam1_from_record(&f->b, r) < 0 || sanitize(&f->b, what, rules->lengths, &f->cigar) < 0
         || bam1_bytes_append(&b->normalised, &f->b) < 0)
         return -1;
-    b->record = record_at(b->normalised.p);
+    b->record = bam_record_at(b->normalised.p);
     return 0;
 }
 
@@ -262,7 +257,7 @@ static int normalise_mods(struct fixmate_read *b, const struct fixmate_read *pri
             return -1;
     }
     enum base_mods result = base_mods_fix(&b->normalised, primary ? primary->record : NULL);
-    b->record = record_at(b->normalised.p);
+    b->record = bam_record_at(b->normalised.p);
     bool failed = result == BASE_MODS_NO_MEMORY || (result == BASE_MODS_BROKEN && is_primary(b->record));
     if (failed)
         errno = result == BASE_MODS_BROKEN ? EINVAL : ENOMEM;
@@ -319,10 +314,10 @@ static int load_primary(struct fixmate *f, const struct fixmate_rules *rules, co
 static int fix_primaries(struct fixmate *f, const struct fixmate_rules *rules, const uint8_t *p, size_t n)
 {
     f->n = 0;
-    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
-        if (!is_primary(record_at(p + at)))
+    for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
+        if (!is_primary(bam_record_at(p + at)))
             continue;
-        if (load_primary(f, rules, record_at(p + at)) < 0)
+        if (load_primary(f, rules, bam_record_at(p + at)) < 0)
             return -1;
         if (f->n > 1 && fix_pair(f, rules, &f->primaries[0], &f->primaries[f->n - 1]) < 0)
             return -1;
@@ -403,9 +398,9 @@ static int put_records(struct fixmate *f, const struct fixmate_rules *rules, con
 {
     const struct fixmate_read *const last[] = {last_primary(f, false), last_primary(f, true)};
     const struct fixmate_read *next = f->primaries;
-    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
-        bool primary = is_primary(record_at(p + at));
-        if (!primary && fix_other(f, rules, record_at(p + at), last) < 0)
+    for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
+        bool primary = is_primary(bam_record_at(p + at));
+        if (!primary && fix_other(f, rules, bam_record_at(p + at), last) < 0)
             return -1;
         if (put_record(rules, primary ? next++ : &f->other, to, dropped) < 0)
             return -1;

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <htslib/sam.h>
+#include "base/ascii.h"
 #include "fixmate/mod_chain.h"
-
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(uint8_t c)
-{
-    c |= 0x20;
-    return c >= 'a' && c <= 'z';
-}
 
 const uint8_t *mod_chain_number(const uint8_t *p, int64_t *value, bool *large)
 {
     *value = 0;
-    for (p += *p == '+'; is_digit(*p); p++) {
+    for (p += *p == '+'; ascii_is_digit(*p); p++) {
         *value = 10 * *value + (*p - '0');
         if (*value > INT32_MAX) {
             *value = INT32_MAX;
@@ -47,12 +37,12 @@ bool mod_chain_read(const uint8_t *p, struct mod_chain *c)
     if (!c->base || (p[1] != '+' && p[1] != '-'))
         return false;
     p += 2;
-    c->code_end = is_digit(*p) ? mod_chain_number(p, &code, &large) : NULL;
+    c->code_end = ascii_is_digit(*p) ? mod_chain_number(p, &code, &large) : NULL;
     if (c->code_end) {
         c->n_types = 1;
         p = c->code_end;
     } else {
-        for (c->n_types = 0; is_letter(*p); p++)
+        for (c->n_types = 0; ascii_is_letter(*p); p++)
             c->n_types++;
     }
     bool marked = *p == '.' || *p == '?';
@@ -71,7 +61,7 @@ bool mod_chain_all(const uint8_t *p, uint64_t *n_values)
             int64_t number;
             bool large = false;
             p = mod_chain_number(p + 1, &number, &large);
-            if (!is_digit(p[-1]) || large)
+            if (!ascii_is_digit(p[-1]) || large)
                 return false;
         }
         if (*p++ != ';')

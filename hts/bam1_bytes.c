@@ -5,8 +5,6 @@
 #include "base/byte_buffer.h"
 #include "bam/long_pos.h"
 
-enum { CIGAR_INLINE_MAX = 0xffff, NAME_MAX_SIZE = 255 };
-
 static void put_fixed(struct bam_record *r, const bam1_t *b, size_t name_size, uint32_t n_cigar)
 {
     const bam1_core_t *c = &b->core;
@@ -43,11 +41,11 @@ int bam1_bytes_append(struct byte_buffer *to, const bam1_t *b)
     size_t seq = ((size_t)c->l_qseq + 1) / 2 + (size_t)c->l_qseq;   /* QUAL included */
     size_t tags = (size_t)b->l_data - c->l_qname - 4 * (size_t)c->n_cigar - seq;
     struct long_pos far = {c->pos, c->mpos, c->isize};
-    int in_tag = c->n_cigar > CIGAR_INLINE_MAX;
+    int in_tag = c->n_cigar > BAM_INLINE_OPS_MAX;
     size_t cigar = 4 * (size_t)(in_tag ? 2 : c->n_cigar), tag = in_tag ? 8 + 4 * (size_t)c->n_cigar : 0;
     bool is_far = long_pos_needed(&far);
     size_t size = BAM_FIXED + name_size + cigar + seq + (is_far ? LONG_POS_SIZE : 0) + tags + tag;
-    if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > NAME_MAX_SIZE || size > INT32_MAX) {
+    if (c->pos < INT32_MIN || c->mpos < INT32_MIN || name_size > BAM_NAME_SIZE_MAX || size > INT32_MAX) {
         errno = EOVERFLOW;
         return -1;
     }

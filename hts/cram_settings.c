@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "hts/ref_lookup.h"
 #include "hts/ref_sums.h"
+#include "hts/hts_file.h"
 #include "hts/htslib_version.h"
 #include "hts/cram_settings.h"
 
@@ -13,19 +14,9 @@ enum {
     EMBEDS_CONSENSUS = HTSLIB_VERSION(1, 24),        /* embed_ref=2 gives back unchanged records */
 };
 
-/* The last option of this kind; NULL: none. */
-static const hts_opt *last_option(const hts_opt *options, enum hts_fmt_option kind)
-{
-    const hts_opt *found = NULL;
-    for (; options; options = options->next)
-        if (options->opt == kind)
-            found = options;
-    return found;
-}
-
 static const char *fasta_of(const struct cram_settings_case *c)
 {
-    const hts_opt *told = last_option(c->options, CRAM_OPT_REFERENCE);
+    const hts_opt *told = hts_file_option(c->options, CRAM_OPT_REFERENCE);
     return c->reference ? c->reference : told ? told->val.s : NULL;
 }
 
@@ -57,7 +48,7 @@ static struct cram_settings choose(const struct cram_settings_case *c, int embed
 
 static int last_number(const hts_opt *options, enum hts_fmt_option kind, int none)
 {
-    const hts_opt *found = last_option(options, kind);
+    const hts_opt *found = hts_file_option(options, kind);
     return found ? found->val.i : none;
 }
 
@@ -68,7 +59,7 @@ bool cram_settings_clash(const hts_opt *options)
 
 static bool is_version_2(const hts_opt *options)
 {
-    const hts_opt *version = last_option(options, CRAM_OPT_VERSION);
+    const hts_opt *version = hts_file_option(options, CRAM_OPT_VERSION);
     return version && atoi(version->val.s) < 3;
 }
 

@@ -12,6 +12,7 @@
 #include "base/affinity.h"
 #include "hts/hts_file.h"
 #include "base/latch.h"
+#include "base/input_name.h"
 #include "base/machine.h"
 #include "base/message.h"
 
@@ -52,6 +53,15 @@ static int set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_o
     if (start_threads(threads, file, o->n_threads) < 0)
         return latch_fail(o->latch, "%s: no memory for threads", o->path);
     return 0;
+}
+
+const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind)
+{
+    const hts_opt *found = NULL;
+    for (; options; options = options->next)
+        if (options->opt == kind)
+            found = options;
+    return found;
 }
 
 /* An option of the user may start threads, too. All threads inherit the mask of the caller, so the mask is widened. */
@@ -165,12 +175,12 @@ static bool check_age_by_name(const char *path, const struct stat *file, const c
  * only. */
 static void warn_of_age(const char *path, const char *name, const char *index, bool is_cram)
 {
-    const char *delimiter = strstr(name, HTS_IDX_DELIM);
-    size_t n = delimiter ? (size_t)(delimiter - name) : strlen(name);
+    size_t n;
+    const char *named = input_name_index(name, &n);
     char *data = hisremote(name) ? NULL : strndup(name, n);
     struct stat file;
-    if (delimiter && !index)
-        index = delimiter + strlen(HTS_IDX_DELIM);
+    if (!index)
+        index = named;
     if (data && stat(data, &file) == 0)
         index ? check_age(path, &file, index) : check_age_by_name(path, &file, name, n, is_cram);
     free(data);

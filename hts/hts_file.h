@@ -21,6 +21,9 @@ struct hts_file_options {
     struct latch *latch;
 };
 
+/* Returns the last option of this kind, which counts in htslib; NULL: none. */
+const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind);
+
 /* Applies these options to an open file and starts its threads. It does not call hts_set_threads(), which crashes when
  * a thread cannot be created. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);

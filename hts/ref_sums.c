@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 #include <htslib/faidx.h>
+#include "hts/hts_file.h"
 #include "hts/ref_sums.h"
 #include "base/latch.h"
 
@@ -54,14 +55,11 @@ void ref_sums_free(struct ref_sums *s)
 
 const char *ref_sums_fasta(const char *reference, const hts_opt *options)
 {
-    bool ignored = false;
-    for (; options; options = options->next) {
-        if (options->opt == CRAM_OPT_REFERENCE && !reference)
+    const hts_opt *ignores = hts_file_option(options, CRAM_OPT_IGNORE_MD5);
+    for (; options && !reference; options = options->next)
+        if (options->opt == CRAM_OPT_REFERENCE)
             reference = options->val.s;
-        if (options->opt == CRAM_OPT_IGNORE_MD5)
-            ignored = options->val.i != 0;
-    }
-    return ignored ? NULL : reference;
+    return ignores && ignores->val.i ? NULL : reference;
 }
 
 /* Computes the checksum of a sequence of the FASTA. -1: the sequence cannot be read, or there is no memory. */

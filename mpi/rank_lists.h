@@ -17,7 +17,7 @@ struct rank_lists {
     size_t n, n_older;           /* the number of sublists, and of those in the older arena */
     struct bam_sublist *own;     /* the part of each sublist that the rank also writes */
     size_t n_behind[2];          /* for each of B's arenas: the number of sublists from ranks after this one */
-    struct bam_arena views[MERGE_ARENAS_MAX];   /* parts of the arenas, for the merge */
+    struct bam_arena views[RANGE_ARENAS_MAX];   /* parts of the arenas, for the merge */
 };
 
 /* Lists the sublists of sort A. -1: out of memory; free it anyway. */

@@ -31,11 +31,6 @@ struct fixed_records {
     struct fix_found *found;
 };
 
-static const struct bam_record *record_at(const uint8_t *p)
-{
-    return (const struct bam_record *)p;
-}
-
 /* ------------------------------------------------------------------- tasks */
 
 /* Compares the parts of a read that fixmate never changes. Tags are compared if fixmate cuts some tags. */
@@ -57,10 +52,10 @@ static enum fix_fault list_made(const struct fixed_records *r, struct record_sli
 {
     size_t end = to->records.n;
     enum bam_fault none;
-    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
-        const struct bam_record *made = record_at(to->records.p + start);
+    for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
+        const struct bam_record *made = bam_record_at(to->records.p + start);
         struct bam_verdict verdict = bam_record_check(to->records.p + start, end - start, r->n_ref);
-        if (verdict.fault || !is_same_read(record_at(p + at), made, r->opt.request->rules.base_mods)) {
+        if (verdict.fault || !is_same_read(bam_record_at(p + at), made, r->opt.request->rules.base_mods)) {
             if (dropped-- == 0)                  /* with new tags, the bytes after the other tags become a tag that
                                                   * hides CG */
                 return verdict.fault == BAM_BAD_CG ? FIX_BAD_TAGS : FIX_CHANGED;
@@ -81,8 +76,8 @@ static uint64_t orphan_number(const uint8_t *p, size_t n)
 {
     enum { OTHERS = BAM_FSECONDARY | BAM_FSUPPLEMENTARY, HALVES = BAM_FREAD1 | BAM_FREAD2 };
     unsigned half = 0;
-    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
-        unsigned flag = bam_record_flag(record_at(p + at));
+    for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
+        unsigned flag = bam_record_flag(bam_record_at(p + at));
         if (flag & OTHERS)
             continue;
         if (half || !(flag & BAM_FPAIRED))
@@ -91,7 +86,7 @@ static uint64_t orphan_number(const uint8_t *p, size_t n)
     }
     if (half != BAM_FREAD1 && half != BAM_FREAD2)
         return 0;
-    size_t n_name = strnlen(bam_record_name(record_at(p)), record_at(p)->name_len);
+    size_t n_name = strnlen(bam_record_name(bam_record_at(p)), bam_record_at(p)->name_len);
     uint64_t orphan = (byte_hash(p + BAM_FIXED, n_name, 0) & ~(uint64_t)1) | (half == BAM_FREAD2);
     return orphan > 1 ? orphan : orphan | 2;
 }
@@ -124,7 +119,7 @@ static int fix_unit(void *records, uint32_t number, struct chunk *c, const struc
     const struct fixed_records *r = records;
     struct fix_found *f = &r->found[number];
     enum fix_fault fault = fix_template(r, f, c, unit->bytes, unit->size);
-    const struct bam_record *first = record_at(unit->bytes);
+    const struct bam_record *first = bam_record_at(unit->bytes);
     if (fault)
         snprintf(f->name, sizeof f->name, "%.*s", first->name_len, bam_record_name(first));
     return fault;

@@ -16,7 +16,7 @@
 #include "read/header_read.h"
 #include "read/input_file.h"
 
-enum { MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1, REFS_LEFT_UNKNOWN = -1 };
+enum { REFS_LEFT_UNKNOWN = -1 };
 
 /* The inflated beginning of the file, and the position up to which the header has been followed. */
 struct growing {
@@ -36,9 +36,9 @@ static int too_long(const struct byte_buffer *text, uint32_t more, const char *p
     enum { TIMES = 9, BESIDE = 64 };
     static const uint64_t MIB = 1 << 20;
     uint64_t size = text->n + more;
-    bool is_bam = text->n >= MAGIC_SIZE + 4 && memcmp(text->p, BAM_HEADER_MAGIC, MAGIC_SIZE) == 0;
-    if (is_bam && load_le32(text->p + MAGIC_SIZE) > size)
-        size = load_le32(text->p + MAGIC_SIZE);
+    bool is_bam = text->n >= BAM_HEADER_MAGIC_SIZE + 4 && memcmp(text->p, BAM_HEADER_MAGIC, BAM_HEADER_MAGIC_SIZE) == 0;
+    if (is_bam && load_le32(text->p + BAM_HEADER_MAGIC_SIZE) > size)
+        size = load_le32(text->p + BAM_HEADER_MAGIC_SIZE);
     return latch_fail(latch, "%s: its header takes more than the memory that may be used, %llu MiB%s. Nothing was "
                       "written; check the file, or use --total-memory %lluM%s", path, (unsigned long long)(size / MIB),
                       is_bam ? "" : " and more", (unsigned long long)(TIMES * size / MIB + BESIDE),
@@ -82,15 +82,15 @@ int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64
  * if this cannot be a header. */
 static int follow(struct growing *g)
 {
-    if (g->bytes.n < MAGIC_SIZE + 4)
+    if (g->bytes.n < BAM_HEADER_MAGIC_SIZE + 4)
         return 0;
-    if (memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
+    if (memcmp(g->bytes.p, BAM_HEADER_MAGIC, BAM_HEADER_MAGIC_SIZE) != 0)
         return -1;
     if (g->refs_left == REFS_LEFT_UNKNOWN) {
-        uint64_t text = load_le32(g->bytes.p + MAGIC_SIZE);      /* all 32 bits count, as in htslib */
-        if (g->bytes.n < MAGIC_SIZE + 4 + text + 4)
+        uint64_t text = load_le32(g->bytes.p + BAM_HEADER_MAGIC_SIZE);      /* all 32 bits count, as in htslib */
+        if (g->bytes.n < BAM_HEADER_MAGIC_SIZE + 4 + text + 4)
             return 0;
-        g->at = MAGIC_SIZE + 4 + text + 4;
+        g->at = BAM_HEADER_MAGIC_SIZE + 4 + text + 4;
         g->refs_left = g->n_refs = (int32_t)load_le32(g->bytes.p + g->at - 4);
         if (g->refs_left < 0)
             return -1;
@@ -111,10 +111,10 @@ static int follow(struct growing *g)
 
 static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
 {
-    const uint8_t *text = data + MAGIC_SIZE + 4;
-    if (size < MAGIC_SIZE + 8)
+    const uint8_t *text = data + BAM_HEADER_MAGIC_SIZE + 4;
+    if (size < BAM_HEADER_MAGIC_SIZE + 8)
         return NULL;
-    size_t n_text = load_le32(text - 4), before = MAGIC_SIZE + 8 + n_text;
+    size_t n_text = load_le32(text - 4), before = BAM_HEADER_MAGIC_SIZE + 8 + n_text;
     if (before > size)
         return NULL;
     int verbose = hts_verbose;
@@ -191,7 +191,8 @@ static bool has_text_of(sam_hdr_t *sam, const struct growing *g)
 {
     size_t n;
     const char *text = plain_header_text(sam, &n);
-    return text && n == load_le32(g->bytes.p + MAGIC_SIZE) && memcmp(text, g->bytes.p + MAGIC_SIZE + 4, n) == 0;
+    const uint8_t *own = g->bytes.p + BAM_HEADER_MAGIC_SIZE;
+    return text && n == load_le32(own) && memcmp(text, own + 4, n) == 0;
 }
 
 /* Returns the known header of these bytes. NULL: there is none. */
@@ -237,8 +238,8 @@ static void keep_rest(struct bam_header *header, const struct growing *g)
 /* Checks the lines of the text, which ends at its first NUL, as samtools 1.24 does. */
 static struct header_text check_text(const struct growing *g)
 {
-    const char *text = (const char *)g->bytes.p + MAGIC_SIZE + 4;
-    return header_text_check(text, strnlen(text, load_le32(g->bytes.p + MAGIC_SIZE)), false);
+    const char *text = (const char *)g->bytes.p + BAM_HEADER_MAGIC_SIZE + 4;
+    return header_text_check(text, strnlen(text, load_le32(g->bytes.p + BAM_HEADER_MAGIC_SIZE)), false);
 }
 
 /* Takes the header although its lines are broken, if the copy of it can be read again. */
@@ -277,7 +278,7 @@ static void report_fault(const struct growing *g, int complete, const char *path
                     : complete < 0 ? "its header is not that of a BAM file" : "its header lines are broken";
     if (complete < 0 && first_bytes_are_index(g->bytes.p, g->bytes.n, path))
         latch_fail(latch, FIRST_BYTES_INDEX, path);
-    else if (complete < 0 && memcmp(g->bytes.p, BAM_HEADER_MAGIC, MAGIC_SIZE) != 0)
+    else if (complete < 0 && memcmp(g->bytes.p, BAM_HEADER_MAGIC, BAM_HEADER_MAGIC_SIZE) != 0)
         latch_fail(latch, "%s cannot be read as BAM: it begins with \"%s\"", path,
                    first_bytes_show(g->bytes.p, g->bytes.n, begin));
     else

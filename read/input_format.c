@@ -13,6 +13,7 @@
 #include "read/file_extents.h"
 #include "read/first_bytes.h"
 #include "read/header_read.h"
+#include "hts/hts_file.h"
 #include "hts/hts_reader.h"
 #include "read/input_format.h"
 #include "read/input_part.h"
@@ -46,13 +47,10 @@ static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pie
 }
 
 /* Returns whether the options make htslib ignore checksums. */
-static bool ignores_checksums(const hts_opt *option)
+static bool ignores_checksums(const hts_opt *options)
 {
-    bool ignores = false;
-    for (; option; option = option->next)
-        if (option->opt == CRAM_OPT_IGNORE_MD5)
-            ignores = option->val.i != 0;
-    return ignores;
+    const hts_opt *last = hts_file_option(options, CRAM_OPT_IGNORE_MD5);
+    return last && last->val.i;
 }
 
 /* Returns the file that htslib will read. The records of a CRAM are counted on the way. NULL: errno says why. */

@@ -21,11 +21,6 @@ struct record_walk {
     struct byte_buffer unit;     /* copy of the records of a unit that has such a record */
 };
 
-static const struct bam_record *record_at(const uint8_t *p)
-{
-    return (const struct bam_record *)p;
-}
-
 static bool is_same(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     return strncmp(a, b, n_a < n_b ? n_a : n_b) == 0 && strnlen(a, n_a) == strnlen(b, n_b);
@@ -33,22 +28,22 @@ static bool is_same(const char *a, size_t n_a, const char *b, size_t n_b)
 
 bool record_cut_same_name(const uint8_t *a, const uint8_t *b)
 {
-    return is_same(bam_record_name(record_at(a)), record_at(a)->name_len, bam_record_name(record_at(b)),
-                   record_at(b)->name_len);
+    return is_same(bam_record_name(bam_record_at(a)), bam_record_at(a)->name_len, bam_record_name(bam_record_at(b)),
+                   bam_record_at(b)->name_len);
 }
 
 /* --------------------------------------------- following records: main thread, inflate tasks */
 
 static void keep_name(struct record_carry *s, const uint8_t *record)
 {
-    s->name_size = record_at(record)->name_len;
+    s->name_size = bam_record_at(record)->name_len;
     memcpy(s->name, record + BAM_FIXED, s->name_size);
 }
 
 /* Returns whether the n bytes at p are enough to see where the record ends, and whether it begins a unit. */
 static bool is_shown(const struct record_cut *c, const uint8_t *p, size_t n)
 {
-    return n >= BAM_FIXED && (!c->opt.by_name || n - BAM_FIXED >= record_at(p)->name_len);
+    return n >= BAM_FIXED && (!c->opt.by_name || n - BAM_FIXED >= bam_record_at(p)->name_len);
 }
 
 static void add_border(struct unit_borders *b, size_t at)
@@ -66,7 +61,7 @@ static void look_for_border(const struct record_cut *c, struct record_carry *s, 
         add_border(b, at);
         return;
     }
-    const struct bam_record *record = record_at(p + at);
+    const struct bam_record *record = bam_record_at(p + at);
     if (s->name_size && is_same(s->name, s->name_size, bam_record_name(record), record->name_len))
         return;
     add_border(b, at);
@@ -262,7 +257,7 @@ uint64_t record_cut_go_on(struct record_cut *c, const uint8_t *p, size_t size)
  * has changed, all records of the unit are copied. -1: out of memory. */
 static int add_record(struct record_walk *w, struct record_unit *unit, const uint8_t *from, const uint8_t *record)
 {
-    size_t had = (size_t)(from - unit->from), size = bam_record_size(record_at(record));
+    size_t had = (size_t)(from - unit->from), size = bam_record_size(bam_record_at(record));
     if (record != from && w->unit.n == 0 && byte_buffer_append(&w->unit, unit->from, had) < 0)
         return -1;
     if ((record != from || w->unit.n) && byte_buffer_append(&w->unit, record, size) < 0)
@@ -309,7 +304,7 @@ static void walk(const struct record_cut *c, uint32_t number, struct chunk *chun
     struct record_walk *w = &c->walks[number];
     struct record_unit unit = {.from = p};
     const uint8_t *record;
-    for (size_t at = 0; at < n; at += bam_record_size(record_at(p + at))) {
+    for (size_t at = 0; at < n; at += bam_record_size(bam_record_at(p + at))) {
         struct bam_verdict verdict = check(c, w, p + at, n - at, &record);
         bool ends = unit.n > 0 && (!record || verdict.fault || !c->opt.by_name
                                    || !record_cut_same_name(unit.bytes, record));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <htslib/hts_expr.h>
 #include "hts/bam1_bytes.h"
+#include "hts/hts_file.h"
 #include "read/record_filter.h"
 
 /* The state of one user. htslib keeps its compiled code in the expression while it evaluates it. */
@@ -24,11 +25,8 @@ struct record_filter {
 
 const char *record_filter_of(const hts_opt *option)
 {
-    const char *expression = NULL;
-    for (; option; option = option->next)
-        if (option->opt == HTS_OPT_FILTER)
-            expression = option->val.s;          /* the last one counts, as in htslib */
-    return expression;
+    const hts_opt *last = hts_file_option(option, HTS_OPT_FILTER);
+    return last ? last->val.s : NULL;
 }
 
 struct record_filter *record_filter_new(const char *expression, const sam_hdr_t *header, uint32_t n)

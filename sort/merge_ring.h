@@ -17,16 +17,13 @@
 #define MERGE_RING_H
 
 #include "bam_arena.h"
-#include "sort/merge_runs.h"
+#include "sort/range_plan.h"
 #include "write/record_list.h"
 
 struct engine;
 
-/* A sort has two arenas. Over MPI the two arenas of another sort come between two parts of each of them. */
-enum { MERGE_ARENAS_MAX = 6 };
-
 struct merge_ring_options {
-    const struct bam_arena *arenas[MERGE_ARENAS_MAX];   /* their sublists are sorted; in the order of the input */
+    const struct bam_arena *arenas[RANGE_ARENAS_MAX];   /* their sublists are sorted; in the order of the input */
     size_t n_arenas;
     struct merge_runs runs;      /* their records come before the arenas' records in the input */
     struct record_sink *sink;    /* the main thread deflates its blocks while it waits */

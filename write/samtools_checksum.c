@@ -274,7 +274,8 @@ void samtools_checksum_free(struct samtools_checksum *s)
     free(s);
 }
 
-int samtools_checksum_join(struct samtools_checksum *s, int thread)
+/* Adds the sums of a thread to those of thread 0, and clears them. -1: out of memory. */
+static int join(struct samtools_checksum *s, int thread)
 {
     struct thread_sums *to = &s->threads[0], *from = &s->threads[thread];
     sums_add(&to->all, from->all.count, from->all.column);
@@ -302,7 +303,7 @@ int samtools_checksum_print(struct samtools_checksum *s, const char *path, FILE 
 {
     const struct thread_sums *t = &s->threads[0];
     for (int i = 1; i < s->n_threads; i++)
-        if (samtools_checksum_join(s, i) < 0)
+        if (join(s, i) < 0)
             return -1;
     fprintf(to, "# Checksum 1.0 for file: %s\n# Aux tags:          BC,FI,QT,RT,TC\n"
             "# BAM flags:         PAIRED,READ1,READ2\n\n"

@@ -18,9 +18,6 @@ void samtools_checksum_free(struct samtools_checksum *sum);
  * call this at the same time. -1: out of memory. */
 int samtools_checksum_add(struct samtools_checksum *sum, int thread, const uint8_t *record, size_t size);
 
-/* Adds the sums of thread number `thread`, not 0, to those of thread 0, and clears them. -1: out of memory. */
-int samtools_checksum_join(struct samtools_checksum *sum, int thread);
-
 /* Writes the table of all records added, in any order and by any thread. path: the file name in the first line. Call it
  * when no thread adds records any more. -1: out of memory, or writing failed. */
 int samtools_checksum_print(struct samtools_checksum *sum, const char *path, FILE *to);

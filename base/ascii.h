@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Kinds of characters, in any locale. */
+#ifndef ASCII_H
+#define ASCII_H
+
+#include <stdbool.h>
+
+static inline bool ascii_is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool ascii_is_letter(int c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+#endif
