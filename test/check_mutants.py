@@ -81,7 +81,7 @@ def pytest(folder, tests, *options):
     return run([PYTHON, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", *options,
                 *["test/" + t for t in tests]], folder, TOO_LONG if "-x" in options else 1200,
                SAMTOOLS_OMP=str(folder / "build" / "samtools"), TEST_TIMEOUT="30", TEST_SAMPLE="", TEST_REST="", TEST_TURN="",
-               TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="1")
+               TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(WORK / "pycache"))
 
 
 def why_dead(folder, tests):
