@@ -94,7 +94,7 @@ int sort_tasks_open(struct sort_tasks *p, const struct sort_tasks_options *optio
 
 void sort_tasks_close(struct sort_tasks *p)
 {
-    task_ring_close(&p->ring, p->opt.engine->latch && !latch_tripped(p->opt.engine->latch));
+    task_ring_close(&p->ring, p->opt.engine && !latch_tripped(p->opt.engine->latch));
 }
 
 /* Lists a closed sublist, which is to be sorted when `behind` more blocks are taken back. */
