@@ -116,7 +116,7 @@ range() {
 # Whether other programs used the CPUs: by the report of the first sort, or because one run took half as long again as
 # another.
 machine_is_busy() {
-    grep -q 'other programs use the CPUs too' "$demo/report.html" ||
+    grep -q 'other programs on these CPUs' "$demo/report.html" ||
         range "$demo/ours.txt" | awk '{ exit !($3 > 1.5 * $1) }'
 }
 
@@ -162,7 +162,7 @@ result() {
     else
         echo "  (no samtools on PATH to compare with: $(how_to_get_one))"
     fi
-    ! machine_is_busy || echo '  (other programs use the CPUs too: compare CPU seconds)'
+    ! machine_is_busy || echo '  (other programs on these CPUs took some of the time: compare CPU seconds)'
     echo '====================================================================='
 }
 

@@ -257,33 +257,29 @@ static void report_setting(struct report_request *report)
 
 /* -------------------------------------------------------- memory, places, reports */
 
-/* Settles the memory: n times `each` bytes by default. */
+/* Settles the memory: n times `each` bytes by default, and what the program takes in addition. */
 static int settle_memory(struct engine_args *args, uint64_t n, uint64_t each)
 {
+    const uint64_t most = UINT64_MAX - MEMORY_OVERHEAD;
     struct engine_opts *o = args->o;
     if (!args->total && !args->per_thread && memory_setting(&args->total) < 0)
         return -1;
     o->memory_overhead = args->total ? 0 : MEMORY_OVERHEAD;
-    o->memory = args->total ? args->total : each > UINT64_MAX / n ? UINT64_MAX : each * n;
+    o->memory = args->total ? args->total : each > most / n ? most : each * n;
+    o->report.memory = o->memory + o->memory_overhead;
     return 0;
 }
 
 int engine_args_settle_memory(struct engine_args *args)
 {
-    struct engine_opts *o = args->o;
     uint64_t each = args->per_thread ? args->per_thread : MEMORY_PER_THREAD_MIB * MIB;
-    int result = settle_memory(args, (uint64_t)o->n_threads, each);
-    o->report.memory = o->memory;
-    return result;
+    return settle_memory(args, (uint64_t)args->o->n_threads, each);
 }
 
 int engine_args_settle_memory_at_once(struct engine_args *args)
 {
     static const uint64_t EACH = 4 * MIB;        /* bytes for each input and each thread */
-    struct engine_opts *o = args->o;
-    int result = settle_memory(args, o->in.n + (uint64_t)o->n_threads, EACH);
-    o->report.memory = o->memory + o->memory_overhead;
-    return result;
+    return settle_memory(args, args->o->in.n + (uint64_t)args->o->n_threads, EACH);
 }
 
 static int add_temp(struct engine_opts *o, const char *begin, const char *middle, const char *end)

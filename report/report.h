@@ -47,7 +47,7 @@ struct report_facts {
     double user, system;         /* CPU seconds of the process */
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
     uint64_t major_faults;       /* pages that were read from a disk */
-    uint64_t memory;             /* bytes allowed: -m x -@, or --total-memory */
+    uint64_t memory;             /* bytes that the process may take */
     int more_threads;            /* threads beside those of -@, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and the number of bytes in huge pages; or REPORT_UNKNOWN */

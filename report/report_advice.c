@@ -89,7 +89,7 @@ static void advise_on_memory(struct report *r)
     static const uint64_t KEY = 16;
     uint64_t needed = r->bytes + r->facts.records * KEY, room = needed + needed / 8 + 64 * MIB;
     if (r->stages[STAGE_SPILL_WRITE].events > 0 && room < r->facts.machine_memory)
-        say(r, "Use -m %lluM: then nothing spills to disk, where %.1f GB went.",
+        say(r, "Use -m %lluM to keep everything in memory: %.1f GB were spilled to disk.",
             (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1),
             (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9);
 }
@@ -184,7 +184,7 @@ void report_advise(struct report *r)
         say(r, "Use -@ %d: %d threads share %d CPU%s.", named(r, f->cpus), r->n_threads, f->cpus,
             f->cpus > 1 ? "s" : "");
     if (cpus_taken(r))
-        say(r, "Stop what else runs here: other programs use the CPUs too. Work of %.1f s got %.1f s of CPU time.", all,
+        say(r, "Stop other programs on these CPUs: %.1f s of work got only %.1f s of CPU time.", all,
             f->user + f->system);
     if (times_count)
         advise_on_files(r);

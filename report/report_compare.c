@@ -105,10 +105,11 @@ static const char *number_text(double number, enum unit unit, char text[NUMBER_S
 {
     if (isnan(number))
         return strcpy(text, "unknown");
-    if (unit == COUNT && number < 1e18)
+    if (unit == MEGABYTES)
+        number = round(number / 1e6);
+    if ((unit == COUNT || unit == MEGABYTES) && number < 1e18)
         return report_count((uint64_t)number, text);
-    snprintf(text, NUMBER_SIZE, unit == SECONDS ? "%.2f" : "%.0f",
-             unit == SHARE ? 100 * number : unit == MEGABYTES ? number / 1e6 : number);
+    snprintf(text, NUMBER_SIZE, unit == SECONDS ? "%.2f" : "%.0f", unit == SHARE ? 100 * number : number);
     return text;
 }
 
@@ -132,9 +133,9 @@ static const char *caution(const struct report_compare_side sides[2])
 {
     const struct report_compare_side *a = &sides[0], *b = &sides[1];
     if (a->numbers[RECORDS] != b->numbers[RECORDS])
-        return "The numbers of records differ: these are sorts of different data.";
+        return "The numbers of records differ: A and B processed different data.";
     if (strcmp(a->texts[HOST], b->texts[HOST]) != 0 || strcmp(a->texts[CPU], b->texts[CPU]) != 0)
-        return "These are sorts on different machines.";
+        return "A and B ran on different machines.";
     return "";
 }
 
@@ -208,7 +209,7 @@ static const char *headline(const struct report_compare_side sides[2], char text
     static const double SAME = 0.03;
     double a = sides[0].numbers[WALL], b = sides[1].numbers[WALL];
     if (sides[0].numbers[RECORDS] != sides[1].numbers[RECORDS] || a <= 0 || b <= 0)
-        return strcpy(text, "A and B are sorts of different data");
+        return strcpy(text, "A and B processed different data");
     if (fabs(b - a) <= SAME * fmax(a, b))
         return strcpy(text, "A and B take the same time, within 3 %");
     snprintf(text, HEADLINE_SIZE, "B is %.2f x %s", fmax(a, b) / fmin(a, b), b > a ? "slower" : "faster");
@@ -286,8 +287,8 @@ static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_bet
 
 static void begin_table(FILE *to, const char *heading)
 {
-    fprintf(to, "<section><h2>%s</h2><table><thead><tr><th></th><th>A</th><th>B</th><th>B / A</th></tr></thead>"
-            "<tbody>\n", heading);
+    fprintf(to, "<section><h2>%s</h2><table class=\"two\"><thead><tr><th></th><th>A</th><th>B</th><th>B / A</th></tr>"
+            "</thead><tbody>\n", heading);
 }
 
 void report_compare_html(const struct report_compare_side sides[2], FILE *to)
@@ -297,7 +298,7 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
     enum stage sorted[N_STAGES];
     int n = sort_by_change(sides, sorted);
     double all = time_of_all(sides);
-    report_markup_begin(to, "samtools sort: two reports", headline(sides, line), a->name, " (A) and (B) ", b->name);
+    report_markup_begin(to, "samtools: two reports", headline(sides, line), a->name, " (A) &rarr; (B) ", b->name);
     if (*caution(sides))
         fprintf(to, "<section class=\"advice\"><p>%s</p></section>\n", caution(sides));
     begin_table(to, "Seconds of all threads, by stage: the largest changes first");
@@ -310,7 +311,7 @@ void report_compare_html(const struct report_compare_side sides[2], FILE *to)
         put_row(to, rows[i].what, rows[i].unit, rows[i].less_is_better, i == WALL ? 0 : all, a->numbers[i],
                 b->numbers[i]);
     fputs("</tbody></table></section>\n", to);
-    begin_table(to, "Inputs and machines");
+    begin_table(to, "Files and machines");
     for (size_t i = 0; i < REPORT_COMPARE_TEXTS; i++)
         put_texts(to, texts[i].what, a->texts[i], b->texts[i]);
     fputs("</tbody></table></section>\n", to);

@@ -61,8 +61,9 @@ static void put_line(const struct line *l, double step_ns, double top, FILE *to)
 /* A round number above the largest, for the top of the axis. */
 static double top_of(double most)
 {
-    double step = report_plot_step(fmax(most, 1e-9));
-    return step * ceil(fmax(most, 1e-9) / step);
+    static const double LEAST = 0.01;            /* for a line that stays at 0 */
+    double step = report_plot_step(fmax(most, LEAST));
+    return step * ceil(fmax(most, LEAST) / step);
 }
 
 /* Draws up to two lines with the same scale; unit: the number that 1 on the axis stands for. */
@@ -78,8 +79,8 @@ static void put_plot(const struct report *r, const struct clocks *clocks, const 
     fprintf(to, "<path class=\"grid\" d=\"M0 0H%dM0 %dH%d\"/>\n", REPORT_PLOT_WIDTH, HEIGHT, REPORT_PLOT_WIDTH);
     for (int i = 0; i < n; i++)
         put_line(&lines[i], step_ns, top * unit, to);
-    fprintf(to, "</svg><span class=\"y\" style=\"top:0\">%.*f</span><span class=\"y\" style=\"top:100%%\">0</span>",
-            top < 1 ? 2 : 0, top);
+    fprintf(to, "</svg><span class=\"y\" style=\"top:0\">%.10g</span><span class=\"y\" style=\"top:100%%\">0</span>",
+            top);
 }
 
 void report_curves(const struct report *r, const struct clocks *clocks, FILE *to)

@@ -29,7 +29,8 @@ static void put_memory_tile(const struct report *r, FILE *to)
     if (f->peak_rss == REPORT_UNKNOWN)
         return;
     if (f->memory)
-        n += snprintf(what + n, sizeof what - (size_t)n, ", of %s MB", report_count(f->memory / 1000000, count));
+        n += snprintf(what + n, sizeof what - (size_t)n, ", of %s MB allowed",
+                      report_count(f->memory / 1000000, count));
     if (f->huge != REPORT_UNKNOWN && f->huge > 0)
         snprintf(what + n, sizeof what - (size_t)n, "; %.0f MB in huge pages", report_mb(f->huge));
     put_tile(to, what, "%s MB", report_count(f->peak_rss / 1000000, count));
@@ -39,9 +40,9 @@ static void put_serial_tile(const struct report *r, FILE *to)
 {
     double per_gb = report_serial_per_gb(r);
     if (per_gb >= 0)
-        put_tile(to, "of each GB is serial: work of one thread", "%.2f s", per_gb);
+        put_tile(to, "per GB is serial: only one thread can do it", "%.2f s", per_gb);
     else
-        put_tile(to, "of it is serial: work of one thread", "%.2f s", r->serial);
+        put_tile(to, "is serial: only one thread can do it", "%.2f s", r->serial);
 }
 
 /* The facts that the headline leaves out. */
@@ -62,7 +63,7 @@ static void put_tiles(const struct report *r, FILE *to)
     put_tile(to, "of the work was I/O", "%.0f %%", 100 * r->io);
     put_serial_tile(r, to);
     if (f->run_queue > WORTH_NAMING * r->wall * r->n_threads)
-        put_tile(to, "threads waited for a CPU", "%.2f s", f->run_queue);
+        put_tile(to, "all threads together waited for a CPU", "%.2f s", f->run_queue);
     fputs("</div>\n", to);
 }
 

@@ -50,6 +50,7 @@ static const char style[] =
     "tbody td{border-top:1px solid var(--line)}th:first-child,td:first-child{text-align:left;padding-left:0}"
     "td:first-child i{margin-right:9px}td.bar{width:14%;min-width:70px;padding-right:0}"
     "td.bar i{display:block;height:11px;min-width:2px;border:0}.good{color:var(--good)}.bad{color:var(--bad)}"
+    ".two{table-layout:fixed}.two th:first-child{width:34%}.two td{overflow-wrap:anywhere}"
     "footer{margin-top:14px;color:var(--soft);font-size:13px;overflow-wrap:anywhere}"
     "@media(max-width:900px){.picture{grid-template-columns:minmax(0,1fr);gap:14px}"
     ".legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:2px 14px}}"

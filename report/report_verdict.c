@@ -73,8 +73,8 @@ static void blame_cpu(struct report *r)
             && report_worked(&r->stages[stage]) > report_worked(&r->stages[most]))
             most = stage;
     double share = all > 0 ? report_worked(&r->stages[most]) / all : 0;
-    judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used; most work was to %s, %.0f %%.",
-          100 * report_cpu_share(r), clocks_stage(most)->what, 100 * share);
+    judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used, most of it (%.0f %%) to %s.",
+          100 * report_cpu_share(r), 100 * share, clocks_stage(most)->what);
 }
 
 /* Blames memory if a sort with more of it would have less work. Returns whether it did. */
@@ -102,17 +102,17 @@ static void blame_waiting(struct report *r)
         judge(r, REPORT_BOUND_NONE, "%.0f %% of the available CPU time was used, and no wait was long.",
               100 * report_cpu_share(r));
     else if (most == alone)
-        judge(r, REPORT_BOUND_ONE_THREAD, "%.1f s of %.1f s is work that one thread must do alone.", alone, r->wall);
+        judge(r, REPORT_BOUND_ONE_THREAD, "the work that only one thread can do takes %.1f of %.1f s.", alone, r->wall);
     else if (most == queue)
-        judge(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU, %.1f s of %.1f s.", queue, r->wall);
+        judge(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU for %.1f of %.1f s.", queue, r->wall);
     else if (most == temp)
-        judge(r, REPORT_BOUND_TEMP, "temporary data were waited for, %.1f s of %.1f s.", temp, r->wall);
+        judge(r, REPORT_BOUND_TEMP, "threads waited for temporary data for %.1f of %.1f s.", temp, r->wall);
     else if (most == write)
         judge(r, r->facts.output_is == REPORT_PIPE ? REPORT_BOUND_CONSUMER : REPORT_BOUND_OUTPUT,
-              "writing was waited for, %.1f s of %.1f s.", write, r->wall);
+              "threads waited for the output for %.1f of %.1f s.", write, r->wall);
     else
         judge(r, r->facts.input_is == REPORT_PIPE ? REPORT_BOUND_PRODUCER : REPORT_BOUND_INPUT,
-              "reading was waited for, %.1f s of %.1f s.", read, r->wall);
+              "threads waited for the input for %.1f of %.1f s.", read, r->wall);
 }
 
 void report_judge(struct report *r)

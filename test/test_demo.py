@@ -137,7 +137,7 @@ def test_samtools_that_fails_ends_the_demo(demo, tmp_path):
 
 
 def test_busy_machine_is_not_told(demo, tmp_path):
-    busy = "other programs use the CPUs too"
+    busy = "other programs on these CPUs"
     assert busy in (REPO / "report" / "report_advice.c").read_text()
     (tmp_path / "build" / "samtools").unlink()
     script(tmp_path / "build" / "samtools", """%s "$@" || exit

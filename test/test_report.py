@@ -203,7 +203,9 @@ def test_reader_of_a_pipe_is_not_a_thread_of_its_own(realistic_bam, tmp_path, te
 
 def test_memory_is_not_told(realistic_bam, tmp_path):
     r = reported(tmp_path, ["-m", "64M", realistic_bam])
-    assert r["memory_bytes"] == 64 << 20
+    assert r["memory_bytes"] == (64 + 64) << 20, "what the process may take"
+    page = reported(tmp_path, ["--total-memory", "100000000", realistic_bam], "r.html")
+    assert re.search(r"<b>[0-9]+ MB</b><span>peak memory, of 100 MB allowed[;<]", page)
     assert 1 << 20 < r["peak_rss_bytes"] < (1 << 32 if SANITIZED else 128 << 20)
     if os.path.exists("/proc/self/smaps_rollup"):
         assert 0 <= r["huge_page_bytes"] <= r["peak_rss_bytes"]
@@ -299,6 +301,16 @@ def test_curve_does_not_come_to_what_the_report_says(realistic_bam, tmp_path):
     page = reported(tmp_path, ["-@", 2, "-m", "64M", realistic_bam], "r.html", env=SMALL_ARENA)
     assert len(re.findall('class="line"', page)) == 3 + (r["mean_rss_bytes"] is not None)
     assert re.search("</b>, MB: mean [0-9]+, peak [0-9]+</span>", page) or r["mean_rss_bytes"] is None
+
+
+def test_label_of_an_axis_is_not_where_it_stands(realistic_bam, tmp_path):
+    """The mean of the line, by the label at the top of its axis, is the mean in the text."""
+    page = reported(tmp_path, ["-@", 2, realistic_bam], "r.html")
+    part = page[page.index('aria-label="CPUs in use over time"'):]
+    bottom, line, top, mean = re.search(r'class="line"[^>]* d="M0 ([0-9]+)L(.*?)"/>.*?style="top:0">([0-9.]+)<.*?in use: mean ([0-9.]+)<',
+                                        part, re.S).groups()
+    heights = [1 - float(point.split()[1]) / int(bottom) for point in line.split("L")]
+    assert float(top) * sum(heights) / len(heights) == pytest.approx(float(mean), rel=0.12, abs=0.02)
 
 
 def test_nobody_asked_and_memory_is_looked_at(realistic_bam, tmp_path):
