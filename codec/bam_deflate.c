@@ -56,10 +56,7 @@ static void parse(struct bam_deflate *b, const uint8_t *in, uint32_t n)
         if (!deflate_long(d, &p, b->newer, fast) && !(!fast && deflate_fields(d, &p, b->newer)))
             (fast ? deflate_fast : deflate_lanes)(d, &p, b->newer);
     }
-    uint32_t rest = n - p.anchor;
-    d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)rest};
-    memcpy(d->lit + d->n_lits, in + p.anchor, rest);
-    d->n_lits += rest;
+    put_rest(d, &p, n);
     put_mark(d);
 }
 
@@ -83,14 +80,8 @@ static void count_segments(struct bam_deflate *d)
     }
 }
 
-/* Returns n log2(n) in 1/256 bit. The curve between powers of two is a parabola. */
-static uint32_t n_log2_n(uint32_t n)
-{
-    if (n < 2)
-        return 0;
-    uint32_t e = log2_floor(n), m = (n << 8 >> e) & 255;
-    return n * (256 * e + m + (88 * m * (256 - m) >> 16));
-}
+/* Returns n log2(n) in 1/256 bit. */
+static uint32_t n_log2_n(uint32_t n) { return n < 2 ? 0 : n * log2_256(n); }
 
 /* Returns the bits that these symbols would take with a code of their own, in 1/256 bit. */
 static uint32_t entropy(const uint32_t *count)

@@ -21,7 +21,6 @@ enum {
     MANY_BEFORE = 16,             /* where every other record lies at the other place (template order), SEQ explains
                                      nothing, or reads are short */
     TO_MATE_POS = 20,             /* bytes from reference and position to the mate's reference and position */
-    NAME_BITS = 10,
     /* A SEQ with this many literals is looked up by samples. 16 instead of 10 are 0.3 %
      * larger on 10x reads, 1 % faster on whole genomes. */
     MANY_LITERALS = 10,
@@ -31,7 +30,6 @@ enum {
     TAG_STRIDE = 3,               /* 4 is 0.2 % larger, 1 % faster */
     QUAL_BITS = 14,               /* 32 KiB */
     QUAL_STRIDE = 3,              /* pairs of positions are 0.3 % smaller, 15 % slower */
-    NO_QUAL = 0xff,
     SAMPLE_RECORDS = 4,           /* one record in this many is looked at for runs */
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 4000,
@@ -129,9 +127,9 @@ static bool has_quals_in_steps(const struct parse *p)
     return reads >= MIN_RECORDS && are_steps_small(&s);
 }
 
-/* Returns whether qualities that do not come in runs can be matched apart from all other fields. Looks at one quality
- * in each half of each read. */
-INLINE bool is_noise_matched(const struct parse *p)
+/* Returns whether qualities that come neither in runs nor in small steps can be matched apart from all other fields.
+ * Looks at one quality in each half of each read. */
+static bool is_noise_matched(const struct parse *p)
 {
     uint16_t count[256] = {0};
     uint32_t same = 0, reads = 0;
@@ -141,7 +139,7 @@ INLINE bool is_noise_matched(const struct parse *p)
         same += count[p->in[min_u32(first, p->n - 1)]]++;
         same += count[p->in[min_u32(first + quals / 2, p->n - 1)]]++;
     }
-    return same * NOISY_PAIRS >= 2 * reads * reads && !has_quals_in_steps(p);
+    return same * NOISY_PAIRS >= 2 * reads * reads;
 }
 
 /* The bytes of a field in the records of the trials, and how many of them became literals. */
@@ -154,16 +152,14 @@ struct history {
     uint32_t record[MANY_BEFORE];                  /* where records begin, the last first */
     uint32_t to_cigar;                             /* bytes of the last record before its CIGAR */
     uint32_t tags;                                 /* where the tags of the last record begin */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of a name's last eight bytes: mates */
+    struct mates mates;
     struct reads reads;
+    bool in_turn;                                  /* reads.in_turn, at some record so far */
+    bool noisy;                                    /* qualities do not come in runs */
+    bool alike;                                    /* mapped reads are alike so far */
+    bool hashed;                                   /* fast_head has qualities */
     struct outcome head, qual, tag;
 };
-
-INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
-{
-    p->at = max_u32(p->at, max_u32(p->anchor, from));
-    parse_greedy(d, p, min_u32(to, p->last), g, true);
-}
 
 /* Sets dist[0 .. n]: the distances to n records before, then to the mate, whose CIGAR begins at `mate`. Up to three
  * distances to the oldest records are replaced. One of them aligns the CIGAR with that of the last record, if their
@@ -186,32 +182,31 @@ INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t
             dist[k] = 1;
 }
 
-/* Matches the fields before SEQ. n: the number of records before that they are compared with. */
+INLINE bool is_short(const struct fields *f) { return f->tags - f->qual < SHORT_READ; }
+INLINE bool is_cigar_long(const struct fields *f) { return f->seq - f->cigar >= LONG_CIGAR; }
+
+/* Matches the fields before SEQ, but no long CIGAR. n: the number of records before that they are compared with. */
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, uint32_t n,
-                       const struct greedy *tags, agree64_fn *agree)
+                       agree64_fn *agree)
 {
     uint32_t dist[MANY_BEFORE + 1];
-    bool is_long = f->seq - f->cigar >= LONG_CIGAR;
-    uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
+    uint16_t *mate = mate_slot(&h->mates, p, f);
     find_heads(h, f, *mate, n, dist);
     if (f->at > 0)
-        match_at(d, p, f->at, is_long ? f->cigar : f->seq, dist, n + 1, false, agree);
-    if (is_long)
-        match_greedily(d, p, f->cigar, f->seq, tags);
+        match_at(d, p, f->at, is_cigar_long(f) ? f->cigar : f->seq, dist, n + 1, false, agree);
     *mate = (uint16_t)f->cigar;
     memmove(h->record + 1, h->record, sizeof h->record - sizeof *h->record);
     h->record[0] = f->at;
     h->to_cigar = f->cigar - f->at;
 }
-_Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
-/* Matches QUAL. Absent qualities are matched with those of the record before, so that the match continues into the
- * tags. */
-INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+/* Matches QUAL by runs. Qualities of a copy are matched with those of its read. Absent qualities are matched with those
+ * of the record before, so that the match continues into the tags. */
+INLINE void match_runs(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, bool copy,
                        agree64_fn *agree)
 {
     uint32_t dist[2] = {1, 1};
-    if (is_copy(p, f, agree))
+    if (copy)
         dist[1] = p->dist;
     else if (f->qual < f->tags && p->in[f->qual] == NO_QUAL && f->tags - h->tags <= f->qual)
         dist[0] = distance(f->tags, h->tags);
@@ -220,6 +215,31 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     else
         match_at(d, p, f->qual + 1, f->tags, (const uint32_t[]){1}, 1, false, agree);
     h->tags = f->tags;
+}
+
+INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                       agree64_fn *agree)
+{
+    const struct greedy quals = {
+        .head = d->fast_head, .factor = HASH_FACTOR(8), .bits = QUAL_BITS, .stride = QUAL_STRIDE,
+        .far_of_4 = MAX_DIST + 1, .nearest = true,
+    };
+    const struct greedy noise = {
+        .head = d->fast_head, .factor = HASH_FACTOR(6), .bits = QUAL_BITS, .far_of_4 = MAX_DIST + 1, .nearest = true,
+        .ahead = true,
+    };
+    bool copy = is_copy(p, f, agree);
+    if (copy || (h->alike && !h->noisy && !(is_short(f) && h->reads.in_turn))) {
+        match_runs(d, p, h, f, copy, agree);
+        return;
+    }
+    if (!h->hashed)
+        memset(d->fast_head, 0, 2 << QUAL_BITS);
+    h->hashed = true;
+    if (h->noisy)
+        match_greedily(d, p, f->qual, f->tags, &noise);
+    else
+        match_greedily(d, p, f->qual, f->tags, &quals);
 }
 
 /* Adds the field [from, to) if it begins within the trials. *lits: the literals before the field; becomes those before
@@ -247,16 +267,15 @@ INLINE bool is_mostly_heads(const struct history *h, const struct deflate_parse 
 /* Returns whether fields cut matches that a search among any bytes would find complete: snippets of SEQ, or copies of
  * records. Also returns true if SEQ is half explained, as in bisulfite reads. Whole genomes have 8 to 30 % of SEQ left,
  * unrelated reads 70 % and more. */
-INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h, bool in_turn,
-                   bool noisy)
+INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h)
 {
     uint32_t matched = p->anchor - d->n_lits, seq = h->reads.seq_bytes - FIRST_SEQ, lits = h->reads.seq_lits;
     bool half = lits * 100 > seq * HALF_FROM && lits * 100 < seq * HALF_TO;
-    if ((half && !in_turn) || is_mostly_heads(h, d, p->anchor, half))
+    if ((half && !h->in_turn) || is_mostly_heads(h, d, p->anchor, half))
         return true;
-    if (noisy)
+    if (h->noisy)
         return false;
-    return matched < (in_turn && half ? SHORT_IN_TURN : SHORT_MATCHES) * d->n_seqs
+    return matched < (h->in_turn && half ? SHORT_IN_TURN : SHORT_MATCHES) * d->n_seqs
         || (matched > LONG_MATCHES * d->n_seqs && d->n_lits * FEW_LITERALS < p->anchor
             && lits * FEW_SEQ > h->reads.seq_bytes);
 }
@@ -296,15 +315,15 @@ INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 /* Returns whether the records up to the one at [at, end) show that fields do not suit the block. Then *rest says how
  * the complete block is matched. */
 INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
-                        uint32_t end, bool in_turn, bool noisy, enum greedy_bytes *rest)
+                        uint32_t end, enum greedy_bytes *rest)
 {
     if (at < TRIAL && end >= TRIAL) {
         bool of_literals = h->tag.lits * TAG_LITERALS > end;
         bool of_heads = h->head.bytes * 100 >= HEAD_MUCH * end && are_unrelated(&h->reads);
-        *rest = noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
-        return of_literals || is_cut(d, p, h, in_turn, noisy);
+        *rest = h->noisy ? GREEDY_ANY : of_literals || of_heads ? GREEDY_STEPS : GREEDY_HARD;
+        return of_literals || is_cut(d, p, h);
     }
-    if (noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
+    if (h->noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
         return false;
     *rest = are_unrelated(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
     return is_cut_later(h, end);
@@ -325,92 +344,65 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
     const struct greedy tags = {
         .head = d->tag_head, .factor = HASH_FACTOR(5), .bits = TAG_BITS, .stride = TAG_STRIDE, .far_of_4 = MAX_DIST + 1,
     };
-    const struct greedy quals = {
-        .head = d->fast_head, .factor = noisy ? HASH_FACTOR(6) : HASH_FACTOR(8), .bits = QUAL_BITS,
-        .stride = QUAL_STRIDE, .far_of_4 = MAX_DIST + 1, .nearest = true, .ahead = noisy,
-    };
-    struct history h = {.reads.seq_bytes = FIRST_SEQ};
+    struct history h = {.reads.seq_bytes = FIRST_SEQ, .noisy = noisy, .alike = true};
     struct fields f;
     enum greedy_bytes rest;
-    bool alike = true, is_short = false, hashed = false, in_turn = false;
     memset(d->tag_head, 0, sizeof d->tag_head);
     for (uint32_t at = 0; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         uint32_t lits = lits_before(d, p, f.at);
-        is_short = f.tags - f.qual < SHORT_READ;
-        if (h.reads.in_turn || is_short || !alike)
-            match_head(d, p, &h, &f, MANY_BEFORE, &tags, agree);
+        if (h.reads.in_turn || is_short(&f) || !h.alike)
+            match_head(d, p, &h, &f, MANY_BEFORE, agree);
         else
-            match_head(d, p, &h, &f, N_BEFORE, &tags, agree);
+            match_head(d, p, &h, &f, N_BEFORE, agree);
+        if (is_cigar_long(&f))
+            match_greedily(d, p, f.cigar, f.seq, &tags);
         add_outcome(&h.head, d, p, f.at, f.seq, &lits);
         if (h.reads.in_turn)
             match_seq(d, p, &h.reads, &f, many, agree);
         else
             match_seq(d, p, &h.reads, &f, few, agree);
-        in_turn |= h.reads.in_turn;
+        h.in_turn |= h.reads.in_turn;
         lits = lits_before(d, p, f.qual);
-        if (alike && is_unlike(&h.reads)) {
-            if (is_short || !is_seq_left(&h.reads, 2, 3))
+        if (h.alike && is_unlike(&h.reads)) {
+            if (is_short(&f) || !is_seq_left(&h.reads, 2, 3))
                 break;
-            alike = hashed = false;
+            h.alike = h.hashed = false;
         }
-        if ((alike && !noisy && !(is_short && h.reads.in_turn)) || is_copy(p, &f, agree)) {
-            match_qual(d, p, &h, &f, agree);
-        } else {
-            if (!hashed)
-                memset(d->fast_head, 0, 2 << QUAL_BITS);
-            hashed = true;
-            match_greedily(d, p, f.qual, f.tags, &quals);
-        }
+        match_qual(d, p, &h, &f, agree);
         add_outcome(&h.qual, d, p, f.qual, f.tags, &lits);
         match_greedily(d, p, f.tags, f.end, &tags);
         add_outcome(&h.tag, d, p, f.tags, f.end, &lits);
-        if (is_given_up(d, p, &h, at, f.end, in_turn, noisy, &rest)) {
+        if (is_given_up(d, p, &h, at, f.end, &rest)) {
             begin_anew(d, p);
             return rest;
         }
-        if (noisy && !alike && at < TRIAL && f.end >= TRIAL && is_known_from_afar(&h))
+        if (noisy && !h.alike && at < TRIAL && f.end >= TRIAL && is_known_from_afar(&h))
             return go_on(p, GREEDY_ANY);
     }
     return go_on(p, GREEDY_HARD);
 }
 
-/* parse_records() for qualities that are not in runs is a function of its own, since gcc inlines less in a function
- * that holds it twice. */
-typedef enum greedy_bytes noisy_fn(struct deflate_parse *d, struct parse *p);
-
-static NOINLINE enum greedy_bytes noisy_older(struct deflate_parse *d, struct parse *p)
-{
-    return parse_records(d, p, true, agree64);
-}
-NEWER_AVX2 static NOINLINE enum greedy_bytes noisy_newer(struct deflate_parse *d, struct parse *p)
-{
-    return parse_records(d, p, true, agree64_avx2);
-}
-
-INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree, noisy_fn *noisy)
+INLINE enum greedy_bytes parse_fields(struct deflate_parse *d, struct parse *p, agree64_fn *agree)
 {
     enum told told = look(p, agree);
-    if (told == ALIKE)
-        return parse_records(d, p, false, agree);
-    if (told == NOISY)
-        return is_noise_matched(p) ? noisy(d, p) : GREEDY_ANY;
-    return told == SHORT ? GREEDY_STEPS : told == BYTES ? GREEDY_ANY : GREEDY_HARD;
+    if (told == RECORDS)
+        return GREEDY_HARD;
+    if (told == SHORT || (told != ALIKE && has_quals_in_steps(p)))
+        return GREEDY_STEPS;
+    if (told == BYTES || (told == NOISY && !is_noise_matched(p)))
+        return GREEDY_ANY;
+    return parse_records(d, p, told == NOISY, agree);
 }
 
-static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p)
-{
-    return parse_fields(d, p, agree64, noisy_older);
-}
+static enum greedy_bytes parse_older(struct deflate_parse *d, struct parse *p) { return parse_fields(d, p, agree64); }
 NEWER_AVX2 static enum greedy_bytes parse_newer(struct deflate_parse *d, struct parse *p)
 {
-    return parse_fields(d, p, agree64_avx2, noisy_newer);
+    return parse_fields(d, p, agree64_avx2);
 }
 
 void deflate_fast(struct deflate_parse *d, struct parse *p, bool newer)
 {
     enum greedy_bytes rest = (newer ? parse_newer : parse_older)(d, p);
-    if (rest == GREEDY_ANY && has_quals_in_steps(p))
-        rest = GREEDY_STEPS;
     if (p->at < p->last)
         deflate_greedy(d, p, newer, rest);
 }

@@ -18,7 +18,6 @@ enum {
     MANY_LENGTHS = 3,
     MANY_COPIES = 2,              /* alignments of the same read, among the first records */
     SAME_BASES = 16,              /* bytes of SEQ that show whether two reads are the same */
-    NO_QUAL = 0xff,
     /* SEQ bytes that count as explained at the beginning of a block. */
     FIRST_SEQ = 1500,
     /* SEQ is matched lazily after more than one byte in this many of it became a literal: 12 instead of 8 is 10 %

@@ -14,6 +14,7 @@ enum {
     SMALL_STEP = 3,
     STEP_STRIDE = 29,             /* with this stride, the number of steps scatters by 1 % of all bytes */
     MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* in 1,000; OF_FEW: where bytes are often the same */
+    SAMPLE_STRIDE = 127,          /* one byte in this many is counted */
     TRIAL = 2 * SEGMENT,
     /* Literals per match in the trial. The trial is at the beginning of a block, where little can be referred to yet.
      * Reads of 40 levels have 6 to 8, and so have reads of low coverage; they are up to 0.6 % larger without pairs. RNA
@@ -53,7 +54,7 @@ struct suited {
  * match of 4 bytes is worth four literals if these cost 5 bits each, but not if they cost 4. */
 static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 {
-    uint32_t pairs, same = same_pairs(in, n, &pairs);
+    uint32_t pairs, same = same_pairs(in, n, SAMPLE_STRIDE, &pairs);
     bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16, cheap = same >= pairs / 9 * 2;
     return (struct suited){
         .singly = {
@@ -74,14 +75,10 @@ static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     for (uint32_t end = (p->at / SEGMENT + 1) * SEGMENT; p->at < stop; end += SEGMENT) {
-        if (end > MAX_DIST)
-            parse_greedy(d, p, min_u32(end, stop), g, true);
-        else
-            parse_greedy(d, p, min_u32(end, stop), g, false);
+        parse_greedy(d, p, min_u32(end, stop), g);
         put_mark(d);
     }
 }
-_Static_assert(MAX_DIST % SEGMENT == 0, "parse_greedy() is told by segments whether the window matters");
 
 /* Does parse_segments() with single positions. The compiler knows the value of some fields of g here. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
@@ -109,17 +106,24 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-/* Tries single positions up to stop. Returns the stride for pairs if there are few matches, or copies; else 0. If there
- * is hardly anything but copies, most of the block's literals are in the trial: it is undone, so that pairs repeat
- * it. */
-INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
+/* Matches with single positions. Unless literals are cheap, a trial comes first. If it has few matches, or copies, this
+ * ends there and returns the stride for pairs; else 0. If there is hardly anything but copies, most of the block's
+ * literals are in the trial: it is undone, so that pairs repeat it. */
+INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, const struct suited *t)
 {
     const struct parse from = *p;
     const uint32_t n_lits = d->n_lits, n_seqs = d->n_seqs, n_segments = d->n_segments;
-    parse_singly(d, p, stop, *g);
-    uint32_t lits = d->n_lits - n_lits, seqs = d->n_seqs - n_seqs, matched = p->anchor - from.anchor - lits;
-    if (matched <= LONGEST_MATCHES * seqs)
-        return lits >= MANY_LITERALS * seqs || matched >= LONG_MATCHES * seqs ? PAIR_STRIDE : 0;
+    begin(d, p, &t->singly);
+    for (bool trial = !t->cheap;; trial = false) {
+        parse_singly(d, p, trial ? min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last) : p->last, t->singly);
+        if (!trial)
+            return 0;
+        uint32_t lits = d->n_lits - n_lits, seqs = d->n_seqs - n_seqs, matched = p->anchor - from.anchor - lits;
+        if (matched > LONGEST_MATCHES * seqs)
+            break;
+        if (lits >= MANY_LITERALS * seqs || matched >= LONG_MATCHES * seqs)
+            return PAIR_STRIDE;
+    }
     *p = from;
     d->n_lits = n_lits;
     d->n_seqs = n_seqs;
@@ -139,9 +143,7 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_byte
     const bool steps = bytes == GREEDY_STEPS || t.steps;
     uint32_t stride = steps ? 1 : bytes == GREEDY_HARD && !t.cheap ? PAIR_STRIDE : 0;
     if (stride == 0)
-        begin(d, p, &t.singly);
-    if (stride == 0 && !t.cheap)
-        stride = try_singly(d, p, min_u32(p->at / SEGMENT * SEGMENT + TRIAL, p->last), &t.singly);
+        stride = try_singly(d, p, &t);
     if (stride > 0 && steps)
         parse_pairs(d, p, &(struct greedy){
             .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = STEPS_BITS, .stride = stride,
@@ -152,8 +154,6 @@ INLINE void parse_any(struct deflate_parse *d, struct parse *p, enum greedy_byte
             .head = d->fast_head, .factor = HASH_FACTOR(4), .bits = HASH_BITS,
             .stride = stride, .far_of_4 = t.singly.far_of_4, .pairs = true,
         });
-    else
-        parse_singly(d, p, p->last, t.singly);
 }
 
 static void parse_older(struct deflate_parse *d, struct parse *p, enum greedy_bytes bytes) { parse_any(d, p, bytes); }

@@ -50,15 +50,12 @@ INLINE uint32_t greedy_insert(const struct greedy *g, const uint8_t *in, uint32_
 }
 
 /* Rates a candidate by the length of its match up to AGREE, then by how near it is or how early the match begins, or as
- * g->net states. far: the candidate may lie beyond the window; then its score is 0. */
-INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand,
-                             bool far)
+ * g->net states. The score is 0 beyond the window. */
+INLINE uint32_t greedy_score(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t k, uint32_t cand)
 {
     uint32_t early = GROUP - 1 - k, score = agree16(in + at + k, in + cand) << 18;
     score += g->nearest ? cand << 2 | early : ((early & g->net) << 18 | (early ^ g->net) << 16) + cand;
-    if (far)
-        score &= (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
-    return score;
+    return score & (uint32_t)((int32_t)(at + k - cand - (MAX_DIST + 1)) >> 31);
 }
 
 struct found {
@@ -115,14 +112,14 @@ INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint
 
 /* Looks up and rates n positions from `at` on, or up to GROUP - 1 more. Returns how many. The GROUP positions after
  * them get the score 0. */
-INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, bool far, uint32_t *score)
+INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, uint32_t n, uint32_t *score)
 {
     uint32_t i = 0;
     for (; i < n; i += GROUP)
         UNROLL(4)
         for (uint32_t k = 0; k < GROUP; k++) {
             uint32_t cand = greedy_insert(g, in, at + i + k);
-            score[i + k] = greedy_score(g, in, at + i + k - (GROUP - 1), GROUP - 1, cand, far);
+            score[i + k] = greedy_score(g, in, at + i + k - (GROUP - 1), GROUP - 1, cand);
         }
     memset(score + i, 0, GROUP * sizeof *score);
     return i;
@@ -130,12 +127,12 @@ INLINE uint32_t look_up(const struct greedy *g, const uint8_t *in, uint32_t at, 
 
 /* parse_in_turn() looks a position up when the match before it is known. Where matches are short, that wait takes most
  * of its time. Here only the choice of a match waits for the match before. */
-INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
+INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g)
 {
     struct parse p = *state;
     uint32_t score[PIECE + GROUP];
     for (uint32_t from = p.at, end; from < stop; from = max_u32(end, p.at)) {
-        end = from + look_up(g, p.in, from, min_u32(stop - from, PIECE), far, score);
+        end = from + look_up(g, p.in, from, min_u32(stop - from, PIECE), score);
         while (p.at < end) {
             uint32_t best = 0;
             UNROLL(4)
@@ -147,14 +144,14 @@ INLINE void parse_ahead(struct deflate_parse *d, struct parse *state, uint32_t s
                 continue;
             }
             extend_found(&p, &f);
-            put_match(d, &p, f.at, f.cand, f.len);
+            put_extended(d, &p, f.at, f.cand, f.len);
         }
     }
     *state = p;
 }
 _Static_assert(MARGIN >= 2 * GROUP - 2 + AGREE, "loads of what is looked up beyond stop stay inside the input");
 
-INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g, bool far)
+INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t stop, const struct greedy *g)
 {
     struct parse p = *state;
     while (p.at < stop) {
@@ -162,9 +159,9 @@ INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t
         UNROLL(4)
         for (uint32_t k = 0; k < GROUP; k++) {
             uint32_t cands = greedy_insert(g, p.in, p.at + k);
-            score[k] = greedy_score(g, p.in, p.at, k, cands & 0xffff, far);
+            score[k] = greedy_score(g, p.in, p.at, k, cands & 0xffff);
             if (g->pairs)
-                score[GROUP + k] = greedy_score(g, p.in, p.at, k, cands >> 16, far);
+                score[GROUP + k] = greedy_score(g, p.in, p.at, k, cands >> 16);
         }
         UNROLL(8)
         for (uint32_t i = 0; i < n; i++)
@@ -179,20 +176,27 @@ INLINE void parse_in_turn(struct deflate_parse *d, struct parse *state, uint32_t
             if (g->pairs)
                 or_nearest(g, &p, score, n, &f);
         }
-        put_match(d, &p, f.at, f.cand, f.len);
+        put_extended(d, &p, f.at, f.cand, f.len);
         if (p.at < p.last)
             insert_matched(g, p.in, f.at + GROUP, p.at);
     }
     *state = p;
 }
 
-/* Puts the matches that begin before stop. far: candidates may lie beyond the window. */
-INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g, bool far)
+/* Puts the matches that begin before stop. */
+INLINE void parse_greedy(struct deflate_parse *d, struct parse *p, uint32_t stop, const struct greedy *g)
 {
     if (g->ahead)
-        parse_ahead(d, p, stop, g, far);
+        parse_ahead(d, p, stop, g);
     else
-        parse_in_turn(d, p, stop, g, far);
+        parse_in_turn(d, p, stop, g);
+}
+
+/* Matches what is not matched yet of [from, to). */
+INLINE void match_greedily(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct greedy *g)
+{
+    p->at = max_u32(p->at, max_u32(p->anchor, from));
+    parse_greedy(d, p, min_u32(to, p->last), g);
 }
 
 #endif

@@ -11,7 +11,6 @@
 enum {
     /* doc/dev/tried.md has the costs of other numbers. */
     N_BEFORE = 22,                /* records that another one is compared with */
-    NAME_BITS = 10,
     PLACE_BITS = 11,
     NAME_TAIL = 28,               /* last bytes of a name that are matched lazily: tile and coordinates */
     N_FIXED_PLACES = 7,
@@ -24,7 +23,6 @@ enum {
     N_HEADS = PLACES + N_FIXED_PLACES + N_TILE_PLACES,
 };
 _Static_assert((int)N_HEADS <= (int)MAX_DISTS, "which of them fits best_of()");
-_Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
 /* The eight bytes at a place begin this far after the record's beginning: fixed_places (reference and position; the
  * mate's reference and position; size and reference; CIGAR operations to number of bases; name's length or MAPQ to
@@ -35,7 +33,7 @@ static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};
 
 struct heads {
     uint32_t record[N_BEFORE];                     /* where records begin, the last first */
-    uint16_t name_end[1 << NAME_BITS];             /* by the hash of a name's last eight bytes: mates */
+    struct mates mates;
     uint16_t place[1 << PLACE_BITS];               /* by the hash of eight bytes at a place */
 };
 
@@ -73,7 +71,7 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct heads *h
 {
     uint32_t dist[N_HEADS];
     uint32_t tile = find_tile(p, f, agree), *place = dist + PLACES;
-    uint16_t *mate = &h->name_end[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
+    uint16_t *mate = mate_slot(&h->mates, p, f);
     for (uint32_t k = 0; k < N_BEFORE; k++)
         dist[k] = distance(f->at, h->record[k]);
     dist[MATE] = distance(f->cigar, *mate);

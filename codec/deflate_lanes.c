@@ -30,11 +30,7 @@ _Static_assert(PRICE_MAX * 16 * (ALL_SEEN + LANE_CHUNK) + 2 * ZERO + GAP_COST <=
 /* ---- prices ---- */
 
 /* Returns PRICE * log2(v). */
-static uint32_t log2_of(uint32_t v)
-{
-    uint32_t e = log2_floor(v), m = (v << 8 >> e) & 255;
-    return (PRICE * (256 * e + m + (88 * m * (256 - m) >> 16)) + 128) >> 8;
-}
+static uint32_t log2_of(uint32_t v) { return (PRICE * log2_256(v) + 128) >> 8; }
 
 static uint32_t price_of(uint32_t count, uint32_t log2_all)
 {
@@ -536,8 +532,8 @@ INLINE uint32_t emit_places(struct deflate_parse *d, struct parse *p, const stru
         uint32_t dist = l->taken[(i - lane * part->steps) * LANES + lane], len = l->chosen[i] + 3u;
         if (len == ALL_SEEN)
             len = extend(in + x, in + x - dist, ALL_SEEN, min_u32(p->n - x, MAX_MATCH));
-        put_seq(d, in + p->anchor, x - p->anchor, len, dist);
-        p->anchor = x += len;
+        put_match(d, p, x, len, dist);
+        x += len;
     }
     return max_u32(p->anchor, stop);
 }
@@ -549,8 +545,8 @@ INLINE void emit_gap(struct deflate_parse *d, struct parse *p, const struct gap 
         uint32_t len = extend(p->in + x, p->in + x - gap->dist, 0, min_u32(p->n - x, MAX_MATCH));
         if (len < MIN_MATCH)
             return;
-        put_seq(d, p->in + p->anchor, x - p->anchor, len, gap->dist);
-        p->anchor = x += len;
+        put_match(d, p, x, len, gap->dist);
+        x += len;
     }
 }
 

@@ -206,11 +206,8 @@ INLINE void end_segment(struct deflate_parse *d, struct parse *p, uint32_t *mark
         return;
     *mark = to;
     to = min_u32(to, p->last);
-    if (to > p->anchor) {
-        d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)(to - p->anchor)};
-        put_literals(d, p->in + p->anchor, to - p->anchor);
-        p->anchor = to;
-    }
+    if (to > p->anchor)
+        put_rest(d, p, to);
     put_mark(d);
 }
 
@@ -277,8 +274,7 @@ INLINE struct copy match_bases(struct deflate_parse *d, struct parse *p, struct 
     c->known = max_u32(from, FIRST);
     uint32_t x = max_u32(p->anchor, c->known), lits = lits_before(d, p, x);
     while (next_copy(c, p, x, to, &m)) {
-        put_seq(d, p->in + p->anchor, m.at - p->anchor, m.len, m.at - m.cand);
-        p->anchor = m.at + m.len;
+        put_match(d, p, m.at, m.len, m.at - m.cand);
         p->dist = m.at - m.cand;
         x = p->anchor + (m.len < MAX_MATCH);       /* the byte after it differs */
         last = m;
@@ -339,11 +335,8 @@ static bool have_small_steps(const struct regions *r, const struct parse *p)
 /* Returns whether one pair of these qualities in CHEAP_PAIRS is equal. */
 static bool are_cheap(const uint8_t *in, uint32_t n)
 {
-    uint16_t count[256] = {0};
-    uint32_t same = 0, samples = 0;
-    for (uint32_t i = 0; i < n; i += QUAL_SAMPLES, samples++)
-        same += count[in[i]]++;
-    return same * CHEAP_PAIRS * 2 >= samples * (samples - 1);
+    uint32_t pairs, same = same_pairs(in, n, QUAL_SAMPLES, &pairs);
+    return same * CHEAP_PAIRS >= pairs;
 }
 
 /* Puts matches of distance 1: those of MIN_MATCH bytes and more, or of twice as many (longer). */
@@ -361,8 +354,7 @@ INLINE void match_runs(struct deflate_parse *d, struct parse *p, uint32_t from, 
             for (uint32_t more = s + len; more == WINDOW && len < limit; len += more)
                 more = (uint32_t)__builtin_ctzll(~same_window(p, here + len, 1, agree));
             len = min_u32(len, limit);
-            put_seq(d, p->in + p->anchor, here - p->anchor, len, 1);
-            p->anchor = here + len;
+            put_match(d, p, here, len, 1);
             step = max_u32(s + len, step);
             starts &= ~below(s + len);
         }
@@ -387,28 +379,15 @@ INLINE void match_quals(struct deflate_parse *d, struct parse *p, uint32_t from,
 
 /* ---- all ---- */
 
-INLINE void match_others(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, bool fast)
-{
-    const struct greedy greedy = {
-        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
-    };
-    const struct tuning lazy = {.dense_len = 32, .skip = 8};
-    if (!fast) {
-        match_lazily(d, p, max_u32(from, FIRST), to, &lazy);
-        return;
-    }
-    p->at = max_u32(p->at, max_u32(p->anchor, from));
-    parse_greedy(d, p, min_u32(to, p->last), &greedy, true);
-}
-
 /* Matches tags at the default level, where there may be moves. */
 INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *moves, uint32_t from, uint32_t to,
                        uint32_t *mark, agree64_fn *agree)
 {
+    const struct tuning lazy = {.dense_len = 32, .skip = 8};
     for (uint32_t at, end; from < to; from = end) {
         at = find_moves(p, from, to, &end, agree);
         if (at > from)
-            match_others(d, p, from, at, false);
+            match_lazily(d, p, max_u32(from, FIRST), at, &lazy);
         if (end == at)
             break;
         end_segment(d, p, mark, at);
@@ -420,6 +399,9 @@ INLINE void match_tags(struct deflate_parse *d, struct parse *p, struct moves *m
 INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct regions *r, bool fast,
                           agree64_fn *agree)
 {
+    const struct greedy tags = {
+        .head = d->fast_head, .factor = HASH_FACTOR(5), .bits = REST_BITS, .stride = 3, .far_of_4 = 2048, .pairs = true,
+    };
     struct copies copies = {.known = 0};
     struct moves moves;
     uint32_t from = 0, mark = 0, dist = 0;
@@ -439,7 +421,7 @@ INLINE bool parse_regions(struct deflate_parse *d, struct parse *p, const struct
         } else if (r->of[i].kind == QUALS) {
             match_quals(d, p, from, to, dist, &mark, fast, agree);
         } else if (fast) {
-            match_others(d, p, from, to, fast);
+            match_greedily(d, p, from, to, &tags);
         } else {
             match_tags(d, p, &moves, from, to, &mark, agree);
         }

@@ -109,10 +109,8 @@ INLINE void match_moves(struct deflate_parse *d, struct parse *p, struct moves *
             *slot = *slot << 16 | known;
         }
         uint32_t len = find_match_of_moves(m, p, x, to, &cand);
-        if (len >= MIN_MATCH) {
-            put_seq(d, p->in + p->anchor, x - p->anchor, len, x - cand);
-            p->anchor = x + len;
-        }
+        if (len >= MIN_MATCH)
+            put_match(d, p, x, len, x - cand);
         x += max_u32(len, 1);
     }
 }

@@ -41,8 +41,6 @@ enum {
     SHORT_BITS = 14,
     SHORT_WAYS = 2,
 
-    SAMPLE_STRIDE = 127,
-
     /* A DEFLATE block may end between segments. Most segments have this many bytes; those of long reads have 512 and
      * more. */
     SEGMENT = 4096,
@@ -119,6 +117,13 @@ void deflate_greedy(struct deflate_parse *d, struct parse *p, bool newer, enum g
 static inline uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
+/* Returns 256 log2(v). The curve between powers of two is a parabola. */
+static inline uint32_t log2_256(uint32_t v)
+{
+    uint32_t e = log2_floor(v), m = (v << 8 >> e) & 255;
+    return 256 * e + m + (88 * m * (256 - m) >> 16);
+}
+
 /* In a product with this factor, the highest bits depend on the first `bytes` bytes only.
  * The odd number is 2^64 over the golden ratio. */
 #define HASH_FACTOR(bytes) (0x9e3779b97f4a7c15u << (64 - 8 * (bytes)))
@@ -171,26 +176,38 @@ INLINE void put_literals(struct deflate_parse *d, const uint8_t *in, uint32_t n)
         memcpy(to + i, in + i, 16);
 }
 
-INLINE void put_seq(struct deflate_parse *d, const uint8_t *in, uint32_t lits, uint32_t len, uint32_t dist)
+/* Puts the bytes before `at` that are in no sequence yet as literals, and a match at `at`. */
+INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t len, uint32_t dist)
 {
     struct seq *s = &d->seq[d->n_seqs++];
-    uint32_t len_sym = len_symbol(len), dist_sym = dist_symbol(dist);
+    uint32_t lits = at - p->anchor, len_sym = len_symbol(len), dist_sym = dist_symbol(dist);
     s->lits = (uint16_t)lits;
     s->len = (uint16_t)len;
     s->dist_rest = (uint16_t)((dist - 1) & ((1u << dist_extra_bits(dist)) - 1));
     s->len_sym = (uint8_t)(len_sym - 256);
     s->dist_sym = (uint8_t)dist_sym;
-    put_literals(d, in, lits);
+    put_literals(d, p->in + p->anchor, lits);
+    p->anchor = at + len;
 }
 
 /* Puts a match at `at`, extended over the bytes before it that agree, and moves p to its end. */
-INLINE void put_match(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
+INLINE void put_extended(struct deflate_parse *d, struct parse *p, uint32_t at, uint32_t cand, uint32_t len)
 {
     uint32_t back = extend_back(p->in + at, p->in + cand);
     back = min_u32(back, min_u32(at - p->anchor, MAX_MATCH - len));
-    put_seq(d, p->in + p->anchor, at - back - p->anchor, len + back, at - cand);
-    p->at = p->anchor = at + len;
+    put_match(d, p, at - back, len + back, at - cand);
+    p->at = p->anchor;
     p->dist = at - cand;
+}
+
+/* Puts the bytes before `to` that are in no sequence yet as literals without a match. */
+static inline void put_rest(struct deflate_parse *d, struct parse *p, uint32_t to)
+{
+    uint32_t n = to - p->anchor;
+    d->seq[d->n_seqs++] = (struct seq){.lits = (uint16_t)n};
+    memcpy(d->lit + d->n_lits, p->in + p->anchor, n);
+    d->n_lits += n;
+    p->anchor = to;
 }
 
 /* Sets the parser to the first position. Matches that were put before are dropped. */
@@ -207,12 +224,12 @@ static inline void put_mark(struct deflate_parse *d)
     d->mark[++d->n_segments] = (struct mark){d->n_seqs, d->n_lits};
 }
 
-/* Returns how many of the *pairs pairs of bytes in a sample of in[n] are equal. */
-static inline uint32_t same_pairs(const uint8_t *in, uint32_t n, uint32_t *pairs)
+/* Returns how many of the *pairs pairs of bytes in a sample of in[n], one byte in `stride`, are equal. */
+static inline uint32_t same_pairs(const uint8_t *in, uint32_t n, uint32_t stride, uint32_t *pairs)
 {
     uint16_t count[256] = {0};
     uint32_t same = 0, samples = 0;
-    for (uint32_t i = 0; i < n; i += SAMPLE_STRIDE, samples++)
+    for (uint32_t i = 0; i < n; i += stride, samples++)
         same += count[in[i]]++;
     *pairs = samples * (samples - 1) / 2;
     return same;

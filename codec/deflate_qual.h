@@ -197,12 +197,6 @@ INLINE void qual_find_costs(struct qual_events *q, const struct qual_costs *c, u
     }
 }
 
-INLINE void qual_put_match(struct deflate_parse *d, struct parse *p, uint32_t x, uint32_t len, uint32_t dist)
-{
-    put_seq(d, p->in + p->anchor, x - p->anchor, len, dist);
-    p->anchor = x + len;
-}
-
 /* Puts n qualities of a run, as literals or as matches of distance 1: the cheaper way, whose cost is in c->run. The
  * bytes after p->anchor at the end become literals. */
 INLINE void qual_put_run(struct deflate_parse *d, struct parse *p, const struct qual_costs *c, uint32_t x, uint32_t n,
@@ -212,7 +206,7 @@ INLINE void qual_put_run(struct deflate_parse *d, struct parse *p, const struct 
     n -= begin;
     for (uint32_t len; c->run[0][n] < n * LITERAL_COST && x < p->last; n -= len, x += len) {
         len = min_u32(n, MAX_MATCH);
-        qual_put_match(d, p, x, len, 1);
+        put_match(d, p, x, len, 1);
     }
 }
 
@@ -222,7 +216,7 @@ INLINE void qual_put(struct deflate_parse *d, struct parse *p, const struct qual
         struct qual_place at = qual_find(q, x);
         struct qual_ways w = qual_ways(q, c, at);
         if (w.match < w.run && w.match <= w.next) {
-            qual_put_match(d, p, x, w.match_len, q->dist[at.e]);
+            put_match(d, p, x, w.match_len, q->dist[at.e]);
             x += w.match_len;
             continue;
         }
@@ -231,7 +225,7 @@ INLINE void qual_put(struct deflate_parse *d, struct parse *p, const struct qual
             qual_put_run(d, p, c, x, first, at.begin);
         x += first;
         if (w.next < w.run && x < end) {
-            qual_put_match(d, p, x, w.next_len, q->dist[at.e + 1]);
+            put_match(d, p, x, w.next_len, q->dist[at.e + 1]);
             x += w.next_len;
         }
     }

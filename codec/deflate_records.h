@@ -17,6 +17,7 @@
 enum {
     FLAG_UNMAPPED = 0x4,
     CIGAR_SOFT_CLIP = 4,          /* the operation S */
+    NO_QUAL = 0xff,               /* each quality of a read that has none */
 };
 
 enum {
@@ -30,6 +31,7 @@ enum {
     N_SAMPLED = 2,                /* distances that samples give */
     MAX_DISTS = 32,               /* best_of() keeps the index of a distance in five bits */
     SAMPLE_BITS = 11,
+    NAME_BITS = 10,
     WINDOW = 63,                  /* positions that are looked at together: bit 63 stays 0, which ends any run */
     /* Runs pay where fewer than one quality in this many differs from the one before it.
      * With 4 levels one in ten differs, with 8 one in 14, with 40 every other. */
@@ -81,14 +83,22 @@ NEWER_AVX2 static inline uint64_t agree64_avx2(const uint8_t *a, const uint8_t *
 #define agree64_avx2 agree64
 #endif
 
+INLINE uint64_t same_64(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
+{
+    return agree(p->in + x, p->in + x - dist) & INT64_MAX;
+}
+
+static NOINLINE uint64_t same_at_end(const struct parse *p, uint32_t x, uint32_t dist)
+{
+    uint32_t back = x + 64 - p->n;
+    return dist + back <= x ? agree64(p->in + x - back, p->in + x - back - dist) >> back : 0;
+}
+
 /* Returns a word. Bit k is set where the byte at x + k equals the one dist bytes before it, for k < WINDOW. Bits beyond
  * the end of the input are 0, and nothing there is loaded. */
 INLINE uint64_t same_window(const struct parse *p, uint32_t x, uint32_t dist, agree64_fn *agree)
 {
-    uint32_t left = p->n - x, back = 64 - left;
-    if (left >= 64)
-        return agree(p->in + x, p->in + x - dist) & INT64_MAX;
-    return dist + back <= x ? agree(p->in + x - back, p->in + x - back - dist) >> back : 0;
+    return p->n - x >= 64 ? same_64(p, x, dist, agree) : same_at_end(p, x, dist);
 }
 
 /* Returns a word. Bit k is set where MIN_MATCH bits of m that are set begin at k. */
@@ -124,6 +134,17 @@ INLINE bool find_fields(const uint8_t *in, uint32_t n, uint32_t at, struct field
                          at + (uint32_t)tags, at + (uint32_t)size};
     return true;
 }
+
+/* Where the CIGAR of the last record begins whose name ends with the same eight bytes: the mate, or any other. */
+struct mates {
+    uint16_t cigar[1 << NAME_BITS];
+};
+
+INLINE uint16_t *mate_slot(struct mates *m, const struct parse *p, const struct fields *f)
+{
+    return &m->cigar[hash(load_le64(p->in + f->cigar - 9), HASH_FACTOR(8), NAME_BITS)];
+}
+_Static_assert(BAM_FIXED + 1 >= 9, "eight bytes before the NUL can be loaded");
 
 INLINE bool is_mapped(const struct parse *p, const struct fields *f)
 {
@@ -235,16 +256,18 @@ INLINE int32_t gain_of(uint32_t best, const uint32_t *dist)
     return (int32_t)(4 * (best >> 5)) - (int32_t)log2_floor(dist[31 - (best & 31)]);
 }
 
-/* Puts the matches that begin in [from, to), at n distances: always the longest of the matches at the next position
- * where one begins. lazy: a match that begins a byte later is taken instead if it gains more. No distance may reach
- * before the input. */
-INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
-                     const uint32_t *dist, uint32_t n, bool lazy, agree64_fn *agree)
+INLINE void match_windows(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const uint32_t *dist,
+                          uint32_t n, bool lazy, agree64_fn *agree)
 {
     to = min_u32(to, p->last);
     for (uint32_t x = max_u32(from, p->anchor), step; x < to; x += step) {
         uint64_t same[MAX_DISTS], starts = 0;
-        EACH_OF(k, n, agree, (same[k] = same_window(p, x, dist[k], agree), starts |= begins(same[k])));
+        if (p->n - x >= 64) {
+            EACH_OF(k, n, agree, (same[k] = same_64(p, x, dist[k], agree), starts |= begins(same[k])));
+        } else {
+            for (uint32_t k = 0; k < n; k++)
+                same[k] = same_at_end(p, x, dist[k]), starts |= begins(same[k]);
+        }
         step = WINDOW - MIN_MATCH + 1;
         for (starts &= below(to - x); starts;) {
             uint32_t s = (uint32_t)__builtin_ctzll(starts), best = BEST_OF(same, n, s, agree);
@@ -258,13 +281,31 @@ INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, ui
             uint32_t len = best >> 5, far = dist[31 - (best & 31)], here = x + s;
             if (s + len == WINDOW)
                 len = extend(p->in + here, p->in + here - far, len, min_u32(p->n - here, MAX_MATCH));
-            put_seq(d, p->in + p->anchor, here - p->anchor, len, far);
-            p->anchor = here + len;
+            put_match(d, p, here, len, far);
             p->dist = far;
             step = max_u32(s + len, WINDOW - MIN_MATCH + 1);
             starts &= ~below(s + len);
         }
     }
+}
+
+/* The loops for all processors are not unrolled, so one function serves any n. */
+static NOINLINE void match_at_older(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to,
+                                    const uint32_t *dist, uint32_t n, bool lazy)
+{
+    match_windows(d, p, from, to, dist, n, lazy, agree64);
+}
+
+/* Puts the matches that begin in [from, to), at n distances: always the longest of the matches at the next position
+ * where one begins. lazy: a match that begins a byte later is taken instead if it gains more. No distance may reach
+ * before the input. */
+INLINE void match_at(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const uint32_t *dist,
+                     uint32_t n, bool lazy, agree64_fn *agree)
+{
+    if (agree == agree64_avx2)
+        match_windows(d, p, from, to, dist, n, lazy, agree64_avx2);
+    else
+        match_at_older(d, p, from, to, dist, n, lazy);
 }
 
 /* ---- SEQ ---- */

@@ -160,7 +160,7 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
                 break;
             at = seen;
         }
-        put_match(d, &p, at, m.cand, m.len);
+        put_extended(d, &p, at, m.cand, m.len);
         uint32_t end = min_u32(p.at, p.last), step = 1u + (m.len > t->dense_len);
         for (uint32_t i = seen + 1; i < end; i += step)
             lazy_insert(d, p.in, i);
