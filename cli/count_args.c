@@ -90,7 +90,7 @@ int count_args_settle(struct engine_args *args)
     if (!args->stats && !args->flagstat && !args->idxstats)
         return 0;
     if (args->o->check)
-        return message_mistake("--stats, --flagstat and --idxstats count written records, but --check writes none");
+        return message_mistake("--stats, --flagstat and --idxstats count written records, but --check writes nothing");
     size_t text = sizeof "stats" + 2 * strlen(given) + strlen(out->path) + 3;
     struct counter_settings *s = count_args_open(out, OPTION_WORDS_MOST + 2, text);
     if (!s)

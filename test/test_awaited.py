@@ -12,7 +12,8 @@ from conftest import REPO, SOURCES
 OTHERS = {"check, all, rest or release", "line 2 has two lengths", "multiple LN", "unrecognized option", "not found. Install it",
           "other [view] [a b]", "--misses", "--speed", 'it begins with "[M::bwa_idx_load_from_disk] read 0 ALT c"',
           "copied blocks: none: what is written to the output", "%s: reference c has M5:cd, and M5:ab in the first input",
-          "standard output cannot be both output and checksum", "does not say all yet"}
+          "standard output cannot be both output and checksum", "standard output cannot be both output and flagstat",
+          "does not say all yet"}
 
 PART = re.compile(r"""/\*.*?\*/|//[^\n]*|\#[ \t]*include[^\n]*|'(?:[^'\\]|\\.)*'|"(?P<text>(?:[^"\\]|\\.)*)"|\s+
                       |(?P<name>[A-Za-z_]\w*)|(?P<other>[^\s"'A-Za-z_/\#]+|.)""", re.S | re.X)
@@ -94,6 +95,10 @@ def awaited(path):
                 yield from constants(node.comparators[0], known)
             elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("startswith", "endswith") and is_told(node.func):
                 yield from [text for each in node.args for text in constants(each, known)]
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "refused":
+                texts = [text for each in node.args for text in constants(each, known)]
+                yield from [part for text in texts for part in re.split(r"\.\*|\|", text)
+                            if " " in part and not re.search(r"[\\^$?+{}()\[\]]|^'?-\w ", part)]
 
 
 # ------------------------------------------------------------------- sources: what there is
