@@ -202,8 +202,8 @@ INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history 
 
 /* Matches QUAL by runs. Qualities of a copy are matched with those of its read. Absent qualities are matched with those
  * of the record before, so that the match continues into the tags. */
-INLINE void match_runs(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, bool copy,
-                       agree64_fn *agree)
+INLINE void match_qual_runs(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
+                            bool copy, agree64_fn *agree)
 {
     uint32_t dist[2] = {1, 1};
     if (copy)
@@ -230,7 +230,7 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     };
     bool copy = is_copy(p, f, agree);
     if (copy || (h->alike && !h->noisy && !(is_short(f) && h->reads.in_turn))) {
-        match_runs(d, p, h, f, copy, agree);
+        match_qual_runs(d, p, h, f, copy, agree);
         return;
     }
     if (!h->hashed)
