@@ -17,11 +17,12 @@ struct insert_count {
 /* A zero-initialised struct is empty. */
 struct stats_inserts {
     uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR elements */
+    uint64_t used;               /* a bit for each INSERTS_BLOCK elements: they are not all 0 */
     struct insert_count *far;    /* a hash table; a slot is free if its n are all 0. When closed: sorted by size */
     size_t n_far, room;
 };
 
-enum { INSERTS_NEAR = 8192 };
+enum { INSERTS_NEAR = 8192, INSERTS_BLOCK = INSERTS_NEAR / 64 };
 
 void stats_inserts_free(struct stats_inserts *s);
 
