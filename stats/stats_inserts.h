@@ -32,6 +32,18 @@ size_t stats_inserts_memory(void);
 /* Adds n to the counts of this size. Returns -1 if out of memory. */
 int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[STATS_ORIENTATIONS]);
 
+/* Counts one pair. Returns -1 if out of memory. */
+static inline int stats_inserts_count(struct stats_inserts *s, uint32_t size, enum stats_orientation way)
+{
+    uint64_t n[STATS_ORIENTATIONS] = {0};
+    if (size < INSERTS_NEAR && s->used >> size / INSERTS_BLOCK & 1) {
+        s->near[size][way]++;
+        return 0;
+    }
+    n[way] = 1;
+    return stats_inserts_add(s, size, n);
+}
+
 /* Adds the counts of `from`. Returns -1 if out of memory. */
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from);
 
