@@ -245,7 +245,7 @@ $(BUILD)/replay_%: test/fuzz/fuzz_%.c $(BUILD)/test/fuzz/replay.o $(FUZZ_OBJS) $
 # The program in slow motion, of the same objects: bench/dilate.py runs it (`make scaling`).
 DILATED_WRAPS = clocks_new clocks_enter clocks_leave clocks_enter_as clocks_leave_as clocks_phase clocks_stop \
                 task_ring_hand_out task_ring_submit task_ring_add task_ring_take bam_arena_init command_report_measure_memory \
-                machine_run_queue
+                machine_run_queue counts_join counts_pair
 $(BUILD)/dilated_samtools: bench/dilated_samtools.c $(BUILD)/cli/samtools.o $(LIB_OBJS) $(SETTINGS) | $(BUILD)
 	$(call run,LINK,$@,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HARDEN_LDFLAGS) $(LDFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) \
 	$(DILATED_WRAPS:%=-Wl$(comma)--wrap=%) $(LIBS))

@@ -16,6 +16,7 @@
 #include "base/clocks.h"
 #include "base/task_ring.h"
 #include "report/command_report.h"
+#include "stats/counts.h"
 
 /* A debt is carried on until it is worth a sleep: this many ns of simulated time, less than a block takes. With less,
  * the main thread would find its caches cold after every few blocks. 100 and 300 us left them as cold. */
@@ -272,4 +273,22 @@ void __wrap_task_ring_take(struct task_ring *ring)
 {
     pay();
     __real_task_ring_take(ring);
+}
+
+/* -------------------------------------- what counters join, within a stage */
+
+int __real_counts_join(struct counts *counts, uint32_t slot);
+int __wrap_counts_join(struct counts *counts, uint32_t slot)
+{
+    int result = __real_counts_join(counts, slot);
+    pay();
+    return result;
+}
+
+bool __real_counts_pair(struct counts *counts, uint32_t left, uint32_t last, uint32_t right);
+bool __wrap_counts_pair(struct counts *counts, uint32_t left, uint32_t last, uint32_t right)
+{
+    bool result = __real_counts_pair(counts, left, last, right);
+    pay();
+    return result;
 }

@@ -18,7 +18,7 @@ have at each width; the times include neither.
 import json
 import sys
 
-READING = ("read", "deal", "inflate", "parse", "find", "sort", "spill_write", "pack", "other")
+READING = ("read", "deal", "inflate", "parse", "find", "join", "sort", "spill_write", "pack", "other")
 # Bytes for one byte of a block: cleared page, inflated, found (in the cache), gathered, its copy (in the cache); keys
 # and page cache in and out.
 MEMORY_TOUCHED = 4.0

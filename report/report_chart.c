@@ -40,7 +40,8 @@ static const char *const colours[N_STAGES] = {
     [STAGE_GATHER] = "#9c3a17", [STAGE_DEFLATE] = "#f58a3c", [STAGE_WRITE] = "#8a5bd6", [STAGE_VERIFY] = "#c77d9b",
     [STAGE_PACK] = "#1f7f8c",
     [STAGE_SPILL_WRITE] = "#b48ae0", [STAGE_SPILL_READ] = "#5a86c9", [STAGE_UNPACK] = "#5fc0c9",
-    [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_FREE] = "#7d6b5d", [STAGE_OTHER] = "var(--other)",
+    [STAGE_CONVERT] = "#b5a642", [STAGE_INDEX] = "#d08bd0", [STAGE_JOIN] = "#b0d45e", [STAGE_FREE] = "#7d6b5d",
+    [STAGE_OTHER] = "var(--other)",
 };
 
 const char *report_chart_colour(enum stage stage)

@@ -22,13 +22,14 @@ static int keep_waiting(void *counted, struct input *in)
     return 0;
 }
 
-/* The memory of the counters, which have a part for each chunk. */
+/* The memory of the counters, which have a part for each chunk, and of what joins the parts. */
 static size_t memory_of_counts(const void *counted, const struct memory_rings *rings)
 {
     const struct counted *c = counted;
     const struct engine_opts *o = &c->opts->common;
     return counts_memory(o->out.counters, o->out.n_counters, c->in.each->header.sam, o->n_threads,
-                         rings->chunks.n_chunks, rings->chunks.chunk_size);
+                         rings->chunks.n_chunks, rings->chunks.chunk_size)
+         + join_tree_memory(rings->chunks.n_chunks);
 }
 
 static int check_memory(struct counted *c)
@@ -100,13 +101,13 @@ static void look(void *counted, uint32_t chunk, const uint8_t *record, uint32_t 
 
 static void seen(void *counted, uint32_t chunk)
 {
-    join_chain_add(&((struct counted *)counted)->chain, chunk);
+    join_tree_add(&((struct counted *)counted)->tree, chunk);
 }
 
 static bool is_joined(void *counted)
 {
     const struct counted *c = counted;
-    return join_chain_has(&c->chain, c->n_looked) || latch_tripped(c->d->engine.latch);
+    return join_tree_has(&c->tree, c->n_looked) || latch_tripped(c->d->engine.latch);
 }
 
 static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
@@ -141,7 +142,7 @@ int counted_begin(struct counted *c)
     in->looks = &c->looks;
     if (!(c->counts = counts_open(&how, in->header.sam)))
         return -1;
-    if (join_chain_open(&c->chain, c->counts, how.n_slots) < 0)
+    if (join_tree_open(&c->tree, c->counts, how.n_slots, c->d->engine.clocks) < 0)
         return latch_fail(c->d->engine.latch, "%s: out of memory", in->name);
     if (input_begin(in) < 0)
         return -1;
@@ -184,6 +185,6 @@ void counted_close(struct counted *c)
 {
     inputs_close(&c->in);
     record_slice_free(&c->spare);
-    join_chain_close(&c->chain);
+    join_tree_close(&c->tree);
     counts_close(c->counts);
 }

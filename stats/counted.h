@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An input whose records are counted and not kept. Tasks count chunks of it (read/passed_records.h) as they come, and
- * join them in the order of the input (stats/join_chain.h). */
+ * join them in the order of the input (stats/join_tree.h). */
 #ifndef COUNTED_H
 #define COUNTED_H
 
@@ -9,7 +9,7 @@
 #include "read/input.h"
 #include "read/passed_records.h"
 #include "stats/counts.h"
-#include "stats/join_chain.h"
+#include "stats/join_tree.h"
 
 struct stats_opts;
 
@@ -21,7 +21,7 @@ struct counted {
     struct look_request looks;
     struct chunk_reader *chunks; /* the chunks of the input */
     struct counts *counts;
-    struct join_chain chain;     /* joins the parts of chunks */
+    struct join_tree tree;       /* joins the parts of chunks */
     uint64_t n_looked;           /* chunks that the main thread has taken back */
     struct record_slice spare;   /* empty; swapped for a chunk's slice, which is also empty */
     enum chunk_state state;      /* state of the next chunk */

@@ -5,8 +5,8 @@
  *   sums  one for each thread: everything that does not depend on the order (sums, maxima, histograms). They are added
  *         up at the end.
  *   part  one for each range of the stream (a slice, or the records of an output block): everything that depends on the
- *         order. It is small, because parts are joined from left to right while the stream continues: one thread at a
- *         time joins, for each 64 KiB of records.
+ *         order. It is small, because parts are joined from left to right while the stream continues. One thread at a
+ *         time joins. The other threads prepare neighbouring parts in pairs, if the counter can do that.
  *
  * This header does not deal with threads or files. stats/counts drives counters, for stats/counted (the input of a
  * command) and write/written (the output of a command), like this:
@@ -63,6 +63,11 @@ struct counter {
     struct counter_store sums, part;
     size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise: the additional bytes of the part to
                                                                       * which all others are joined; NULL: none */
+    /* Prepares two parts, of which `right` follows `left`, so that less is left to do when both are joined. A part that
+     * was prepared with parts after it stands for all of them in later calls; last: the last of those of `left`, or
+     * `left`. Any thread may call it, while another one joins other parts. Returns false if it does nothing. NULL:
+     * parts are not prepared. */
+    bool (*pair)(void *left, const void *last, void *right);
     /* Returns true if all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);
     /* Counts a complete record as BAM has it, from its block_size on (bam/bam_record.h). The record was checked and

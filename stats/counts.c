@@ -124,6 +124,18 @@ int counts_join(struct counts *c, uint32_t slot)
     return 0;
 }
 
+bool counts_pair(struct counts *c, uint32_t left, uint32_t last, uint32_t right)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->opt.n; i++) {
+        const struct counter *counter = &c->opt.counters[i];
+        void **parts = c->each[i].parts;
+        if (counter->pair && parts[left] && parts[last] && parts[right])
+            any |= counter->pair(parts[left], parts[last], parts[right]);
+    }
+    return any;
+}
+
 int counts_check(const struct counts *c)
 {
     for (size_t i = 0; i < c->opt.n; i++) {

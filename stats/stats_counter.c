@@ -27,6 +27,11 @@ static int join_parts(void *left, void *right)
     return stats_part_join(left, right);
 }
 
+static bool pair_parts(void *left, const void *last, void *right)
+{
+    return stats_part_pair(left, last, right);
+}
+
 static void close_part(void *part)
 {
     stats_part_close(part);
@@ -73,7 +78,7 @@ struct counter stats_counter(struct stats_settings *settings)
         .command = "stats", .settings = settings, .begin = begin,
         .sums = {stats_sums_open, join_sums, stats_sums_close, stats_memory_sums},
         .part = {open_part, join_parts, close_part, stats_memory_part},
-        .whole_memory = stats_memory_whole,
+        .whole_memory = stats_memory_whole, .pair = pair_parts,
         .in_sequence = in_sequence, .add = add, .fault = fault, .print = print, .numbers = numbers, .end = end,
     };
     return settings->split_tag ? stats_split_counter(all) : all;

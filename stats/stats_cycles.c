@@ -62,6 +62,12 @@ static void set_rows(struct stats_cycles *c)
 
 /* ---- room ---- */
 
+/* Returns true if a row of a table of qualities, or a pair of bases, may have counts. */
+static bool may_count(const struct stats_cycles *c, size_t row)
+{
+    return row >= CYCLE_ENDS * CYCLE_QUALS || (row % CYCLE_QUALS & ~(size_t)c->seen[row / CYCLE_QUALS]) == 0;
+}
+
 static bool is_zero(const void *p, size_t n)
 {
     const uint8_t *bytes = p;
@@ -121,7 +127,7 @@ static void fold(struct stats_cycles *to, struct stats_cycles *from)
     size_t n_long = CYCLE_ENDS * CYCLE_QUALS, n_rows = n_long + CYCLE_ENDS * CYCLE_WAYS * CYCLE_PAIRS;
     for (size_t i = 0; i < n_rows; i++) {
         size_t halves = i < n_long ? 1 : 2, n = from->stride / halves;
-        if (!is_zero(hot, n * sizeof *hot)) {
+        if (may_count(from, i) && !is_zero(hot, n * sizeof *hot)) {
             for (size_t j = 0; j < n; j++)
                 total[j] += hot[j];
             memset(hot, 0, n * sizeof *hot);
@@ -149,7 +155,7 @@ static void add_totals(struct stats_cycles *c, const struct stats_cycles *from)
     size_t n_long = CYCLE_ENDS * CYCLE_QUALS, n_rows = n_long + CYCLE_ENDS * CYCLE_WAYS * CYCLE_PAIRS;
     for (size_t i = 0; i < n_rows; i++) {
         size_t halves = i < n_long ? 1 : 2, n = from->stride / halves;
-        if (!is_zero(add, n * sizeof *add))
+        if (may_count(from, i) && !is_zero(add, n * sizeof *add))
             for (size_t j = 0; j < n; j++)
                 total[j] += add[j];
         add += n;
@@ -161,8 +167,10 @@ int stats_cycles_join(struct stats_cycles *c, struct stats_cycles *from)
 {
     if (!from->hot)
         return 0;
-    if (reserve(c, from->stride) < 0 || stats_cycles_close(c) < 0)
+    if (reserve(c, from->stride - 2) < 0 || stats_cycles_close(c) < 0)
         return -1;
+    for (int end = 0; end < CYCLE_ENDS; end++)
+        c->seen[end] |= from->seen[end];
     fold(c, from);
     if (from->totals)
         add_totals(c, from);
@@ -193,12 +201,16 @@ static inline uint32_t place_of(uint32_t i, uint32_t n, bool back)
     return back ? n - 1 - i : i;
 }
 
-static inline void count_qualities(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n, bool back)
+/* Returns all bits of the n qualities. */
+static inline uint8_t count_qualities(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n, bool back)
 {
     uint32_t i = 0;
+    uint64_t seen = 0;
     for (; i + RUN <= n; i += RUN) {
         uint16_t *column = table + (back ? n - i - RUN : i);
-        if (is_run(load_le64(qual + i))) {
+        uint64_t eight = load_le64(qual + i);
+        seen |= eight;
+        if (is_run(eight)) {
             uint16_t *cells = column + qual[i] * stride;
             for (size_t j = 0; j < RUN; j++)
                 cells[j]++;
@@ -207,8 +219,13 @@ static inline void count_qualities(uint16_t *table, size_t stride, const uint8_t
                 column[qual[i + j] * stride + place_of(j, RUN, back)]++;
         }
     }
-    for (; i < n; i++)
+    for (; i < n; i++) {
+        seen |= qual[i];
         table[qual[i] * stride + place_of(i, n, back)]++;
+    }
+    seen |= seen >> 32;
+    seen |= seen >> 16;
+    return (uint8_t)(seen | seen >> 8);
 }
 
 static inline void count_pairs(uint16_t *table, const uint32_t *at, const uint8_t *seq, uint32_t n_bytes, bool back)
@@ -228,10 +245,10 @@ int stats_cycles_add(struct stats_cycles *c, int end, bool is_reverse, const uin
     uint16_t *pairs = c->hot + pair_table(c->stride, end, is_reverse ? 1 + (int)odd : 0);
     size_t last_row = odd ? pair_row(base_of(seq[n_full] >> 4), STATS_BASES) * (c->stride / 2) : 0;
     if (is_reverse) {                            /* the direction is a constant in each call */
-        count_qualities(qualities, c->stride, qual, n, true);
+        c->seen[end] |= count_qualities(qualities, c->stride, qual, n, true);
         count_pairs(pairs + odd, c->pair_at, seq, n_full, true);
     } else {
-        count_qualities(qualities, c->stride, qual, n, false);
+        c->seen[end] |= count_qualities(qualities, c->stride, qual, n, false);
         count_pairs(pairs, c->pair_at, seq, n_full, false);
     }
     if (odd)

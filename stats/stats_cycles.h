@@ -38,6 +38,7 @@ struct stats_cycles {
     uint32_t n_records;          /* records counted in `hot` */
     uint16_t *hot;
     uint64_t *totals;            /* NULL: no counter was full yet */
+    uint8_t seen[CYCLE_ENDS];    /* all bits of the qualities that were counted: only their rows can have counts */
 };
 
 /* A zero-initialised struct is empty. */

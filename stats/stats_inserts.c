@@ -50,6 +50,7 @@ int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[S
     if (size < INSERTS_NEAR) {
         if (!s->near && !(s->near = calloc(INSERTS_NEAR, sizeof *s->near)))
             return -1;
+        s->used |= UINT64_C(1) << size / INSERTS_BLOCK;
         add_to(s->near[size], n);
         return 0;
     }
@@ -65,9 +66,12 @@ int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[S
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from)
 {
     int result = 0;
-    for (uint32_t i = 0; from->near && i < INSERTS_NEAR && result == 0; i++)
-        if (from->near[i][0] | from->near[i][1] | from->near[i][2])
+    for (uint32_t i = 0; from->near && i < INSERTS_NEAR && result == 0; i++) {
+        if (!(from->used >> i / INSERTS_BLOCK & 1))
+            i += INSERTS_BLOCK - 1;              /* no page of the block may have been touched yet */
+        else if (from->near[i][0] | from->near[i][1] | from->near[i][2])
             result = stats_inserts_add(s, i, from->near[i]);
+    }
     for (size_t i = 0; i < from->room && result == 0; i++)
         if (!is_free(&from->far[i]))
             result = stats_inserts_add(s, from->far[i].size, from->far[i].n);

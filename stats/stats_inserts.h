@@ -17,11 +17,12 @@ struct insert_count {
 /* A zero-initialised struct is empty. */
 struct stats_inserts {
     uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR elements */
+    uint64_t used;               /* a bit for each INSERTS_BLOCK elements: they are not all 0 */
     struct insert_count *far;    /* a hash table; a slot is free if its n are all 0. When closed: sorted by size */
     size_t n_far, room;
 };
 
-enum { INSERTS_NEAR = 8192 };
+enum { INSERTS_NEAR = 8192, INSERTS_BLOCK = INSERTS_NEAR / 64 };
 
 void stats_inserts_free(struct stats_inserts *s);
 
@@ -30,6 +31,18 @@ size_t stats_inserts_memory(void);
 
 /* Adds n to the counts of this size. Returns -1 if out of memory. */
 int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[STATS_ORIENTATIONS]);
+
+/* Counts one pair. Returns -1 if out of memory. */
+static inline int stats_inserts_count(struct stats_inserts *s, uint32_t size, enum stats_orientation way)
+{
+    uint64_t n[STATS_ORIENTATIONS] = {0};
+    if (size < INSERTS_NEAR && s->used >> size / INSERTS_BLOCK & 1) {
+        s->near[size][way]++;
+        return 0;
+    }
+    n[way] = 1;
+    return stats_inserts_add(s, size, n);
+}
 
 /* Adds the counts of `from`. Returns -1 if out of memory. */
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from);

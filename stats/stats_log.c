@@ -61,6 +61,12 @@ void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos)
     log->last_pos = pos;
 }
 
+bool stats_log_goes_on(const struct stats_log *log, const struct stats_log *right)
+{
+    return log->any && right->any && !log->unsorted
+        && !(right->first_ref == log->last_ref && right->first_pos < log->last_pos);
+}
+
 static int add_visit(struct stats_log *log, int32_t ref)
 {
     void *grown;

@@ -35,7 +35,7 @@ void stats_part_close(struct stats_part *part)
     if (!part)
         return;
     stats_log_free(&part->log);
-    stats_range_close(part->range);
+    stats_range_close(part->cover.range);
     stats_barcode_order_free(&part->barcodes);
     stats_whole_close(part->whole);
     if (part->sequence)
@@ -196,9 +196,9 @@ static int cover(struct stats_part *part, const struct stats_view *v)
     size_t n = log->entries[log->n_entries - 1].n_blocks;
     if (settings->overlaps || stats_settings_in_sequence(settings) || !stats_range_takes(&settings->bins))
         return 0;
-    if (!part->range && !(part->range = stats_range_open(&settings->bins, STATS_RING_SIZE)))
+    if (!part->cover.range && !(part->cover.range = stats_range_open(&settings->bins, STATS_RING_SIZE)))
         return -1;
-    return stats_range_add(part->range, v->ref, v->pos, n > 0 ? log->blocks + log->n_blocks - n : NULL, n);
+    return stats_range_add(part->cover.range, v->ref, v->pos, n > 0 ? log->blocks + log->n_blocks - n : NULL, n);
 }
 
 static int log_record(struct stats_part *part, const struct stats_view *v, uint32_t gc, size_t region)
@@ -263,9 +263,9 @@ const struct stats_fault *stats_part_fault(const struct stats_part *part)
 /* Takes the range of `part` into `whole`, which may belong to `part`. Returns -1 if out of memory. */
 static int take(struct stats_whole *whole, struct stats_part *part)
 {
-    int result = stats_whole_take(whole, &part->log, part->range);
-    if (part->range)
-        stats_range_leave(part->range, whole->ring.size);
+    int result = stats_whole_take(whole, &part->log, &part->cover);
+    if (part->cover.range)
+        stats_range_leave(part->cover.range, whole->ring.size);
     return result;
 }
 
@@ -273,6 +273,7 @@ static void clear(struct stats_part *part)
 {
     stats_log_clear(&part->log);
     stats_barcode_order_clear(&part->barcodes);
+    part->cover = (struct stats_cover){.range = part->cover.range};
     part->n_records = 0;
     *part->fault.text = *part->sorted_fault.text = 0;
 }
@@ -296,6 +297,23 @@ int stats_part_settle(struct stats_part *part)
         log->first_pos = log->last_pos;
     }
     return 0;
+}
+
+static uint32_t longer(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+bool stats_part_pair(struct stats_part *left, const struct stats_part *last, struct stats_part *right)
+{
+    struct stats_cover *to = &left->cover, *from = &right->cover;
+    if (!to->range || !from->range || !stats_log_goes_on(&last->log, &right->log)
+        || !stats_range_pair(to->range, from->range))
+        return false;
+    to->n_more += 1 + from->n_more;
+    to->longest = longer(to->longest, longer(from->longest, right->log.longest));
+    *from = (struct stats_cover){.range = from->range, .is_before = true};
+    return true;
 }
 
 int stats_part_join(struct stats_part *left, struct stats_part *right)

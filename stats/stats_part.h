@@ -22,8 +22,7 @@ struct stats_fault {
 struct stats_part {
     const struct stats_settings *settings;
     struct stats_log log;
-    struct stats_range *range;   /* the coverage of its records; NULL: none yet, or the coverage is counted when the
-                                  * part is joined */
+    struct stats_cover cover;    /* the coverage of its records */
     struct stats_barcode_order barcodes;         /* of all records that were counted into it or joined to it */
     struct mate_table *table;    /* for `whole`, shared with other parts; NULL: `whole` has one of its own. Set after
                                   * the part is opened */
@@ -52,6 +51,11 @@ void stats_part_follow(struct stats_part *part, const struct stats_part *other);
 
 /* Returns the first fault of all records that were counted into the part or joined to it, or NULL if there is none. */
 const struct stats_fault *stats_part_fault(const struct stats_part *part);
+
+/* Joins the coverage of `right`, which follows, to that of `left`, so that less is left to do when both are joined. A
+ * part to which others were joined in this way stands for them, too; last: the last of those of `left`, or `left`. All
+ * parts are still joined one by one. Returns false if this is not possible. */
+bool stats_part_pair(struct stats_part *left, const struct stats_part *last, struct stats_part *right);
 
 /* Adds the range `right`, which follows `left` and is empty afterwards. Returns -1 if out of memory. */
 int stats_part_join(struct stats_part *left, struct stats_part *right);

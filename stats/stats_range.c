@@ -45,8 +45,10 @@ static int clear(struct stats_range *range)
     size_t size = range->size;
     struct stats_ring *ring = &range->ring;
     struct stats_ring_start *start = &range->start;
-    for (size_t i = 0; i < start->n_bins; i++)
+    for (size_t i = 0; i < start->n_bins; i++) {
         ring->left[start->bins[i]] = 0;
+        start->is_listed[start->bins[i]] = false;
+    }
     if (ring->size != size || !start->first) {
         if (resize(range, size) < 0)
             return -1;
@@ -71,8 +73,9 @@ struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t
         return NULL;
     range->bins = bins;
     range->start.bins = calloc(bins->n, sizeof *range->start.bins);
+    range->start.is_listed = calloc(bins->n, sizeof *range->start.is_listed);
     range->size = size;
-    if (range->start.bins && stats_ring_open(&range->ring, bins) == 0 && clear(range) == 0)
+    if (range->start.bins && range->start.is_listed && stats_ring_open(&range->ring, bins) == 0 && clear(range) == 0)
         return range;
     stats_range_close(range);
     return NULL;
@@ -84,6 +87,7 @@ void stats_range_close(struct stats_range *range)
         return;
     stats_ring_close(&range->ring);
     free(range->start.bins);
+    free(range->start.is_listed);
     free(range->start.first);
     free(range);
 }
@@ -134,21 +138,51 @@ static bool can_join(const struct stats_range *range, const struct stats_ring *r
     return !range->turned || carried <= (int64_t)range->n_left;
 }
 
+/* If the ring stands for a range: copies the depths of the cells that `range` leaves for the first time, and that the
+ * ring has not left. join_left() adds the depths from before `range`. */
+static void join_first(const struct stats_range *range, struct stats_ring *ring)
+{
+    struct stats_ring_start *to = ring->start;
+    const struct stats_ring_start *from = &range->start;
+    if (!to || to->n_left >= ring->size)
+        return;
+    size_t room = ring->size - (size_t)to->n_left, n = from->n_first < room ? from->n_first : room;
+    memcpy(to->first + to->n_left, from->first, n * sizeof *to->first);
+    to->n_first = (size_t)to->n_left + n;
+}
+
+/* Counts and clears a cell that was not 0 before the range, and that the range left with `depth`. at: the number of
+ * cells that the ring had left before it. */
+static void leave_cell(const struct stats_range *range, struct stats_ring *ring, uint32_t *cell, uint32_t depth,
+                       uint64_t at)
+{
+    struct stats_ring_start *start = ring->start;
+    if (depth)
+        ring->left[stats_depth_bin(range->bins, depth)]--;
+    stats_ring_count_left(ring, stats_depth_bin(range->bins, *cell + depth), 1);
+    if (start && at < ring->size) {
+        start->first[at] = *cell + depth;
+        if (start->n_first <= at)
+            start->n_first = (size_t)at + 1;
+    }
+    *cell = 0;
+}
+
 /* Counts and clears the cells that the range has passed, among the n cells that were not 0 before it. */
 static void join_left(const struct stats_range *range, struct stats_ring *ring, size_t n)
 {
-    const struct stats_ring_start *start = &range->start;
-    for (size_t i = 0; i < n && i < start->n_left; i++) {
-        uint32_t *cell = &ring->cells[(ring->head + i) % ring->size], depth = i < start->n_first ? start->first[i] : 0;
-        if (*cell == 0)
-            continue;
-        if (depth)
-            ring->left[stats_depth_bin(range->bins, depth)]--;
-        ring->left[stats_depth_bin(range->bins, *cell + depth)]++;
-        *cell = 0;
+    const struct stats_ring_start *from = &range->start;
+    uint64_t before = ring->start ? ring->start->n_left : 0;
+    for (size_t i = 0; i < from->n_bins; i++)
+        stats_ring_count_left(ring, from->bins[i], range->ring.left[from->bins[i]]);
+    join_first(range, ring);
+    for (size_t i = 0; i < n && i < from->n_left; i++) {
+        uint32_t *cell = &ring->cells[(ring->head + i) % ring->size];
+        if (*cell > 0)
+            leave_cell(range, ring, cell, i < from->n_first ? from->first[i] : 0, before + i);
     }
-    for (size_t i = 0; i < start->n_bins; i++)
-        ring->left[start->bins[i]] += range->ring.left[start->bins[i]];
+    if (ring->start)
+        ring->start->n_left += from->n_left;
 }
 
 /* Adds the cells that the range has at its end, and moves the ring there. n_before: the number of cells that were not 0
@@ -179,6 +213,23 @@ bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, 
     return true;
 }
 
+bool stats_range_pair(struct stats_range *left, struct stats_range *right)
+{
+    if (!can_join(right, &left->ring, left->ref))
+        return false;
+    if (left->ref != right->first_ref)
+        turn(left, right->first_ref);
+    stats_ring_move(&left->ring, left->bins, right->first);
+    uint64_t n_left = left->start.n_left;
+    stats_range_join(right, &left->ring, right->first_ref);
+    if (right->turned && !left->turned)
+        left->n_left = n_left + right->n_left;
+    left->turned = left->turned || right->turned;
+    left->ref = right->ref;
+    right->is_left = true;
+    return true;
+}
+
 void stats_range_leave(struct stats_range *range, size_t size)
 {
     range->is_left = true;
@@ -187,6 +238,6 @@ void stats_range_leave(struct stats_range *range, size_t size)
 
 size_t stats_range_memory(size_t bins, size_t n)
 {
-    return sizeof(struct stats_range) + stats_ring_memory(bins, n) + bins * sizeof(uint32_t)
+    return sizeof(struct stats_range) + stats_ring_memory(bins, n) + bins * (sizeof(uint32_t) + sizeof(bool))
          + (STATS_RING_SIZE + 5 * n) * sizeof(uint32_t);
 }

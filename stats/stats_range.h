@@ -19,6 +19,14 @@
 
 struct stats_range;
 
+/* Where the coverage of a part of the records is kept. */
+struct stats_cover {
+    struct stats_range *range;   /* NULL: none yet, or the coverage is counted when the part is joined */
+    uint32_t n_more;             /* parts after this one whose coverage `range` has, too */
+    uint32_t longest;            /* of those parts: the longest read that made an entry in a log */
+    bool is_before;              /* `range` is not used: the range of an earlier part has the coverage */
+};
+
 /* size: the number of cells of its ring. Returns NULL if out of memory. */
 struct stats_range *stats_range_open(const struct stats_depth_bins *bins, size_t size);
 void stats_range_close(struct stats_range *range);
@@ -32,6 +40,10 @@ int stats_range_add(struct stats_range *range, int32_t ref, int32_t pos, const s
 /* Joins the range to a ring whose last record was on reference `ref`. Returns false if the range must be counted from
  * the log; the ring is unchanged then. */
 bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, int32_t ref);
+
+/* Joins `right`, which follows, to `left`. Both have records. Afterwards `left` is the range of the records of both,
+ * and `right` is empty. Returns false if this is not possible; then both are unchanged. */
+bool stats_range_pair(struct stats_range *left, struct stats_range *right);
 
 /* Call it when the range is joined, or was counted from the log. The range is empty afterwards, and its ring is to have
  * `size` cells from now on. The next stats_range_add() does this work, because the task that calls it has the cells in

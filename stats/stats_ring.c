@@ -33,15 +33,6 @@ void stats_ring_close(struct stats_ring *ring)
     *ring = (struct stats_ring){0};
 }
 
-static void count_left(struct stats_ring *ring, const struct stats_depth_bins *bins, uint32_t depth, uint64_t n)
-{
-    size_t bin = stats_depth_bin(bins, depth);
-    struct stats_ring_start *start = ring->start;
-    if (start && ring->left[bin] == 0)
-        start->bins[start->n_bins++] = (uint32_t)bin;
-    ring->left[bin] += n;
-}
-
 /* before: the number of cells that were counted and cleared before the n cells from `from` on. */
 static void keep_first(const struct stats_ring *ring, size_t from, size_t n, uint64_t before)
 {
@@ -64,7 +55,7 @@ static void leave(struct stats_ring *ring, const struct stats_depth_bins *bins, 
         for (; cell < end && *cell == depth; cell++, run++)
             *cell = 0;
         if (depth)
-            count_left(ring, bins, depth, run);
+            stats_ring_count_left(ring, stats_depth_bin(bins, depth), run);
     }
 }
 

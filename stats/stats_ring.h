@@ -52,8 +52,9 @@ struct stats_ring_start {
                                   * time */
     size_t n_first;              /* cells after these have no such depth, or a depth of 0 */
     uint64_t n_left;             /* number of cells that were left, one after the other: the head moves this far */
-    uint32_t *bins;              /* n_bins numbers: the bins of `left` that are not 0 */
+    uint32_t *bins;              /* n_bins numbers: all bins of `left` that are not 0 */
     size_t n_bins;
+    bool *is_listed;             /* for each bin, whether it is among `bins` */
 };
 
 /* Returns -1 if out of memory. */
@@ -72,6 +73,17 @@ static inline bool stats_ring_is_short(const struct stats_ring *ring)
 /* Leaves all cells before place `to`; -1: all cells of this reference. If a move leaves so many cells at once that it
  * goes around the ring, samtools keeps the last cell. */
 void stats_ring_move(struct stats_ring *ring, const struct stats_depth_bins *bins, int64_t to);
+
+/* Adds n to the number of cells that were left with a depth in this bin. */
+static inline void stats_ring_count_left(struct stats_ring *ring, size_t bin, uint64_t n)
+{
+    struct stats_ring_start *start = ring->start;
+    if (start && !start->is_listed[bin]) {
+        start->is_listed[bin] = true;
+        start->bins[start->n_bins++] = (uint32_t)bin;
+    }
+    ring->left[bin] += n;
+}
 
 /* Adds 1 to the depth of the places of a block. */
 void stats_ring_cover(struct stats_ring *ring, int64_t begin, int64_t end);

@@ -208,6 +208,7 @@ struct counter stats_split_counter(struct counter c)
     c.sums.close = close_sums;
     c.part.open = open_part;
     c.part.join = join_parts;
+    c.pair = NULL;
     c.part.close = close_part;
     c.add = add;
     c.fault = fault;

@@ -211,9 +211,7 @@ static int count_insert(struct stats_sums *s, const struct stats_settings *setti
         is_inward = (distance > 0) == (is_read1 == !v->is_reverse);
     enum stats_orientation way = v->is_reverse == !!(v->flag & BAM_FMREVERSE) ? STATS_OTHERWISE
                                : is_inward ? STATS_INWARD : STATS_OUTWARD;
-    uint64_t n[STATS_ORIENTATIONS] = {0};
-    n[way] = 1;
-    return stats_inserts_add(&s->inserts, size, n);
+    return stats_inserts_count(&s->inserts, size, way);
 }
 
 /* Counts the barcodes of a first read, each tag on its own. */

@@ -145,10 +145,23 @@ bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log
     return !whole->unsorted && !(log->any && log->first_ref == whole->ref && log->first_pos < whole->pos);
 }
 
-int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range)
+/* Takes the coverage of a part, and of those after it that its range stands for. Returns false if the coverage has to
+ * be counted from the log. */
+static bool take_cover(struct stats_whole *whole, const struct stats_log *log, const struct stats_cover *cover)
 {
-    bool is_sorted = stats_whole_goes_on(whole, log), grows = log->longest >= whole->ring.room;
-    bool is_covered = range && is_sorted && !grows && stats_range_join(range, &whole->ring, whole->entry_ref);
+    if (cover->is_before && whole->n_covered > 0) {
+        whole->n_covered--;
+        return true;
+    }
+    bool grows = log->longest >= whole->ring.room || cover->longest >= whole->ring.room;
+    bool is_covered = cover->range && !grows && stats_range_join(cover->range, &whole->ring, whole->entry_ref);
+    whole->n_covered = is_covered ? cover->n_more : 0;
+    return is_covered;
+}
+
+int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_cover *cover)
+{
+    bool is_sorted = stats_whole_goes_on(whole, log), is_covered = is_sorted && take_cover(whole, log, cover);
     if (!is_covered && cover_all(whole, log, is_sorted) < 0)
         return -1;
     if (is_sorted && (take_visits(whole, log) < 0 || take_mismatches(whole, log) < 0))

@@ -25,6 +25,7 @@ struct stats_whole {
     bool unsorted;
     int32_t ref, pos;            /* of the last record; at first -1, 0 */
     int32_t entry_ref;           /* reference of the last entry; -2: there was none */
+    uint32_t n_covered;          /* parts that come next and whose coverage was taken already */
     struct stats_sequence *sequence;     /* with -r, the sequence of that reference */
 };
 
@@ -35,9 +36,8 @@ void stats_whole_close(struct stats_whole *whole);
 /* Returns true if all records that were taken are in order, and the first record of the log is in order after them. */
 bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log *log);
 
-/* Takes the log of the range that follows. range: the coverage of that range if it was counted already, else NULL.
- * Returns -1 if out of memory. */
-int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_range *range);
+/* Takes the log of the part that follows, and its coverage. Returns -1 if out of memory. */
+int stats_whole_take(struct stats_whole *whole, const struct stats_log *log, const struct stats_cover *cover);
 
 /* Returns the count of MPC in this cycle and this column. */
 uint64_t stats_whole_mismatches(const struct stats_whole *whole, size_t cycle, size_t column);

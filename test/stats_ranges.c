@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The counter of `stats` without threads and engine: reads a file by htslib, cuts it into ranges at random places,
- * counts each range in a part and joins them. Prints the same as samtools stats. The result must not depend on the
- * seed.
+ * counts each range in a part, prepares some neighbouring parts in pairs, and joins all parts. Prints the same as
+ * samtools stats. The result must not depend on the seed.
  *
  * usage: stats_ranges SEED stats [OPTIONS] FILE       SEED 0: one range */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <htslib/sam.h>
 #include "hts/bam1_bytes.h"
 #include "bam/bam_record.h"
@@ -15,7 +16,15 @@
 #include "stats/stats_counter.h"
 #include "stats/stats_settings.h"
 
-enum { N_SUMS = 3, N_PARTS = 3 };
+enum { N_SUMS = 3, WAITING = 6, N_PARTS = 1 + WAITING };   /* parts[0] gets all others, which are used in turn */
+
+/* Parts that wait to be joined. */
+struct run {
+    int first, n;                /* of the turn, from 0; parts that were prepared together */
+};
+
+static struct run runs[WAITING];
+static int n_runs, n_waiting;
 
 static struct latch latch;
 static uint64_t state;
@@ -37,30 +46,71 @@ static void *opened(void *p)
     return p ? p : (die("out of memory"), NULL);
 }
 
+static void *part_of(void **parts, int turn)
+{
+    return parts[1 + turn % WAITING];
+}
+
+/* Prepares two neighbouring runs. */
+static void pair(const struct counter *c, void **parts)
+{
+    struct run *left = &runs[random_below((uint64_t)n_runs - 1)], *right = left + 1;
+    if (!c->pair || !c->pair(part_of(parts, left->first), part_of(parts, left->first + left->n - 1),
+                             part_of(parts, right->first)))
+        return;
+    left->n += right->n;
+    n_runs--;
+    memmove(right, right + 1, (size_t)(runs + n_runs - right) * sizeof *runs);
+}
+
+/* Joins the parts of the first run. */
+static void join(const struct counter *c, void **parts)
+{
+    for (int i = 0; i < runs[0].n; i++)
+        if (c->part.join(parts[0], part_of(parts, runs[0].first + i)) < 0)
+            die("out of memory");
+    n_waiting -= runs[0].n;
+    n_runs--;
+    memmove(runs, runs + 1, (size_t)n_runs * sizeof *runs);
+}
+
+/* Leaves the counted part of this turn to those that wait. Then prepares and joins some. */
+static void leave(const struct counter *c, void **parts, int turn)
+{
+    runs[n_runs++] = (struct run){turn, 1};
+    n_waiting++;
+    while (n_runs > 1 && random_below(3))
+        pair(c, parts);
+    while (n_waiting == WAITING || (n_runs > 0 && random_below(4) == 0))
+        join(c, parts);
+}
+
 /* Counts the rest of the file's records, each in the range that is open. */
 static void count(const struct counter *c, samFile *in, sam_hdr_t *sam, void **sums, void **parts, bool cuts)
 {
     bam1_t *b = opened(bam_init1());
     struct byte_buffer bytes = {0};
     uint64_t left = cuts ? random_below(200) : UINT64_MAX;
-    int part = 0, sum = 0, result;
+    int turn = -1, sum = 0, result;          /* turn: before the first cut, parts[0] counts */
     while ((result = sam_read1(in, sam, b)) >= 0) {
         if (left-- == 0) {
             left = random_below(random_below(4) ? 50 : 3000);
-            if (part > 0 && c->part.join(parts[0], parts[part]) < 0)
-                die("out of memory");
-            part = 1 + (int)random_below(N_PARTS - 1);
+            if (turn >= 0)
+                leave(c, parts, turn);
+            turn++;
             sum = (int)random_below(N_SUMS);
         }
         bytes.n = 0;
         if (bam1_bytes_append(&bytes, b) < 0 || bam_record_fix((struct bam_record *)bytes.p) < 0)
             die("out of memory");
-        c->add(sums[sum], parts[part], bytes.p, (uint32_t)bytes.n);
+        c->add(sums[sum], turn < 0 ? parts[0] : part_of(parts, turn), bytes.p, (uint32_t)bytes.n);
     }
     if (result < -1)
         die("cannot read the file");
-    if (part > 0 && c->part.join(parts[0], parts[part]) < 0)
-        die("out of memory");
+    if (turn >= 0)
+        leave(c, parts, turn);
+    while (n_runs > 0)
+        join(c, parts);
     bam_destroy1(b);
     free(bytes.p);
 }

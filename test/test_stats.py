@@ -144,8 +144,8 @@ def test_far_blocks_are_kept_over_gaps(tmp_path):
         compare([write(tmp_path / "in.bam", records)], range(6))
 
 
-# (seed of the file, kind, seed of its ranges): drawn so that some of them need each guard of stats_range_join()
-TURNS = [(0, "none", 1), (2, "far", 3), (3, "none", 1), (3, "none", 3), (4, "grow", 3), (7, "none", 3), (12, "none", 3)]
+# (seed of the file, kind, seed of its ranges): drawn so that some of them need each guard of joining and pairing ranges
+TURNS = [(0, "none", 1), (0, "far", 3), (3, "none", 2), (4, "grow", 3), (12, "none", 2), (14, "none", 3), (14, "far", 5), (44, "far", 5)]
 
 
 def turning(seed, kind):

@@ -11,9 +11,14 @@
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
+#include "hts/bam1_bytes.h"
 #include "read/read_ahead.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
+#include "stats/counts.h"
+#include "stats/join_tree.h"
+#include "stats/stats_counter.h"
+#include "stats/stats_settings.h"
 #include "unit_source.h"
 #include "write/sink_verify.h"
 
@@ -251,6 +256,70 @@ static void test_check_of_the_output_takes_more_than_is_counted(void **state)
     bgzf_codec_free(codec);
 }
 
+/* Counts the records of one range: reads of 150 bases at `pos` and after it. Returns the place after them. */
+static int32_t count_range(struct counts *counts, uint32_t slot, size_t range, int32_t pos)
+{
+    enum { READ = 150 };
+    bam1_t *b = bam_init1();
+    struct byte_buffer bytes = {0};
+    char seq[READ + 1], qual[READ];
+    uint32_t cigar = READ << BAM_CIGAR_SHIFT | BAM_CMATCH;
+    MUST(b);
+    memset(seq, 'A', READ);
+    memset(qual, 30, READ);
+    for (size_t n = 0; n < range; n += bytes.n, pos += 2) {
+        MUST(bam_set1(b, 10, "read.12345", 0, 0, pos, 60, 1, &cigar, -1, -1, 0, READ, seq, qual, 0) >= 0);
+        bytes.n = 0;
+        MUST(bam1_bytes_append(&bytes, b) == 0);
+        counts_add(counts, 0, slot, bytes.p, (uint32_t)bytes.n);
+    }
+    bam_destroy1(b);
+    free(bytes.p);
+    return pos;
+}
+
+/* The last slots are joined first, so that their parts are prepared in pairs. */
+static void test_counts_of_stats_take_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { SLOTS = 12, RANGE = 256 << 10 };
+    static const char text[] = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:chr1\tLN:400000\n";
+    struct latch latch = {.tripped = LATCH_OPEN};
+    struct stats_settings settings = stats_settings_default();
+    struct counter counter = stats_counter(&settings);
+    struct counts_options how = {&counter, 1, "in.bam", 1, SLOTS, &latch};
+    sam_hdr_t *sam = sam_hdr_parse(strlen(text), text);
+    MUST(sam && sam_hdr_nref(sam) == 1);
+    size_t counted = counts_memory(&counter, 1, sam, 1, SLOTS, RANGE) + join_tree_memory(SLOTS);
+    begin();
+    struct join_tree tree = {.counts = NULL};
+    struct counts *counts = counts_open(&how, sam);
+    MUST(counts && join_tree_open(&tree, counts, SLOTS, NULL) == 0);
+    int32_t pos = 0;
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        pos = count_range(counts, slot, RANGE, pos);
+    for (uint32_t slot = SLOTS; slot-- > 0;)
+        join_tree_add(&tree, slot);
+    MUST(tree.joined == SLOTS && !latch_tripped(&latch));
+    check("the counts of stats", counted, 5);
+    join_tree_close(&tree);
+    counts_close(counts);
+    sam_hdr_destroy(sam);
+    counter.end(&settings);
+}
+
+static void test_join_of_parts_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n < 1000000; n *= 9) {
+        struct join_tree tree = {.counts = NULL};
+        begin();
+        MUST(join_tree_open(&tree, NULL, n, NULL) == 0);
+        check("the join of parts", join_tree_memory(n), 90);
+        join_tree_close(&tree);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +330,8 @@ int main(void)
         cmocka_unit_test(test_reading_takes_more_than_is_counted),
         cmocka_unit_test(test_packer_takes_more_than_is_counted),
         cmocka_unit_test(test_check_of_the_output_takes_more_than_is_counted),
+        cmocka_unit_test(test_counts_of_stats_take_more_than_is_counted),
+        cmocka_unit_test(test_join_of_parts_takes_more_than_is_counted),
     };
     if (!is_counting()) {
         puts("skipped: this allocator does not say what it has allocated");

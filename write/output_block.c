@@ -285,6 +285,13 @@ static void enter_index(struct output_blocks *o, const struct output_block *bloc
     clocks_leave(o->opt.engine->clocks, before, 0);
 }
 
+static void join_counts(struct output_blocks *o, uint32_t slot)
+{
+    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_JOIN);
+    counts_join(o->how.counts, slot);
+    clocks_leave(o->opt.engine->clocks, before, 0);
+}
+
 static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 {
     struct output_blocks *o = blocks;
@@ -295,7 +302,7 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
     if (o->how.counts)
-        counts_join(o->how.counts, slot);
+        join_counts(o, slot);
     if (o->how.verify)
         sink_verify_join(o->how.verify, &block->ends);
 }

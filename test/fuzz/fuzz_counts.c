@@ -73,6 +73,21 @@ static void *opened(const struct counter *c, const struct counter_store *store)
     return kept;
 }
 
+/* Joins a counted part. If *held is a part, it is prepared with this one and joined before it; otherwise `hold` makes
+ * this part wait for the next one. */
+static void leave(const struct counter *c, void **parts, int part, int *held, bool hold)
+{
+    if (!*held && hold) {
+        *held = part;
+        return;
+    }
+    if (*held && c->pair)
+        c->pair(parts[*held], parts[*held], parts[part]);
+    MUST(!*held || c->part.join(parts[0], parts[*held]) == 0);
+    MUST(c->part.join(parts[0], parts[part]) == 0);
+    *held = 0;
+}
+
 /* Counts the records, in a new range after each cut. */
 static char *count(const struct counter *c, const struct records *records, const uint8_t cuts[CUTS], size_t *size)
 {
@@ -82,10 +97,11 @@ static char *count(const struct counter *c, const struct records *records, const
     for (int i = 0; i < PARTS; i++)
         parts[i] = opened(c, &c->part);
     size_t cut = 0, left = cuts ? cuts[0] % RECORDS : SIZE_MAX;
-    int part = cuts != NULL;
+    int part = cuts != NULL, held = 0;
     for (size_t i = 0; i < records->n; i++) {
         if (left-- == 0) {
-            MUST(!parts[0] || c->part.join(parts[0], parts[part]) == 0);
+            if (parts[0])
+                leave(c, parts, part, &held, cuts[cut] & 0x80);
             part = 1 + part % (PARTS - 1);
             cut = (cut + 1) % CUTS;
             left = cuts[cut] % RECORDS;
@@ -93,7 +109,7 @@ static char *count(const struct counter *c, const struct records *records, const
         c->add(sums[cut % 2], parts[part], records->each[i], records->size[i]);
     }
     if (part > 0 && parts[0])
-        MUST(c->part.join(parts[0], parts[part]) == 0);
+        leave(c, parts, part, &held, false);
     char *text = finish(c, sums, parts[0], size);
     for (int i = 0; i < 2; i++)
         c->sums.close(sums[i]);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "base/clocks.h"
+#include "stats/counts.h"
+#include "stats/join_tree.h"
+
+/* Neighbouring slots. */
+struct run {
+    uint32_t first, n;
+};
+
+enum step_kind { STEP_NONE, STEP_JOIN, STEP_PAIR };
+
+/* What a thread does next, with runs that it has taken. */
+struct step {
+    enum step_kind kind;
+    struct run run;
+    struct run right;            /* STEP_PAIR: the run after it */
+};
+
+int join_tree_open(struct join_tree *t, struct counts *counts, uint32_t n_slots, struct clocks *clocks)
+{
+    t->counts = counts;
+    t->clocks = clocks;
+    t->n_slots = n_slots;
+    t->slots = calloc(n_slots, sizeof *t->slots);
+    t->is_open = t->slots && pthread_mutex_init(&t->lock, NULL) == 0;
+    return t->is_open ? 0 : -1;
+}
+
+void join_tree_close(struct join_tree *t)
+{
+    if (t->is_open)
+        pthread_mutex_destroy(&t->lock);
+    free(t->slots);
+    t->slots = NULL;
+    t->is_open = false;
+}
+
+size_t join_tree_memory(uint32_t n_slots)
+{
+    return n_slots * sizeof(struct join_slot);
+}
+
+/* ---- under the lock ---- */
+
+static uint32_t slot_of(const struct join_tree *t, uint64_t number)
+{
+    return (uint32_t)(number % t->n_slots);
+}
+
+static void set_waiting(struct join_tree *t, struct run run, uint32_t n)
+{
+    t->slots[run.first].n = t->slots[slot_of(t, (uint64_t)run.first + run.n - 1)].n = n;
+}
+
+/* Takes the run whose first slot is this one. */
+static struct run take(struct join_tree *t, uint32_t first)
+{
+    struct run run = {first, t->slots[first].n};
+    set_waiting(t, run, 0);
+    return run;
+}
+
+/* Takes two neighbours, of which `right` is the first slot of the right one, if both wait and can be prepared. */
+static bool take_pair(struct join_tree *t, uint32_t right, struct step *step)
+{
+    uint32_t before = slot_of(t, (uint64_t)right + t->n_slots - 1), n = t->slots[before].n;
+    if (n == 0 || t->slots[right].n == 0 || t->slots[right].is_apart)
+        return false;
+    step->kind = STEP_PAIR;
+    step->run = take(t, slot_of(t, (uint64_t)before + t->n_slots + 1 - n));
+    step->right = take(t, right);
+    return true;
+}
+
+/* Leaves the run, and chooses what to do next: to join the run that is next, or to prepare this one with a neighbour.
+ * The next part does not wait when neighbours are looked for: either this thread takes it, or another one joins it, or
+ * it is not counted. So the slot before its slot, which may be in use for a much later part, gets no pair. */
+static struct step leave(struct join_tree *t, struct run run)
+{
+    struct step step = {.kind = STEP_NONE};
+    uint32_t next = slot_of(t, atomic_load_explicit(&t->joined, memory_order_relaxed));
+    if (run.n > 0)
+        set_waiting(t, run, run.n);
+    if (t->slots[next].n > 0) {
+        step.kind = STEP_JOIN;
+        step.run = take(t, next);
+    } else if (run.n > 0 && !take_pair(t, run.first, &step)) {
+        take_pair(t, slot_of(t, (uint64_t)run.first + run.n), &step);
+    }
+    return step;
+}
+
+/* Counts a joined part. */
+static void pass(struct join_tree *t)
+{
+    atomic_fetch_add_explicit(&t->joined, 1, memory_order_release);
+}
+
+/* ---- on any thread ---- */
+
+/* Joins the parts of the run, which are next. The last one is not passed yet. Returns false on an error. */
+static bool join_run(struct join_tree *t, struct run run)
+{
+    for (uint32_t i = 0; i < run.n; i++) {
+        if (i > 0)
+            pass(t);
+        if (counts_join(t->counts, slot_of(t, (uint64_t)run.first + i)) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Does the step. *run gets the run that is left afterwards. Returns false on an error: then no thread joins any
+ * more, because the next part never waits. */
+static bool make(struct join_tree *t, const struct step *step, struct run *run)
+{
+    *run = (struct run){0, 0};
+    if (step->kind == STEP_JOIN)
+        return join_run(t, step->run);
+    uint32_t last = slot_of(t, (uint64_t)step->run.first + step->run.n - 1);
+    *run = step->run;
+    if (counts_pair(t->counts, step->run.first, last, step->right.first))
+        run->n += step->right.n;
+    return true;
+}
+
+void join_tree_add(struct join_tree *t, uint32_t slot)
+{
+    enum stage before = clocks_enter(t->clocks, STAGE_JOIN);
+    struct run run = {slot, 1};
+    pthread_mutex_lock(&t->lock);
+    t->slots[slot].is_apart = false;
+    for (struct step step; (step = leave(t, run)).kind != STEP_NONE;) {
+        pthread_mutex_unlock(&t->lock);
+        bool is_done = make(t, &step, &run);
+        pthread_mutex_lock(&t->lock);
+        if (!is_done)
+            break;
+        if (step.kind == STEP_JOIN) {
+            pass(t);
+        } else if (run.n == step.run.n) {
+            t->slots[step.right.first].is_apart = true;
+            set_waiting(t, step.right, step.right.n);
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    clocks_leave(t->clocks, before, 0);
+}
