@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <htslib/sam.h>
+#include "base/engine.h"
 #include "base/latch.h"
 #include "stats/counts.h"
 #include "stats/join_tree.h"
@@ -124,7 +125,8 @@ static void *count(void *arg)
 /* Counts `total` parts with this many threads and slots. Returns the number that was joined. */
 static uint64_t join_all(int n_threads, uint32_t n_slots, int64_t total, struct latch *latch)
 {
-    struct counts_options how = {&counter, 1, "in.bam", 1, n_slots, latch};
+    const struct engine engine = {.latch = latch, .n_threads = 1};
+    struct counts_options how = {&counter, 1, "in.bam", &engine, n_slots};
     struct join_tree tree = {.counts = NULL};
     struct work w = {counts_open(&how, NULL), &tree, total, n_slots, 0, latch};
     pthread_t threads[THREADS_MOST];
@@ -158,7 +160,8 @@ static void test_parts_that_wait_are_not_prepared(void **state)
     (void)state;
     enum { N = 9, APART = 7 };   /* pair_parts() does not take number 7 */
     struct latch latch = {.tripped = LATCH_OPEN};
-    struct counts_options how = {&counter, 1, "in.bam", 1, N, &latch};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    struct counts_options how = {&counter, 1, "in.bam", &engine, N};
     struct join_tree tree = {.counts = NULL};
     struct counts *counts = counts_open(&how, NULL);
     MUST(counts && join_tree_open(&tree, counts, N, NULL) == 0);

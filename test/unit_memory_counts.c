@@ -287,7 +287,8 @@ static void test_counts_of_stats_take_more_than_is_counted(void **state)
     struct latch latch = {.tripped = LATCH_OPEN};
     struct stats_settings settings = stats_settings_default();
     struct counter counter = stats_counter(&settings);
-    struct counts_options how = {&counter, 1, "in.bam", 1, SLOTS, &latch};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    struct counts_options how = {&counter, 1, "in.bam", &engine, SLOTS};
     sam_hdr_t *sam = sam_hdr_parse(strlen(text), text);
     MUST(sam && sam_hdr_nref(sam) == 1);
     size_t counted = counts_memory(&counter, 1, sam, 1, SLOTS, RANGE) + join_tree_memory(SLOTS);
