@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads count parts and join them. The counter of this test only notes numbers: a part is a number of the order, and
- * the parts whose numbers it has are prepared. Each part must be joined once, in order, and nobody may touch a part that
- * another thread prepares or joins. */
+/* Threads count parts and join them. The counter of this test only notes numbers: the number of a part, and how many
+ * parts after it were prepared with it. Each part must be joined once, in order, and no thread may touch a part that
+ * another one prepares or joins. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
