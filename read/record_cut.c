@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bam/record_search.h"
 #include "base/clocks.h"
+#include "base/prefetch.h"
 #include "bgzf_omp.h"
 #include "read/record_cut.h"
 
@@ -302,6 +303,17 @@ static struct bam_verdict check(const struct record_cut *c, struct record_walk *
     return verdict;
 }
 
+/* Prefetches as many bytes as the record at p has, AHEAD bytes after its beginning. The thread that inflated them may
+ * have left them in another cache, and the processor cannot foresee where the next records begin. Only the beginning of
+ * a long record is prefetched. */
+PREFETCH_FN void prefetch(const uint8_t *p, size_t n, size_t size)
+{
+    enum { CACHE_LINE = 64, AHEAD = 1024, MOST = 512 };          /* AHEAD: three short records, some 0.1 us of work */
+    size_t end = AHEAD + (size < MOST ? size : MOST);
+    for (size_t at = AHEAD; at < end && at < n; at += CACHE_LINE)
+        __builtin_prefetch(p + at);
+}
+
 /* Hands over the units in p[n], until there is a fault. */
 static void walk(const struct record_cut *c, uint32_t number, struct chunk *chunk, const uint8_t *p, size_t n)
 {
@@ -317,6 +329,7 @@ static void walk(const struct record_cut *c, uint32_t number, struct chunk *chun
         w->found.fault = record ? verdict.fault : BAM_OK;
         if (w->found.fault)
             return;
+        prefetch(p + at, n - at, bam_record_size(record_at(p + at)));
         unit.needs_fix |= verdict.needs_fix;
         if (!record || add_record(w, &unit, p + at, record) < 0) {
             w->found.status = RECORD_CUT_NO_MEMORY;
