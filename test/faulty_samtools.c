@@ -127,9 +127,11 @@ const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader 
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks)
 {
     static struct chunk_counts wrong;
+    static atomic_bool is_wrong;                 /* it stays wrong: some callers look at other counts only */
     const struct chunk_counts *counts = __real_chunk_reader_counts(chunks);
-    if (counts->made.checksum == 0 || !strikes("lent", "flip"))
+    if (!is_wrong && (counts->made.checksum == 0 || !strikes("lent", "flip")))
         return counts;
+    is_wrong = true;
     wrong = *counts;
     wrong.made.checksum++;
     return &wrong;

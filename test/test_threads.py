@@ -114,7 +114,7 @@ def test_number_is_counted_otherwise_than_by_samtools(here, command):
         assert report(here, command, "-@", number)["threads"] == threads, number
 
 
-@pytest.mark.parametrize("command,each,beside", [("collate", 768, 0), ("markdup", 768, 0), ("merge", 4, 68), ("fixmate", 4, 68)])
+@pytest.mark.parametrize("command,each,beside", [("collate", 768, 64), ("markdup", 768, 64), ("merge", 4, 68), ("fixmate", 4, 68)])
 def test_memory_forgets_the_first_thread(here, command, each, beside):
     for number in 0, 1, 3:
         assert report(here, command, "-@", number)["memory_bytes"] >> 20 == (number + 1) * each + beside
