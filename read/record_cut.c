@@ -325,12 +325,12 @@ static void walk(const struct record_cut *c, uint32_t number, struct chunk *chun
         w->found.fault = record ? verdict.fault : BAM_OK;
         if (w->found.fault)
             return;
-        prefetch(p + at, n - at, bam_record_size(bam_record_at(p + at)));
         unit.needs_fix |= verdict.needs_fix;
         if (!record || add_record(w, &unit, p + at, record) < 0) {
             w->found.status = RECORD_CUT_NO_MEMORY;
             return;
         }
+        prefetch(p + at, n - at, bam_record_size(bam_record_at(p + at)));
     }
     if (unit.n > 0)
         end_unit(c, number, chunk, &unit, p + n);

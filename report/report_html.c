@@ -247,9 +247,10 @@ static void put_inputs(const struct report_inputs *inputs, FILE *to)
 static const char *const words[][2] = {
     {"wall time", "Elapsed time from start to end."},
     {"CPU time", "Time in which threads ran on a CPU, of all threads together: their own code and the system&rsquo;s."},
-    {"bound by", "The resource that a faster run needs more of: CPU time first; if CPUs were idle, the resource for which "
-        "the threads waited longest."},
-    {"stage", "The work that a thread is doing. A thread is in one stage at a time, so its times add up to the wall time."},
+    {"bound by", "The resource that a faster run needs more of: CPU time first; if CPUs were idle, the resource for "
+        "which the threads waited longest."},
+    {"stage", "The work that a thread is doing. A thread is in one stage at a time, so its times add up to the wall "
+        "time."},
     {"busy", "In a stage of work: neither idle nor waiting for other threads or for a CPU."},
     {"idle, wait", "idle: the thread has nothing to do. wait: it needs the result of another thread and cannot "
         "help with it."},
@@ -269,7 +270,8 @@ static const char *const words[][2] = {
     {"record, key", "A record is one alignment. Its key is 16 bytes that stand for it while it is sorted."},
     {"sublist", "About a million keys that one thread sorts in memory."},
     {"range", "A part of the order, which one thread merges from all sublists."},
-    {"temporary data", "Sorted records that did not fit into the memory (-m): spilled to a disk (-T), then read again."},
+    {"temporary data", "Sorted records that did not fit into the memory (-m): spilled to a disk (-T), then read "
+        "again."},
     {"waits, waited", "How often, and how long, a merge had to wait for the next records of this input. Meanwhile "
         "the thread that merges helps the others."},
     {"peak memory", "The most memory that the process held at any time (RSS)."},
