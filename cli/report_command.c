@@ -94,7 +94,7 @@ int report_command(int argc, char **argv)
             return fputs(usage, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
             page = argv[++i];
-        else if (argv[i][0] == '-' || n == 2)
+        else if (argv[i][0] == '-' || n >= 2)
             n = 3;
         else
             names[n++] = argv[i];
