@@ -26,7 +26,8 @@
 # Scripts ask make for settings (show-CC). Started by `make -C`, they would be told the folder as well.
 MAKEFLAGS += --no-print-directory
 CC       = cc
-# -g1: functions and lines for stack traces. All that a debugger shows takes a sixth longer: make CFLAGS='-O0 -g'.
+# -g1 keeps functions and lines for stack traces. With -g the build takes a sixth longer. For a debugger, run
+# make CFLAGS='-O0 -g'.
 CFLAGS   = -O2 -g1
 CPPFLAGS =
 LDFLAGS  =
@@ -61,12 +62,13 @@ ifeq ($(WERROR),1)
 WARN    += -Werror
 endif
 
-# Against what a mistake of ours might let in, at no cost that can be measured: those of the flags that compiler and
-# linker take. Not with sanitizers, which see more without. HARDEN_CFLAGS= HARDEN_LDFLAGS= for none.
-#   $(call takes,FLAGS): FLAGS if they are taken, else nothing. Strings and -O2: fortified headers speak up there.
+# Hardening flags make mistakes of ours harder to exploit, at no measurable cost. Only flags that compiler and linker
+# accept are used. Sanitizers see more without them. HARDEN_CFLAGS= HARDEN_LDFLAGS= turns them off.
+#   $(call takes,FLAGS): FLAGS if they are accepted, else nothing. They are tried with string.h and -O2, because
+#   fortified headers warn only then.
 takes = $(shell o=$$(mktemp) && printf '\043include <string.h>\nint main(void) { return 0; }\n' | \
           $(CC) -O2 -Werror -U_FORTIFY_SOURCE $(1) -x c -o $$o - >/dev/null 2>&1 && echo '$(1)'; rm -f $$o)
-# All that are taken: mostly all at once.
+# Returns the flags that are accepted. Usually one try with all of them is enough.
 all_taken = $(or $(call takes,$(1)),$(foreach flag,$(1),$(call takes,$(flag))))
 # For builds that are slow to compile and need not run fast: the codec's functions are not copied into each caller.
 SMALL = -Dalways_inline=unused
@@ -77,7 +79,8 @@ find_cflags = $(call all_taken,-fstack-protector-strong -fstack-clash-protection
                    $(if $(findstring 86,$(shell $(CC) -dumpmachine)),-fcf-protection,-mbranch-protection=standard)) \
               $(if $(optimised),-U_FORTIFY_SOURCE $(or $(call takes,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2))
 find_ldflags = $(call all_taken,-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now $(if $(filter -static,$(LDFLAGS)),,-pie))
-# The compiler is asked once, and only where something is compiled: not by `make install` or a script that wants a setting.
+# The compiler is tried once, and only if something is compiled: not by `make install` or a script that asks for a
+# setting.
 HARDEN_CFLAGS = $(eval HARDEN_CFLAGS := $(find_cflags))$(HARDEN_CFLAGS)
 HARDEN_LDFLAGS = $(eval HARDEN_LDFLAGS := $(find_ldflags))$(HARDEN_LDFLAGS)
 endif
@@ -105,7 +108,7 @@ endif
 FOLDERS  = cli sormadup bgzip merge fixmate markdup stats engine read hts sort write report order codec bam base
 LIB_SRCS = $(filter-out cli/samtools.c,$(wildcard *.c $(FOLDERS:%=%/*.c)))
 LIB_OBJS = $(LIB_SRCS:%.c=$(BUILD)/%.o)
-# No library shall take a function of ours for its own.
+# No library may call a function of ours in place of its own.
 $(LIB_OBJS) $(BUILD)/cli/samtools.o: ALL_CFLAGS += -fvisibility=hidden
 UNIT_SRCS = $(wildcard test/unit_*.c)
 UNIT_BINS = $(UNIT_SRCS:test/%.c=$(BUILD)/%)
@@ -115,7 +118,7 @@ FUZZ_BINS = $(FUZZ_SRCS:test/fuzz/%.c=$(BUILD)/%)
 REPLAY_BINS = $(FUZZ_SRCS:test/fuzz/fuzz_%.c=$(BUILD)/replay_%)
 # Helpers of tests, demo and benchmark: test/NAME.c and test/NAME_*, htslib only.
 TOOLS    = $(BUILD)/gen_bam $(BUILD)/check_sorted $(BUILD)/timed
-# What everything is rebuilt for.
+# Everything is rebuilt when one of these changes.
 SETTINGS = Makefile $(wildcard config.mk)
 
 all: samtools
@@ -126,7 +129,7 @@ samtools: $(BUILD)/samtools
 help:
 	@sed -n 's/^#   \(make \)/\1/p' Makefile
 
-# A compiler that does not find a library says so at the end, below a hundred lines of others. So it is asked first.
+# A compiler reports a missing library among a hundred other lines. So the libraries are looked for first.
 NEEDED = htslib/sam.h libdeflate.h lz4.h jansson.h zlib.h xxhash.h omp.h
 $(LIB_OBJS) $(BUILD)/cli/samtools.o: | $(BUILD)/libraries.found
 $(BUILD)/libraries.found:
@@ -152,7 +155,7 @@ MPI_OBJS = $(MPI_SRCS:%.c=$(MPI_BUILD)/%.o)
 mpi: $(MPI_BUILD)/samtools-omp-mpi
 	$(quiet)ln -sf $< samtools-omp-mpi
 
-# Which MPI it is: the same mpicc may be another one tomorrow (module load).
+# Records the MPI, because the same mpicc may be that of another MPI tomorrow (module load).
 $(MPI_BUILD)/mpicc.show: always
 	@mkdir -p $(@D)
 	@if $(MPICC) -show >$@.new 2>/dev/null && ! cmp -s $@.new $@; then mv $@.new $@; else rm -f $@.new; fi
@@ -190,7 +193,8 @@ $(TOOLS): $(BUILD)/%: test/%.c $(SETTINGS) | $(BUILD)
 
 $(BUILD)/unit_bam_deflate $(BUILD)/unit_bam_inflate $(BUILD)/fuzz_inflate $(BUILD)/replay_inflate: EXTRA_LIBS += -lz
 $(BUILD)/unit_bgzf_source $(BUILD)/unit_hts_writer: EXTRA_LIBS += -ldl
-# A unit test or fuzz target takes what it needs: whole, a hundred of them are gigabytes with sanitizers.
+# A unit test or fuzz target links only the objects that it needs. With all objects and sanitizers, a hundred of them
+# would take gigabytes.
 PARTS = $(BUILD)/parts.a
 $(PARTS): $(LIB_OBJS:$(BUILD)/base/version.o=$(BUILD)/base/version_alone.o)
 	$(quiet)rm -f $@ && $(AR) crs $@ $^
@@ -210,7 +214,8 @@ $(NO_MPI_UNITS): ALL_CPPFLAGS := -Itest/no_mpi $(ALL_CPPFLAGS)
 $(NO_MPI_UNITS): PARTS := $(NO_MPI) $(PARTS)
 $(BUILD)/unit_output_gather: EXTRA_LIBS += -Wl$(comma)--wrap=task_team
 
-# For the source of a test, which -O2 compiles in two and a half times the time; what is tested has its own flags.
+# Flags for the sources of tests, for which -O2 takes two and a half times as long. The tested objects have their own
+# flags.
 TEST_CFLAGS = $(patsubst -O2,-O1,$(patsubst -g,-g1,$(ALL_CFLAGS)))
 
 # Not fortified: some stand in for functions of libc.
@@ -287,7 +292,7 @@ check-faults: check-programs
 check-stress: check-programs
 	SAMTOOLS_OMP=$(CURDIR)/$(BUILD)/samtools $(PYTHON) test/stress.py
 
-# With each htslib of test/htslibs.txt, which is built outside the tree first.
+# Runs the tests with each htslib of test/htslibs.txt, which is built outside the tree first.
 check-htslibs:
 	@sh test/check_htslibs.sh
 
@@ -297,28 +302,28 @@ gate: $(BUILD)/samtools tools
 	@[ -x "$(BEFORE)" ] || { echo 'make gate BEFORE=path: the program to compare with' >&2; exit 2; }
 	@python3 test/same_bytes.py $(if $(RECORDS),--records) -- "$(BEFORE)" $(BUILD)/samtools $(WORDS)
 
-# Each guard made blind, one at a time: the tests must notice (test/mutants.py).
+# Makes each guard blind, one at a time. The tests must notice it (test/mutants.py).
 check-mutants:
 	@python3 test/check_mutants.py
 
 # The unit tests with threads.
-TSAN_UNITS = bgzf_sink bgzf_source latch merge_ring out_pipe output_block sam_reader sam_text spill spill_store
+TSAN_UNITS = bgzf_sink bgzf_source join_tree latch merge_ring out_pipe output_block sam_reader sam_text spill spill_store
 tsan-programs: $(BUILD)/samtools $(BUILD)/gen_bam $(TSAN_UNITS:%=$(BUILD)/unit_%)
 
 check-tsan:
 	@sh test/check_tsan.sh
 
-# Each target for so long; two at a time.
+# Runs each target for this number of seconds; two run at a time.
 FUZZ_SECONDS = 60
 fuzz:
 	@sh test/fuzz/run.sh $(FUZZ_SECONDS)
 
-# What compilers, cppcheck and clang-tidy (.clang-tidy) find without running anything.
+# Compilers, cppcheck and clang-tidy (.clang-tidy) check the sources without running anything.
 STATIC_WARN = -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith \
               -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings
 STATIC_SRCS = cli/samtools.c $(LIB_SRCS) $(wildcard test/fuzz/*.c) $(if $(MPI_HEADERS),$(MPI_SRCS))
-# Where mpi.h lies, as MPICC says, marked as somebody else's headers; empty, and mpi/ is left out, where it cannot
-# compile. Only the checks ask.
+# The folder of mpi.h, as MPICC names it, marked as system headers. If MPICC cannot compile, this is empty and mpi/ is
+# left out. Only the checks need it.
 ifneq ($(filter check-static static-% show-MPI_HEADERS,$(MAKECMDGOALS)),)
 MPI_HEADERS := $(shell flags=$$($(MPICC) -show -c x.c 2>/dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem /p' | tr '\n' ' '); \
                  flags=$${flags:--I.}; \
@@ -375,7 +380,8 @@ TAKEN_NAMES = "$(bindir)/samtools" samtools-omp "$(man1dir)/samtools-sort.1" sam
 
 MANUALS = samtools-omp $(patsubst %,samtools-omp-%,sort merge collate fixmate markdup sormadup stats) bgzip-omp
 
-# The program is bgzip by its name. So bgzip-omp is no symbolic link: what resolves links would start samtools-omp.
+# The program is bgzip by its name. So bgzip-omp is not a symbolic link: a program that resolves links would start
+# samtools-omp.
 install: $(BUILD)/samtools
 ifeq ($(SAMTOOLS_NAME),yes)
 	@set -- $(TAKEN_NAMES); while [ $$# -gt 0 ]; do \
@@ -430,7 +436,7 @@ uninstall:
 	for folder in "$(namedir)" "$(modules)" "$(moduledir)" "$(datadir)/samtools-omp"; do \
 	    if [ -d "$(DESTDIR)$$folder" ]; then rmdir "$(DESTDIR)$$folder" || :; fi; done
 
-# Of what is committed.
+# Makes the release from the committed files.
 DISTDIR = .
 dist:
 	sh test/make_dist.sh samtools-omp-$(VERSION) "$(DISTDIR)"

@@ -419,8 +419,7 @@ static int ticket_alloc(struct bgzf_sink *k)
     struct bgzf_ticket_options ticket = {
         .fd = k->opt.fd, .path = k->opt.path, .ring = &k->ring, .n_slots = k->opt.n_slots,
         .engine = k->opt.engine, .n_writers = is_bam && !has_pieces ? 1 : bgzf_ticket_writers(k->opt.engine->n_threads),
-        .piece_size = has_pieces ? k->opt.piece_size : 0,
-        .placed = k->opt.placed, .arg = k->opt.arg};
+        .piece_size = has_pieces ? k->opt.piece_size : 0, .placed = k->opt.placed, .arg = k->opt.arg};
     k->ticket = bgzf_ticket_open(&ticket);
     return k->ticket ? 0 : -1;
 }
@@ -428,8 +427,7 @@ static int ticket_alloc(struct bgzf_sink *k)
 static int sink_alloc(struct bgzf_sink *k)
 {
     struct task_ring_options ring = {.n_slots = k->opt.n_slots, .n_threads = k->opt.engine->n_threads,
-                                     .large_batches = true,
-                                     .run = sink_run, .arg = k, .run_releases = true};
+                                     .large_batches = true, .run = sink_run, .arg = k, .run_releases = true};
     struct task_ring_options ends = {.n_slots = ENDS, .run = free_part, .arg = k};
     if (task_ring_open(&k->ring, &ring) < 0 || task_ring_open(&k->ends, &ends) < 0 || ticket_alloc(k) < 0)
         return -1;

@@ -8,7 +8,6 @@
 #include <emmintrin.h>
 #endif
 
-/* The most CIGAR operations that fit into a record outside the CG tag. */
 /* Length of the longest operation: lengths have 28 bits. */
 #define CIGAR_LONGEST ((1 << 28) - 1)
 
@@ -134,7 +133,7 @@ static bool is_normal_after(const struct bam_record *r, const uint8_t *cg, uint3
 
 int bam_record_close(struct byte_buffer *to, const uint8_t *record)
 {
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     size_t start = to->n, name_end = BAM_FIXED + (size_t)r->name_len, size = bam_record_size(r);
     if (byte_buffer_reserve(to, start + size + 1) < 0)
         return -1;
@@ -150,7 +149,7 @@ int bam_record_close(struct byte_buffer *to, const uint8_t *record)
 
 static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
 {
-    const struct bam_record *r = (const struct bam_record *)p;
+    const struct bam_record *r = bam_record_at(p);
     struct bam_verdict v = {BAM_CUT, 0};
     if (avail < BAM_FIXED)
         return v;

@@ -147,7 +147,7 @@ struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_re
 /* Returns whether a record with this fault only lacks the NUL of its name, which htslib would add. */
 static inline bool bam_record_can_close(const uint8_t *record, enum bam_fault fault)
 {
-    return fault == BAM_BAD_NAME && ((const struct bam_record *)record)->name_len < UINT8_MAX;
+    return fault == BAM_BAD_NAME && bam_record_at(record)->name_len < UINT8_MAX;
 }
 
 struct byte_buffer;
@@ -272,7 +272,7 @@ int64_t bam_record_ref_span(const struct bam_record *r);
 /* The sum of the record's qualities that are 15 or more. markdup keeps the read with the highest sum. */
 uint64_t bam_record_score(const struct bam_record *r);
 
-/* Where the aux fields of a checked record begin; they end with the record. */
+/* Returns the start of a checked record's aux fields, which end with the record. */
 const uint8_t *bam_record_aux(const struct bam_record *r);
 
 /* The fault as a phrase for an error message. A constant string. */

@@ -5,6 +5,7 @@
 #include <htslib/hts_log.h>
 #include <htslib/sam.h>
 #include "bam/header_text.h"
+#include "base/ascii.h"
 
 enum { LINE_MIN = 4 };           /* "@XY" and a tab */
 
@@ -34,7 +35,7 @@ static int64_t length_of(const char *p, size_t n)
         p++;
     bool negative = p < end && *p == '-';
     p += p < end && (*p == '-' || *p == '+');
-    for (; p < end && *p >= '0' && *p <= '9'; p++)
+    for (; p < end && ascii_is_digit(*p); p++)
         v = v > INT64_MAX / 10 - 1 ? INT64_MAX : 10 * v + (uint64_t)(*p - '0');
     return negative ? -(int64_t)v : (int64_t)v;
 }

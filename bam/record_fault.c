@@ -8,7 +8,7 @@ int record_fault_report(struct latch *latch, const struct record_place *at, enum
 {
     if (fault >= BAM_NO_MC)                      /* the file itself is not broken */
         return latch_fail(latch, "%s: record %llu (%s): %s. Nothing was written", at->file, (number)at->number,
-                          bam_record_name((const struct bam_record *)record), bam_fault_text(fault));
+                          bam_record_name(bam_record_at(record)), bam_fault_text(fault));
     if (fault == BAM_HEADER)
         return latch_fail(latch, "%s: after %llu records (at byte %llu of the uncompressed data, in or before the "
                           "block at file offset %llu) %s. Nothing was written; join them by samtools cat, or by "

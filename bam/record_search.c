@@ -24,7 +24,7 @@ static uint64_t checked(const struct record_search *s, size_t at, enum bam_fault
 {
     if (fault != BAM_OK && fault != BAM_BAD_CIGAR && fault != BAM_BAD_CG)
         return 0;
-    return bam_record_size((const struct bam_record *)(s->p + at));
+    return bam_record_size(bam_record_at(s->p + at));
 }
 
 size_t record_search_next(struct record_search *s, size_t from, size_t last)
@@ -49,7 +49,7 @@ static struct record_chain follow(const uint8_t *p, size_t n, size_t at)
 {
     struct record_chain chain = {at, at, 0};
     while (n - chain.end >= BAM_FIXED) {
-        size_t size = bam_record_size((const struct bam_record *)(p + chain.end));
+        size_t size = bam_record_size(bam_record_at(p + chain.end));
         if (size < BAM_FIXED || size > n - chain.end)
             break;
         chain.end += size;

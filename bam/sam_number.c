@@ -8,7 +8,7 @@ enum { FLAG_MAX = 0xffff };
 /* The value of a digit; a value of at least the base: not a digit. */
 static unsigned digit_of(char c)
 {
-    if (c >= '0' && c <= '9')
+    if (ascii_is_digit(c))
         return (unsigned)(c - '0');
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 16;

@@ -50,7 +50,7 @@ enum stage_kind {
     X(STAGE_CONVERT, "convert", "CRAM and others, by htslib", STAGE_SERIAL, true) \
     X(STAGE_FREE, "free", "give memory back to the system", STAGE_PARALLEL, false) \
     X(STAGE_INDEX, "index", "enter records into the index", STAGE_IN_TURN, false) \
-    X(STAGE_JOIN, "join", "join the counts of ranges", STAGE_PARALLEL, false) \
+    X(STAGE_JOIN, "join", "join counts", STAGE_PARALLEL, false) \
     X(STAGE_OTHER, "other", "all else on thread 0", STAGE_SERIAL, false)
 
 #define STAGE_NUMBER(stage, ...) stage,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/ascii.h"
 #include "base/runtime_env.h"
 
 extern char **environ;          /* some unistd.h lack it */
@@ -24,7 +24,7 @@ struct cpu_range {
 static bool take_number(const char **at, unsigned long *n)
 {
     char *end;
-    if (!isdigit((unsigned char)**at))
+    if (!ascii_is_digit(**at))
         return false;
     *n = strtoul(*at, &end, 10);
     *at = end;

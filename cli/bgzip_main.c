@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <htslib/hts.h>
+#include "base/ascii.h"
 #include "base/message.h"
 #include "base/runtime_env.h"
 #include "base/version.h"
@@ -16,7 +17,7 @@
 #include "cli/thread_count.h"
 #include "codec/bgzf_block.h"
 
-/* The command line: the options of bgzip(), and what only this file needs. */
+/* The command line: the options of bgzip(), and the words that only this file needs. */
 struct bgzip_args {
     struct bgzip_opts opts;
     bool version;                /* --version */
@@ -33,7 +34,7 @@ static int parse_number(const char *option, const char *text, long long least, l
     char *end;
     errno = 0;
     *number = strtoll(text, &end, 10);
-    bool begins = (*text >= '0' && *text <= '9') || *text == '-';
+    bool begins = ascii_is_digit(*text) || *text == '-';
     if (begins && !*end && !errno && *number >= least && *number <= most)
         return 0;
     return message_mistake("%s needs a number from %lld to %lld, not '%s'", option, least, most, text);

@@ -33,10 +33,10 @@ static void make_keys(struct sorted *s, struct sort_rule *rule)
     const struct bam_record *first[LEARNED];
     size_t size, n = s->sample->n < LEARNED ? s->sample->n : LEARNED;
     for (size_t i = 0; i < n; i++)
-        first[i] = (const struct bam_record *)record_of(s, i, &size);
+        first[i] = bam_record_at(record_of(s, i, &size));
     sort_rule_learn(rule, first, n);
     for (size_t i = 0; i < s->sample->n; i++)
-        sort_key_make(rule, (const struct bam_record *)record_of(s, i, &size), &s->keys[i].sort);
+        sort_key_make(rule, bam_record_at(record_of(s, i, &size)), &s->keys[i].sort);
     s->order.rule = rule;
 }
 

@@ -53,7 +53,7 @@ static void add_to_samtools(void *check, uint32_t slot)
 
 static const char *name_in(const struct record_slice *s, size_t number)
 {
-    return bam_record_name((const struct bam_record *)bam_key_record(s->records.p, s->keys[number]));
+    return bam_record_name(bam_record_at(bam_key_record(s->records.p, s->keys[number])));
 }
 
 /* Reports that the record belongs before the one preceding it. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ascii.h"
 #include "base/machine.h"
 #include "base/runtime_env.h"
 #include "cli/thread_count.h"
@@ -43,7 +43,7 @@ const char *thread_count_settle(int *n_threads)
     const char *text = getenv(THREAD_COUNT_SETTING);
     if (!text || !*text)                         /* scripts clear a variable by setting it to an empty string */
         return NULL;
-    bool added = *text == '+', is_number = isdigit((unsigned char)text[added]);
+    bool added = *text == '+', is_number = ascii_is_digit(text[added]);
     int n;
     if ((!is_number && strcmp(text, "auto") != 0) || thread_count_parse(text + added, 0, &n) != THREAD_COUNT_TAKEN
         || (is_number && atoi(text + added) < 1))

@@ -20,6 +20,7 @@
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
+#include "base/task_ring.h"
 
 enum { COUNT_EVERY = 4096 };     /* a number of records; a container has about 10,000 */
 
@@ -385,12 +386,6 @@ static int take(void *reader, struct record_slice *slice)
     return 0;
 }
 
-static bool help(void *reader)
-{
-    (void)reader;
-    return false;
-}
-
 static int end(void *reader, struct tally *given)
 {
     const struct hts_reader *r = reader;
@@ -404,5 +399,5 @@ struct record_stream hts_reader_stream(struct hts_reader *r)
 {
     size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.chunks.n_lent + 1);
     r->slice_size = share < r->opt.chunks.records_size ? share : r->opt.chunks.records_size;
-    return (struct record_stream){advance, take, help, end, r, 0};
+    return (struct record_stream){advance, take, task_no_help, end, r, 0};
 }

@@ -33,7 +33,7 @@ enum {
 
 /* Records that a task prepares for htslib. */
 struct batch {
-    struct record_ref records[BATCH_RECORDS];   /* this and the next two: set by the main thread before it is
+    struct record_ref records[BATCH_RECORDS];   /* this and the next two: set by the main thread before the batch is
                                                  * handed out */
     uint32_t n;
     size_t size;
@@ -201,8 +201,7 @@ struct hts_writer *hts_writer_open(const struct output_request *request, const s
     w->out_fd = fd;
     w->path = path;
     w->engine = engine;
-    w->how = (struct record_out_options){.path = path, .format = request->format.format,
-                                           .latch = engine->latch};
+    w->how = (struct record_out_options){.path = path, .format = request->format.format, .latch = engine->latch};
     errno = 0;
     if (batches_alloc(w) < 0)
         latch_fail(engine->latch, "out of memory");

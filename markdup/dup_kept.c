@@ -33,10 +33,10 @@ static bool same_tags(const uint8_t *a, const uint8_t *a_end, const uint8_t *b, 
 
 bool dup_kept(const struct bam_record *r, const uint8_t *made, size_t n, bool umi)
 {
-    const struct bam_record *m = (const struct bam_record *)made;
+    const struct bam_record *m = bam_record_at(made);
     if (n < BAM_MIN_RECORD || !bam_record_fits(m, n) || (bam_record_flag(r) ^ bam_record_flag(m)) & ~BAM_FDUP)
         return false;
-    struct bam_record expected = *(const struct bam_record *)made;
+    struct bam_record expected = *m;
     memcpy(expected.block_size, r->block_size, sizeof r->block_size);
     memcpy(expected.flag, r->flag, sizeof r->flag);
     expected.name_len = umi ? r->name_len : m->name_len;

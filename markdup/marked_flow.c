@@ -104,7 +104,7 @@ static int report_record(const struct marked_flow *f, const struct marked_slice 
 {
     const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[i]);
     return latch_fail(f->opt.engine->latch, "%s: record %llu (%s): %s", f->opt.path,
-                      (unsigned long long)(s->first + i + 1), bam_record_name((const struct bam_record *)r), why);
+                      (unsigned long long)(s->first + i + 1), bam_record_name(bam_record_at(r)), why);
 }
 
 static void leave_slice(void *flow, uint32_t slot)
@@ -195,7 +195,7 @@ static int report_mate_cigar(const struct marked_flow *f, const struct marked_sl
                     : "MC tag wrong type. Please use the MC tag provided by samtools fixmate.";
     return latch_fail(f->opt.engine->latch, "error, %s %s: record %llu (%s): markdup is unable to assign pair hash "
                       "key. Nothing was written", why, f->opt.path, (unsigned long long)(s->first + i + 1),
-                      bam_record_name((const struct bam_record *)r));
+                      bam_record_name(bam_record_at(r)));
 }
 
 /* Reports the first record with a fault or out of order. */
@@ -216,7 +216,7 @@ static void warn_of_missed(struct marked_flow *f, const struct marked_slice *s)
     size_t n = s->n_missed < MARKED_MISSED ? s->n_missed : MARKED_MISSED;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = bam_key_record(s->records.records.p, s->records.keys[s->missed[i]]);
-        dup_warnings_take(f->opt.chains.warnings, DUP_WARNING_BARCODE, bam_record_name((const struct bam_record *)r));
+        dup_warnings_take(f->opt.chains.warnings, DUP_WARNING_BARCODE, bam_record_name(bam_record_at(r)));
     }
     if (s->n_missed > n)
         dup_warnings_count(f->opt.chains.warnings, DUP_WARNING_BARCODE, s->n_missed - n);

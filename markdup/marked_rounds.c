@@ -107,7 +107,7 @@ static const char *name_of(struct marked_rounds *r, uint64_t number, char text[U
     text[0] = 0;
     if (is_here)
         snprintf(text, UINT8_MAX + 8, " (%s)", bam_record_name(
-            (const struct bam_record *)bam_key_record(s->records.records.p, s->records.keys[number - s->first])));
+            bam_record_at(bam_key_record(s->records.records.p, s->records.keys[number - s->first]))));
     return text;
 }
 

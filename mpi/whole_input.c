@@ -124,9 +124,9 @@ int whole_input_open(struct whole_input *w, const struct mpi_team *team, int rea
     struct latch *latch = how->engine->latch;
     bool spreads = mpi_team_agree(team, latch) == 0 && spread(&news, team, reader, latch) == 0;
     if (spreads)
-        take(w, &news, reads, path, part, how->engine->latch);
+        take(w, &news, reads, path, part, latch);
     free(news.bytes);
-    return spreads ? mpi_team_agree(team, how->engine->latch) : -1;
+    return spreads ? mpi_team_agree(team, latch) : -1;
 }
 
 void whole_input_close(struct whole_input *w)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/byte_window.h"
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/task_ring.h"
@@ -242,7 +241,8 @@ struct input_format *input_format_open(const struct input_options *options)
     int opened = input_file_open(&in->file, options->path, options->engine->latch);
     in->opt = *options;
     in->opt.given = options->path;
-    in->uncounted = (struct engine){.latch = options->engine->latch, .n_threads = options->engine->n_threads};
+    in->uncounted = *options->engine;
+    in->uncounted.clocks = NULL;
     in->opt.path = in->file.path;
     if (opened == 0 && open_format(in) == 0) {
         in->length = in->file.end > 0 && !in->reader ? (uint64_t)in->file.end : 0;

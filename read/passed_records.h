@@ -13,7 +13,6 @@
 #include "read/chunk_reader.h"
 
 struct passed_records;
-struct record_slice;
 struct ref_regions;
 struct sort_rule;
 

@@ -6,6 +6,7 @@
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/clocks.h"
+#include "base/task_ring.h"
 #include "read/raw_records.h"
 #include "read/record_slice.h"
 
@@ -133,7 +134,7 @@ static enum chunk_state advance(void *records)
     struct raw_records *r = records;
     enum stage before = clocks_enter(r->engine->clocks, STAGE_FIND);
     int made = r->is_made || r->has_ended ? 0 : make(r);
-    clocks_leave(r->engine->clocks, before, 0);            /* the consumer counts the bytes */
+    clocks_leave(r->engine->clocks, before, 0);    /* the consumer counts the bytes */
     return made < 0 ? CHUNK_FAILED : r->is_made ? CHUNK_MADE : CHUNK_NONE;
 }
 
@@ -162,12 +163,6 @@ static int take(void *records, struct record_slice *slice)
     return 0;
 }
 
-static bool help(void *records)
-{
-    (void)records;
-    return false;
-}
-
 static int end(void *records, struct tally *given)
 {
     const struct raw_records *r = records;
@@ -177,11 +172,10 @@ static int end(void *records, struct tally *given)
 
 struct record_stream raw_records_stream(struct raw_records *r)
 {
-    return (struct record_stream){advance, take, help, end, r, r->most_lent};
+    return (struct record_stream){advance, take, task_no_help, end, r, r->most_lent};
 }
 
-struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref,
-                                     const struct engine *engine)
+struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, const struct engine *engine)
 {
     struct raw_records *r = calloc(1, sizeof *r + window->most_held * sizeof *r->held);
     if (!r) {

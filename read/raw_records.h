@@ -13,8 +13,7 @@ struct engine;
 
 /* The window holds records only, up to its end. The caller keeps it, and closes it later. n_ref: references of the
  * header. NULL: out of memory, and the error is recorded in the latch. */
-struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref,
-                                     const struct engine *engine);
+struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, const struct engine *engine);
 void raw_records_close(struct raw_records *records);
 
 /* Releases the window's memory. Call it when no record is in use. */

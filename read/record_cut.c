@@ -299,15 +299,14 @@ static struct bam_verdict check(const struct record_cut *c, struct record_walk *
     return verdict;
 }
 
-/* Prefetches as many bytes as the record at p has, AHEAD bytes after its beginning. The thread that inflated them may
- * have left them in another cache, and the processor cannot foresee where the next records begin. Only the beginning of
- * a long record is prefetched. */
+/* Prefetches as many bytes as the record at p has, but AHEAD bytes after it. The thread that inflated these bytes may
+ * have left them in another cache, and the processor cannot foresee where the next records begin. n: bytes that may be
+ * read at p. */
 PREFETCH_FN void prefetch(const uint8_t *p, size_t n, size_t size)
 {
-    enum { CACHE_LINE = 64, AHEAD = 1024, MOST = 512 };          /* AHEAD: three short records, some 0.1 us of work */
-    size_t end = AHEAD + (size < MOST ? size : MOST);
-    for (size_t at = AHEAD; at < end && at < n; at += CACHE_LINE)
-        __builtin_prefetch(p + at);
+    enum { AHEAD = 1024 };                       /* three short records, some 0.1 us of work */
+    if (n > AHEAD)
+        prefetch_lines(p + AHEAD, size < n - AHEAD ? size : n - AHEAD);
 }
 
 /* Hands over the units in p[n], until there is a fault. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
-#include <string.h>
 #include "base/engine.h"
 #include "base/latch.h"
 #include "sort/greedy_merge.h"
@@ -48,7 +47,7 @@ static int ring_alloc(struct merge_ring *m)
     const struct merge_ring_options *o = &m->opt;
     struct task_ring_options ring = {
         .n_slots = o->n_ranges,
-        /* For two threads, ranges would be handed out in pairs. */
+        /* 0 for one or two threads: otherwise two threads would get ranges in pairs. */
         .n_threads = o->engine->n_threads > 2 ? o->engine->n_threads : 0,
         .large_batches = true,
         .run = run_range,
@@ -77,13 +76,13 @@ static int open_plan(struct merge_ring *m)
 {
     const struct merge_ring_options *o = &m->opt;
     struct range_plan_options how = {
+        .arenas = o->arenas,
         .n_arenas = o->n_arenas,
-        .runs = o->runs,
+        .runs = &o->runs,
         .n_records = o->n_records,
         .n_wanted = o->copy ? o->n_wanted : SIZE_MAX,
         .engine = o->engine,
     };
-    memcpy(how.arenas, o->arenas, sizeof how.arenas);
     return range_plan_open(&m->plan, &how);
 }
 

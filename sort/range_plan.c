@@ -31,7 +31,7 @@ static int open_samples(struct range_plan *p)
 
 static void begin_flows(struct range_plan *p)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     for (size_t i = 0; i < runs->n; i++)
         p->flows[i].ends = !runs->first_key(runs->reader, i, 0, &p->flows[i].next);
 }
@@ -45,7 +45,7 @@ static void choose_sizes(struct range_plan *p)
         in_memory += n_records_of(o->arenas[i]);
     size_t least = RECORDS_PER_WAY * p->n_ways, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
     p->range_records = o->n_records / 4 * 3;     /* so that even the next cut is rarely beyond the list's end */
-    if (o->runs.n == 0 && share < p->range_records)
+    if (o->runs->n == 0 && share < p->range_records)
         p->range_records = share;
     if (o->n_wanted < p->range_records)
         p->range_records = o->n_wanted;
@@ -55,13 +55,13 @@ static void choose_sizes(struct range_plan *p)
     if (p->sample_records > p->range_records / 2 + 1)
         p->sample_records = p->range_records / 2 + 1;
     p->steps_max = 1;
-    if (o->runs.n)                               /* ranges for half of the threads may take slices read ahead */
-        p->steps_max += (o->runs.n * (o->runs.n_buffers - 1) + o->runs.n_shared / 2) / (threads / 2 + 1);
+    if (o->runs->n)                               /* ranges for half of the threads may take slices read ahead */
+        p->steps_max += (o->runs->n * (o->runs->n_buffers - 1) + o->runs->n_shared / 2) / (threads / 2 + 1);
 }
 
 int range_plan_open(struct range_plan *p, const struct range_plan_options *options)
 {
-    size_t n = options->runs.n;
+    size_t n = options->runs->n;
     *p = (struct range_plan){.opt = *options, .n_ways = n, .is_first = true, .is_begun = true};
     p->rule = bam_arena_order(options->arenas[0]).rule;
     for (size_t i = 0; i < options->n_arenas; i++)
@@ -121,7 +121,7 @@ static struct run_cut slice_cut(const struct range_plan *p, size_t run, uint64_t
 {
     if (!p->rule)
         return (struct run_cut){{first_key, 0}, NULL, run};
-    struct merge_way slice = p->opt.runs.slice(p->opt.runs.reader, run, p->taken[run]);
+    struct merge_way slice = p->opt.runs->slice(p->opt.runs->reader, run, p->taken[run]);
     return (struct run_cut){slice.next[0], slice.base, run};
 }
 
@@ -129,7 +129,7 @@ static struct run_cut slice_cut(const struct range_plan *p, size_t run, uint64_t
  * known yet, because the records that must be compared are not ready. */
 static int next_slice_cut(struct range_plan *p, bool idle, struct run_cut *cut)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     uint64_t least = UINT64_MAX;
     bool any = false, found = false;
     for (size_t i = 0; i < runs->n; i++)
@@ -158,7 +158,7 @@ static bool next_sample_cut(const struct range_plan *p, bool found, struct run_c
         const struct run_samples *s = &p->samples[i];
         if (s->next == s->n)
             continue;
-        struct run_cut other = {s->keys[s->next], p->opt.arenas[i]->base, p->opt.runs.n + i};
+        struct run_cut other = {s->keys[s->next], p->opt.arenas[i]->base, p->opt.runs->n + i};
         if (!found || run_cut_before(&other, cut, p->rule)) {
             *cut = other;
             found = true;
@@ -169,7 +169,7 @@ static bool next_sample_cut(const struct range_plan *p, bool found, struct run_c
 
 static void note_flow(struct range_plan *p, size_t run, struct merge_way slice)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     struct run_flow *flow = &p->flows[run];
     flow->before += flow->n;
     flow->n = (double)(slice.end - slice.next);
@@ -187,7 +187,7 @@ static double records_before(const struct range_plan *p, const struct run_cut *c
     double records = 0;
     for (size_t i = 0; i < p->opt.n_arenas; i++)
         records += (double)(p->samples[i].next * p->sample_records);
-    for (const struct run_flow *flow = p->flows; flow < p->flows + p->opt.runs.n; flow++) {
+    for (const struct run_flow *flow = p->flows; flow < p->flows + p->opt.runs->n; flow++) {
         double share = key <= flow->first ? 0 : key >= flow->next ? 1
                      : (double)(key - flow->first) / (double)(flow->next - flow->first);
         records += flow->before + flow->n * share;
@@ -199,8 +199,8 @@ static double records_before(const struct range_plan *p, const struct run_cut *c
 static void take_back(struct range_plan *p)
 {
     size_t run = p->last.way;
-    if (run >= p->opt.runs.n) {
-        p->samples[run - p->opt.runs.n].next--;
+    if (run >= p->opt.runs->n) {
+        p->samples[run - p->opt.runs->n].next--;
         return;
     }
     p->taken[run]--;
@@ -210,7 +210,7 @@ static void take_back(struct range_plan *p)
 /* Takes the slice or sample that begins at the cut into the range. 0: it is not ready. */
 static int take(struct range_plan *p, bool idle, const struct run_cut *cut)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     size_t run = cut->way;
     if (run >= runs->n) {
         p->samples[run - runs->n].next++;
@@ -228,7 +228,7 @@ static int take(struct range_plan *p, bool idle, const struct run_cut *cut)
  * the range's records before the cut. 0: it is not ready. */
 static int take_inside(struct range_plan *p, bool idle, const struct run_cut *cut, double records)
 {
-    struct run_flow flow = p->flows[cut->way < p->opt.runs.n ? cut->way : p->opt.runs.n];
+    struct run_flow flow = p->flows[cut->way < p->opt.runs->n ? cut->way : p->opt.runs->n];
     if (!take(p, idle, cut))
         return 0;
     p->has_last = true;
@@ -246,9 +246,9 @@ static bool ends_at(const struct range_plan *p, const struct run_cut *cut, doubl
 {
     if (records >= (double)p->range_records || p->steps >= p->steps_max)
         return true;
-    if (cut->way >= p->opt.runs.n)
+    if (cut->way >= p->opt.runs->n)
         return false;
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     size_t taken = p->taken[cut->way], slices = taken + 1 - p->first[cut->way], to_find_cut = p->rule != NULL;
     return slices + to_find_cut > runs->n_buffers
         && !(runs->n_shared && runs->ready(runs->reader, cut->way, taken + 1 + to_find_cut, false));
@@ -267,7 +267,7 @@ static bool ends_before(const struct range_plan *p, double records)
  * planned range ends. */
 static size_t first_slice(const struct range_plan *p, const struct run_cut *cut, size_t run)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     size_t taken = p->taken[run];
     if (p->planned_all || run == cut->way || p->first[run] == taken)
         return taken;
@@ -285,7 +285,7 @@ static void end_range(struct range_plan *p, const struct run_cut *to, struct pla
     range->to = *to;
     range->is_first = p->is_first;
     range->is_last = p->planned_all;
-    for (size_t i = 0; i < p->opt.runs.n; i++) {
+    for (size_t i = 0; i < p->opt.runs->n; i++) {
         size_t needed = first_slice(p, to, i);
         range->slices[i] = (struct run_slices){p->first[i], p->taken[i], needed};
         p->first[i] = needed;
@@ -298,34 +298,34 @@ static void end_range(struct range_plan *p, const struct run_cut *to, struct pla
 
 bool range_plan_is_out_of_order(const struct range_plan *p)
 {
-    const struct merge_runs *runs = &p->opt.runs;
+    const struct merge_runs *runs = p->opt.runs;
     return runs->n && runs->in_order && !runs->in_order(runs->reader);
 }
 
-/* If one slice is enough, it does not wait for a second one. */
-int range_plan_next(struct range_plan *p, bool idle, struct planned_range *range)
+/* Does not wait for a second slice if one slice is enough. */
+bool range_plan_next(struct range_plan *p, bool idle, struct planned_range *range)
 {
     struct run_cut cut = {0};
     for (;;) {
-        bool must = idle && (!p->opt.runs.one_is_enough || (p->is_first && p->steps == 0));
+        bool must = idle && (!p->opt.runs->one_is_enough || (p->is_first && p->steps == 0));
         if (!p->is_begun && !(p->is_begun = take(p, idle, &p->from)))
-            return 0;
+            return false;
         if (range_plan_is_out_of_order(p))
-            return 0;
+            return false;
         int found = next_slice_cut(p, idle, &cut);
         if (found < 0)
-            return 0;
+            return false;
         found = next_sample_cut(p, found, &cut);
         p->planned_all = !found;
         double records = found ? records_before(p, &cut) - p->before : 0;
         if (ends_before(p, records)) {
             take_back(p);
             end_range(p, &p->last, range);
-            return 1;
+            return true;
         }
         if (!found || ends_at(p, &cut, records)) {
             end_range(p, &cut, range);
-            return 1;
+            return true;
         }
         if (take_inside(p, must, &cut, records))
             continue;

@@ -11,13 +11,14 @@
 
 struct engine;
 
-/* A sort has two arenas. Over MPI the two arenas of another sort come between two parts of each of them. */
+/* A sort has two arenas. Over MPI each of them is divided into two parts, and the two arenas of another sort come
+ * between the first parts and the second ones. */
 enum { RANGE_ARENAS_MAX = 6 };
 
 struct range_plan_options {
-    const struct bam_arena *arenas[RANGE_ARENAS_MAX];   /* their sublists are sorted; in the order of the input */
+    const struct bam_arena *const *arenas;   /* n_arenas; their sublists are sorted; in the order of the input */
     size_t n_arenas;
-    struct merge_runs runs;      /* their records come before the arenas' records in the input */
+    const struct merge_runs *runs;           /* their records come before the arenas' records in the input */
     size_t n_records;            /* records that a range's list holds */
     size_t n_wanted;             /* records that a range should have, if that is less */
     const struct engine *engine;
@@ -79,9 +80,9 @@ void range_plan_begin(struct range_plan *plan);
 
 void range_plan_close(struct range_plan *plan);
 
-/* Plans the next range. idle: the main thread has nothing else to do. 1: done; 0: not yet, because slices must come
+/* Plans the next range. idle: the main thread has nothing else to do. False: not yet, because slices must come
  * first. */
-int range_plan_next(struct range_plan *plan, bool idle, struct planned_range *range);
+bool range_plan_next(struct range_plan *plan, bool idle, struct planned_range *range);
 
 /* Returns whether a run was found to be out of order. Then no more ranges can be planned, because the next slice may
  * begin before the end of the slice that was taken last. */

@@ -52,9 +52,8 @@ struct spill_store *spill_store_open(const struct spill_store_options *options)
 {
     struct spill_store *s = calloc(1, sizeof *s);
     int failed = !s || !(s->volumes = calloc(options->n_prefixes + 1, sizeof *s->volumes));
-    if (s) {
+    if (s)
         s->engine = options->engine;
-    }
     for (size_t i = 0; !failed && i < options->n_prefixes; i++, s->n_volumes = i + 1)
         failed = set_place(&s->volumes[i + 1], options->prefixes[i]) < 0;
     if (!failed)

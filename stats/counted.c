@@ -5,7 +5,6 @@
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/message.h"
-#include "base/clocks.h"
 #include "base/task_ring.h"
 #include "bgzf_omp.h"
 #include "engine/engine_memory.h"
@@ -22,7 +21,7 @@ static int keep_waiting(void *counted, struct input *in)
     return 0;
 }
 
-/* The memory of the counters, which have a part for each chunk, and of what joins the parts. */
+/* The memory of the counters, which have a part for each chunk, and of the tree that joins the parts. */
 static size_t memory_of_counts(const void *counted, const struct memory_rings *rings)
 {
     const struct counted *c = counted;
@@ -116,7 +115,8 @@ static int looked(void *counted, uint32_t chunk, const struct byte_buffer *recor
     (void)chunk;
     c->n_looked++;
     if (c->looks.look) {
-        task_wait(is_joined, task_no_help, c, c->d->engine.clocks);  /* short: the thread that joins never sleeps */
+        /* The wait is short: the thread that joins never sleeps. */
+        task_wait(is_joined, task_no_help, c, c->d->engine.clocks);
         return latch_tripped(c->d->engine.latch) ? -1 : 0;
     }
     for (size_t at = 0, size; at < records->n; at += size) {

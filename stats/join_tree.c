@@ -11,7 +11,7 @@ struct run {
 
 enum step_kind { STEP_NONE, STEP_JOIN, STEP_PAIR };
 
-/* What a thread does next, with runs that it has taken. */
+/* The next step of a thread, and the runs that the thread has taken for it. */
 struct step {
     enum step_kind kind;
     struct run run;
@@ -24,17 +24,19 @@ int join_tree_open(struct join_tree *t, struct counts *counts, uint32_t n_slots,
     t->clocks = clocks;
     t->n_slots = n_slots;
     t->slots = calloc(n_slots, sizeof *t->slots);
-    t->is_open = t->slots && pthread_mutex_init(&t->lock, NULL) == 0;
-    return t->is_open ? 0 : -1;
+    if (t->slots && pthread_mutex_init(&t->lock, NULL) == 0)
+        return 0;
+    free(t->slots);
+    t->slots = NULL;
+    return -1;
 }
 
 void join_tree_close(struct join_tree *t)
 {
-    if (t->is_open)
+    if (t->slots)
         pthread_mutex_destroy(&t->lock);
     free(t->slots);
     t->slots = NULL;
-    t->is_open = false;
 }
 
 size_t join_tree_memory(uint32_t n_slots)
@@ -62,7 +64,7 @@ static struct run take(struct join_tree *t, uint32_t first)
     return run;
 }
 
-/* Takes two neighbours, of which `right` is the first slot of the right one, if both wait and can be prepared. */
+/* Takes two neighbouring runs, if both wait and can be prepared as a pair. right: the first slot of the right run. */
 static bool take_pair(struct join_tree *t, uint32_t right, struct step *step)
 {
     uint32_t before = slot_of(t, (uint64_t)right + t->n_slots - 1), n = t->slots[before].n;
@@ -74,9 +76,9 @@ static bool take_pair(struct join_tree *t, uint32_t right, struct step *step)
     return true;
 }
 
-/* Leaves the run, and chooses what to do next: to join the run that is next, or to prepare this one with a neighbour.
- * The next part does not wait when neighbours are looked for: either this thread takes it, or another one joins it, or
- * it is not counted. So the slot before its slot, which may be in use for a much later part, gets no pair. */
+/* Leaves the run, and chooses the next step: to join the run that is next, or to prepare this run with a neighbour. A
+ * neighbour is looked for only while the next part does not wait: another thread has it, or it is not counted yet. So
+ * the next part is not paired with the slot before its own, which may be in use for a much later part. */
 static struct step leave(struct join_tree *t, struct run run)
 {
     struct step step = {.kind = STEP_NONE};
@@ -92,7 +94,7 @@ static struct step leave(struct join_tree *t, struct run run)
     return step;
 }
 
-/* Counts a joined part. */
+/* Counts one more part as joined. */
 static void pass(struct join_tree *t)
 {
     atomic_fetch_add_explicit(&t->joined, 1, memory_order_release);
@@ -100,7 +102,7 @@ static void pass(struct join_tree *t)
 
 /* ---- on any thread ---- */
 
-/* Joins the parts of the run, which are next. The last one is not passed yet. Returns false on an error. */
+/* Joins the parts of the run, which are next. The caller passes the last one. Returns false on an error. */
 static bool join_run(struct join_tree *t, struct run run)
 {
     for (uint32_t i = 0; i < run.n; i++) {
@@ -112,8 +114,8 @@ static bool join_run(struct join_tree *t, struct run run)
     return true;
 }
 
-/* Does the step. *run gets the run that is left afterwards. Returns false on an error: then no thread joins any
- * more, because the next part never waits. */
+/* Does the step. *run becomes the run that the thread then has. Returns false on an error. After that no thread joins
+ * parts, because the next part never waits. */
 static bool make(struct join_tree *t, const struct step *step, struct run *run)
 {
     *run = (struct run){0, 0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins the parts of slots in order. The tasks that count them do it:
+/* Joins the parts of slots in order. The tasks that count the parts also join them:
  *
  *     joined so far  <- [4 5 6] |   7    | [8 9] <- 10 | 11
  *                    one thread   being    another      its thread
  *                                 counted  thread       leaves it
  *
- * One thread at a time joins the parts that are next. A thread that has counted a part meanwhile prepares it with the
- * parts before and after it that wait (counts_pair()), so that the one thread has less to do. A thread that finds
- * nothing to do leaves its part: another thread looks again after each of its steps. So no thread waits for another
- * one, except for a lock that is held for some instructions. */
+ * One thread at a time joins the parts that are next. Another thread that has counted a part meanwhile prepares it with
+ * the waiting parts before and after it (counts_pair()), so that the joining thread has less to do. A thread that finds
+ * nothing to do leaves its part. The other threads find it, because each of them looks again after each step. So no
+ * thread waits for another one, except for a lock that is held for a few instructions. */
 #ifndef JOIN_TREE_H
 #define JOIN_TREE_H
 
@@ -23,7 +23,7 @@ struct counts;
 
 /* Neighbouring slots that wait together are a run. */
 struct join_slot {
-    uint32_t n;                  /* if the slot is the first or the last one of a run: the slots of that run; else 0 */
+    uint32_t n;                  /* in the first and the last slot of a run: the number of its slots; else 0 */
     bool is_apart;               /* its part cannot be prepared with the one before it */
 };
 
@@ -31,9 +31,8 @@ struct join_tree {
     struct counts *counts;
     struct clocks *clocks;       /* may be NULL */
     uint32_t n_slots;
-    bool is_open;                /* the lock exists */
     pthread_mutex_t lock;        /* for `slots`, and for `joined` when the last part of a run was joined */
-    struct join_slot *slots;     /* n_slots, used in turn */
+    struct join_slot *slots;     /* n_slots, used in turn; NULL: the tree is not open */
     _Atomic uint64_t joined;     /* the number of joined parts; written by the thread that joins */
 };
 
@@ -44,9 +43,9 @@ void join_tree_close(struct join_tree *tree);
 /* Returns the bytes of memory for n_slots slots. */
 size_t join_tree_memory(uint32_t n_slots);
 
-/* Call it when the slot is counted, on any thread. Joins and prepares parts as long as there are some. After an error,
- * which is recorded in the latch, nothing more is joined. The slot may be used again once join_tree_has() is true for
- * its part. */
+/* Joins and prepares parts as long as any of them can be. Any thread may call it, when the slot is counted. After an
+ * error, which is recorded in the latch, no more parts are joined. The slot may be used again once join_tree_has() is
+ * true for its part. */
 void join_tree_add(struct join_tree *tree, uint32_t slot);
 
 /* Returns true if at least n parts are joined. */

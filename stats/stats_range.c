@@ -100,7 +100,7 @@ static void begin(struct stats_range *range, int32_t ref, int32_t pos)
     range->first = range->ring.at = range->ring.reach = pos;
 }
 
-/* Changes to a new reference. Only on the first reference can cells have depths from before the range. */
+/* Changes to a new reference. Cells have depths from before the range on the first reference only. */
 static void turn(struct stats_range *range, int32_t ref)
 {
     range->odd = range->odd || ref < 0 || !stats_ring_is_short(&range->ring);
@@ -138,8 +138,8 @@ static bool can_join(const struct stats_range *range, const struct stats_ring *r
     return !range->turned || carried <= (int64_t)range->n_left;
 }
 
-/* If the ring stands for a range: copies the depths of the cells that `range` leaves for the first time, and that the
- * ring has not left. join_left() adds the depths from before `range`. */
+/* If the ring stands for a range, copies the depths of the cells that `range` leaves for the first time and that the
+ * ring has not left before. join_left() adds the depths from before `range`. */
 static void join_first(const struct stats_range *range, struct stats_ring *ring)
 {
     struct stats_ring_start *to = ring->start;
@@ -200,6 +200,14 @@ static void join_end(const struct stats_range *range, struct stats_ring *ring, u
     ring->reach = reach > end->reach ? reach : end->reach;
 }
 
+/* Joins the range to a ring that was moved to the first place of the range. */
+static void join(const struct stats_range *range, struct stats_ring *ring)
+{
+    size_t n = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0;
+    join_left(range, ring, n);
+    join_end(range, ring, n);
+}
+
 bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, int32_t ref)
 {
     if (!can_join(range, ring, ref))
@@ -207,9 +215,7 @@ bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, 
     if (ref != range->first_ref)
         stats_ring_move(ring, range->bins, -1);
     stats_ring_move(ring, range->bins, range->first);
-    size_t n = ring->reach > ring->at ? (size_t)(ring->reach - ring->at) : 0;
-    join_left(range, ring, n);
-    join_end(range, ring, n);
+    join(range, ring);
     return true;
 }
 
@@ -221,7 +227,7 @@ bool stats_range_pair(struct stats_range *left, struct stats_range *right)
         turn(left, right->first_ref);
     stats_ring_move(&left->ring, left->bins, right->first);
     uint64_t n_left = left->start.n_left;
-    stats_range_join(right, &left->ring, right->first_ref);
+    join(right, &left->ring);
     if (right->turned && !left->turned)
         left->n_left = n_left + right->n_left;
     left->turned = left->turned || right->turned;

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/engine.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "sort/spill_policy.h"
 #include "sort/spill_slice.h"
 #include "unit.h"
 
 #define MIB ((size_t)1 << 20)
 enum { ARENA = 64 << 20 };
-
-static bool help_nothing(void *arg)
-{
-    (void)arg;
-    return false;
-}
 
 struct deciding {
     struct spill_policy policy;
@@ -28,7 +23,7 @@ static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_lea
         .at_least = at_least,
         .arena_size = ARENA,
         .slice_size = MIB,
-        .help = help_nothing,
+        .help = task_no_help,
     };
     *d = (struct deciding){.engine = {.latch = &d->latch, .n_threads = 2}};
     return spill_policy_open(&d->policy, &options);

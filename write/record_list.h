@@ -54,13 +54,10 @@ static inline void record_list_free(struct record_list *list)
     free(list->fit);
 }
 
-/* Prefetches the first lines of a record that will be read soon: in sorted order records are scattered over the
- * arena. */
+/* Prefetches a record that will be read soon: in sorted order records are scattered over the arena. */
 PREFETCH_FN void record_list_prefetch(const struct record_ref *record)
 {
-    enum { CACHE_LINE = 64, MOST = 512 };
-    for (uint32_t at = 0; at < record->size && at < MOST; at += CACHE_LINE)
-        __builtin_prefetch(record->data + at);
+    prefetch_lines(record->data, record->size);
 }
 
 /* Bytes of memory of a list for n records. */

@@ -16,7 +16,6 @@
 struct bam_header;
 struct counts;
 struct engine;
-struct engine;
 struct samtools_checksum;
 struct latch;
 struct output_request;
