@@ -94,7 +94,7 @@ void bam_arena_reset(struct bam_arena *arena, size_t size)
 {
     size = whole_pages(size);
     if (size < arena->size) {
-        size_t kept = arena->grown ? 0 : size;   /* such a large slice comes back to other memory */
+        size_t kept = arena->grown ? 0 : size;   /* a slice that needed so much is read back elsewhere */
         madvise(arena->base + kept, arena->size - kept, MADV_DONTNEED);
         arena->size = size;
         arena->grown = false;

@@ -184,8 +184,8 @@ int bgzf_sink_wait(struct bgzf_sink *sink, uint32_t slot);
 /* Hands the begun block, if there is one, to a task. -1: stop. */
 int bgzf_sink_hand_out(struct bgzf_sink *sink);
 
-/* Returns a mark after all blocks begun so far. If a block is begun and `copies` is set, the mark is after the next
- * block, too. */
+/* Returns a mark after all blocks begun so far. If a block is begun and `copies` is set, the mark is one block later,
+ * because contents may move to that block. */
 uint64_t bgzf_sink_mark(const struct bgzf_sink *sink);
 
 /* Returns whether all blocks before the mark are filled and deflated, so that the data they were filled from may

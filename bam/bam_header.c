@@ -13,7 +13,6 @@
 #include "base/message.h"
 #include "base/sort_order.h"
 
-
 void bam_header_free(struct bam_header *header)
 {
     sam_hdr_destroy(header->sam);

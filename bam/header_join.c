@@ -176,8 +176,8 @@ static int add_comments(const struct adding *a)
 
 /* ----------------------------------------------------------------- -r */
 
-/* The group of an input: the file's name without folder, and without one .bam, .sam or .cram unless the path is only
- * that. NULL: out of memory. */
+/* Returns the read group of an input: the file's name without folder and without .bam, .sam or .cram at its end. A path
+ * that is only such an ending stays as it is. NULL: out of memory. */
 static char *group_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};

@@ -35,7 +35,7 @@ void long_pos_put(struct bam_record *r, uint8_t *tag, const struct long_pos *far
 /* The tag of a checked record; NULL if it has none. */
 const uint8_t *long_pos_tag(const struct bam_record *r);
 
-/* Where the other tags of a checked record begin. */
+/* Returns the start of a checked record's other tags. */
 static inline const uint8_t *long_pos_other_tags(const struct bam_record *r)
 {
     return bam_record_aux(r) + (long_pos_tag(r) ? LONG_POS_SIZE : 0);

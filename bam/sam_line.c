@@ -11,7 +11,7 @@
 #include "base/byte_buffer.h"
 
 enum {
-    PLACEHOLDER = 2,             /* operations in place of more than BAM_INLINE_OPS_MAX */
+    PLACEHOLDER = 2,             /* operations that replace a CIGAR of more than BAM_INLINE_OPS_MAX */
     OP_LENGTH_MAX = (1 << 28) - 1,
     FIRST_OPS = 16,
     CG_HEAD = 8,                 /* bytes of the CG tag before its operations */
@@ -395,8 +395,8 @@ static bool put_cg(struct byte_buffer *to, struct parse *l)
     return true;
 }
 
-/* Sets the size of the record, and checks that readers of BAM can read it: with a CG tag, of the line or of ours, that
- * is not certain. */
+/* Sets the size of the record, and checks that readers of BAM can read it. This is not certain if the record has a CG
+ * tag, from the line or made here. */
 static bool readable(const struct byte_buffer *to, size_t start, struct parse *l, bool has_cg)
 {
     size_t size = to->n - start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a read or its mate would begin and end if its clipped bases were aligned. All positions count from 0. They are
- * computed as unsigned numbers, because a file may contain positions and lengths of any size. */
+/* The positions where a read or its mate would begin and end if its clipped bases were aligned. All positions count
+ * from 0. They are computed as unsigned numbers, because a file may contain positions and lengths of any size. */
 #ifndef UNCLIPPED_H
 #define UNCLIPPED_H
 
@@ -10,8 +10,8 @@
 /* The clips that are undone. */
 enum clips { CLIPS_SOFT, CLIPS_SOFT_AND_HARD };
 
-/* Returns where a checked record would end if `last`, otherwise where it would begin. A record that covers no base of
- * the reference ends where it begins. */
+/* Returns the position of the record's last base if `last`, otherwise of its first base, as if its clipped bases were
+ * aligned. The record was checked. If it covers no base of the reference, it ends where it begins. */
 int64_t unclipped_own(const struct bam_record *r, enum clips clips, bool last);
 
 /* Returns the same end of the record's mate, which begins at pos and has the text `cigar` (MC). Accepts many errors, as

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of characters, in any locale. */
+/* Tests of ASCII characters. They do not depend on the locale. */
 #ifndef ASCII_H
 #define ASCII_H
 

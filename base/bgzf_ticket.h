@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ticket lock of the output: it gives deflated blocks their places in the file, in order, and writes them (Weeks
  * and Luecke 2017, section 4.4). The ticket is the number of the block that gets its place next. base/bgzf_ticket.c has
- * the picture, and the proof that no block is forgotten, and none written twice or early.
+ * the picture, and the proof that no block is forgotten, written twice or written early.
  *
  * The main thread numbers the blocks from 0 up, each in a slot of the sink's ring. A task finishes a block. A thread
  * that has finished one becomes a writer, unless there are enough writers. */

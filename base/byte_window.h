@@ -33,7 +33,8 @@ static inline int byte_window_more(struct byte_window *w, task_help_fn *help, vo
     return w->more(w, help, arg);
 }
 
-/* Waits until the window has bytes. Returns as byte_window_more(). */
+/* Waits until the window has bytes. 1: it has; 0: the input has ended; -1: failed, and the error is recorded in the
+ * latch. */
 static inline int byte_window_fill(struct byte_window *w)
 {
     return w->size > 0 ? 1 : byte_window_more(w, task_no_help, NULL);
@@ -62,7 +63,8 @@ static inline atomic_int *byte_window_hold(struct byte_window *w)
     return w->users;
 }
 
-/* The provider calls it when the window moves to other memory. The old memory is in use while users is above 0. */
+/* The provider calls this function when the window moves to other memory. The old memory is in use while users is
+ * above 0. */
 static inline void byte_window_leave(struct byte_window *w)
 {
     if (w->held)

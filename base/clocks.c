@@ -41,7 +41,7 @@ struct presence {
 };
 
 struct clocks {
-    int n_threads, room;         /* threads of the team; slots for it: at least n_threads, and no more once stopped */
+    int n_threads, room;         /* threads of the team; its slots, which may be more until clocks_stop() */
     atomic_int n_joined;
     uint64_t start;
     uint64_t wall;               /* 0 until stopped; set by the main thread */

@@ -10,7 +10,7 @@ struct latch;
 struct engine {
     struct latch *latch;         /* the first error */
     struct clocks *clocks;       /* NULL: nothing is measured */
-    int n_threads;               /* of the team */
+    int n_threads;               /* threads of the team; the system may start fewer */
 };
 
 #endif

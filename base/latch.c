@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include "base/latch.h"
 
-/* A global, because signal handlers set it, in any thread. A negative value stands for latch_stop(). */
+/* This variable is global because signal handlers set it, in any thread. A negative value stands for latch_stop(). */
 static atomic_int caught_signal;
 enum { STOPPED = -1 };
 /* Signals that end a process by default and are not caused by a fault in it. XFSZ is not among them: it becomes an

@@ -16,8 +16,8 @@
 #include "base/cgroup.h"
 #include "base/machine.h"
 
-/* Returns, in bytes, the number of KiB that follows a name in one of the kernel's files about this process; UINT64_MAX:
- * there is none. */
+/* Reads the number of KiB that follows a name in one of the kernel's files about this process, and returns it in bytes.
+ * UINT64_MAX: there is no such number. */
 static uint64_t kib_of(const char *path, const char *name)
 {
     char line[256];

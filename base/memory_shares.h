@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that the memory plan (engine/memory_plan.h) passes to the modules that use memory, and those that they
- * pass to it. */
+/* The numbers that the memory plan (engine/memory_plan.h) passes to the modules that use memory, and the numbers that
+ * these modules pass to the plan. */
 #ifndef MEMORY_SHARES_H
 #define MEMORY_SHARES_H
 

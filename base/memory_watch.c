@@ -24,7 +24,7 @@ void memory_watch_start(struct memory_watch *w, uint64_t there, uint64_t most, u
         warn_once(w, surely < most ? surely : most);
 }
 
-/* Warns while a quarter of the memory is left if the number of bytes to come is unknown. */
+/* If the number of bytes to come is unknown, the warning comes while a quarter of the memory is left. */
 bool memory_watch_look(struct memory_watch *w, uint64_t taken, double expected)
 {
     w->next = taken + w->there / LOOKS + 1;

@@ -6,8 +6,8 @@
 #include <htslib/hts_log.h>
 #include "base/message.h"
 
-/* A message begins with `before` and `command`: "samtools sort: ...". A hint to the help names `before`, `command` and
- * `behind`. */
+/* A message begins with `before` and `command`: "samtools sort: ...". A message that refers to the help names
+ * `before`, `command` and `behind`. */
 static const char *before = "samtools ", *command = "sort", *behind = "";
 
 void message_set_command(const char *name)

@@ -104,7 +104,7 @@ void out_file_drop_all_names(void)
     remove_named();
 }
 
-/* Keeps the name if there is no /proc: then it is needed to open the file again. */
+/* Keeps the name if there is no /proc, because the name is then needed to open the file again. */
 void out_file_drop_name(struct out_file *out)
 {
     if (!out->temp[0] || access("/proc/self/fd", X_OK) < 0)
@@ -335,7 +335,7 @@ static const char *name_by_fd(struct out_file *out)
 static int name_temp(struct out_file *out)
 {
     enum { TRIES = 100 };
-    latch_catch_signals();  /* they may arrive in any thread: to block them in one thread is not enough */
+    latch_catch_signals();  /* they may arrive in any thread, so blocking them in one is not enough */
     for (int i = 0; i < TRIES; i++) {
         char ending[40];
         snprintf(ending, sizeof ending, "%ld-%d", (long)getpid(), i);

@@ -60,8 +60,8 @@ int out_file_begin(struct out_file *out, struct latch *latch);
  * true, and nothing else may write to it. An invisible file is not changed. -1: failed, with errno. */
 int out_file_take_back(const struct out_file *out);
 
-/* Removes the temporary name, if there is one, of a file that is never committed, so that nothing is left of it even if
- * the process is killed. It can still be opened again. */
+/* Removes the temporary name of a file that is never committed, if it has one. Then nothing is left of the file even if
+ * the process is killed. The file can still be opened again. */
 void out_file_drop_name(struct out_file *out);
 
 /* Removes all temporary names and prevents new ones: the process is about to end. Any thread may call it. */

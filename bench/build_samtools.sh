@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds samtools 1.24, the newest version, for comparison. An archive of pysam has its sources and those of htslib
-# 1.24. samtools is linked with libdeflate, as by distributions, and kept under
-# ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree. The script prints the path of the program. It needs what
-# htslib needs, with development files: zlib, bzip2, xz, libcurl, libdeflate.
+# 1.24. The script links samtools with libdeflate, as distributions do, and keeps it under
+# ${XDG_CACHE_HOME:-~/.cache}/samtools-omp, outside the tree. It prints the path of the program. It needs what htslib
+# needs, with development files: zlib, bzip2, xz, libcurl, libdeflate.
 #
 # LIBDEFLATE=FOLDER in the environment: the sources of another libdeflate (the crate libdeflate-sys has those of each
 # version), which is built and linked instead of the installed one.
 #
 # "static" links samtools statically and without libcurl, so it reads no URLs. With a folder, the script instead puts
-# these programs there, linked in that way: samtools-1.24, our samtools-omp, gen_bam and timed. bench/scaling16.sh needs
-# no more on a machine that has nothing.
+# four programs there, linked in that way: samtools-1.24, our samtools-omp, gen_bam and timed. bench/scaling16.sh needs
+# no others on a machine without compilers or libraries.
 #
 #   BENCH_SAMTOOLS=$(sh bench/build_samtools.sh) bench/bench.sh
 #   sh bench/build_samtools.sh static

@@ -5,8 +5,8 @@
 #
 #   make mpi build/gen_bam && sh bench/cluster.sh > tables.md
 #
-# $CLUSTER_SIZE (300M): size of the file. $CLUSTER_DIR (bench/work/cluster): file and traces. $MPI (openmpi): or mpich.
-# Needs SimGrid with Python (Debian: python3-simgrid).
+# $CLUSTER_SIZE (300M): size of the file. $CLUSTER_DIR (bench/work/cluster): file and traces. $MPI (openmpi): the MPI,
+# openmpi or mpich. Needs SimGrid with Python (Debian: python3-simgrid).
 set -eu
 cd "$(dirname "$0")/.."
 dir=${CLUSTER_DIR:-bench/work/cluster} mpi=${MPI:-openmpi}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sorts some hundred MB of reads, also with the samtools of the system if there is one: first the times, and whether the
-# records are the same, then the details. It is a part of `./bootstrap.sh demo`, which builds everything first.
+# Sorts some hundred MB of reads with our samtools, and with that of the system if there is one. Prints first the times
+# and whether the records are the same, then the details. `./bootstrap.sh demo` builds everything and runs this.
 #
 # usage: bench/demo.sh BUILD FOLDER     the programs in BUILD are used; FOLDER keeps what is made
 #
@@ -113,7 +113,7 @@ range() {
     tr ' =' '\n ' <"$1" | sed -n 's/^wall //p' | sort -n | sed -n '1p;$p' | paste -s -d ' ' - | sed 's/ / to /; s/$/ s/'
 }
 
-# Whether other programs used the CPUs: by the report of the first sort, or because one run took half as long again as
+# Succeeds if other programs used the CPUs: the report of the first sort says so, or one run took half as long again as
 # another.
 machine_is_busy() {
     grep -q 'other programs on these CPUs' "$demo/report.html" ||

@@ -275,7 +275,7 @@ void __wrap_task_ring_take(struct task_ring *ring)
     __real_task_ring_take(ring);
 }
 
-/* -------------------------------------- what counters join, within a stage */
+/* ------------------------------------------- joins of counts within a stage */
 
 int __real_counts_join(struct counts *counts, uint32_t slot);
 int __wrap_counts_join(struct counts *counts, uint32_t slot)

@@ -4,12 +4,13 @@
 #
 #   make samtools build/gen_bam && bench/merge.sh [gather]
 #
-# gather: instead one file for each of 25 chromosomes, at the default level; and ours once more, with --copy-blocks.
+# gather: the inputs are instead one file for each of 25 chromosomes, and the level is the default. Ours also runs with
+# --copy-blocks.
 # $LANES inputs (8) of $SIZE MB (1000) uncompressed in all are made once in $BENCH_DIR (bench/work/merge): reads of one
 # sample, dealt out by the last digits of their names. samtools is $BENCH_SAMTOOLS, or else the one that
 # bench/build_samtools.sh builds with libdeflate. The programs take turns in each of $ROUNDS rounds (5), after one that
-# does not count, with each of $THREADS ("2") and at each of $LEVELS ("default 1 0"); ratios are medians of those of
-# each round. Output goes to $BENCH_OUT (the same folder). The first outputs are compared, record by record.
+# does not count, with each of $THREADS ("2") and at each of $LEVELS ("default 1 0"); a ratio is the median of the
+# ratios of all rounds. Output goes to $BENCH_OUT (the same folder). The first outputs are compared, record by record.
 set -eu
 cd "$(dirname "$0")/.."
 size=${SIZE:-1000} lanes=${LANES:-8} ours=${SAMTOOLS_OMP:-build/samtools}

@@ -8,10 +8,10 @@
 # Makes $SIZE (1G) of reads, uncompressed, and as much again as 8 lanes in coordinate order. Then it runs sort at the
 # default level, -l 1, -u and -n, merge, collate, fixmate -m, markdup, and sormadup beside the pipe of samtools'
 # commands, with each of $THREADS ("16 1 8 4 2"), and 4 GiB of memory in all for a sort. There are at most $ROUNDS (3)
-# rounds; no run begins after $SECONDS_IN_ALL (360). The table shows the least wall time of each, its CPU time and peak
-# memory (of a pipe: of its largest process). Files are in $WORK (a folder in /dev/shm if 10 GB are free there, else in
-# /tmp) and are removed. $ONLY, an extended regular expression, selects rows by their names. The folder $REPORTS gets
-# the reports of our runs, the last of each row. Single programs: OURS, SAMTOOLS, GEN_BAM, TIMED.
+# rounds; no run begins after $SECONDS_IN_ALL (360) seconds. The table shows the least wall time of each, its CPU time
+# and peak memory (of a pipe: of its largest process). Files are in $WORK (a folder in /dev/shm if 10 GB are free there,
+# else in /tmp) and are removed. $ONLY, an extended regular expression, selects rows by their names. The folder $REPORTS
+# gets the reports of our runs, the last of each row. $OURS, $SAMTOOLS, $GEN_BAM and $TIMED name single programs.
 set -eu
 ours=${OURS:-$PROGRAMS/samtools-omp} theirs=${SAMTOOLS:-$PROGRAMS/samtools-1.24}
 gen_bam=${GEN_BAM:-$PROGRAMS/gen_bam} timed=${TIMED:-$PROGRAMS/timed}

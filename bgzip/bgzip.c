@@ -249,7 +249,7 @@ static int commit_output(struct output *o, struct latch *latch)
         || out_file_commit(&o->index_file, latch) < 0 ? -1 : 0;
 }
 
-/* Commits the output of the input, which was read to its end. With -o for several inputs, only counts its bytes. */
+/* Commits the output after the input was read to its end. With -o for several inputs, only counts its bytes. */
 static int commit(struct bgzip *b)
 {
     b->to->end.file += b->result.compressed;

@@ -117,7 +117,8 @@ static void settle_format(struct engine_args *args)
         out->level = BGZF_LEVEL_DEFAULT;
 }
 
-/* -1, reported: the path is a URL. samtools can write to some, but loses the output if the connection breaks. */
+/* Refuses a URL, because the output is lost if the connection breaks. samtools can write to some URLs. -1: refused,
+ * reported. */
 static int refuse_url(const char *path)
 {
     if (!path || !input_name_is_url(path))

@@ -136,7 +136,7 @@ enum engine_args_result idxstats_args_parse(struct stats_opts *opts, int argc, c
 
 /* ------------------------------------------------------------------- stats */
 
-/* Returns whether a region is one that only htslib understands, so upstream samtools must run. */
+/* Returns whether only htslib understands one of the regions. Then upstream samtools must run. */
 static bool is_theirs(int n, char *const *regions)
 {
     for (int i = 0; i < n; i++)

@@ -507,7 +507,7 @@ INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inf
     return d->sub[!at_litlen(c, d)][(e >> FIRST_SHIFT) * SUB_SIZE + (c->bits >> BITS & (SUB_SIZE - 1))];
 }
 
-/* Returns whether the entry stands for a symbol: not for the end of the block, and not for damaged data. */
+/* Returns whether the entry stands for a symbol, and not for the end of the block or damaged data. */
 INLINE bool is_symbol(uint32_t e)
 {
     return !(e & RARE) || e & TOKEN;

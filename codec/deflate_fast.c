@@ -48,11 +48,11 @@ enum {
     /* Where qualities do not come in runs, one pair in this many must be equal, or their matches are too short for a
      * table of 6 bytes. HiSeq has one in 7 to 11; generated qualities have one in 19. */
     NOISY_PAIRS = 13,
-    /* Qualities that do not come in runs must differ from the one before in two of this many or more (see RUN_RATE).
+    /* Where qualities do not come in runs, at least two in this many must differ from the one before (see RUN_RATE).
      * HiSeq has 48 to 61 percent. RNA of 8 levels lies between the two rates: it gains nothing by coordinate, and would
      * be 1.0103 of libdeflate's level 1 by name. */
     NOISY_RATE = 5,
-    HALF_FROM = 31, HALF_TO = 66, /* SEQ is half explained if between these percents of it are literals */
+    HALF_FROM = 31, HALF_TO = 66, /* SEQ is half explained if its literals are between these percentages */
     FEW_LITERALS = 9,             /* less than one byte in this many is a literal */
     FEW_SEQ = 40,                 /* where copies lie at one place, at most one byte of SEQ in this many is a literal */
     /* Tags are mostly literals if more than one byte of the block in this many is a literal of tags: OQ of 40 levels
@@ -69,8 +69,8 @@ enum {
      * has one in 16 to 24. */
     CHEAP_QUALS = 26,
     TAGS_APART = 45,              /* bytes per literal of tags: UMIs, barcodes, bisulfite have 20 to 30 */
-    /* The heads beside such tags, in thousandths of the bytes: reads of 151 bases whose tags repeat the UMI in the name
-     * have 220; bisulfite reads of 101 bases without UMIs have 212. */
+    /* Heads beside such tags decide if they are more than this many thousandths of the bytes. Reads of 151 bases whose
+     * tags repeat the UMI in the name have 220; bisulfite reads of 101 bases without UMIs have 212. */
     HEAD_APART = 216,
     SEQ_LEFT = 5,                 /* bytes per literal of SEQ: amplicons by name have 1.5 to 3 */
 };
@@ -162,9 +162,9 @@ struct history {
 };
 
 /* Sets dist[0 .. n]: the distances to n records before, then to the mate, whose CIGAR begins at `mate`. Up to three
- * distances to the oldest records are replaced. One of them aligns the CIGAR with that of the last record, if their
- * heads differ in length. If the mate is the last record, two align the place of this read with the mate's place there,
- * and the mate's place with its own place there. */
+ * distances to the oldest records are replaced. If the heads of this record and the last one differ in length, one
+ * distance compares their CIGARs. If the last record is the mate, one distance compares the position here with the
+ * mate's position there, and another one compares the mate's position here with the position there. */
 INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t mate, uint32_t n, uint32_t *dist)
 {
     uint32_t to_cigar = f->cigar - f->at, *special = dist + n;
@@ -185,7 +185,7 @@ INLINE void find_heads(const struct history *h, const struct fields *f, uint32_t
 INLINE bool is_short(const struct fields *f) { return f->tags - f->qual < SHORT_READ; }
 INLINE bool is_cigar_long(const struct fields *f) { return f->seq - f->cigar >= LONG_CIGAR; }
 
-/* Matches the fields before SEQ, but no long CIGAR. n: the number of records before that they are compared with. */
+/* Matches the fields before SEQ, but no long CIGAR. They are compared with those of n records before. */
 INLINE void match_head(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f, uint32_t n,
                        agree64_fn *agree)
 {
@@ -217,6 +217,7 @@ INLINE void match_qual_runs(struct deflate_parse *d, struct parse *p, struct his
     h->tags = f->tags;
 }
 
+/* Matches QUAL by runs, or greedily if qualities do not come in runs or reads have nothing in common. */
 INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history *h, const struct fields *f,
                        agree64_fn *agree)
 {
@@ -242,8 +243,8 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
         match_greedily(d, p, f->qual, f->tags, &quals);
 }
 
-/* Adds the field [from, to) if it begins within the trials. *lits: the literals before the field; becomes those before
- * its end. There may be fewer than before, since a match may extend back. */
+/* Adds the field [from, to) if it begins within the trials. *lits is the number of literals before the field, and
+ * becomes the number before its end. The second may be smaller, since a match may extend back. */
 INLINE void add_outcome(struct outcome *o, const struct deflate_parse *d, const struct parse *p, uint32_t from,
                         uint32_t to, uint32_t *lits)
 {
@@ -298,10 +299,10 @@ INLINE bool is_known_from_afar(const struct history *h)
     return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
 }
 
-/* Returns whether fields do not suit a block of which `bytes` were looked at, more than is_cut() sees. This shows only
- * where qualities cost next to nothing, since all other fields decide there. Fields miss names and tags that a record
- * shares with any earlier record, and SEQ that was there before if much of it is left. In unrelated reads it is enough
- * if a twentieth of SEQ was there before: RNA by name. */
+/* Returns whether fields do not suit a block after all, although is_cut() passed it. `bytes` of the block were looked
+ * at. The answer is no unless qualities cost next to nothing, because only then do the other fields decide. Fields miss
+ * names and tags that a record shares with a record further back. If much of SEQ is left, fields also miss bases that
+ * were there before. In unrelated reads it is enough if a twentieth of SEQ was there before: RNA by name. */
 INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 {
     bool apart = h->tag.lits * TAGS_APART > bytes;
@@ -313,7 +314,7 @@ INLINE bool is_cut_later(const struct history *h, uint32_t bytes)
 }
 
 /* Returns whether the records up to the one at [at, end) show that fields do not suit the block. Then *rest says how
- * the complete block is matched. */
+ * the whole block is matched. */
 INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, const struct history *h, uint32_t at,
                         uint32_t end, enum greedy_bytes *rest)
 {

@@ -80,7 +80,7 @@ INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t st
     }
 }
 
-/* Does parse_segments() with single positions. The compiler knows the value of some fields of g here. */
+/* Calls parse_segments() with single positions. The compiler knows the values of some fields of g in each call. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
 {
     bool ahead = g.ahead, nearest = g.nearest;
@@ -97,7 +97,7 @@ INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop
         parse_segments(d, p, stop, &g);
 }
 
-/* Begins the table: all positions before p->at, as far as the window reaches, can be referred to. */
+/* Begins the table. It has all positions before p->at that are inside the window. */
 INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct greedy *g)
 {
     uint32_t end = min_u32(p->at, p->last);
@@ -106,9 +106,10 @@ INLINE void begin(struct deflate_parse *d, const struct parse *p, const struct g
         greedy_insert(g, p->in, at);
 }
 
-/* Matches with single positions. Unless literals are cheap, a trial comes first. If it has few matches, or copies, this
- * ends there and returns the stride for pairs; else 0. If there is hardly anything but copies, most of the block's
- * literals are in the trial: it is undone, so that pairs repeat it. */
+/* Matches with single positions. Unless literals are cheap, a trial comes first. If the trial finds few matches, or
+ * copies, the function ends there and returns the stride of pairs, which match the rest. Otherwise it matches the rest
+ * itself and returns 0. If nearly all bytes are in copies, most of the block's literals are in the trial. Then the
+ * trial is undone, so that pairs match its bytes, too, with stride 1. */
 INLINE uint32_t try_singly(struct deflate_parse *d, struct parse *p, const struct suited *t)
 {
     const struct parse from = *p;

@@ -90,7 +90,7 @@ INLINE void extend_found(const struct parse *p, struct found *f)
         f->len = extend(p->in + f->at, p->in + f->cand, AGREE, min_u32(p->n - f->at, MAX_MATCH));
 }
 
-/* AGREE bytes of some of the n candidates agree, and *f is the first of these. Replaces *f by the nearest of them if
+/* Some of the n candidates agree in AGREE bytes, and *f is the first of these. Replaces *f by the nearest of these if
  * the match of the nearest ends no earlier. */
 INLINE void or_nearest(const struct greedy *g, const struct parse *p, const uint32_t *score, uint32_t n,
                        struct found *f)

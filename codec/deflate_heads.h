@@ -24,10 +24,10 @@ enum {
 };
 _Static_assert((int)N_HEADS <= (int)MAX_DISTS, "which of them fits best_of()");
 
-/* The eight bytes at a place begin this far after the record's beginning: fixed_places (reference and position; the
- * mate's reference and position; size and reference; CIGAR operations to number of bases; name's length or MAPQ to
- * flag; template length and name); or this far before the tile: tile_places (the bytes end with two and with four
- * digits of the tile). The first two places share their slots, so mates at each other's place find each other. */
+/* A place is eight bytes. fixed_places: bytes from the beginning of the record to the place (reference and position;
+ * the mate's reference and position; size and reference; CIGAR operations to number of bases; name's length or MAPQ to
+ * flag; template length and name). tile_places: bytes from the place to the tile; such a place ends with two or four
+ * digits of the tile. The first two places share their slots, so mates at each other's place find each other. */
 static const uint8_t fixed_places[N_FIXED_PLACES] = {4, 24, 0, 16, 12, 13, 32};
 static const uint8_t tile_places[N_TILE_PLACES] = {8 - 2, 8 - 4};
 

@@ -2,7 +2,7 @@
 # Completion for bash of samtools-omp and bgzip-omp. The program itself lists commands and options (--complete), so this
 # file needs no change when they do. It also serves the name samtools where that has no completion.
 
-# What an option takes, as the help shows it.
+# The value that an option takes, as the help shows it.
 _samtools_omp_value()
 {
     case $1 in

@@ -14,8 +14,8 @@ struct inputs;
 struct engine_opts;
 
 struct driver {
-    struct engine engine;        /* this field and the next two serve producers and the output. The driver sets the
-                                  * latch, driver_begin() the rest */
+    struct engine engine;        /* this field and the next two serve producers and the output. The command sets the
+                                  * latch, and driver_begin() sets the rest */
     struct progress progress;
     struct written out;
     struct command_report report;

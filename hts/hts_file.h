@@ -21,7 +21,7 @@ struct hts_file_options {
     struct latch *latch;
 };
 
-/* Returns the last option of this kind, which counts in htslib; NULL: none. */
+/* Returns the last option of this kind, the one that htslib uses; NULL: none. */
 const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind);
 
 /* Applies these options to an open file and starts its threads. It does not call hts_set_threads(), which crashes when

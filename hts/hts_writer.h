@@ -34,7 +34,7 @@ struct record_out_options *hts_writer_how(struct hts_writer *writer);
  * recorded in the latch. */
 int hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n);
 
-/* As bgzf_sink_mark() and the functions after it in bgzf_omp.h. */
+/* These functions work as bgzf_sink_mark() and the functions after it in bgzf_omp.h. */
 uint64_t hts_writer_mark(const struct hts_writer *writer);
 bool hts_writer_passed(const struct hts_writer *writer, uint64_t mark);
 bool hts_writer_will_pass(const struct hts_writer *writer, uint64_t mark);

@@ -291,8 +291,8 @@ enum dup_fault dup_chains_pass(struct dup_chains *c, int64_t before)
 
 /* ---- losses ---- */
 
-/* Returns whether the loser is an optical duplicate of the winner, which usually is the one of the loss before, so its
- * coordinates are kept. A name that cannot be read is counted. */
+/* Returns whether the loser is an optical duplicate of the winner. The winner's coordinates are kept, because the next
+ * loss usually has the same winner. A name that cannot be read is counted. */
 static bool is_optical(struct dup_chains *c, const struct dup_loss *loss)
 {
     const struct dup_member *a = &loss->winner, *b = &loss->loser;

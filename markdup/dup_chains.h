@@ -49,7 +49,7 @@ enum dup_fault dup_chains_lose(struct dup_chains *chains, const struct dup_loss 
  * other function, with the same `before`. */
 enum dup_fault dup_chains_pass(struct dup_chains *chains, int64_t before);
 
-/* Returns a number: all records with smaller numbers have been settled. UINT64_MAX: no tree is waiting. */
+/* Returns the number below which all records have been settled. UINT64_MAX: no tree is waiting. */
 uint64_t dup_chains_decided(struct dup_chains *chains);
 
 /* Returns the bytes of memory that losses use until they are settled: about 60 bytes and the name for each one in

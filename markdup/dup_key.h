@@ -27,7 +27,7 @@ struct dup_key {
 };
 _Static_assert(sizeof(struct dup_key) == 32, "no padding");
 
-/* How records are read. The caller owns the objects that the pointers lead to. */
+/* The rules for reading records. The caller owns the objects that the pointers lead to. */
 struct dup_rule {
     enum dup_mode mode;
     bool include_fails;          /* records that failed quality control take part */

@@ -23,7 +23,7 @@ enum dup_name_fault {
     DUP_NAME_NO_MATCH,           /* the expression, or one of its groups, does not match */
 };
 
-/* How coordinates are read: by colons, or by an expression of the user. */
+/* The rules for reading coordinates: by colons, or by an expression of the user. */
 struct dup_coords_rule {
     bool by_regex;
     regex_t regex;               /* POSIX, extended */

@@ -77,7 +77,7 @@ enum dup_fault dup_sets_pair(struct dup_sets *sets, const struct dup_entry *entr
  * and for records without one. */
 void dup_sets_pass(struct dup_sets *sets, int64_t before);
 
-/* Returns a number: all records with smaller numbers are decided in this shard. UINT64_MAX: no set is open. */
+/* Returns the number below which all records are decided in this shard. UINT64_MAX: no set is open. */
 uint64_t dup_sets_decided(const struct dup_sets *sets);
 
 /* After DUP_NO_MATE_SCORE: the number of the record without ms. */

@@ -17,8 +17,8 @@ struct dup_place {
 /* put, get: -1: failed, and the owner has recorded the error. */
 struct dup_store {
     int (*put)(void *context, const void *data, size_t n, struct dup_place *place);
-    /* Reads n bytes from `offset` on of those stored there. hash: byte_hash() of them, with seed 0; it fails if the
-     * hash differs */
+    /* Reads n of the bytes stored there, from `offset` on. hash: byte_hash() of these n bytes, with seed 0; the
+     * function fails if it differs */
     int (*get)(void *context, const struct dup_place *place, size_t offset, size_t n, uint64_t hash, void *data);
     void (*drop)(void *context, const struct dup_place *place);   /* frees bytes that are no longer needed */
     void *context;

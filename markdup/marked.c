@@ -32,7 +32,7 @@ static int check_order(struct marked *m)
                       "written; use samtools sort first", engine_opts_input(common(m)));
 }
 
-/* Joins nothing. An input that has such a function is read in chunks, as by a merge. */
+/* Has nothing to join. An input that has such a function is read in chunks, as in a merge. */
 static int take_header(void *marked, struct input *in)
 {
     (void)marked;

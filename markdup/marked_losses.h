@@ -25,7 +25,7 @@ enum dup_fault marked_losses_follow(struct marked_losses *losses, const struct m
 /* Reports all that is left, after the last record. DUP_PAUSED: as above. */
 enum dup_fault marked_losses_end(struct marked_losses *losses, const struct marked_queue *waiting);
 
-/* As the functions in dup_chains.h. */
+/* These do the same as the functions of dup_chains.h. */
 uint64_t marked_losses_decided(struct marked_losses *losses);
 size_t marked_losses_memory(const struct marked_losses *losses);
 uint64_t marked_losses_culprit(const struct marked_losses *losses);

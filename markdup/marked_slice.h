@@ -49,7 +49,7 @@ struct marked_settled {
     uint32_t type : 2;           /* enum dup_type */
 };
 
-/* How records are written. The caller owns the objects that the pointers lead to; threads share it. */
+/* The rules for writing records. The caller owns the objects that the pointers lead to; threads share it. */
 struct marked_rule {
     const struct dup_rule *read;
     struct dup_mark_rule mark;

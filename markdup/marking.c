@@ -25,7 +25,7 @@ static int out_of_memory(struct marking *m)
     return latch_fail(m->d->engine.latch, "%s: out of memory", engine_opts_input(common(m)));
 }
 
-/* Names the read groups. As samtools does, continues without groups if they cannot be distinguished. lines: the header;
+/* Names the read groups. Like samtools, continues without groups if they cannot be distinguished. lines: the header;
  * NULL: its lines cannot be parsed. */
 static int name_groups(struct marking *m, sam_hdr_t *lines)
 {

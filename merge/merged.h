@@ -43,8 +43,8 @@ int merged_open(struct merged *merged, const struct merge_opts *opts);
  * copy some. A constant string. */
 const char *merged_copies_none(const struct merge_opts *opts);
 
-/* As merged_copies_none(), but call it when the headers have been read. sorts: the merge replaces a sort; then it
- * copies blocks only if all inputs are BAM. */
+/* The reason why --copy-blocks copies no block, as far as the headers of the inputs show it; NULL if it may copy some.
+ * sorts: the merge replaces a sort; then it copies blocks only if all inputs are BAM. */
 const char *merged_inputs_copy_none(const struct inputs *inputs, bool sorts);
 
 /* Begins to read all inputs, and to merge them. Call it on the main thread of the team. -1: as above. */

@@ -9,8 +9,8 @@
 
 struct byte_buffer;
 
-/* Finds the keys of splitters whose records are too many to stay together, and puts each key into `keys` once. Returns
- * the number of these keys. */
+/* Finds the keys of splitters that too many records share, so that these records cannot stay together. Puts each key
+ * into `keys` once. Returns the number of keys. */
 int heavy_keys_find(const struct splitter *cuts, size_t n_cuts, const struct key_samples *all, uint64_t *keys);
 
 /* Appends evenly spread records of this rank that have these keys, without SEQ and QUAL. -1: out of memory; then some

@@ -41,8 +41,8 @@ struct rank_parts {
     bool unplaced;               /* no rank has a record with a reference */
     char part_path[PATH_MAX];        /* the path of B's output, except at rank 0; the output never gets this name */
     int n_threads;
-    struct engine engine_a, engine_b;    /* of the two sorts, with ... */
-    struct latch latch_a, latch_b;   /* ... their errors */
+    struct engine engine_a, engine_b;    /* of the two sorts; they point to ... */
+    struct latch latch_a, latch_b;   /* ... the latches for the errors of these sorts */
     struct latch latch;          /* errors that are neither A's nor B's */
 };
 

@@ -5,9 +5,9 @@
 
 #include "sort/merge_ring.h"
 
-/* A splitter divides the records of all ranks. A record is below the splitter if it comes before the splitter's key and
- * record. Of the records that tie with the splitter, those of the ranks before `source` are below it, and so are the
- * first ones of `source`, as many as begin within `bytes`. */
+/* A splitter cuts the order of all ranks' records. A record is below the splitter if it comes before the splitter's key
+ * and record. A record that ties with the splitter is below it in two cases: its rank comes before `source`, or its
+ * rank is `source` and the tied records before it in this rank have fewer than `bytes` bytes. */
 struct splitter {
     uint64_t key, bytes;
     const uint8_t *record;       /* without SEQ and QUAL. NULL: only the key is known; if records are compared, then all

@@ -68,7 +68,7 @@ static struct template_tags tags_find(const struct bam_record *r)
     return tags;
 }
 
-/* The string of a tag that the record has and that is a string. */
+/* Returns the string of a tag. The record must have the tag, and its value must be a string. */
 static struct text tag_text(struct template_tag tag)
 {
     return (struct text){(const char *)tag.type + 1, (size_t)(tag.end - tag.type) - 2};

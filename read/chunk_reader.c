@@ -183,7 +183,7 @@ static void strip_chunk(const struct chunk_reader *r, struct chunk *c)
     c->made = (struct record_slice){.n = 0};
 }
 
-/* Called at the end of the input: leaves the carried unit to the next input, if it may continue there. */
+/* Leaves the carried unit to the next input, if it may continue there. Call it at the end of the input. */
 static void leave_carry(struct chunk_reader *r)
 {
     uint64_t n = 0;

@@ -273,8 +273,8 @@ static bool allow_files(size_t n)
     return n == 1 || machine_open_files(n + OTHERS) >= n + OTHERS_LEAST;
 }
 
-/* Opens each input. A sort joins the headers of the other inputs to the first header, so other inputs do not share that
- * one. */
+/* Opens each input. A sort joins the headers of the other inputs to the first header, so no other input shares the
+ * first header. */
 static int open_each(struct inputs *inputs, const struct inputs_options *how, struct known_headers *known)
 {
     const struct input_request *request = how->request;

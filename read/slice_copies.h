@@ -39,7 +39,8 @@ void slice_copies_close(struct slice_copies *copies);
 /* Continues with the stream of this input, in this arena. -1: out of memory, and the error is recorded in the latch. */
 int slice_copies_begin(struct slice_copies *copies, const struct input *in, struct bam_arena *arena);
 
-/* As the functions of the same names in block_reader.h. start: the offset in the arena that the span is copied to. */
+/* These functions work as those of the same names in block_reader.h. start: the offset in the arena to which the span
+ * is copied. */
 int slice_copies_peek(struct slice_copies *copies, size_t *size);
 void slice_copies_hand_out(struct slice_copies *copies, uint64_t start);
 int slice_copies_take(struct slice_copies *copies, bool wait);

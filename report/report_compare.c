@@ -269,8 +269,8 @@ static void put_texts(FILE *to, const char *what, const char *a, const char *b)
     fputs("</td><td></td></tr>\n", to);
 }
 
-/* A number that is better or worse has a colour, unless that may be noise. all: the time of all threads, which seconds
- * are a part of; 0 for the wall time. */
+/* Writes a row. A number that is better or worse has a colour, unless that may be noise. all: the time of all threads
+ * together, of which `a` and `b` are a part; 0 for the wall time. */
 static void put_row(FILE *to, const char *what, enum unit unit, bool less_is_better, double all, double a, double b)
 {
     char x[NUMBER_SIZE], y[NUMBER_SIZE], ratio[NUMBER_SIZE];

@@ -28,7 +28,7 @@
 struct sormadup {
     const struct sormadup_opts *opts;
     const struct engine_opts *common;    /* of all producers */
-    struct driver *d;            /* it has the output */
+    struct driver *d;            /* has the output */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
     int held;                    /* inputs_held() of them */

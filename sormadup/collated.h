@@ -27,14 +27,14 @@ struct collated {
 struct collated_options {
     const struct engine_opts *behind;    /* options of the next sort; the next two fields are of that sort, too */
     const struct memory_rings *rings;
-    struct output_use output;    /* memory of the files */
+    struct output_use output;    /* memory of the output files */
     const char *command_line;    /* for the @PG line; NULL: none */
     const struct engine *engine;
     struct progress *progress;   /* NULL: not shown */
 };
 
 /* Returns the bytes that this producer needs beyond the plan of the next sort. behind, rings, in: those of that sort.
- * output: memory of the files. */
+ * output: memory of the output files. */
 size_t collated_memory(const struct engine_opts *behind, const struct memory_rings *rings, const struct inputs *in,
                        struct output_use output);
 

@@ -65,7 +65,8 @@ static bool help(void *fixed)
     return f->n_begun > 0 && chunk_reader_help(current(f));
 }
 
-/* Checks that the records from the producer before are those taken here, and that each of them was made or left out. */
+/* Checks that the records taken here are those that the preceding producer gave, and that each of them was made or left
+ * out. */
 static int compare_input(const struct fixed_inputs *f, size_t number)
 {
     const struct record_stream *front = &f->in.each[number].stream;

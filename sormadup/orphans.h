@@ -25,8 +25,8 @@ struct orphans_options {
 struct orphans *orphans_open(const struct orphans_options *options);
 void orphans_close(struct orphans *orphans);
 
-/* Takes n numbers, none of them 0: a fixed_orphans_fn for struct orphans. -1: one of them is the mate of an earlier
- * one, or a failure; the error is recorded in the latch. */
+/* Takes n numbers, none of them 0: a fixed_orphans_fn for struct orphans. -1: one of them is that of the mate of an
+ * earlier read, or something failed; the error is recorded in the latch. */
 int orphans_put(void *orphans, const uint64_t *mates, size_t n);
 
 /* Does the same for numbers that were spilled, after the last one. Frees the memory of the others. */

@@ -8,7 +8,7 @@
 /* The least bytes for the markdup producer, which copies and marks the records of the sort ... */
 size_t sormadup_memory_least(int n_threads);
 
-/* ... and its bytes in this plan; before, orphans are searched for in this memory. */
+/* ... and its bytes in this plan. Before the producer begins, orphans are searched for in this memory. */
 size_t sormadup_memory_marking(const struct memory_rings *rings);
 
 #endif

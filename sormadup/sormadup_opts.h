@@ -11,7 +11,7 @@ struct sormadup_opts {
                                     * step */
     struct fixmate_rules fixmate;    /* without the lengths, which come from the header */
     struct markdup_opts markdup; /* its `common` is a copy of this one */
-    bool collate;                /* always; otherwise if a header states coordinate order */
+    bool collate;                /* always collates; false: only if a header states coordinate order */
     const char *cat_line;        /* command line of the step that joins several inputs; NULL: one input */
     const char *collate_line, *fixmate_line, *sort_line;     /* command lines of the steps before the last ... */
     const char *collated_line;   /* ... and that of fixmate if the input is collated */

@@ -28,8 +28,8 @@ struct sort_task {
     const struct bam_arena *arena;
 };
 
-/* The most sublists under way. Fewer sublists than this wait for their keys: a sublist has nine blocks or more, and a
- * source has at most 8192 slots. Chunks are larger blocks, and there are two for each thread. */
+/* The largest number of sublists under way. Fewer sublists than this wait for their keys: a sublist has nine blocks or
+ * more, and a source has at most 8192 slots. Chunks are larger blocks, and there are two for each thread. */
 enum { SORT_TASKS_MAX = 1024 };
 
 struct sort_tasks {

@@ -33,7 +33,7 @@ struct sorted_options {
     const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these, and there
                                           * is no output */
     struct output_use output;    /* memory that consumers after the sort take, if there is no output */
-    const struct engine *engine; /* its clocks may be NULL if memory was short; then the sort fails */
+    const struct engine *engine; /* if its clocks are NULL, memory was short, and the sort fails */
     struct progress *progress;   /* the caller's, too; NULL if not needed */
 };
 

@@ -413,7 +413,7 @@ static void hand_out_merge_ranges(struct spill *p, const struct room *room)
     }
 }
 
-/* Replaces the runs that were merged with the merged run. */
+/* Puts the merged run in the place of the runs that were merged. */
 static int replace_runs(struct spill *p)
 {
     struct merging *m = &p->merging;

@@ -24,7 +24,7 @@
 
 struct latch;
 
-/* How sums or parts are kept. settings: the settings of the counter, which outlive the sums and parts. */
+/* The functions that keep sums or parts. settings: the settings of the counter, which outlive the sums and parts. */
 struct counter_store {
     void *(*open)(const void *settings);             /* returns an empty one, or NULL if out of memory. NULL pointer:
                                                       * none are kept */
@@ -64,9 +64,9 @@ struct counter {
     size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise: the additional bytes of the part to
                                                                       * which all others are joined; NULL: none */
     /* Prepares two parts, of which `right` follows `left`, so that less is left to do when both are joined. A part that
-     * was prepared with parts after it stands for all of them in later calls; last: the last of those of `left`, or
-     * `left`. Any thread may call it, while another one joins other parts. Returns false if it does nothing. NULL:
-     * parts are not prepared. */
+     * was prepared with parts after it stands for all of them in later calls. last: the last of the parts that `left`
+     * stands for; `left` itself if there are no others. Any thread may call it, while another thread joins other parts.
+     * Returns false if it does nothing. NULL: parts are not prepared. Only one of the counters of a run may have it. */
     bool (*pair)(void *left, const void *last, void *right);
     /* Returns true if all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);

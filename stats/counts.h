@@ -38,10 +38,10 @@ bool counts_in_sequence(const struct counter *counters, size_t n);
  * is recorded in the latch. */
 int counts_join(struct counts *counts, uint32_t slot);
 
-/* Prepares the range of the slot `right`, which follows, and that of the slot `left`, so that counts_join() of both
- * takes less time. A range that was prepared with others stands for them; last: the slot of the last of those of
- * `left`, or `left`. Any thread may call it, for slots that no other thread uses. Returns false if nothing can be
- * prepared. */
+/* Prepares the range of the slot `left` and the range of the slot `right`, which follows it, so that counts_join() of
+ * both takes less time. A range that was prepared with ranges after it stands for all of them in later calls. last: the
+ * slot of the last range that `left` stands for; `left` itself if there are no others. Any thread may call it, for
+ * slots that no other thread uses. Returns false if nothing can be prepared. */
 bool counts_pair(struct counts *counts, uint32_t left, uint32_t last, uint32_t right);
 
 /* Checks the records that were counted in sequence for faults. Returns -1 on an error, as above. */

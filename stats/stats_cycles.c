@@ -62,7 +62,8 @@ static void set_rows(struct stats_cycles *c)
 
 /* ---- room ---- */
 
-/* Returns true if a row of a table of qualities, or a pair of bases, may have counts. */
+/* Returns true if the row may have counts. The rows of qualities come first. All rows of pairs of bases may have
+ * counts. */
 static bool may_count(const struct stats_cycles *c, size_t row)
 {
     return row >= CYCLE_ENDS * CYCLE_QUALS || (row % CYCLE_QUALS & ~(size_t)c->seen[row / CYCLE_QUALS]) == 0;
@@ -201,7 +202,7 @@ static inline uint32_t place_of(uint32_t i, uint32_t n, bool back)
     return back ? n - 1 - i : i;
 }
 
-/* Returns all bits of the n qualities. */
+/* Returns the bitwise OR of the n qualities. */
 static inline uint8_t count_qualities(uint16_t *table, size_t stride, const uint8_t *qual, uint32_t n, bool back)
 {
     uint32_t i = 0;

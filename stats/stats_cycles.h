@@ -38,7 +38,8 @@ struct stats_cycles {
     uint32_t n_records;          /* records counted in `hot` */
     uint16_t *hot;
     uint64_t *totals;            /* NULL: no counter was full yet */
-    uint8_t seen[CYCLE_ENDS];    /* all bits of the qualities that were counted: only their rows can have counts */
+    uint8_t seen[CYCLE_ENDS];    /* the bitwise OR of the qualities that were counted. The row of a quality with another
+                                  * bit has no counts */
 };
 
 /* A zero-initialised struct is empty. */

@@ -68,7 +68,7 @@ int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from
     int result = 0;
     for (uint32_t i = 0; from->near && i < INSERTS_NEAR && result == 0; i++) {
         if (!(from->used >> i / INSERTS_BLOCK & 1))
-            i += INSERTS_BLOCK - 1;              /* no page of the block may have been touched yet */
+            i += INSERTS_BLOCK - 1;              /* all 0; its memory may not be in use yet */
         else if (from->near[i][0] | from->near[i][1] | from->near[i][2])
             result = stats_inserts_add(s, i, from->near[i]);
     }

@@ -17,7 +17,7 @@ struct insert_count {
 /* A zero-initialised struct is empty. */
 struct stats_inserts {
     uint64_t (*near)[STATS_ORIENTATIONS];    /* INSERTS_NEAR elements */
-    uint64_t used;               /* a bit for each INSERTS_BLOCK elements: they are not all 0 */
+    uint64_t used;               /* a bit for each INSERTS_BLOCK elements; not set: all of them are 0 */
     struct insert_count *far;    /* a hash table; a slot is free if its n are all 0. When closed: sorted by size */
     size_t n_far, room;
 };

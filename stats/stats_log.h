@@ -72,7 +72,8 @@ int stats_log_length(struct stats_log *log, uint32_t whole);
 /* Checks whether the record is in order, and sets log->unsorted if it is not. */
 void stats_log_order(struct stats_log *log, int32_t ref, int32_t pos);
 
-/* Returns true if all records of both logs are in order; those of `right` follow. Both have such records. */
+/* Returns true if both logs have records, all records of `log` are in order, and the first record of `right`, which
+ * follows, is in order after them. */
 bool stats_log_goes_on(const struct stats_log *log, const struct stats_log *right);
 
 /* Begins a record that is in order. It has no blocks yet. Returns -1 if out of memory. */

@@ -53,8 +53,9 @@ void stats_part_follow(struct stats_part *part, const struct stats_part *other);
 const struct stats_fault *stats_part_fault(const struct stats_part *part);
 
 /* Joins the coverage of `right`, which follows, to that of `left`, so that less is left to do when both are joined. A
- * part to which others were joined in this way stands for them, too; last: the last of those of `left`, or `left`. All
- * parts are still joined one by one. Returns false if this is not possible. */
+ * part that has the coverage of parts after it stands for all of them in later calls. last: the last of the parts that
+ * `left` stands for; `left` itself if there are no others. All parts are still joined one by one. Returns false if this
+ * is not possible. */
 bool stats_part_pair(struct stats_part *left, const struct stats_part *last, struct stats_part *right);
 
 /* Adds the range `right`, which follows `left` and is empty afterwards. Returns -1 if out of memory. */

@@ -22,8 +22,8 @@ struct stats_range;
 /* Where the coverage of a part of the records is kept. */
 struct stats_cover {
     struct stats_range *range;   /* NULL: none yet, or the coverage is counted when the part is joined */
-    uint32_t n_more;             /* parts after this one whose coverage `range` has, too */
-    uint32_t longest;            /* of those parts: the longest read that made an entry in a log */
+    uint32_t n_more;             /* number of parts after this one whose coverage `range` has, too */
+    uint32_t longest;            /* the longest read of those parts that made an entry in a log; 0: none did */
     bool is_before;              /* `range` is not used: the range of an earlier part has the coverage */
 };
 

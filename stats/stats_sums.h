@@ -46,12 +46,12 @@ struct stats_sums {
 /* A zero-initialised struct is empty. */
 void stats_sums_free(struct stats_sums *s);
 
-/* Allocates empty sums, and frees them (NULL is allowed): the form that struct counter asks for. The argument of
- * stats_sums_open() is not used. NULL: out of memory. */
+/* Allocate empty sums and free them, in the form that struct counter_store needs. stats_sums_open() does not use its
+ * argument, and returns NULL if out of memory. stats_sums_close() accepts NULL. */
 void *stats_sums_open(const void *settings);
 void stats_sums_close(void *sums);
 
-/* How the counting of a record continues from here. */
+/* The result of stats_sums_add(), which decides how the record is counted further. */
 enum stats_way { STATS_NO_MEMORY = -1, STATS_ENDS_HERE, STATS_IS_UNPLACED, STATS_IS_MAPPED };
 
 /* Counts everything that does not depend on the order, for a record that passed the filters. If there are targets,

@@ -20,7 +20,7 @@ struct stats_values {
     size_t last;                 /* the value found last; mostly the next record has the same value */
 };
 
-/* How the kept things are opened and closed. */
+/* The functions that open and close the kept things. */
 struct stats_values_kind {
     void *(*open)(const void *arg);      /* returns NULL if out of memory */
     void (*close)(void *kept);           /* kept may be NULL */

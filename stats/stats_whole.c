@@ -145,8 +145,8 @@ bool stats_whole_goes_on(const struct stats_whole *whole, const struct stats_log
     return !whole->unsorted && !(log->any && log->first_ref == whole->ref && log->first_pos < whole->pos);
 }
 
-/* Takes the coverage of a part, and of those after it that its range stands for. Returns false if the coverage has to
- * be counted from the log. */
+/* Takes the coverage of a part, and of the parts after it whose coverage its range has, too. Returns false if the
+ * coverage of the part has to be counted from the log. */
 static bool take_cover(struct stats_whole *whole, const struct stats_log *log, const struct stats_cover *cover)
 {
     if (cover->is_before && whole->n_covered > 0) {

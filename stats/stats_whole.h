@@ -25,7 +25,7 @@ struct stats_whole {
     bool unsorted;
     int32_t ref, pos;            /* of the last record; at first -1, 0 */
     int32_t entry_ref;           /* reference of the last entry; -2: there was none */
-    uint32_t n_covered;          /* parts that come next and whose coverage was taken already */
+    uint32_t n_covered;          /* number of the next parts, those whose coverage was taken already */
     struct stats_sequence *sequence;     /* with -r, the sequence of that reference */
 };
 

@@ -339,7 +339,7 @@ def c_wrong_bins():
 
 
 def c_cg_long():
-    """More than 65,535 CIGAR operations, hence CG; from 65,534 to 70,000."""
+    """The CIGARs have 65,534 to 70,000 operations. More than 65,535 need CG."""
     out = []
     for i, n in enumerate((70000, 65536, 65535, 65537, 65534)):
         cigar = [(1, "MI"[k & 1]) for k in range(n)]
@@ -542,7 +542,7 @@ def realistic(n, seed="realistic"):
 
 
 def l_htslib(head, recs):
-    """As samtools writes it: header ends its block, records not cut if they fit."""
+    """Lays blocks out as samtools does: the header ends its block, and records are not cut if they fit."""
     out = [bgzf(head, eof=False)]
     part = b""
     for rec in recs:

@@ -88,7 +88,7 @@ build_shared() {
     configured $(without --disable-libcurl curl/curl.h)
     step 'it does not build' make -C "$source" -j"$(getconf _NPROCESSORS_ONLN)" lib-shared
     cp -P "$source"/libhts.so* "$scratch/done/lib"
-    # From the same objects, for check_names.sh: a static library defines more names.
+    # The library is made from the same objects, for check_names.sh: a static library defines more names.
     find "$source" -name '*.pico' -exec ar -q "$scratch/done/lib/libhts.a" {} + 2>/dev/null
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs all tests under the address and the undefined-behaviour sanitizer, in a separate build: `make check-asan`.
-# "short", for which continuous integration has time: unit tests, replays, and each command-line test with one set of
-# its parameters, or by TEST_TURN (conftest.py) a sample of those. The first finding ends a program with a status that
-# no test expects. The last line is that of run_tests.sh, "N passed, N failed[, N skipped]".
+# "short" runs the part for which continuous integration has time: unit tests, replays, and each command-line test with
+# one set of its parameters, or by TEST_TURN (conftest.py) a sample of those. The first finding ends a program with a
+# status that no test expects. The last line is that of run_tests.sh, "N passed, N failed[, N skipped]".
 #
 # usage: test/check_asan.sh [short]
 set -u

@@ -105,7 +105,7 @@ sorts() {
         "$1/samtools" sort --no-PG -@ 2 -o "$1/sorted.bam" test/data/NA12878.chr22.small.bam
 }
 
-# As test_affinity.py builds them.
+# Builds them as test_affinity.py does.
 # shellcheck disable=SC2046
 objects_of_clang() {
     make -s -j"$(getconf _NPROCESSORS_ONLN)" CC=clang BUILD=build-clang 'CFLAGS=-O2 -g1 $(SMALL)' $(printf 'build-clang/%s ' $same)

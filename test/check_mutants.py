@@ -119,7 +119,7 @@ def tokens(text):
 
 @functools.cache
 def functions():
-    """By name, the functions of that name: file, begin, end."""
+    """Returns, by name, the functions of that name: file, begin, end."""
     places = {}
     for path in sorted([*ROOT.glob("*.[ch]"), *ROOT.glob("*/*.[ch]")]):
         if str(path.relative_to(ROOT)).startswith(("build", "test")):

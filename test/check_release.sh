@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Checks the parts of a release before it is published. The static tarball is made twice, has the same bytes, and runs
 # where nothing else is: in an empty root, beside busybox, and in the systems that check_root.sh made (ROOTS, as there).
-# `make check-release`; as root, since that needs chroot. One line per test, "ok", "FAILED" or "skipped"; exit status 1
-# if one failed.
+# `make check-release` must run as root, since that needs chroot. One line per test, "ok", "FAILED" or "skipped"; exit
+# status 1 if one failed.
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 failed=''

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tries what a newcomer has: an empty Debian or Ubuntu, and a clone of HEAD. debootstrap makes the system in a folder.
-# There ./bootstrap.sh installs what is missing, builds, and runs its commands, which are timed. As root. Warnings of
-# the newest compilers are errors: they show what next year's distributions will not build.
+# There ./bootstrap.sh installs what is missing, builds, and runs its commands, which are timed. Run it as root.
+# Warnings of the newest compilers are errors: they show what next year's distributions will not build.
 #
 # usage: test/check_root.sh SUITE [COMMAND]...
 #

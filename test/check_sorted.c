@@ -151,7 +151,7 @@ static void reader_next(struct reader *r)
     r->n += r->got >= 0;
 }
 
-/* Whether the file could be read. */
+/* Returns whether the file could be read. */
 static int reader_close(struct reader *r)
 {
     if (r->got < -1)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs all checks that need not run the program: more warnings of the compiler, cppcheck, clang-tidy (.clang-tidy),
 # includes that point the wrong way, and guards of mutants.py that no longer exist. `make check-static` needs all three
-# tools. "short", for continuous integration, omits tools that are missing here, and those of other versions than the
-# ones with which the tree is clean: each version finds something else. One line per tool, "ok", "FAILED" or "skipped";
+# tools. "short", for continuous integration, omits tools that are missing here, and tools of other versions than
+# those with which the tree is clean: each version finds something else. One line per tool, "ok", "FAILED" or "skipped";
 # exit status 1 if one failed. TEST_TURN="n word": clang-tidy reads one file in n, drawn by the word.
 #
 # usage: test/check_static.sh [short]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: the program under test, the oracle (samtools 1.24, carried
-by pysam 0.24.1), and a BAM reader of our own that trusts neither.
+"""The parts that the tests share: the program under test, the oracle (samtools 1.24, which pysam 0.24.1 has in it), and
+a BAM reader of our own that trusts neither.
 
 SAMTOOLS_OMP=path   the program to test; default: samtools in the repository root
 TEST_TIMEOUT=sec    after which a run counts as hanging; default: 120
@@ -9,7 +9,7 @@ TEST_REST=n         the sets that TEST_SAMPLE=n leaves out
 TEST_TURN="n word"  one in n of these, drawn by the word: another commit, another draw
 TEST_WITHOUT=names  files that are left out: "spill limits" is test_spill.py and test_limits.py
 TEST_SHORT=1        few damages in tests of many: for builds with which all would take too long
-TEST_RELEASE=no     without the tests of what is released, marked "release": pages, packages, scripts; only: just these
+TEST_RELEASE=no     without tests of pages, packages and scripts, which are marked "release"; only: just these
 TEST_LONG=no        without tests that take long: those marked "slow", and those that build by clang or for MPI
 """
 
@@ -43,7 +43,7 @@ THREADS = (1, 2, 3, 8)
 MORE_THREADS = (0, 1, 2, 7)  # the same for merge, fixmate, markdup and collate, whose -@ does not count the first one
 HANG = int(os.environ.get("TEST_TIMEOUT", 120))  # seconds; only against hangs
 SANITIZED = os.path.exists(BINARY) and b"__asan_init" in pathlib.Path(BINARY).read_bytes()
-# For tests in which htslib itself leaks: after it fails to read, write or index.
+# Tests set this when htslib itself leaks: after it fails to read, write or index.
 HTSLIB_LEAKS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
@@ -109,8 +109,8 @@ os.execvpe(sys.argv[2], sys.argv[2:], json.loads(sys.argv[1]))
 
 
 def launch(argv, env, before=None):
-    """For subprocess: its args and env. before: Python statements which the process runs before it becomes the program.
-    They replace preexec_fn, which forks: a forked process with threads may hang."""
+    """Returns args and env for subprocess. before: Python statements which the process runs before it becomes the
+    program. They replace preexec_fn, which forks: a forked process with threads may hang."""
     argv = list(map(str, argv))
     if before is None:
         return {"args": argv, "env": env}
@@ -118,12 +118,12 @@ def launch(argv, env, before=None):
 
 
 def limit_on(resource, value):
-    """For launch(): a limit, hard and soft."""
+    """Returns a statement for launch() that sets a limit, hard and soft."""
     return "resource.setrlimit(resource.RLIMIT_%s, (%d, %d))" % (resource, value, value)
 
 
 def only_cpus(cpus):
-    """For launch(): the effect of taskset."""
+    """Returns a statement for launch() that has the effect of taskset."""
     return "os.sched_setaffinity(0, %r)" % set(cpus)
 
 
@@ -556,7 +556,7 @@ DATA_BAMS = bam_files(REPO / "test" / "data", "test/data/*.bam")
 
 
 def in_turn(files, others, n):
-    """For parametrize: each file with n of the others, each of these with as many files."""
+    """Returns values for parametrize: each file with n of the others, each of these with as many files."""
     return [pytest.param(*f.values, other, id="%s-%s" % (f.id, other), marks=f.marks)
             for i, f in enumerate(files) for other in sorted(list(others)[(i * n + k) % len(others)] for k in range(n))]
 

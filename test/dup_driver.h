@@ -29,8 +29,8 @@ struct dup_driver {
     size_t n, shards, n_losses, max_losses;
     int64_t window;
     struct dup_chains_opt opt;   /* without settled and context */
-    struct dup_loss *losses;     /* of all shards */
-    struct dup_counts *counts;   /* by group */
+    struct dup_loss *losses;     /* losses of all shards */
+    struct dup_counts *counts;   /* one for each group */
     struct dup_warnings warnings;
     bool away;                   /* losses leave memory, and reporting pauses sometimes ... */
     size_t most;                 /* ... when they take this many bytes */

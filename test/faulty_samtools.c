@@ -60,7 +60,7 @@ static void tell(void)
     }
 }
 
-/* Whether the fault happens here and now: at the N-th call that might. */
+/* Returns whether the fault happens here and now: at the N-th call that might. */
 static bool strikes(const char *place, const char *kind)
 {
     static atomic_int calls;
@@ -123,7 +123,7 @@ int __wrap_fixmate_template(struct fixmate *fixmate, const struct fixmate_rules 
 const struct chunk_counts *__real_chunk_reader_counts(const struct chunk_reader *chunks);
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks);
 
-/* As if a record had changed between its chunk and the consumer. Lines of SAM have no checksums yet. */
+/* The counts look as if a record had changed between its chunk and the consumer. Lines of SAM have no checksums yet. */
 const struct chunk_counts *__wrap_chunk_reader_counts(const struct chunk_reader *chunks)
 {
     static struct chunk_counts wrong;
@@ -367,7 +367,7 @@ int __wrap_output_blocks_put(struct output_blocks *sink, const struct record_lis
     return put("block", put_blocks, sink, list);
 }
 
-/* In the block that a record was just copied to. */
+/* The fault is in the block that a record was just copied to. */
 static void spoil_gathered(uint8_t *record)
 {
     if (strikes("gathered", "flip"))
@@ -407,7 +407,7 @@ static int put_ready(void *writer, const struct record_list *list)
     return __real_hts_writer_put(writer, list->records, list->n);
 }
 
-/* For CRAM and SAM.gz with an index, in place of BAM's blocks. */
+/* CRAM, and SAM.gz with an index, take this way in place of BAM's blocks. */
 int __wrap_hts_writer_put(struct hts_writer *writer, const struct record_ref *records, size_t n)
 {
     struct record_list list = {.records = (struct record_ref *)(uintptr_t)records, .n = n};

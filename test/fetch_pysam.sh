@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Fetches a source archive of pysam by pip and unpacks it: pysam has the sources of htslib and samtools in it. If that
-# fails: exit status 1, and the last lines of pip on standard error.
+# fails, the exit status is 1, and the last lines of pip are on standard error.
 #
 # usage: test/fetch_pysam.sh REQUIREMENT FOLDER     FOLDER/pysam-VERSION is made; REQUIREMENT: a line as in htslibs.txt
 set -eu

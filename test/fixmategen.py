@@ -16,8 +16,8 @@ WORDS = ["all", "*", "none", "off", "on", "pos", "mqual", "unmap", "cigar", "cig
 
 
 def cigar_of(r, room):
-    """As text, with the number of its bases. If it extends beyond the reference it has no D, N, P: samtools counts
-    those as bases that it clips, and then CIGAR and SEQ differ in length."""
+    """Returns a CIGAR as text, and the number of its bases. If it extends beyond the reference it has no D, N, P:
+    samtools counts those as bases that it clips, and then CIGAR and SEQ differ in length."""
     if r.random() < 0.4:
         n = r.choice([5, 10, 10, 10, 30, 100])
         return "%dM" % n, n
@@ -180,7 +180,8 @@ def mods_line(r, name, flag, read, tags):
 
 
 def is_cut_well(tags):
-    """Whether samtools 1.24 cuts these without harm: numbers in the last chain, a value for each, nothing twice."""
+    """Returns whether samtools 1.24 cuts these without harm: numbers in the last chain, a value for each, nothing
+    twice."""
     mm = [t[5:] for t in tags if t[:5] in ("MM:Z:", "Mm:Z:")]
     ml = [t[6:] for t in tags if t[:6] in ("ML:B:C", "Ml:B:C")]
     if len(mm) != 1 or len(tags) != 1 + len(ml):

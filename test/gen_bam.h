@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gen_bam: seeded test input, shaped like the output of `bwa mem` (or, with
- * --long, of a PacBio HiFi aligner). The same seed and options give the same
+ * --long, of a PacBio HiFi aligner). A seed and options give the same
  * records on every machine: all randomness comes from gen_bam_rng.h and is
  * integer arithmetic, so neither libc nor libm matters.
  *
@@ -97,7 +97,7 @@ void out_record(struct out *o, const bam1_t *rec, bool sorted);
 void out_drain(struct out *o, uint64_t limit);
 uint64_t out_key(int tid, int64_t pos, bool rev);
 
-/* Whether the output has reached per_mille of its target. */
+/* Returns whether the output has reached per_mille of its target. */
 bool out_reached(const struct options *o, const struct out *out, int per_mille);
 
 /* ---- reads: bases, qualities, alignments ---- */

@@ -3,9 +3,9 @@
 
 /* Shares, in parts per million. */
 enum {
-    PPM_ORPHAN     = 20000, /* of templates: one mate unmapped, placed beside the other */
+    PPM_ORPHAN     = 20000, /* templates with one mate unmapped, placed beside the other */
     PPM_DISCORDANT = 10000, /* mates on unrelated loci */
-    PPM_SPLIT      = 31000, /* of reads: a supplementary line follows */
+    PPM_SPLIT      = 31000, /* reads that a supplementary line follows */
     PPM_CLIP       = 40000  /* soft clip at one end */
 };
 
@@ -326,7 +326,7 @@ static void map_one(struct gen *g, struct mate *m, int len, int fit, struct locu
         mate_split(g, m, head ? 0 : len - n, n, remote_locus(g));
 }
 
-/* As in bwa: from the 5' end of one mate to that of the other. */
+/* Measures as bwa does: from the 5' end of one mate to that of the other. */
 static int64_t template_len(const struct aln *a, const struct aln *b)
 {
     if (a->at.tid != b->at.tid)

@@ -193,7 +193,7 @@ def fewer_refs(parts, r):
 
 
 def first_has_all(parts, r):
-    """As fewer_refs, but the order is kept."""
+    """Does the same as fewer_refs, but keeps the order."""
     fewer_refs(parts[1:], r)
 
 

@@ -64,7 +64,7 @@ def illumina(r):
 
 
 def n_illumina():
-    """From one run; each name some three times."""
+    """The reads are from one run. Each name comes some three times."""
     r = rng("illumina")
     return by_name([illumina(r) for _ in range(1000)], 3000, "illumina names")
 
@@ -310,7 +310,7 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def unplaced(r, i, seq, **kw):
-    """With either strand flag, and random values in all fields that must be kept or unset."""
+    """Makes a read with either strand flag, and random values in all fields that must be kept or unset."""
     kw = {"flag": r.choice((4, 4, 20, 77, 93, 141, 157)), "tid": -1, "pos": r.choice((-1, -1, 0, 5000)),
           "mapq": r.randrange(61), "cigar": [], "mtid": r.choice((-1, -1, 0, 1)), "mpos": r.choice((-1, 7)),
           "tlen": r.choice((0, 0, -300)), "qual": r.choice((None, bytes(r.randrange(42) for _ in seq))),

@@ -24,8 +24,8 @@ enum kind_tags {
 
 struct record_kind {
     const char *name;
-    uint32_t len;                 /* of reads; 0: SEQ is '*' */
-    uint32_t levels;              /* of qualities; 0: none (0xff) */
+    uint32_t len;                 /* length of reads; 0: SEQ is '*' */
+    uint32_t levels;              /* number of qualities; 0: none (0xff) */
     uint32_t stay;                /* mean length of their runs; 0: 2 or 10; 1: they go up and down by one or two */
     uint32_t step;                /* mean bases from one read to the next; 0: anywhere */
     uint32_t places;              /* the only places where reads begin, if not 0 */
@@ -97,7 +97,7 @@ struct record_maker {
     const struct record_kind *kind;
     uint64_t seed;
     const uint8_t *genome;        /* RECORD_GENOME bases, one a byte: 1, 2, 4, 8 */
-    uint32_t pos, x;              /* of the last template: on the genome, on the flow cell */
+    uint32_t pos, x;              /* place of the last template: on the genome, on the flow cell */
     uint8_t seq[RECORD_LONGEST], qual[RECORD_LONGEST];
 };
 
@@ -263,7 +263,7 @@ static uint32_t next_pos(struct record_maker *m)
     return m->pos + record_rnd(m, 2 * k->step + 1);
 }
 
-/* In the order of names the coordinates on the flow cell grow, or they are random. Numbers are drawn in separate
+/* The coordinates on the flow cell grow in the order of names, or they are random. Numbers are drawn in separate
  * statements, as everywhere here, because compilers differ in the order of arguments. */
 static void make_name(struct record_maker *m, char *to, size_t room)
 {

@@ -99,8 +99,8 @@ longest_first() {
     done | sort | cut -d ' ' -f 2
 }
 
-# The unit tests, the replay of fuzz cases, and the check of our names against those of libraries, which are the same
-# under sanitizers.
+# Runs the unit tests, the replay of fuzz cases, and the check of our names against those of libraries. Names are the
+# same under sanitizers, so they are not checked there.
 run_units() {
     units=${UNITS:-$(cd test && ls unit_*.c 2>/dev/null | sed 's/\.c$//')} cases=$(ls test/fuzz/cases 2>/dev/null) names=check_names
     [ "$build" != build-asan ] || names=''

@@ -222,7 +222,7 @@ bgzip -@2 -g -I IN/text.gz.gzi -o out.gz IN/genome.fa
 bgzip -b 1000 -s 70000 IN/text.gz
 """
 
-# For each real file; "{}" is its name.
+# These run for each real file; "{}" is its name.
 REAL_SETTINGS = """
 sort -@2 -o out.bam IN/{}
 sort -@2 -l1 -o out.bam IN/{}

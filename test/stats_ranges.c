@@ -20,7 +20,7 @@ enum { N_SUMS = 3, WAITING = 6, N_PARTS = 1 + WAITING };   /* parts[0] gets all 
 
 /* Parts that wait to be joined. */
 struct run {
-    int first, n;                /* of the turn, from 0; parts that were prepared together */
+    int first, n;                /* turn of the first part, from 0; number of parts that were prepared together */
 };
 
 static struct run runs[WAITING];
@@ -74,7 +74,7 @@ static void join(const struct counter *c, void **parts)
     memmove(runs, runs + 1, (size_t)n_runs * sizeof *runs);
 }
 
-/* Leaves the counted part of this turn to those that wait. Then prepares and joins some. */
+/* Adds the counted part of this turn to the parts that wait. Then prepares and joins some of them. */
 static void leave(const struct counter *c, void **parts, int turn)
 {
     runs[n_runs++] = (struct run){turn, 1};
@@ -91,7 +91,7 @@ static void count(const struct counter *c, samFile *in, sam_hdr_t *sam, void **s
     bam1_t *b = opened(bam_init1());
     struct byte_buffer bytes = {0};
     uint64_t left = cuts ? random_below(200) : UINT64_MAX;
-    int turn = -1, sum = 0, result;          /* turn: before the first cut, parts[0] counts */
+    int turn = -1, sum = 0, result;          /* turn -1: before the first cut, parts[0] counts */
     while ((result = sam_read1(in, sam, b)) >= 0) {
         if (left-- == 0) {
             left = random_below(random_below(4) ? 50 : 3000);

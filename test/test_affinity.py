@@ -64,7 +64,7 @@ class Wish(collections.namedtuple("Wish", "env places policy mask ordered", defa
     bound. mask: of the process, if not that of the tests. ordered: the specification defines the first place."""
 
     def launch(self, argv, program, **env):
-        """For subprocess: the program, started as by taskset."""
+        """Returns arguments for subprocess: the program, started as by taskset."""
         return launch(argv, clean_env(**program.env, **self.env, **env), only_cpus(self.mask or START))
 
 
@@ -108,7 +108,7 @@ WISHES = wishes() if CPUS else {}
 
 
 def counts_fit(team, places, wish, n):
-    """Whether this many threads are placed as the specification requires: team counts them by mask."""
+    """Returns whether this many threads are placed as the specification requires: team counts them by mask."""
     counts = [team[place] for place in places]
     if sum(counts) != n:
         return False
@@ -300,7 +300,7 @@ class Held:
         self.to_come = self.to_come[n:]
 
     def await_output(self):
-        """Until more than a header has arrived."""
+        """Waits until more than a header has arrived."""
         until(lambda: unread(self.process.stdout) >= 32768, self.process)
 
     def threads(self):
@@ -353,7 +353,7 @@ class Held:
 
 @functools.cache
 def by_llvm(path, folder):
-    """Whether the program runs with LLVM's runtime."""
+    """Returns whether the program runs with LLVM's runtime."""
     p = subprocess.run(["ldd", path], env=clean_env(LD_LIBRARY_PATH=folder or ""), stdout=subprocess.PIPE, encoding="utf-8")
     files = [os.path.realpath(word) for word in p.stdout.split() if "omp" in os.path.basename(word)]
     return any("libomp" in file or "libiomp" in file for file in files)

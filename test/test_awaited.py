@@ -128,13 +128,14 @@ def patterns(source):
 
 
 def is_plain(word):
-    """Whether it is a word, and not a value as in tests: a name, a number."""
+    """Returns whether it is a word, and not a value as in tests: a name, a number."""
     return re.fullmatch("[a-z'-]{2,}", word) is not None
 
 
 def fits(words, pattern, least=2 / 3):
-    """Whether the words can follow one another in a text of the pattern, and at least that share of them is its own."""
-    best = {at: 0 for at in range(len(pattern))}         # by the place in the pattern: how many of its own words so far
+    """Returns whether the words can follow one another in a text of the pattern, and at least that share of them is its
+    own."""
+    best = {at: 0 for at in range(len(pattern))}         # by place: the number of its own words so far
     for i, word in enumerate(words):
         after, todo = {}, list(best.items())
         while todo:
@@ -152,7 +153,8 @@ def fits(words, pattern, least=2 / 3):
 
 
 def is_known(words, known):
-    """Whether the words are one text, or two of which one is inside the other; then each is a word of its pattern."""
+    """Returns whether the words are one text, or two of which one is inside the other; then each is a word of its
+    pattern."""
     if any(fits(words, p) for p in known):
         return True
     cuts = [i for i in range(1, len(words)) if any(map(is_plain, words[:i])) and any(map(is_plain, words[i:]))]

@@ -96,8 +96,8 @@ def as_text(kind, lines):
 @needs_bgzip
 @pytest.mark.parametrize("path", REAL_BAMS)
 def test_text_is_larger_than_by_htslibs_bgzip(tmp_path, path):
-    """For the kinds made from a file it may be 4 % larger in the mean, 11 % each; at -l 1 1 % each. Text of less than
-    200,000 bytes is ignored. bgzip before 1.19 lets blocks end anywhere."""
+    """Text of the kinds made from a file may be 4 % larger in the mean, and 11 % each; at -l 1, 1 % each. Text of less
+    than 200,000 bytes is ignored. bgzip before 1.19 lets blocks end anywhere."""
     ratios = []
     lines = sorted_bytes(["--no-PG", "-O", "sam", path]).decode("latin-1").splitlines(keepends=True)
     for kind in "sam", "fastq", "fasta", "bed", "gff", "vcf":
@@ -157,7 +157,7 @@ def test_files_come_back_otherwise_than_pipes(tmp_path):
 
 
 def test_buffers_are_not_used_again(tmp_path):
-    """More than they hold together."""
+    """The data are more than all buffers hold."""
     data = 130 * NOISE
     packed = out(["-l", "0", "-@", "2"], tmp_path, data)
     (tmp_path / "in.gz").write_bytes(packed)
@@ -201,7 +201,7 @@ def test_records_of_bam_lie_in_two_blocks(tmp_path):
         cut.append(at)
     assert at == len(head) + sum(map(len, records)) and cut[0] == FILL
     inside = [x for x in cut if x > len(head) and x not in ends]
-    assert 1 <= len(inside) <= 3                         # of the one record that is longer than a block
+    assert 1 <= len(inside) <= 3                         # ends in the one record that is longer than a block
     for broken in head[:300], head + b"\5\0\0\0hello" + NOISE, head + b"\xff" * 200000, b"BAM\1" + b"\xff" * 200000:
         assert b"".join(b.data for b in blocks(out([], tmp_path, broken))) == broken
 
@@ -536,7 +536,7 @@ def test_a_file_that_fails_takes_others_along(tmp_path):
                                          ("-rd", "x.gz.gzi"), ("-dr", "x.gz.gzi"), ("-r -d", "x.gz.gzi"), ("-tr", "x.gz.gzi"),
                                          ("-dtr", "x.gz.gzi"), ("-trd", "x.gz.gzi")])
 def test_file_that_is_tested_or_indexed_is_decompressed_and_removed(tmp_path, words, made):
-    """As htslib's bgzip: the last one of -t and -r is used, and -d changes neither."""
+    """htslib's bgzip does the same: the last one of -t and -r is used, and -d changes neither."""
     (tmp_path / "x").write_bytes(TEXT)
     ours(["x"], tmp_path)
     before = (tmp_path / "x.gz").read_bytes()
@@ -578,7 +578,7 @@ def test_other_names_and_help_are_not_known(tmp_path):
         assert p.returncode == 0 and b"--rebgzip" in p.stdout
 
 
-# As in nf-core's modules and others.
+# Modules of nf-core and others have these lines.
 VERSIONS = """bgzip --version | sed -n 's/bgzip (htslib) \\([0-9.]*\\)/\\1/p'
 echo $(bgzip -h 2>&1) | sed 's/^.*Version: //; s/ .*$//'
 echo $(bgzip -h 2>&1) | sed 's/^.*Version: //;s/Usage:.*//'

@@ -118,14 +118,14 @@ def collected(*files, **env):
 
 
 def test_a_test_is_neither_in_check_nor_in_the_rest():
-    """Or in both. check has one set of parameters of each test."""
+    """No test is in both, either. check has one set of parameters of each test."""
     everything, sample, rest = collected(), collected(TEST_SAMPLE="1"), collected(TEST_REST="1")
     assert sorted(sample + rest) == sorted(everything) and not set(sample) & set(rest)
     assert sorted(name.partition("[")[0] for name in sample) == sorted({name.partition("[")[0] for name in everything})
 
 
 def test_test_of_pages_is_in_check_or_not_in_the_release():
-    """Neither check nor the rest has it; `all` has it, too."""
+    """Only the release and `all` have it."""
     files = ("test/test_install.py", "test/test_packaging.py")
     everything, release, others = collected(*files), collected(*files, TEST_RELEASE="only"), collected(*files, TEST_RELEASE="no")
     assert sorted(release + others) == sorted(everything) and release and others

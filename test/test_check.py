@@ -105,7 +105,7 @@ def test_order_of_records_that_are_mended(tmp_path):
 
 @pytest.mark.parametrize("layout", sorted(bamgen.SMALL_LAYOUTS))
 def test_blocks_are_cut_where_the_check_does_not_expect_it(layout, tmp_path):
-    """Every way of cutting the stream: records end in the right places, and are counted right."""
+    """The stream is cut in every way. Records must end in the right places, and be counted right."""
     path = tmp_path / "in.bam"
     path.write_bytes(bamgen.bam(HEAD, NAMES[:600], layout))
     for n in THREADS:

@@ -34,7 +34,7 @@ def test_output_named_dash_becomes_a_file(made, tmp_path):
 
 
 def test_normal_run_chatters(made):
-    """At most samtools' own line; at --verbosity 1 not even that."""
+    """It prints at most samtools' own line; at --verbosity 1 not even that."""
     p = run_sort(["-@", "2", made("mixed")])
     assert re.fullmatch(r"(\[bam_sort_core\] merging from .*\n)?", p.stderr)
     for level in ("0", "1"):
@@ -89,7 +89,7 @@ def test_missing_reference_is_told_only_after_reading(made, tmp_path, args, word
 
 @pytest.mark.parametrize("what", ["empty", "text", "cut"])
 def test_minimiser_reference_that_is_no_fasta_crashes(made, tmp_path, what):
-    """As samtools: an error, or an index without sequences."""
+    """samtools gives an error, or an index without sequences. So must we."""
     (tmp_path / "x.fa").write_bytes({"empty": b"", "text": b"hello\nworld\n", "cut": b">a"}[what])
     args = ["--no-PG", "-I", tmp_path / "x.fa", "-o", tmp_path / "theirs.bam", made("all_unmapped")]
     status, _ = oracle_sort(args)
@@ -209,7 +209,7 @@ def test_other_command_runs_as_a_child_instead_of_by_exec(tmp_path):
 
 @pytest.mark.parametrize("how", ["symlink", "chain", "hardlink", "copy", "all"])
 def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
-    """Found first on PATH under another name of the same program; started by that name."""
+    """It is found first on PATH under another name of this program, or started by that name."""
     real = os.path.realpath(BINARY)
     def symlink(to):
         to.symlink_to(real)
@@ -238,7 +238,7 @@ def test_own_binary_on_path_is_executed_for_ever(tmp_path, how):
 
 
 def test_only_own_binaries_on_path_loop(tmp_path):
-    """Only a copy and a link of ours: an error, no endless exec."""
+    """If PATH has only a copy and a link of ours, there is an error and no endless exec."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "samtools").symlink_to(BINARY)
@@ -260,7 +260,7 @@ def test_own_binary_started_by_name_from_path_loops(tmp_path):
 
 
 def test_script_that_calls_samtools_by_name_loops(tmp_path):
-    """Like the shims of version managers, which look for the next program on PATH."""
+    """The shims of version managers also look for the next program on PATH."""
     shim, up = script(tmp_path / "shim" / "samtools", FAKE), script(tmp_path / "up" / "samtools", FAKE)
     shim.write_text('#!/bin/sh\nexec %s "$@"\n' % BINARY)
     p = handed_on(["view", "x"], [shim.parent, up.parent])

@@ -71,7 +71,7 @@ def same_collation(path, scratch, mine, *args):
     same_order(bam.records(), expected.records(), before.records())
 
 
-# Without the inputs whose records htslib changes more.
+# The inputs whose records htslib changes more are omitted.
 @pytest.mark.parametrize("name", sorted(set(bamgen.CORPUS) - {"cg_short", "cg_moved", "name_oddities", "stray_bytes"}))
 def test_order_differs(made, tmp_path, name):
     path = made(name)
@@ -185,7 +185,7 @@ def test_level_is_another(made, level):
 
 
 def test_temporary_files_lie_elsewhere(made, tmp_path):
-    """In TMPDIR, if the output is a pipe."""
+    """They lie in TMPDIR, if the output is a pipe."""
     path = made("many names", content=lambda: many_names(6000, 1))
     folder = tmp_path / "scratch"
     folder.mkdir()

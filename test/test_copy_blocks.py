@@ -64,8 +64,8 @@ def is_plain(block):
 
 
 def may_be_copied(inputs, order, changed):
-    """For each block that is copied in one piece: (first and last place of its records in the output, input, begin,
-    end, its bytes). order: (input, number) of each record of the output; changed: those whose bytes differ."""
+    """Yields, for each block that is copied in one piece, (first and last place of its records in the output, input,
+    begin, end, its bytes). order: (input, number) of each record of the output; changed: those whose bytes differ."""
     place = {key: i for i, key in enumerate(order)}
     for k, x in enumerate(inputs):
         for begin, end, data in x.blocks:
@@ -120,8 +120,8 @@ def any_order(rec):
 
 
 def check(inputs, args=(), settings=FEW, changed=None):
-    """With and without the option: the same records and header; the rule's blocks are copied. Returns their number
-    and the output."""
+    """Checks that the records and the header are equal with and without the option, and that the rule's blocks are
+    copied. Returns their number and the output."""
     paths = [x.path for x in inputs]
     args = ["--no-PG", *args, *paths]
     plain = merged(["-@", 2, *args])
@@ -276,7 +276,8 @@ def sort(folder, args, out="out.bam"):
 
 
 def sorts_the_same(folder, args, paths, settings=IN_MEMORY):
-    """With and without the option: the same records and header. Returns the output and the report's numbers."""
+    """Checks that the records and the header are equal with and without the option. Returns the output and the report's
+    numbers."""
     plain, _ = sort(folder, [*args, *paths], "plain.bam")
     data, report = sort(folder, [*args, "--copy-blocks", *settings[0], *paths])
     for more in settings[1:]:
@@ -367,8 +368,8 @@ def test_sort_fails_where_it_cannot_copy(tmp_path):
     (b"", "wb", 0, True), (b"old", "r+b", 3, True), (b"old", "ab", 3, False), (bytes(1 << 20), "r+b", 0, False),
 ], ids=["new", "behind", "append", "over"])
 def test_standard_output_in_a_file_is_left_with_what_was_written_first(tmp_path, old, mode, at, copies):
-    """A late inversion: most of the merge is in the file by then. Nothing is copied if old bytes come before the
-    output, or if others may append."""
+    """The inversion comes late: most of the merge is in the file by then. Nothing is copied if old bytes come before
+    the output, or if others may append."""
     recs = records_of("z", 1500)
     inverted = recs[:1490] + [recs[1491], recs[1490]] + recs[1492:]
     good, bad = (x.path for x in files(tmp_path, [recs, inverted], "straddle"))

@@ -179,7 +179,7 @@ def test_flipped_bit_in_a_header_block_passes(tmp_path, cram, way, version):
 @pytest.mark.parametrize("way", WAYS)
 def test_checksum_that_is_to_be_ignored_is_compared(tmp_path, cram, way):
     data = cram("3.0")
-    at = header_blocks(data, containers(data)[3])[-1][1] - 1     # of the CRC-32
+    at = header_blocks(data, containers(data)[3])[-1][1] - 1     # last byte of the CRC-32
     wrong = data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
     for option, status in (("ignore_md5=1", 0), ("ignore_md5=0", 1)):
         how = source(tmp_path, wrong, way)
@@ -312,8 +312,8 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("version", ["3.0", "3.1"])
 def test_containers_of_one_shape_come_out_otherwise(tmp_path, unsorted_bam, fasta, version, shape, order):
-    """For any number of threads, the same as from one thread, for which htslib returns the records one by one, and
-    the same as from samtools."""
+    """The result is the same for any number of threads as for one thread, for which htslib returns the records one by
+    one, and the same as from samtools."""
     bam = unsorted_bam
     if order == "sorted":
         bam = tmp_path / "sorted.bam"
@@ -375,7 +375,7 @@ def test_damage_in_a_container_is_told_of_another_record(tmp_path, cram, threads
     data = cram("3.0")
     found = containers(data)
     c, before = found[6], sum(c.n for c in found[:6])
-    at = header_blocks(data, c)[-1][1] + 8           # of the first block after the slice's header
+    at = header_blocks(data, c)[-1][1] + 8           # a byte of the first block after the slice's header
     (tmp_path / "in.cram").write_bytes(data[:at] + bytes([data[at] ^ 255]) + data[at + 1:])
     refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "in.cram: record %d cannot be read" % (before + 1),
             env=HTSLIB_LEAKS)
@@ -454,7 +454,7 @@ def test_names_are_made_of_a_name_that_the_user_did_not_give(tmp_path, nameless,
             ours = sorted_bytes([*args, "-"], stdin=file)
     else:
         ours = sorted_bytes([*args, "file://%s/in.cram" % tmp_path if way == "file://" else way], cwd=tmp_path)
-    if way in ("-", "pipe"):                         # as in samtools
+    if way in ("-", "pipe"):                         # samtools does so, too
         theirs = theirs.replace(b"\nin.cram:", b"\n-:")
     assert ours == theirs
 

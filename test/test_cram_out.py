@@ -101,7 +101,7 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
 
 
 def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
-    """By its checksum, through REF_PATH; the reference is then needed to read the file."""
+    """It is found by its checksum, through REF_PATH, and is then needed to read the file."""
     with pysam.FastaFile(str(fasta)) as file:
         for name, _ in FASTA_REFS:
             (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Outputs that cannot be replaced by another file, and so are overwritten: mount points, and files in folders where
-none may be made. Also terminals, which only get text."""
+none may be made. The tests also try terminals, which only get text."""
 
 import os
 import pty

@@ -87,7 +87,7 @@ def test_far_positions_sort_unlike_samtools(far, tmp_path, order):
 
 
 def test_far_positions_confuse_picard_order(far):
-    """For an order that only uses names and flags; the oracle lacks it."""
+    """The order uses only names and flags; the oracle lacks it."""
     def near(text):
         return b"\n".join(x if x[:1] == b"@" else b"\t".join((*c[:2], b"c", b"1", *c[4:6], b"=", b"1", b"0", *c[9:]))
                           for x in text.rstrip(b"\n").split(b"\n") for c in [x.split(b"\t")]) + b"\n"
@@ -130,7 +130,7 @@ def test_far_positions_without_far_references_are_refused(tmp_path, order):
 
 @pytest.mark.parametrize("order", ["coordinate", "tag", "text_tag", "M"])
 def test_many_far_reads_of_one_key_are_taken_for_ties(tmp_path, order):
-    """More than are sorted by insertion, and after a short reference, so that their keys are equal."""
+    """There are more than are sorted by insertion, and they follow a short reference, so that their keys are equal."""
     r = bamgen.rng("far ties")
     path = tmp_path / "in.sam"
     path.write_text("@SQ\tSN:c\tLN:1000\n" + "".join(
@@ -157,7 +157,7 @@ def test_greatest_numbers_overflow(tmp_path, order):
 
 @pytest.mark.slow
 def test_far_positions_after_sorted_sublists_come_out_otherwise(tmp_path):
-    """More than a sublist is sorted before the first of them occurs."""
+    """More records than a sublist has are sorted before the first of them occurs."""
     r = bamgen.rng("late far")
     early = "".join("a%d\t%d\ttwo33\t%d\t0\t1M\t*\t0\t0\t*\t*\n" % (
         i, r.choice((0, 16)), r.choice((1, 2147483647, 2147483648))) for i in range(1000)) * 1100
@@ -172,7 +172,7 @@ def test_far_positions_after_sorted_sublists_come_out_otherwise(tmp_path):
 
 
 def test_long_cigar_at_a_far_position_is_lost(tmp_path):
-    """More operations than BAM counts, which are stored in the CG tag."""
+    """A CIGAR with more operations than BAM counts is stored in the CG tag."""
     n = 40000
     lines = [line("r%d" % i, 0, "two33", p, "1M1I" * n, "=", p, p, "AC" * n, ["NM:i:3", "XX:Z:x"])
              for i, p in enumerate((1 << 32, 5, (1 << 32) - 1, 1 << 31))]
@@ -317,7 +317,8 @@ def test_tag_of_our_own_name_is_lost_in_bam(tmp_path):
 
 
 def test_tag_of_our_own_name_orders_bam(tmp_path):
-    """At the last possible position, with a place beyond it, which no BAM record can hold."""
+    """The records are at the last possible position, and their tag has a place beyond it, which no BAM record can
+    hold."""
     path, out = tmp_path / "in.bam", tmp_path / "out.bam"
     recs = [bamgen.record("r%d" % i, 16 * (i % 2), 0, (1 << 31) - 1, bin=0,
                           tags=b"\0\0BI\6\0\0\0" + struct.pack("<qqq", 1 << 40 - i, -1, 0)) for i in range(9)]

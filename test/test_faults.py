@@ -274,7 +274,7 @@ def test_short_transfer_loses_data(case):
 
 
 def library_errors_of(call):
-    """Without an early end: SAM has no end marker that would be missed."""
+    """The early end is omitted: SAM has no end marker that would be missed."""
     return [e for e in errors_of(call) if e != "end"]
 
 
@@ -301,8 +301,8 @@ def test_failing_allocation_behind_the_last_record_changes_a_file(case):
 
 
 def test_failing_call_of_a_library_crashes_or_leaves_something(case):
-    """htslib's reads and writes, the threads of libgomp and htslib. Without a thread that it needs for the blocks of
-    SAM.gz htslib waits forever, so we check a moment before that they can be created."""
+    """The calls are htslib's reads and writes, and those that create threads of libgomp and htslib. htslib waits forever
+    for a thread that it needs for the blocks of SAM.gz, so we check a moment before that threads can be created."""
     case.go({"FAULT_FROM": "all"})
     calls = [c for c in LIBRARY_CALLS if c != "pthread_create" or "out.sam.gz" not in case.outputs]
     walk(case, faults(case, calls, library_errors_of, FAULT_FROM="all"))

@@ -152,7 +152,7 @@ def overhanging(seed, n=1500):
 
 
 def fits(line):
-    """Whether CIGAR and SEQ of the line of SAM have as many bases."""
+    """Returns whether CIGAR and SEQ of the line of SAM have as many bases."""
     flag, cigar, seq = (line.split("\t")[i] for i in (1, 5, 9))
     bases = sum(int(n) for n, op in re.findall("([0-9]+)([MIS=X])", cigar))
     return int(flag) & 4 or seq == "*" or bases == len(seq)
@@ -310,7 +310,7 @@ def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
 
 
 def test_records_longer_than_chunks_are_mixed_up(tmp_path):
-    """Also names that end in another chunk than they begin in."""
+    """Some names end in another chunk than they begin in."""
     r = random.Random(7)
     recs = []
     for i in range(60):
@@ -423,7 +423,7 @@ def test_damage_leaves_an_output(sound, desk):
 
 @pytest.mark.parametrize("number", [1, 2, 700, 1999, 2000])
 def test_broken_record_is_not_told(tmp_path, number):
-    """By its number, in any chunk and template."""
+    """The error names the record by its number, in any chunk and template."""
     recs = [bamgen.record("n%d" % (i // 3), 65, 0, 5, seq="A" * 100, tags=b"ZZZ" + b"x" * 400 + b"\0")
             for i in range(2000)]
     recs[number - 1] = recs[number - 1][:4] + b"\x63\0\0\0" + recs[number - 1][8:]     # a reference that does not exist

@@ -186,13 +186,13 @@ def test_program_line_is_lost_in_another_format(inputs, reference, tmp_path, fmt
                                   "far_positions", "placed_unmapped", "many_refs", "cg_short"])
 @pytest.mark.parametrize("fmt", ["sam", "bam"])
 def test_any_content_through_sam_sorts_unlike_samtools(made, tmp_path, name, fmt):
-    """BAM to SAM; and from that SAM to both."""
+    """The input is BAM, and then SAM made from it."""
     bam, sam = made(name), tmp_path / "in.sam"
     theirs = oracle_bytes(bam, "--no-PG", "-n", "-O", fmt, scratch=tmp_path / "x")
     same_output(sorted_bytes(["--no-PG", "-n", "-O", fmt, "-@", 2, bam]), theirs, fmt, tmp_path)
     sam.write_bytes(oracle_bytes(bam, "--no-PG", "-n", "-O", "sam", scratch=tmp_path / "x"))
     status, err = oracle_sort(["--no-PG", "-O", fmt, "-o", tmp_path / "theirs", sam])
-    assert status == (name == "seq_shapes"), err  # whose CIGAR and SEQ differ, which only BAM can hold
+    assert status == (name == "seq_shapes"), err  # its CIGAR and SEQ differ, which only BAM can hold
     for n in (1, 3):
         p = run_sort(["--no-PG", "-O", fmt, "-@", n, sam])
         assert p.returncode == status, p.stderr
@@ -325,7 +325,7 @@ def test_cram_option_changes_records_or_is_refused(inputs, reference, tmp_path, 
 
 
 def test_cram_without_reference_loses_records(inputs, tmp_path):
-    """No --reference, none in the header: the reads must come back in any case."""
+    """There is no --reference, and none in the header: the reads must come back in any case."""
     ours = sorted_bytes(["--no-PG", "-O", "cram", inputs("bam")], env=HTSLIB_LEAKS)
     theirs = oracle_bytes(inputs("bam"), "--no-PG", "-O", "cram", scratch=tmp_path / "x")
     ours, theirs = text_of(ours, "cram", tmp_path), text_of(theirs, "cram", tmp_path)
@@ -455,7 +455,7 @@ def test_odd_sam_line_is_judged_otherwise_than_by_samtools(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["sam.gz", "gzip_sam", "cram_ref", "cram_noref", "raw", "gzip_bam"])
 def test_cut_input_passes(inputs, reference, tmp_path, kind):
-    """Inside a line, block, member or container, if samtools reports it, too."""
+    """A file that is cut inside a line, block, member or container is refused, if samtools reports it, too."""
     data = inputs(kind).read_bytes()
     path = tmp_path / "in"
     told = 0
@@ -485,7 +485,7 @@ def test_missing_end_marker_of_another_format_is_an_error_or_not_told(inputs, re
 
 
 def test_flipped_byte_in_cram_is_refused(inputs, reference, tmp_path):
-    """For every place: htslib compares the checksums of data, and we those of headers."""
+    """A flipped byte at any place is refused: htslib compares the checksums of data, and we those of headers."""
     data = inputs("cram_ref").read_bytes()
     path = tmp_path / "in.cram"
     for at in range(len(data) // 12, len(data) - 60, len(data) // 24):
@@ -624,7 +624,7 @@ def test_long_cigar_or_record_is_lost_on_the_way(made, tmp_path, name, kind, fmt
 
 
 def test_cigar_of_more_than_65535_operations_is_cut_in_bam(tmp_path):
-    """From SAM, which has no limit, into the CG tag."""
+    """The CIGAR goes from SAM, which has no limit, into the CG tag."""
     n = 70001
     cigar = b"1M1I" * (n // 2) + b"1M"
     path = tmp_path / "in.sam"
@@ -644,7 +644,7 @@ def test_missing_reference_is_told_only_after_reading(inputs, tmp_path):
 
 
 def test_index_of_reference_is_left_half_written(inputs, reference, tmp_path):
-    """No .fai yet: it is made, or not needed; the sort works."""
+    """There is no .fai yet: it is made, or not needed; the sort works."""
     (tmp_path / "ref.fa").write_bytes(reference.read_bytes())
     out = sorted_bytes(["--no-PG", "--reference", tmp_path / "ref.fa", "-O", "sam", inputs("cram_ref")])
     assert out == sorted_bytes(["--no-PG", "--reference", reference, "-O", "sam", inputs("cram_ref")])

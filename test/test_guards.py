@@ -110,7 +110,7 @@ KINDS = ("flip", "drop", "double", "both")
 @memories
 @forms(*OUTPUTS)
 def test_fault_in_the_arena_passes(desk, reads, form, where, n):
-    """After decoding, before the sort."""
+    """The fault comes after decoding, before the sort."""
     for kind in KINDS:
         told = noticed(desk, ["-@", n, *OUTPUTS[form], reads], "arena:" + kind, PLACES[where])
         assert "records with checksum" in told, kind
@@ -205,8 +205,8 @@ def test_wrong_bit_in_a_field_crashes_a_comparison(desk, reads, order, verify):
 @memories
 @faults("place", ["encoder", "deflated"])
 def test_verify_passes_a_block_that_is_not_of_those_bytes(desk, reads, where, n, place):
-    """Before the encoder has read them, but after the checksum was computed; and after it: its header, data, CRC and
-    size."""
+    """The bytes change before the encoder has read them, but after the checksum was computed; or the encoded block
+    changes: its header, data, CRC and size."""
     for level in LEVELS:
         for at in [11, 13, 30, 5000, 1 << 30]:
             told = noticed(desk, ["-@", n, "--verify", *level, reads], "%s:flip:%d" % (place, at), PLACES[where])

@@ -78,7 +78,7 @@ TEXTS = {
 @pytest.mark.parametrize("no_pg", [False, True], ids=["PG", "no-PG"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_header_differs_from_samtools(tmp_path, name, no_pg):
-    """Equal line by line, except the sort's own VN and CL; refused if samtools refuses it."""
+    """The headers must be equal line by line, except the sort's own VN and CL. If samtools refuses one, so do we."""
     text = TEXTS[name]
     path = tmp_path / "in.bam"
     recs = [bamgen.record("a", 0, 1, 5), bamgen.record("b", 0, 0, 5), bamgen.record("c", 4, -1, -1)]
@@ -131,7 +131,7 @@ def test_pg_line_does_not_tell_the_command(made):
     assert pg["PN"] == "samtools" and pg["ID"] == "samtools" and pg["VN"]
     program, command, *args = pg["CL"].split(" ")
     assert program in ("samtools", BINARY) and command == "sort"
-    # In any order: samtools prints them after getopt has moved operands to the end.
+    # The arguments may have any order: samtools prints them after getopt has moved operands to the end.
     assert sorted(args) == sorted(["-@", "2", "-l", "1", str(path), "-m", "50M"])
 
 
@@ -269,7 +269,7 @@ def test_only_one_of_two_lengths_is_changed(tmp_path, fields, refs, status):
 
 
 def test_two_lengths_pass_htslib(tmp_path):
-    """In CRAM. Version 2 has no checksums, so its header can be changed."""
+    """The input is CRAM. Version 2 has no checksums, so its header can be changed."""
     path = tmp_path / "in.cram"
     text = "@HD\tVN:1.6\n@SQ\tSN:a\tLN:1000\tXX:%d\n"
     same, other = (text % n for n in (1000, 1001))
@@ -281,5 +281,5 @@ def test_two_lengths_pass_htslib(tmp_path):
         for args in ([], ["--input-fmt-option", "filter=1"]):
             assert oracle_sort(["--no-PG", *args, "-o", tmp_path / "theirs.bam", path])[0] == status
             p = run_sort([*args, "-o", tmp_path / "out.bam", path])
-            told = "line 2 has two lengths" in p.stderr or "multiple LN" in p.stderr  # by htslib 1.24
+            told = "line 2 has two lengths" in p.stderr or "multiple LN" in p.stderr  # htslib 1.24 reports the second
             assert p.returncode == status and told == bool(status), p.stderr

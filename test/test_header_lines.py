@@ -240,7 +240,7 @@ BROKEN = ["co_blank", "rg_no_id", "pg_no_id", "hd_blank", "sq_twice", "sq_ln_0",
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_lines_are_lost_on_other_ways(tmp_path, kind):
-    """Through a pipe, by a filter, with --verify and an index; sormadup needs parsed lines, as sort does."""
+    """The other ways are a pipe, a filter, --verify and an index. sormadup needs parsed lines, as sort does."""
     for command in "fixmate", "markdup":
         assert compare(tmp_path, kind, command, "bam", "bam", True, source=True) is None
         path = make(tmp_path, "in", kind, "bam", COMMANDS[command][0])

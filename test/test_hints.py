@@ -73,7 +73,7 @@ def test_bgzf_of_something_else_does_not_show_what(tmp_path):
 @pytest.mark.parametrize("args,env", [(["-T", "nowhere/x"], {}), (["-T", ".", "-T", "nowhere/x"], {}),
                                       (["--tmpdir-env"], {"TMPDIR": "nowhere"})], ids=["T", "second", "TMPDIR"])
 def test_missing_place_is_told_when_memory_is_full(tmp_path, args, env):
-    """From a pipe that may stay silent for an hour. The line comes before a byte was sent."""
+    """The input is a pipe that may stay silent for an hour. The line comes before a byte was sent."""
     with subprocess.Popen([BINARY, "sort", *args, "-O", "sam", "-"], cwd=tmp_path, env=clean_env(**env), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         line = p.stderr.readline().decode()

@@ -44,8 +44,9 @@ def regions(path, n):
 
 
 def answers(path, index, places):
-    """For each place the number of records and a digest of them; idxstats. Indexes of htslib before 1.15, including
-    samtools', may not find unmapped reads that have a place: then only the other records."""
+    """Returns, for each place, the number of records and a digest of them; and the output of idxstats. Indexes of
+    htslib before 1.15, including samtools', may not find unmapped reads that have a place. Then only the other records
+    count."""
     out, all_are_found = [], htslib_version() >= (1, 15)
     if str(path).endswith(".sam.gz"):  # pysam has no fetch() for them
         for name, begin, end in places[:150]:
@@ -64,7 +65,7 @@ def answers(path, index, places):
 
 
 def made_afterwards(path, index):
-    """By samtools index, elsewhere."""
+    """samtools index makes it elsewhere."""
     other = str(path) + ".later"
     kind = {".bai": ["-b"], ".csi": ["-c"]}.get(os.path.splitext(index)[1], [])
     pysam.samtools.index(*kind, "-o", other, str(path), catch_stdout=False)

@@ -78,7 +78,7 @@ def test_contradicting_headers_are_joined(tmp_path, other, word):
 
 @pytest.mark.parametrize("kind", ["sam", "bam"])
 def test_added_input_of_another_genome_is_taken_without_a_word(tmp_path, kind):
-    """With the same lengths, so that it can be sorted with the first; only M5 shows the difference."""
+    """The other genome has the same lengths, so that it can be sorted with the first; only M5 shows the difference."""
     paths = []
     for name, m5 in ("a", "ab"), ("b", "AB"), ("c", "cd"), ("d", None):
         text = "@SQ\tSN:c\tLN:9%s\n@SQ\tSN:d\tLN:8\n" % ("\tM5:" + m5 if m5 else "")
@@ -146,7 +146,7 @@ def test_long_chain_of_programs_takes_the_stack(tmp_path):
 
 
 def with_new_ids(line, ids):
-    """As by samtools merge: the tag with a new ID moves to the end. Only the first PG tag is used."""
+    """Does the same as samtools merge: the tag with a new ID moves to the end. Only the first PG tag is used."""
     fields = line.split("\t")
     at = next((i for i, f in enumerate(fields[11:], 11) if f.startswith("PG:")), None)
     if at is not None and fields[at].startswith("PG:Z:") and fields[at][5:] in ids:

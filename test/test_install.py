@@ -85,8 +85,8 @@ def test_install_takes_a_name_of_the_real_samtools(root):
 
 @pytest.mark.parametrize("how", ["resolved", "moved", "copied", "packed", "linked", "no hard links"])
 def test_installed_bgzip_is_another_program(root, tmp_path, how):
-    """If links are resolved, if the tree goes elsewhere, and after a second `make install`, over an older one's
-    link."""
+    """It is the same program if links are resolved, if the tree goes elsewhere, and after a second `make install`, over
+    an older one's link."""
     program, home = root / "bin" / "bgzip-omp", tmp_path / "home"
     program.unlink()
     program.symlink_to("samtools-omp")
@@ -173,7 +173,7 @@ def test_manual_of_ranks_names_no_option_or_lacks_a_refused_one(tmp_path):
     usage = subprocess.run([BINARY, "sort", "--help"], capture_output=True, text=True, timeout=HANG)
     usage = usage.stdout + usage.stderr
     option = r"(?<![\w-])--?[A-Za-z@][\w-]*"
-    others = {"-N", "--ntasks-per-node", "-c", "-n", "--version"}   # of launchers, and of the program
+    others = {"-N", "--ntasks-per-node", "-c", "-n", "--version"}   # options of launchers, and of the program
     named = set(re.findall(option, text.split(".SH DESCRIPTION")[1]))
     assert named - set(re.findall(option, usage)) - others == set()
     source = (REPO / "mpi" / "rank_sort.c").read_text()
@@ -245,7 +245,7 @@ def test_script_goes_on_with_the_other_samtools(root, name, text, said):
 
 
 def test_line_for_path_is_shown_without_a_word(root):
-    """On a terminal: a user who forgets eval gets a hint."""
+    """The output is a terminal: a user who forgets eval gets a hint."""
     if not shutil.which("script"):
         pytest.skip("no script here")
     p = subprocess.run(["script", "-qec", "%s --env" % (root / "bin" / "samtools-omp"), "/dev/null"], stdin=subprocess.DEVNULL,
@@ -378,7 +378,7 @@ ModulesHelp
 
 @pytest.mark.release
 def test_module_file_has_another_folder(tmp_path):
-    """In order: the last folder named comes first on PATH. The system's manuals stay."""
+    """The order counts: the last folder named comes first on PATH. The system's manuals stay."""
     if not shutil.which("tclsh"):
         pytest.skip("no tclsh here")
     install("install", tmp_path, "/opt/a b")
@@ -429,7 +429,7 @@ def test_module_of_another_version_stays(tmp_path):
 
 
 def test_install_ends_without_the_line_to_type(tmp_path):
-    """For a staged one (DESTDIR) it would be another."""
+    """A staged installation (DESTDIR) would show another line."""
     said = install("install", "", tmp_path / "own")
     assert said.endswith('\n    eval "$(%s/own/bin/samtools-omp --env)"\n' % tmp_path)
     line = said.splitlines()[-1].strip()
@@ -619,7 +619,7 @@ def test_tarball_is_not_whole(tarball, tmp_path):
 
 @pytest.mark.release
 def test_tarball_does_not_build_and_install(tarball, tmp_path, made):
-    """With separate folders for the program and its link."""
+    """The program and its link have separate folders."""
     if not os.environ.get("CC") and not shutil.which("cc"):
         pytest.skip("no compiler")
     with tarfile.open(tarball) as tar:

@@ -31,7 +31,7 @@ ENDING = [getattr(signal, "SIG" + name) for name in (
     if hasattr(signal, "SIG" + name)]
 
 
-# For launch(): default signals, however the tests were started; and no core files.
+# Statements for launch(): default signals, however the tests were started; and no core files.
 AS_FROM_A_SHELL = """
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -56,7 +56,7 @@ def names_of_parts(folder):
 
 @pytest.mark.parametrize("sig", ENDING, ids=lambda s: s.name)
 def test_signal_while_waiting_for_input_leaves_something(desk, made, named, sig):
-    """With temporary data on the disk."""
+    """There are temporary data on the disk."""
     before = snapshot(desk)
     with start(["-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk, env=MANY | named) as p:
         feed(p, made("mixed").read_bytes()[:-1000])
@@ -91,7 +91,7 @@ def test_limit_on_cpu_time_leaves_something(desk, long_write, named):
 
 
 def test_reader_that_goes_away_leaves_a_named_file(desk, long_write, named, threads):
-    """That of the checksum. PIPE ends the sort, without a message in a pipeline."""
+    """The named file is that of the checksum. PIPE ends the sort, without a message in a pipeline."""
     before = snapshot(desk)
     with start(["-u", "-@", threads, "--checksum", "sum", long_write], stdout=subprocess.PIPE, cwd=desk, env=named) as p:
         assert len(p.stdout.read(100)) == 100
@@ -106,7 +106,8 @@ def test_reader_that_goes_away_leaves_a_named_file(desk, long_write, named, thre
 
 
 def memory_groups():
-    """Where groups below our own can be made whose memory is limited: (folder, name of the limit's file)."""
+    """Yields places where groups with limited memory can be made below our own: (folder, name of the limit's
+    file)."""
     with contextlib.suppress(OSError), open("/proc/self/cgroup") as f:
         for line in f:
             _, controllers, path = line.rstrip("\n").split(":", 2)
@@ -158,8 +159,8 @@ def large(gen_bam):
 @pytest.mark.parametrize("n", [1, 2, 8])
 @pytest.mark.parametrize("share", ["50%", "100%"])
 def test_share_of_a_group_is_taken_of_the_machine_or_killed(tmp_path, group, large, share, n):
-    """As batch systems limit jobs. Only the group shows how much memory there is. The kernel kills under pressure,
-    so some must be left for the pages of files that are being written."""
+    """Batch systems limit jobs in this way. Only the group shows how much memory there is. The kernel kills under
+    pressure, so some must be left for the pages of files that are being written."""
     enter, most = group(100 * MIB), 50 if share == "50%" else 68
     out, report = tmp_path / "out.bam", tmp_path / "report.json"
     p = run_sort(["-l", "1", "-@", n, "--total-memory", share, "-T", tmp_path, "--report=%s" % report, "-o", out, large], before=enter)
@@ -174,7 +175,7 @@ WARNED = r"the records will take (\d+) MB of memory or more, as -m x -@ allow, b
 
 @pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
 def test_little_data_are_warned_of_for_the_memory_allowed(made, pipe):
-    """4 MB with -m 3G -@ 32, on a laptop."""
+    """A laptop sorts 4 MB with -m 3G -@ 32."""
     data = made("ties")
     args = ["-m", "1T", "-@", 3]
     p = run_sort(args, stdin=data.read_bytes()) if pipe else run_sort([*args, data])
@@ -184,7 +185,7 @@ def test_little_data_are_warned_of_for_the_memory_allowed(made, pipe):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory of their own")
 @pytest.mark.parametrize("way", ["file", "pipe", "hint"])
 def test_more_memory_than_the_group_has_is_not_warned_of(group, large, way):
-    """If the kernel kills for it, and before it does."""
+    """The warning comes before the kernel kills the sort."""
     enter = group(120 * MIB)
     args = ["-u", "-@", 2, "-m", "500M", *(["--size-hint", "150M"] if way == "hint" else [])]
     with open(large, "rb") as data:
@@ -242,7 +243,8 @@ def late(desk, made):
 
 
 def has_read(process, path):
-    """Whether the process has opened the file and read its first bytes: in each way of reading, it has read further."""
+    """Returns whether the process has opened the file and read its first bytes: in each way of reading, it has read
+    further."""
     fds = "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
@@ -385,7 +387,7 @@ def crams(gen_bam, tmp_path_factory):
 
 @pytest.mark.parametrize("argv", [["sort", "x.bam"], ["merge", "-", "x.bam"], ["bgzip", "-c", "x.bam"]], ids=str)
 def test_small_stack_ends_it_without_a_word(argv):
-    """ulimit -s 64"""
+    """ulimit -s sets 64 KiB."""
     p = run(argv, before=limit_on("STACK", 64 << 10))
     assert (p.returncode, p.stdout, p.stderr.count("\n")) == (1, b"", 1) and "run ulimit -s" in p.stderr, p.stderr
 
@@ -420,7 +422,8 @@ def test_threads_take_the_addresses_that_their_work_needs(crams, limit):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 @LIMITS_ON_ADDRESSES
 def test_several_cram_inputs_are_each_given_all_memory(crams, tmp_path, limit, n):
-    """ulimit -v: htslib's threads reached the limit in the middle of a container, with messages like "broken" files."""
+    """Under ulimit -v, htslib's threads reached the limit in the middle of a container, with messages like "broken"
+    files."""
     args = ["-@", n, *["--add-input", crams[1]] * 4, crams[1]]
     p = sort_limited(args, limit, tmp_path)
     assert p.returncode == 0, p.stderr
@@ -430,7 +433,7 @@ def test_several_cram_inputs_are_each_given_all_memory(crams, tmp_path, limit, n
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without limit")
 @LIMITS_ON_ADDRESSES
 def test_cram_output_is_given_memory_that_is_not_there(crams, tmp_path, limit, n):
-    """ulimit -v: htslib's threads wait forever, or crash."""
+    """Under ulimit -v, htslib's threads wait forever, or crash."""
     p = sort_limited(["-@", n, "-O", "cram", "--output-fmt-option", "no_ref=1", crams[0]], limit, tmp_path)
     assert p.returncode == 0, p.stderr
     (tmp_path / "out.cram").write_bytes(p.stdout)

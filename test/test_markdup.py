@@ -97,7 +97,7 @@ def test_records_are_marked_unlike_samtools(options, piles, tmp_path):
 
 
 def test_new_tags_stand_behind_the_cigar(tmp_path):
-    """With more than 65,535 operations; CG is the last tag."""
+    """The records have more than 65,535 operations; CG is the last tag."""
     line = "%s\t0\tc\t5\t60\t" + "1M1I" * 33000 + "\t*\t0\t0\t" + "AC" * 33000 + "\t*\tXX:i:1\n"
     (tmp_path / "in.sam").write_text("@SQ\tSN:c\tLN:90000\n" + line % "a" + line % "b")
     args = ["--no-PG", "-t", "--duplicate-count", tmp_path / "in.sam"]
@@ -172,8 +172,9 @@ def test_records_that_wait_in_files_are_others(options, piles):
 
 @pytest.mark.parametrize("options", ["-t", "-t -d 60 --duplicate-count", "-d 60 -S"])
 def test_losses_that_leave_memory_become_others(options, tmp_path):
-    """So many at one place that clusters are stored, too, including clusters of tiles. The records at 6 end like those
-    at 5. So one of them can lose as a pair and still win against all singles at 6: it must not leave."""
+    """There are so many records at one place that clusters are stored, too, including clusters of tiles. The records at
+    6 end like those at 5. So one of them can lose as a pair and still win against all singles at 6: it must not
+    leave."""
     r, lines = random.Random(options), []
     for i in range(12000):
         pos = 5 if i < 8000 else 6
@@ -300,7 +301,7 @@ def test_mark_of_an_optical_duplicate_is_lost(options, far, tmp_path):
 
 
 def test_json_has_loose_quotes(tmp_path):
-    """Also in names of read groups. samtools writes invalid JSON."""
+    """Names of read groups have quotes, too. samtools writes invalid JSON."""
     path, stats, regex = tmp_path / "in.sam", tmp_path / "s.json", r'"(a)\.(b)(c)'
     path.write_text(HEADER_OF_ONE + '@RG\tID:a"b\\c\nn\t0\tc\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\tRG:Z:a"b\\c\n')
     p = ours(["-f", stats, "--json", "--use-read-groups", "-d", "9", "--read-coords", regex, path, tmp_path / "out.bam"])
@@ -388,7 +389,7 @@ def test_umi_tag_of_another_type_is_overwritten(tmp_path):
 
 
 def test_groups_that_are_none_are_an_error(piles, tmp_path):
-    """As in samtools: a message, and it continues without."""
+    """It does what samtools does: it prints a message and continues without groups."""
     path = tmp_path / "in.sam"
     path.write_text(piles("no groups", n=20).read_text().replace("@RG\tID:g1\n@RG\tID:g2\n", ""))
     found = as_samtools(["--use-read-groups"], path, tmp_path)

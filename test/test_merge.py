@@ -39,7 +39,7 @@ def merged(args, **kw):
 
 
 def with_least_memory(args, **kw):
-    """With the memory that the program reports as enough, if it does."""
+    """Merges with the memory that the program reports as enough, if it does."""
     memory = 24
     while True:
         p = ours(["-o", "-", *("%dM" % memory if x == "least" else x for x in args)], **kw)
@@ -178,7 +178,7 @@ def test_headers_are_joined_otherwise(pools, tmp_path, order, options, seed):
 
 @pytest.mark.parametrize("order", ["RG", "template"])
 def test_group_that_a_record_did_not_bring_decides_where_it_goes(pools, tmp_path, order):
-    """-r: samtools gives records their file's group after it has compared them."""
+    """With -r, samtools gives records their file's group after it has compared them."""
     r = bamgen.rng("groups brought " + order)
     parts = mergegen.split(pools(order), 4, "twice", r)
     for part, library in zip(parts, ("\tLB:b", "\tLB:a", "\tLB:b", "")):
@@ -207,14 +207,14 @@ def with_group_in_front(part, r):
 
 @pytest.mark.parametrize("order,kinds", [("RG", "bam,u.bam"), ("RG", "sam,bam,cram"), ("template", "bam,u.bam")])
 def test_first_of_two_groups_decides_where_a_record_goes(pools, tmp_path, order, kinds):
-    """-r: samtools moves the first RG tag to the end, and then compares the one that was the second."""
+    """With -r, samtools moves the first RG tag to the end, and then compares the one that was the second."""
     r = bamgen.rng("two groups %s %s" % (order, kinds))
     parts = mergegen.split(pools(order), 4, "twice", r)
     for part in parts:
         with_group_in_front(part, r)
         part.lines.append("@RG\tID:x\tLB:%d" % r.randrange(9))
     inputs = mergegen.write(parts, tmp_path, kinds.split(","))
-    args = ["-r", *ORDERS[order], "-h", inputs[0], *inputs]         # whose groups have the libraries of second tags
+    args = ["-r", *ORDERS[order], "-h", inputs[0], *inputs]         # its groups have the libraries of second tags
     merges_the_same(args, tmp_path, SETTINGS)
     p = ours(["--no-PG", "-o", "-", *args])
     assert p.stdout == merged(["--no-PG", "--copy-blocks", *args])
@@ -282,7 +282,7 @@ def test_odd_or_long_records_change(made, tmp_path, name, options):
 
 
 def test_positions_below_none_end_the_input(made, tmp_path):
-    """As with samtools 1.24, they end it without a message."""
+    """They end it without a message, as with samtools 1.24."""
     (tmp_path / "whole").write_bytes(made("negative_positions").read_bytes())
     whole = mergegen.sorted_part(tmp_path / "whole", ())
     inputs = mergegen.write(mergegen.split(whole, 3, "random", bamgen.rng("below")), tmp_path)

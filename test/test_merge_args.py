@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line of merge: accepted if samtools 1.24 accepts it, refused if it refuses, and the same output. After
-the table come the cases that we decide differently; doc/migration.md informs users."""
+the table come the cases that we decide differently; doc/migration.md describes them for users."""
 
 import gzip
 import json
@@ -239,7 +239,7 @@ def test_memory_is_another(here):
 
 
 def test_memory_that_nobody_limits_is_too_little(here):
-    """For many inputs, threads, and references."""
+    """Many inputs, threads, and references are given."""
     (here / "refs.sam").write_text("@HD\tVN:1.6\n" + "".join("@SQ\tSN:contig%d\tLN:9\n" % i for i in range(100000)))
     p = ours(["-@", "16", "-cp", *TO, *["a.sam"] * 60, "-h", "refs.sam"], cwd=here)
     assert p.returncode == 0, p.stderr
@@ -276,7 +276,7 @@ def test_plan_makes_a_file_or_forgets_an_input(here):
 
 
 def test_plan_is_far_from_what_the_merge_takes(here):
-    """More files than are sampled, one of which is larger."""
+    """There are more files than are sampled, one of which is larger."""
     refs = [("c1", 1000), ("c2", 1000)]
     for name, n in ("s.bam", 3000), ("t.bam", 9000):
         (here / name).write_bytes(bamgen.bgzf(bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(refs), refs) + bamgen.tiny(n), level=1))
@@ -290,7 +290,7 @@ def test_plan_is_far_from_what_the_merge_takes(here):
 
 
 def test_input_is_not_in_the_report(here):
-    """Also from a pipe, and if the output replaces an input, which is larger then."""
+    """Inputs also come from a pipe, and the output may replace an input, which is larger then."""
     sizes = [(here / x).stat().st_size for x in ("a.sam", "b.sam")]
     for args in ["--report=r.html", "-o", "out.sam"], ["--report=r.json", "-o", "b.sam"]:
         p = ours(["-f", *args, "a.sam", "b.sam", "-"], cwd=here, stdin=(here / "c.sam").read_bytes())

@@ -117,7 +117,7 @@ def test_output_has_another_format(five, tmp_path, form, by):
 
 
 def converted(path, form):
-    """By samtools; CRAM has RG tags at the end."""
+    """samtools converts it; CRAM has RG tags at the end."""
     made = path.with_suffix("." + form[:3] + ".x")
     status, err = oracle_call("view", ["--no-PG", "--verbosity", "1", "-h", "-O", form, "-o", made, path])
     assert status == 0, err
@@ -247,7 +247,7 @@ def test_missing_end_mark_is_an_error_or_not_told(large, tmp_path):
 
 @pytest.mark.parametrize("tag", [b"RGiabcd", b"PGAx", b"RGBC\1\0\0\0x", b"PGf\0\0\0\0"])
 def test_group_that_is_no_string_crashes(tmp_path, tag):
-    """As by samtools 1.24."""
+    """The result is that of samtools 1.24."""
     recs = [bamgen.record("r%d" % i, 0, 0, i, tags=b"NMC\1" + (tag if i == 50 else b"")) for i in range(99)]
     head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text() + "@RG\tID:x\n@PG\tID:p\n")
     (tmp_path / "in.bam").write_bytes(bamgen.bgzf(head + b"".join(recs)))

@@ -133,7 +133,7 @@ def test_case_of_the_page_differs(tmp_path, monkeypatch, case):
 @pytest.mark.parametrize("names, empty", [(".sam", 0), (".bam", 0), ("d/.sam", 1), ("d/.cram .sam", 1), ("..sam", 0),
                                           ("./.sam", 1), ("v.sam .sam d/v.bam", 0), (".sam.sam d/.sam", 1)])
 def test_group_of_a_name_that_is_its_end_is_empty(tmp_path, monkeypatch, names, empty):
-    """As by samtools, the name .sam stays; in a folder nothing of it is left, which we report."""
+    """The name .sam stays, as with samtools; in a folder nothing of it is left, which we report."""
     lay_out(tmp_path, {name: V for name in names.split()})
     monkeypatch.chdir(tmp_path)
     merges_the_same(["-r", *names.split()], tmp_path)
@@ -262,7 +262,8 @@ SAME = ["@SQ\tSN:c1\tLN:1000\tM5:ab", "@SQ\tSN:c2\tLN:500"]
     (["@SQ\tSN:c9\tLN:7", *SAME[::-1]], None), ([SAME[1], "@SQ\tSN:c1\tLN:1"], "reference c1 has LN:1, and LN:1000"),
     (["@SQ\tSN:c1\tLN:1\tAN:d1", "@SQ\tSN:c2\tLN:2"], "reference c1 has LN:1, and LN:1000")])
 def test_other_genome_is_merged_without_a_word(tmp_path, lines, told):
-    """Only one warning, also for BAM if only the list has another length; and the merge is that of samtools."""
+    """There is only one warning, also for BAM if only the list has another length; and the merge is that of
+    samtools."""
     lay_out(tmp_path, {"a.sam": [HD, *SAME, sam("a")], "b.sam": [HD, *lines, sam("b")], "c.sam": [HD, *lines, sam("c")]})
     refs = [(re.search("SN:([^\t]*)", x).group(1), int(re.search(r"LN:(\d+)", x).group(1))) for x in lines]
     text = "\n".join([HD, *lines]) + "\n"
@@ -281,7 +282,7 @@ def test_other_genome_is_merged_without_a_word(tmp_path, lines, told):
 
 
 def test_order_of_references_is_told_of_each_file(tmp_path):
-    """Also if the header is that of the file before."""
+    """It is reported even if the header is that of the file before."""
     refs = [("c1", 1000), ("c2", 1000)]
     for name, order in ("a", refs), ("b", refs[::-1]):
         head = bamgen.header("@HD\tVN:1.6\n" + bamgen.sq_text(order), order)

@@ -47,7 +47,7 @@ def write(folder, header, form, name):
 
 
 def references(header, form):
-    """As in htslib: the references of the list, then those of the text that are missing in it."""
+    """Returns them in htslib's order: the references of the list, then those of the text that are missing in it."""
     text, listed = TEXTS[header[0]], LISTS[header[1]]
     return text if form.startswith("sam") else listed + [r for r in text if r[0] not in dict(listed)]
 

@@ -115,7 +115,7 @@ def test_slices_of_cram_lie_within_others(tmp_path):
 
 
 def test_references_have_other_numbers(here, tmp_path):
-    """For an input with another list of its own, and for two references that are one in the output."""
+    """One input has another list of its own, and two references are one in the output."""
     head = bamgen.header("@SQ\tSN:c2\tLN:9\tAN:c1\n", [("c2", 9)])
     (tmp_path / "h.bam").write_bytes(bamgen.bgzf(head))
     for region in "c2", "c1", "c4", "c:3":
@@ -285,7 +285,7 @@ def test_many_inputs_have_too_few_files(here, tmp_path, args):
 
 
 def test_scattered_regions_gather_to_another_file(here, tmp_path):
-    """As in pipelines: one job for each region, and the results concatenated."""
+    """Pipelines run one job for each region, and concatenate the results."""
     lines = """
 set -e
 for r in c1:1-200000 c1:200001-400000 c2 {c:3} c4; do

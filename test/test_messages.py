@@ -9,7 +9,7 @@ from conftest import HTSLIB_LEAKS, SOURCES, run_sort
 
 # Text that is not a message of the sort: of another command, samtools' own words, a line that is painted over.
 EXEMPT = [
-    ("upstream.c", "samtools: "), ("samtools.c", "samtools: "),     # of all commands but sort
+    ("upstream.c", "samtools: "), ("samtools.c", "samtools: "),     # for all commands but sort
     ("sorted.c", "[bam_sort_core] merging from "),   # samtools' only normal line, verbatim
     ("minhash.c", "Building index ... "), ("minhash.c", "done"), ("minhash.c", "failed"),
     ("progress.c", ""),                              # tested in unit_progress.c
@@ -51,7 +51,7 @@ def test_a_mistake_is_buried_under_the_usage(tmp_path, args):
     lines = p.stderr.splitlines()
     assert p.returncode == 1 and p.stdout == b""
     assert re.fullmatch(r"samtools sort: .*\. See samtools sort --help", lines[-1]), p.stderr
-    assert all(line.startswith("[E::") for line in lines[:-1]), p.stderr   # of htslib
+    assert all(line.startswith("[E::") for line in lines[:-1]), p.stderr   # messages of htslib
     assert not list(tmp_path.iterdir())
 
 

@@ -168,7 +168,7 @@ def half_placed(n=8000):
 
 @pytest.fixture
 def ranked(programs, desk, monkeypatch):
-    """As same(), with the genome of the reads."""
+    """Returns same(), in a folder that has the genome of the reads."""
     (desk.parent / "genome.fa").write_text(">g\n%s\n" % ordergen.genome())
     monkeypatch.chdir(desk.parent)
     return lambda *args, **kw: same(programs, desk, *args, **kw)
@@ -263,7 +263,7 @@ Setting = collections.namedtuple("Setting", "source layout args n kind index")
 
 
 def setting(seed):
-    """Without a source: more than fits into memory."""
+    """Draws a setting. Its source is None if there are more data than fit into memory."""
     r = random.Random("ranks %d" % seed)
     order = r.choice([[], [], [], ["-n"], ["-N"], ["-t", "RG"], ["-t", "NM"], ["-t", "XT", "-n"], ["-t", "XT"], ["-M"],
                       ["-M", "-K", "25"], ["-M", "-R"], ["-M", "-H", "-K", "7"]])
@@ -307,7 +307,7 @@ def ranks_of(mark):
 
 
 def have_begun(ranks, source):
-    """Whether all have the input open. (While MPI starts, mpirun handles a kill itself.)"""
+    """Returns whether all have the input open. (While MPI starts, mpirun handles a kill itself.)"""
     try:
         return len(ranks) == KILLED and all(any(os.path.realpath(fd) == str(source) for fd in
                                                 pathlib.Path("/proc/%d/fd" % pid).iterdir()) for pid in ranks.values())

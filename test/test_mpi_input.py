@@ -205,7 +205,7 @@ def test_false_records_cost_a_rank_minutes(programs, desk):
 
 @pytest.mark.parametrize("which", ["first", "one in a thousand", "each"])
 def test_rank_lacks_the_nul_of_a_name(programs, desk, which):
-    """In a part's first bytes, in its blocks, and in the tail that it shares with the next one."""
+    """The name is in a part's first bytes, in its blocks, or in the tail that it shares with the next one."""
     every = {"first": 10 ** 9, "one in a thousand": 1000, "each": 1}[which]
     head, closed = bamgen.realistic(20000)
     recs = [opened(c) if i % every == 0 and c[12] < 255 else c for i, c in enumerate(closed)]

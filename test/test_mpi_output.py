@@ -74,7 +74,7 @@ def test_ranks_on_other_hosts_send_other_bytes(programs, desk, source, kind, apa
 
 
 def test_ranks_on_other_hosts_send_what_they_could_write(programs, desk, source, kind, apart, fault_shim):  # noqa: F811
-    """If it has one from the start, as on NFS."""
+    """The output has a name from the start, as on NFS."""
     env = [f"LD_PRELOAD={apart}:{fault_shim['LD_PRELOAD']}", "FAULT_NAMED=1"]
     opened = traced(programs, desk, source, kind, env)
     assert [any(".out.bam.tmp-" in name for name in names) for names in opened[1:]] == [True, True]

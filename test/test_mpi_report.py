@@ -81,7 +81,7 @@ def test_temporary_data_are_not_counted(programs, desk):
 
 @pytest.mark.parametrize("args", [[], ["-n"], ["-t", "ZZ"], ["-t", "ZZ", "-N"]], ids=" ".join)
 def test_ranks_have_unequal_parts(programs, desk, args):
-    """Also if no key decides: no record has the tag ZZ."""
+    """The parts are equal even if no key decides: no record has the tag ZZ."""
     data = bamgen.l_htslib(*bamgen.realistic(12000))
     status, err = sort_with(programs, desk, 4, ["-l", "0", *args, "--report=%s" % (desk / "r.json")], data)
     assert status == 0, err

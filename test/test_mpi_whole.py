@@ -50,8 +50,8 @@ def form_of(desk, form, data):
 
 @functools.cache
 def spoils_stdin(kind):
-    """Whether its mpirun damages the standard input that it passes on: MPICH's if the program does not read at once;
-    OpenMPI 5's passes pieces on twice (5.0.7; openpmix/prrte #2220)."""
+    """Returns whether its mpirun damages the standard input that it passes on: MPICH's if the program does not read at
+    once; OpenMPI 5's passes pieces on twice (5.0.7; openpmix/prrte #2220)."""
     version = subprocess.run(["mpirun." + kind, "--version"], capture_output=True, text=True, env=clean_env(**ENV)).stdout
     return kind == "mpich" or not re.search(r"\) [1-4]\.", version)
 
@@ -71,7 +71,7 @@ def from_pipe(program, desk, source, args, kind, n):
 
 
 def mpirun_crashed(status, err):
-    """Not a rank: mpirun of OpenMPI 4.1.4 did so once, while it passed standard input on."""
+    """Returns whether mpirun crashed, and not a rank: OpenMPI 4.1.4 did so once, while it passed standard input on."""
     return status == -signal.SIGSEGV and b"mpirun.openmpi(" in err
 
 
@@ -184,7 +184,7 @@ def test_cut_input_is_sorted_or_told_by_each_rank(programs, desk, form, piped):
 
 
 def test_decoding_cram_takes_memory_of_the_second_sort(programs, desk, gen_bam):
-    """-m 16M and 64 MiB, including the memory of MPI."""
+    """The limit is -m 16M and 64 MiB, including the memory of MPI."""
     import pysam
     source = desk / "in.cram"
     pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(source), str(gen_bam("--size", "300M", "--level", "1")),

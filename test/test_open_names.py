@@ -55,7 +55,7 @@ def test_name_without_nul_gets_it(tmp_path, command, layout):
 
 
 def test_template_goes_on_with_a_name_that_only_begins_like_its_own(tmp_path):
-    """Over many chunks: each name is that of the previous template plus one letter, without a NUL."""
+    """The names go over many chunks: each is that of the previous template plus one letter, without a NUL."""
     recs = []
     for i in range(9000):
         for half, place in ((99, 100), (147, 300)):
@@ -99,7 +99,7 @@ SORTS = {"sort": "sort --no-PG {x} -o {o} {a}", "by name": "sort -n --no-PG {x} 
 @pytest.mark.parametrize("layout", ["whole", "small", "tiny"])
 @pytest.mark.parametrize("order", SORTS)
 def test_sort_of_a_name_without_nul(tmp_path, order, layout):
-    """Also if the file comes through a pipe, is not compressed, or is the second one."""
+    """The file may also come through a pipe, be not compressed, or be the second one."""
     stream = bamgen.header() + b"".join(pairs(True))
     path, raw = tmp_path / "in.bam", tmp_path / "raw.bam"
     path.write_bytes(bamgen.bgzf(stream, size={"whole": bamgen.BLOCK, "small": 997, "tiny": 61}[layout]))
@@ -117,7 +117,7 @@ def test_sort_of_a_name_without_nul(tmp_path, order, layout):
 
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_last_record_needs_a_nul(tmp_path, n):
-    """In a file of one block, and in separate blocks."""
+    """The record ends a file of one block, and one of many blocks."""
     recs = pairs(True)[:n]
     recs[-1] = opened(bamgen.record("last", 4, -1, -1, 0, [], -1, -1, 0, "ACGT", bytes([30] * 4)))
     for size in bamgen.BLOCK, 97:
@@ -143,7 +143,7 @@ def far(request, tmp_path_factory):
     n, folder = 8000, tmp_path_factory.mktemp("far")
     opens = {"last": lambda i: i == n - 1, "middle": lambda i: i == n // 2}.get(request.param, lambda i: i >= n // 3)
     recs = far_behind(n, opens)
-    if request.param == "long":                   # of several blocks
+    if request.param == "long":                   # it has several blocks
         long = bamgen.record("long", 0, 0, 7, 60, [(400000, "M")], -1, -1, 0, "ACGT" * 100000, bytes(range(40)) * 10000)
         recs[0].insert(n // 3, opened(long))
         recs[1].insert(n // 3, long)
@@ -155,7 +155,8 @@ def far(request, tmp_path_factory):
 @pytest.mark.parametrize("words", ["sort", "sort -n", "sort --total-memory 28M", "collate", "sormadup",
                                    "sort -@ 3 -m 2M -M"], ids=["sort", "n", "little", "collate", "sormadup", "M"])
 def test_name_without_nul_far_behind(far, tmp_path, words):
-    """In memory and with temporary files, and after another input: the bytes are as if the NUL had been there."""
+    """The sort runs in memory and with temporary files, and after another input. The bytes are as if the NUL had been
+    there."""
     got = []
     for path in far:
         first = [*words.split(), *(["-O"] if words == "collate" else []), "-l", 1, "--no-PG"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every option of samtools sort with odd values: accepted if samtools 1.24 accepts it, refused if it refuses. Cases
-that we decide differently are listed here, with the reason; doc/migration.md informs users."""
+that we decide differently are listed here, with the reason; doc/migration.md describes them for users."""
 
 import gzip
 import os
@@ -81,7 +81,8 @@ for word in ("--input-fmt"[:n] for n in range(3, 12)):
 
 
 def compare(args, tmp_path):
-    """Nothing if both refuse, or both accept it and make files of the same names and formats with the same records."""
+    """Returns None if both refuse, or both accept it and make files of the same names and formats with the same
+    records."""
     for name in os.listdir(tmp_path):
         if name != IN:
             os.unlink(tmp_path / name)
@@ -162,8 +163,7 @@ def test_named_index_of_an_input_is_opened(tmp_path, made):
 
 
 def test_sort_in_place_by_a_url_is_not_seen_for_one(tmp_path, made):
-    """Under either name it is the same file: it stays until the new one is complete, and is not overwritten by a
-    report."""
+    """It is one file under either name: it stays until the new one is complete, and is not overwritten by a report."""
     path = tmp_path / IN
     path.write_bytes(made("ties").read_bytes())
     p = run_sort(["--checksum=%s" % path, "file://%s" % path], cwd=tmp_path)
@@ -185,7 +185,7 @@ def test_reference_that_nothing_needs_is_not_warned_of(tmp_path, made, reference
     (["--in", "nthreads=1"], 1, 0), (["-t", ""], 0, 0), (["--reference", "missing.fa"], 0, 0), (["-@", ""], 1, 1),
     (["-o", "data:x"], 1, 1)], ids=str)
 def test_page_on_migration_is_outdated(tmp_path, monkeypatch, made, args, theirs, ours):
-    """The table of doc/migration.md: accepted (0) or refused (1) by samtools 1.24 and by us."""
+    """The table of doc/migration.md states what samtools 1.24 and we accept (0) or refuse (1)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / IN).write_bytes(made("ties").read_bytes())
     assert (oracle_sort([*OUT, *args, IN])[0], run_sort([*OUT, *args, IN], cwd=tmp_path).returncode) == (theirs, ours)

@@ -57,7 +57,7 @@ def test_any_content_sorts_by_name_unlike_samtools(made, name, order):
 
 
 def test_natural_order_takes_numbers_for_text():
-    """The rule itself, without the oracle: by value, zeros skipped, ties by the text after them."""
+    """The rule itself is tested without the oracle: by value, zeros skipped, ties by the text after them."""
     names = ["a10", "a9b", "a09", "a9", "b1", "a1", "a010", "a9a"]
     data = bamgen.bgzf(bamgen.header() + b"".join(bamgen.record(x) for x in names))
     out = read_bam(sorted_bytes([*FAST, "-n"], stdin=data)).records()
@@ -92,7 +92,8 @@ def picard_key(rec):
 
 
 def tag_integer(rec, tag):
-    """For records without sequence whose only tag is HI: the last bytes."""
+    """Returns the value of an integer tag, or None. The record has no sequence, and HI is its only tag: the last
+    bytes."""
     at = rec.find(tag, 36 + rec[12])
     if at < 0:
         return None
@@ -123,7 +124,7 @@ def test_picard_order_is_not_its_rule(made):
 
 
 def test_tag_then_picard_order_is_not_its_rule(made):
-    """-t HI --picard: the tag first, then Picard's order."""
+    """With -t HI --picard, the tag comes first, then Picard's order."""
     path = made("picard", content=picard_input)
     def key(rec):
         hi = tag_integer(rec, b"HI")

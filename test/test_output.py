@@ -34,7 +34,7 @@ def edges(found):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_record_straddles_blocks_without_need(made, name, threads):
-    """Also: a record longer than a block starts one, and the header ends its block."""
+    """A record longer than a block also starts one, and the header ends its block."""
     found, bam = decode(sorted_bytes(["-l", "1", "-@", threads, made(name)]))
     ends = edges(found)
     assert bam.header_size in ends, "the header does not end its block"

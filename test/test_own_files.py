@@ -81,8 +81,8 @@ def test_check_is_refused_without_its_name(here, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["collate", "fixmate", "markdup"])
 def test_abbreviation_of_samtools_means_something_else(here, command, monkeypatch):
-    """For sort and merge see test_options.py and test_merge_args.py. Of abbreviations that stand for the same options,
-    the shortest is tried."""
+    """For sort and merge see test_options.py and test_merge_args.py. If several abbreviations stand for the same
+    options, only the shortest is tried."""
     values = {"threads": "2", "verbosity": "3", "output-fmt": "sam", "output-fmt-option": "level=1", "mode": "t",
               "input-fmt-option": "decode_md=0", "reference": "ref.fa", "read-coords": "(x)(y)(z)", "coords-order": "txy",
               "barcode-tag": "BX", "barcode-rgx": "(q)", "umi-separator": ":"}
@@ -170,7 +170,7 @@ def test_file_that_the_command_line_reads_is_replaced(here, line):
 
 
 def test_file_of_ours_is_not_replaced_any_more(here):
-    """Also if it exists: it is ours, or another text."""
+    """It is replaced even if it exists, whether it is ours or another text."""
     for _ in range(2):
         p = run(["sort", "--checksum", "sum", "--trace", "t.json", "--report=r.html", *LINE["sort"]], cwd=here)
         assert p.returncode == 0, p.stderr
@@ -208,7 +208,7 @@ def test_index_of_many_blocks_is_taken_for_text(here):
 
 
 def test_statistics_to_a_file_named_dash_are_refused(here):
-    """As in samtools."""
+    """samtools accepts it, too."""
     for _ in range(2):
         p = run(["markdup", "-O", "bam", "-f", "-", "in.bam", "-"], cwd=here)
         assert p.returncode == 0 and p.stdout[:2] == b"\x1f\x8b", p.stderr

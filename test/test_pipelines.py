@@ -171,7 +171,7 @@ PAGE = (REPO / "doc" / "workflows.md").read_text()
 
 @pytest.fixture(scope="module")
 def installed(programs):
-    """As installed by make install; the page's folder has none."""
+    """Lays the program out as make install does; the page's folder has none."""
     (programs / "opt" / "bin").mkdir(parents=True)
     (programs / "opt" / "libexec" / "samtools-omp").mkdir(parents=True)
     shutil.copy(os.path.realpath(BINARY), programs / "opt" / "bin" / "samtools-omp")

@@ -126,7 +126,7 @@ def test_mark_behind_stray_bytes_is_lost(option, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("n", [3, 70000])
 def test_broken_tag_hides_where_blocks_meet(n, tmp_path):
-    """In a record that two blocks share (with copied blocks), and in one longer than a block."""
+    """The tag is in a record that two blocks share (with copied blocks), or in one longer than a block."""
     long_tag = b"ZZZ" + b"x" * n + b"\0"
     recs = [bamgen.record("r%05d" % i, 0, 0, i, seq="ACGT", tags=long_tag) for i in range(60)]
     (tmp_path / "good.bam").write_bytes(bamgen.bam(bamgen.header(), recs, "straddle"))

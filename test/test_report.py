@@ -73,7 +73,7 @@ def test_threads_that_are_not_allowed_are_counted_as_idle(realistic_bam, tmp_pat
 @pytest.mark.skipif(SANITIZED, reason="sanitizers have a thread of their own")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a user without any process")
 def test_threads_that_cannot_be_started_are_counted_as_idle(realistic_bam, public_dir):
-    """ulimit -u; there is also the thread that reads a pipe, which is counted before the team starts."""
+    """ulimit -u sets the limit. There is also the thread that reads a pipe, which is counted before the team starts."""
     os.mkdir(public_dir + "/o")
     os.chmod(public_dir + "/o", 0o777)
     limit = limit_on("NPROC", 4) + "\nos.setuid(%d)" % (1100000 + os.getpid())
@@ -196,7 +196,7 @@ def test_reader_of_a_pipe_is_not_a_thread_of_its_own(realistic_bam, tmp_path, te
         assert sum(slot["stages"].values()) == pytest.approx(r["wall_s"], abs=1e-4)
     assert r["stages"]["read"]["bytes"] == realistic_bam.stat().st_size
     assert r["slots"][-1]["stages"]["read"] > 0
-    assert r["busy_share"] <= 1                  # of the team
+    assert r["busy_share"] <= 1                  # share of the team
     page = reported(tmp_path, ["-@", team, "-"], "r.html", stdin=realistic_bam.read_bytes())
     assert page.count("<rect ") == team + 1
 
@@ -263,7 +263,7 @@ def test_file_that_output_is_added_to_counts_as_output(realistic_bam, tmp_path):
 
 
 def test_verdict_is_not_in_all_forms(realistic_bam, tmp_path):
-    """Reading from a slow pipe: the program at its other end is blamed, in all three forms, unless the machine is
+    """The input is a slow pipe. The program at its other end is blamed, in all three forms, unless the machine is
     overloaded."""
     data = realistic_bam.read_bytes()
     for name in "r.json", "r.txt", "r.html":
@@ -580,8 +580,8 @@ def test_trace_is_no_json_or_spans_overlap(realistic_bam, tmp_path, team):
 
 
 def test_trace_is_not_what_perfetto_documents(realistic_bam, tmp_path):
-    """Trace Event Format, JSON Object Format: complete events (X) with name, ts and dur in microseconds, pid and tid;
-    metadata events (M) that name the process and every thread, each with its args."""
+    """The format is the JSON Object Format of the Trace Event Format: complete events (X) with name, ts and dur in
+    microseconds, pid and tid; metadata events (M) that name the process and every thread, each with its args."""
     p = run_sort([*FAST, "-@", "3", "--trace=t.json", "--report=r.json", "-o", "o.bam", realistic_bam], cwd=tmp_path)
     assert p.returncode == 0, p.stderr
     r, trace = (json.loads((tmp_path / f).read_text()) for f in ("r.json", "t.json"))
@@ -782,7 +782,7 @@ def test_percentage_of_unknown_input_is_made_up(realistic_bam):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["bam", "sam"])
 def test_percentage_of_a_file_is_unknown(gen_bam, form):
-    """Large enough for a line or two during reading. Writing takes longer, at any level."""
+    """The file is large enough for a line or two during reading. Writing takes longer, at any level."""
     path = gen_bam("--size", "60M" if SANITIZED else "200M", "-O", form, *(["--level", 1] if form == "bam" else []))
     said = on_terminal(["-@", 1, "-l", 1, path])
     assert re.search(r"samtools sort: reading [0-9]+ %,.* left", said), said

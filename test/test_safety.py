@@ -146,7 +146,8 @@ def test_junk_after_the_end_passes(desk, sound, tail):
 
 
 def test_flipped_bit_passes():
-    """Anywhere in the file: an error, or no difference (time stamp and the like in a gzip header)."""
+    """A bit is flipped anywhere in the file. There is an error, or no difference (time stamp and the like in a gzip
+    header)."""
     head, recs = bamgen.CORPUS["seq_shapes"]()
     data = bamgen.bgzf(head + b"".join(recs), size=150)
     plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
@@ -163,7 +164,7 @@ def test_flipped_bit_passes():
 
 
 def test_cut_file_passes():
-    """Cut at any byte: an error, or all records and a warning if only the EOF block is missing."""
+    """The file is cut at any byte. There is an error, or all records and a warning if only the EOF block is missing."""
     head, recs = bamgen.CORPUS["seq_shapes"]()
     data = bamgen.bgzf(head + b"".join(recs), size=150)
     plain = sorted_bytes(["--no-PG", "-l", "1"], stdin=data)
@@ -725,7 +726,7 @@ def test_reader_that_goes_away_hangs_the_sort(long_write, threads, ignored):
 
 
 def limited(size):
-    """For launch(): files may grow to size bytes, a full disk that needs no disk."""
+    """Returns a statement for launch(): files may grow to size bytes, a full disk that needs no disk."""
     return "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + limit_on("FSIZE", size)
 
 
@@ -791,7 +792,7 @@ def test_impossible_output_is_told_only_after_reading(tmp_path, out):
     assert snapshot(tmp_path) == before
 
 
-# For launch(): makes the process another user's, where the tests are run by root.
+# Statement for launch(): makes the process another user's, where the tests are run by root.
 NOBODY = "if os.geteuid() == 0:\n    os.setuid(65534)"
 
 
@@ -833,7 +834,7 @@ def test_umask_keeps_the_index_from_being_written(public_dir, made):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_output_of_another_user_in_a_shared_folder_is_told_only_after_reading(public_dir):
-    """Like /tmp: writing to the file would work, but it cannot be replaced."""
+    """The folder is like /tmp: writing to the file would work, but it cannot be replaced."""
     old = old_output(public_dir + "/shared", 0o1777, 0o666)
     with running([public_dir + "/program", "sort", "-o", old, "-"], stdin=subprocess.PIPE, before=NOBODY) as p:   # not fed
         assert p.wait(HANG) == 1
@@ -857,7 +858,7 @@ def test_unreadable_input_truncates_output(public_dir):
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-# For launch(): as from an interactive shell, however the tests were started.
+# Statements for launch(): signals as from an interactive shell, however the tests were started.
 DEFAULT_SIGNALS = "for s in %r:\n    signal.signal(s, signal.SIG_DFL)" % [int(s) for s in SIGNALS]
 
 
@@ -908,7 +909,7 @@ def unread(pipe):
 
 
 def writes_below(process, folder):
-    """Whether the process has a file of the folder open for writing, named or not."""
+    """Returns whether the process has a file of the folder open for writing, named or not."""
     fds = "/proc/%d/fd" % process.pid
     with contextlib.suppress(OSError):
         for fd in os.listdir(fds):
@@ -961,7 +962,7 @@ def stuck(process):
 
 
 def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, fault_shim):
-    """While a file beside the output has a name, for a signal to any thread."""
+    """A file beside the output has a name at that time. The signal goes to any thread."""
     before = snapshot(desk)
     for _ in range(10):
         with start(["-u", "-@", "8", "--checksum=sum", long_write], stdout=subprocess.PIPE, cwd=desk,
@@ -973,7 +974,7 @@ def test_signal_waits_for_a_thread_that_is_blocked_in_writing(desk, long_write, 
 
 
 def test_kill_leaves_a_visible_file(desk, long_write):
-    """Even kill -9, if the file system can make unnamed files."""
+    """Even kill -9 leaves none, if the file system can make unnamed files."""
     try:
         os.close(os.open(desk, os.O_TMPFILE | os.O_WRONLY, 0o600))
     except OSError:
@@ -1000,7 +1001,7 @@ def test_hangup_ends_a_sort_under_nohup(desk, made):
 
 
 def test_stop_and_continue_breaks_a_sort(desk, made):
-    """Ctrl-Z and fg: interrupted reads are no errors and no end of file."""
+    """After Ctrl-Z and fg, interrupted reads are no errors and no end of file."""
     data = made("mixed").read_bytes()
     with start(["--no-PG", "-@", 2, "-o", "out.bam"], stdin=subprocess.PIPE, cwd=desk) as p:
         for at in range(0, len(data), 50000):
@@ -1036,7 +1037,7 @@ def reading(made, args, env=None):
     ids=lambda v: " ".join(map(str, v.items() if isinstance(v, dict) else v if isinstance(v, list)
                                else [v])))
 def test_more_or_fewer_threads_run_than_asked_for(made, args, env, expected):
-    """And one that only reads the pipe. Before the work begins, threads are started as a trial for a moment."""
+    """One more thread only reads the pipe. Before the work begins, threads are started as a trial for a moment."""
     def steady():
         time.sleep(0.002)
         return int(status("Threads")) == expected + 1
@@ -1052,7 +1053,7 @@ def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take addresses without end")
 def test_fewer_threads_are_told_twice_of_bgzip(made, tmp_path):
-    """Once for all files; also if buffers use addresses that threads would need."""
+    """It is reported once for all files; also if buffers use addresses that threads would need."""
     (tmp_path / "a").write_bytes(made("ties").read_bytes())
     argv = ["bgzip", "-c", "-@", "16", tmp_path / "a", tmp_path / "a"]
     for env, limit in ({"OMP_THREAD_LIMIT": "2"}, None), ({}, limit_on("AS", 120 << 20)):

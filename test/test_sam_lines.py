@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Valid and broken lines of SAM: samtools 1.24 decides which are accepted and what they become, for any htslib that
-the program is linked with. Also the texts of errors and warnings."""
+the program is linked with. The texts of errors and warnings are tested, too."""
 
 import gzip
 import random

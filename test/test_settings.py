@@ -94,7 +94,8 @@ def test_report_of_the_folder_has_no_picture_of_threads(made, tmp_path):
 
 
 AHEAD = 300
-# For launch(): reports of all coming seconds under the number that the process keeps when it becomes the program.
+# Statements for launch(): reports of all coming seconds under the number that the process keeps when it becomes the
+# program.
 REPORTS_AHEAD = """
 import time
 now = time.time()
@@ -133,7 +134,7 @@ def test_failed_sort_leaves_a_report(made, tmp_path):
 
 @pytest.mark.parametrize("folder", ["nowhere", "file", "/dev/null", "/proc"])
 def test_sort_is_lost_for_a_report(made, tmp_path, folder):
-    """For a folder that cannot be written there is one line, and none below --verbosity 3."""
+    """There is one line for a folder that cannot be written, and none below --verbosity 3."""
     (tmp_path / "file").write_text("old")
     before = snapshot(tmp_path)
     for quiet in ([], ["--verbosity", "2"]):

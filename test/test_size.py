@@ -16,7 +16,7 @@ import kinds  # noqa: E402
 
 MOST = 1.01     # times samtools' size, at -l 1
 MOST_DEFAULT = 1.03
-SIZE = "20M"    # of the inputs made from each file
+SIZE = "20M"    # size of the inputs made from each file
 FRAME = 26      # bytes of a BGZF block that are not DEFLATE
 
 
@@ -38,7 +38,7 @@ def deflated():
 @pytest.mark.parametrize("order", [[], ["-n"], ["--template-coordinate"]], ids=["coordinate", "name", "template"])
 @pytest.mark.parametrize("path", REAL_BAMS + SIZE_BAMS)
 def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam, deflated):
-    """Also with copies of the records."""
+    """The test also runs with copies of the records."""
     for file in (path, gen_bam("--grow", path, "--size", SIZE, "--level", 1)):
         sort = run_sort(["--no-PG", "-l", "1", *order, file])
         if "no MC tag" in sort.stderr:
@@ -51,8 +51,8 @@ def test_output_at_level_1_is_larger_than_that_of_samtools(path, order, gen_bam,
 
 
 def test_output_of_short_reads_in_template_order_at_level_1_is_larger_than_that_of_samtools(gen_bam, deflated):
-    """From two places in turn, at one of which they are in no order: few of the last ones overlap. The ratio was
-    1.033 before."""
+    """The reads come from two places in turn, at one of which they are in no order: few of the last ones overlap. The
+    ratio was 1.033 before."""
     file = gen_bam("--size", "4M", "--read-len", 50, "--genome", "25K", "--seed", 508, "--level", 1)
     data = sorted_bytes(["--no-PG", "-l", "1", "--template-coordinate", file])
     theirs = sum(FRAME + deflated(1, b.data) for b in blocks(data))
@@ -113,7 +113,7 @@ def test_output_of_a_kind_at_the_default_level_is_larger_than_that_of_samtools(k
 
 
 def test_kind_of_data_of_the_table_of_sizes_cannot_be_sorted(tmp_path):
-    """All of them in one file. A seed makes the same bytes again."""
+    """All of them are in one file. A seed makes the same bytes again."""
     made, file = {}, tmp_path / "kinds.sam"
     for kind in kinds.KINDS:
         texts = [io.StringIO() for _ in range(2)]

@@ -299,8 +299,8 @@ def test_parts_become_another_than_the_whole(grouped, tmp_path):
 
 
 def test_parts_in_any_order_are_not_collated(grouped, tmp_path):
-    """If one header states that its file is in order, and if the option is given. Otherwise mates in two files are
-    noticed."""
+    """They are collated if one header states that its file is in order, and if the option is given. Otherwise mates in
+    two files are noticed."""
     lines = grouped(9).read_text().splitlines(True)
     header, records = [x for x in lines if x[0] == "@"], [x for x in lines if x[0] != "@"]
     random.Random(9).shuffle(records)

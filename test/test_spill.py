@@ -146,7 +146,7 @@ def in_memory(jumble, fasta):
 @pytest.mark.parametrize("size", ARENAS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_spilled_data_come_out_in_another_order(jumble, fasta, in_memory, order, size):
-    """From a file, where the size is known; from a pipe, where it is not; and with --size-hint."""
+    """The data come from a file, whose size is known; from a pipe, whose size is not; and with --size-hint."""
     args, data, seen = options(order, fasta), jumble.read_bytes(), []
     for n, way in ((1, [jumble]), (1, []), (2, []), (3, [jumble]), (8, [jumble]), (8, ["--size-hint", "2M"])):
         out, runs = spilled([*args, "-@", n, *way], arena(ARENAS[size]), **({} if jumble in way else {"stdin": data}))
@@ -319,7 +319,8 @@ def test_records_of_60_bytes_overrun_an_arena(tmp_path, order):
 
 
 def test_long_record_after_small_ones_is_called_broken(tmp_path):
-    """From a pipe, where the sort waits until the second arena is nearly full: the record fits into neither."""
+    """The data come from a pipe, where the sort waits until the second arena is nearly full: the record fits into
+    neither."""
     head, recs = bamgen.long_reads(1, 300000)
     for k in range(2000, 9500, 1000):
         data = bamgen.bgzf(head + bamgen.tiny(k) + recs[0] + bamgen.tiny(500), level=0)
@@ -383,7 +384,7 @@ def test_line_about_runs_is_missing_or_cannot_be_silenced(jumble):
 
 
 def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
-    """If a quarter of an arena, at which it must hurry, is less than a block needs."""
+    """A quarter of an arena, at which it must hurry, is less than a block needs."""
     p = run_sort(["-u", "-@", 1], env=MANY, stdin=hard.read_bytes(),
                  before=limit_on("CPU", 1))
     assert p.returncode == 0, p.stderr
@@ -393,7 +394,7 @@ def test_sort_by_pipe_hangs_at_the_smallest_arena(hard):
 
 
 def test_size_hint_changes_the_output_or_is_trusted(jumble, in_memory):
-    """Far too small, far too large, none; for more than any disk has there is only a warning."""
+    """The hint is far too small, far too large, or missing; for more than any disk has there is only a warning."""
     for hint in ("0", "1", "1K", "1.5M", "2M", "30G", "900000T"):
         for env in ({}, MANY):
             p = run_sort([*FAST, "--size-hint", hint, "-@", 2], env=env, stdin=jumble.read_bytes())
@@ -487,7 +488,7 @@ def watched(folder):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_temporary_data_are_visible_for_a_moment(desk, in_memory, jumble, n):
-    """In the temporary folder there is never anything; beside the output nothing until it is complete."""
+    """The temporary folder never has any file; the folder of the output has none until the output is complete."""
     has_unnamed_files(desk)
     data = jumble.read_bytes()
     before = snapshot(desk)
@@ -684,13 +685,13 @@ def test_missing_temporary_folder_is_told_late_or_unclearly(desk, jumble, place,
 
 
 def test_missing_temporary_folder_stops_data_that_fit(desk, jumble, in_memory):
-    """As in samtools, which does not check it before it needs it."""
+    """samtools does not check it before it needs it, either."""
     assert sorted_bytes([*FAST, "-T", "missing/x", jumble], cwd=desk) == in_memory("coordinate")
     assert sorted_bytes([*FAST, "-m", "2M", "-@", 3, "-T", "out.bam/x", jumble], cwd=desk) == in_memory("coordinate")
 
 
 def test_folder_that_may_not_be_written_is_told_unclearly(public_dir, jumble):
-    """As another user, if root runs the tests."""
+    """The sort runs as another user, if root runs the tests."""
     for name, mode in (("closed", 0o555), ("open", 0o777)):
         os.mkdir("%s/%s" % (public_dir, name))
         os.chmod("%s/%s" % (public_dir, name), mode)
@@ -811,7 +812,7 @@ def test_few_file_descriptors_fail_many_runs(reads, order):
 @pytest.mark.parametrize("limit", [64, 128, 256, 512, 1024])
 @pytest.mark.parametrize("n", [1, 2, 8])
 def test_limit_on_address_space_crashes_or_spoils_the_output(desk, reads, limit, n):
-    """ulimit -v in MiB: it works, or reports the reason in one line."""
+    """ulimit -v sets MiB. The sort works, or reports the reason in one line."""
     before = snapshot(desk)
     p = run_sort([*FAST, "-@", n, "-m", "1G", "-o", "new.bam", reads], cwd=desk, env=arena(1 << 20),
                  before=limit_on("AS", limit << 20))
@@ -930,8 +931,8 @@ def heavy(gen_bam, tmp_path_factory):
 
 
 def peak(args, folder, **env):
-    """Peak resident set by the kernel's account, in bytes; whether data left memory. Not through a child of this
-    process: the kernel includes the memory that it had before it became the program."""
+    """Peak resident set by the kernel's account, in bytes; whether data left memory. A child of this process cannot be
+    measured: the kernel includes the memory that it had before it became the program."""
     timed = pathlib.Path(os.path.realpath(BINARY)).parent / "timed"
     if not timed.exists():
         pytest.skip("no timed: make tools")

@@ -144,7 +144,8 @@ def test_far_blocks_are_kept_over_gaps(tmp_path):
         compare([write(tmp_path / "in.bam", records)], range(6))
 
 
-# (seed of the file, kind, seed of its ranges): drawn so that some of them need each guard of joining and pairing ranges
+# (seed of the file, kind, seed of its ranges): chosen so that each guard of joining and pairing ranges is needed for at
+# least one of them
 TURNS = [(0, "none", 1), (0, "far", 3), (3, "none", 2), (4, "grow", 3), (12, "none", 2), (14, "none", 3), (14, "far", 5), (44, "far", 5)]
 
 
@@ -272,8 +273,8 @@ def test_values_of_a_tag_have_files(split, threads):
 
 
 def test_values_share_the_table_of_overlaps(tmp_path, monkeypatch):
-    """When one value removes names from the table, those that added them are not counted, and shows in when they
-    clear it."""
+    """If one value removes names from the table, the counts of the values that added them stay. That shows in the
+    moment when these values clear the table."""
     r, records = random.Random(15), []
     for tid, n, share in (0, 12500, 0.9), (1, 12500, 0.5):
         for i in range(n):

@@ -16,7 +16,8 @@ from conftest import BINARY, HANG, SANITIZED, clean_env, limit_on, only_cpus, re
 from test_safety import feed, running, snapshot, until
 
 SETTING = "SAMTOOLS_OMP_THREADS"
-# In coordinate order, and grouped by name, because no two have the same name. More than is read to detect a format.
+# The records are in coordinate order, and grouped by name, because no two have the same name. There are more than are
+# read to detect a format.
 RECORDS = [bamgen.record("r%04d" % i, pos=i) for i in range(2000)]
 COUNTED_BESIDE = ("merge", "fixmate", "markdup", "collate")     # commands whose -@ does not count the first thread
 COUNTED_IN_ALL = ("sort", "sormadup")

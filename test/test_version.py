@@ -61,7 +61,8 @@ def shell(line, env):
     return p.stdout.decode()
 
 
-# From public pipelines: nf-core, its older modules, BugSeq, iCn3D, Bismark's users, Galaxy, EricScript, bwa-meth ...
+# These lines are from public pipelines: nf-core, its older modules, BugSeq, iCn3D, Bismark's users, Galaxy, EricScript,
+# bwa-meth ...
 PLAIN = [
     "echo $(samtools --version 2>&1) | sed 's/^.*samtools //; s/Using.*$//'",
     "samtools --version | head -n1 | sed 's/^samtools //'",
@@ -119,7 +120,7 @@ def test_forms_of_the_version_contradict_each_other(env):
     assert re.fullmatch(r"%s\+htslib-%s\S*\n" % (re.escape(VERSION), re.escape(htslib)), texts["--version-only"])
     assert texts["--version"].startswith("samtools %s\nUsing htslib %s" % (VERSION, htslib))
     assert re.findall(r"(?m)^Version: (\S+) \(using htslib %s" % re.escape(htslib), texts["help"]) == [VERSION]
-    assert "samtools sormadup" in texts["help"]         # which the list of another samtools lacks
+    assert "samtools sormadup" in texts["help"]         # the list of another samtools lacks it
     ours = re.search(r"^Samtools-omp (\S+) ", texts["--version"], re.M).group(1)
     assert "samtools-omp %s." % ours in texts["help"]
 

@@ -44,7 +44,7 @@ static uint64_t start_of(const struct stream *s, size_t i)
     return at;
 }
 
-/* To be called before a record is appended. */
+/* Call it before a record is appended. */
 static void begin_record(struct stream *s)
 {
     uint64_t at = s->bytes.n;
@@ -347,7 +347,7 @@ static void test_more_records_in_a_block_than_the_master_lists_at_once(void **st
     for (size_t cut = 40; cut < 90; cut++) {
         size_t cuts[2] = {cut, s.bytes.n};
         check_delivered(&s, cuts, 2);
-        /* And the main thread's work when the guess is useless. */
+        /* Also checks the main thread's work when the guess is useless. */
         start_anew();
         memcpy(arena.base, s.bytes.data, s.bytes.n);
         arena.bottom = s.bytes.n;
@@ -472,7 +472,7 @@ static void test_bad_record_is_reported_with_its_number_and_place(void **state)
 
 /* ---- tests: the guess itself ---- */
 
-/* How many of the blocks that begin inside a record had their first record found. */
+/* The test counts how many of the blocks that begin inside a record had their first record found. */
 static void test_first_whole_record_of_a_block_is_found(void **state)
 {
     (void)state;
@@ -498,7 +498,7 @@ static void test_first_whole_record_of_a_block_is_found(void **state)
     stream_free(&s);
 }
 
-/* In an allocation of the block's size, because the bytes after a block are not inflated yet. */
+/* Each block lies in an allocation of its size, because the bytes after a block are not inflated yet. */
 static void test_guess_reads_nothing_but_its_block(void **state)
 {
     (void)state;

@@ -146,8 +146,8 @@ static void test_record_that_would_grow_is_refused(void **state)
     unit_free(&b);
 }
 
-/* Whether this htslib leaves a real CIGAR of signed integers where it is, as 1.13 does and 1.16 does not. We move
- * it. */
+/* Returns whether this htslib leaves a real CIGAR of signed integers where it is, as 1.13 does and 1.16 does not. We
+ * move it. */
 static int judge_knows_unsigned_only(void)
 {
     static int is = -1;

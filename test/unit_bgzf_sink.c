@@ -17,10 +17,10 @@ struct owner {
     struct latch latch;
     int fail_at;                             /* the block that cannot be filled; -1: none */
     atomic_int made_late;                    /* blocks that it makes after an error */
-    uint32_t number[N_SLOTS];                /* of the slot's block; main thread, before it is handed out */
+    uint32_t number[N_SLOTS];                /* number of the slot's block; main thread, before it is handed out */
     uint32_t length[N_SLOTS];                /* deflate task */
     atomic_int filled[N_BLOCKS], deflated[N_BLOCKS];
-    int n_placed, out_of_order;              /* by the thread that holds the ticket */
+    int n_placed, out_of_order;              /* the thread that holds the ticket counts */
     uint64_t next;
 };
 

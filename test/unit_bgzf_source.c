@@ -21,8 +21,8 @@ static const int team_sizes[] = {1, 2, 3, 8};
 
 struct input {
     struct unit_bytes file, data;
-    uint64_t offset[MAX_BLOCKS];         /* of block i in the file */
-    uint32_t size[MAX_BLOCKS];           /* of block i, inflated */
+    uint64_t offset[MAX_BLOCKS];         /* offset of block i in the file */
+    uint32_t size[MAX_BLOCKS];           /* size of block i, inflated */
     size_t n;
     struct bgzf_codec *codec;
     uint64_t seed;
@@ -89,8 +89,8 @@ struct reading {
     const struct input *in;
     struct latch latch;
     struct unit_source opened;
-    struct bgzf_source *source;          /* the source of `opened` ... */
-    uint32_t n_slots;                    /* ... and its number of slots */
+    struct bgzf_source *source;          /* the source of `opened` */
+    uint32_t n_slots;                    /* the number of its slots */
     uint8_t *out;                        /* room for exactly in->data */
     size_t placed;                       /* bytes of out that were given to blocks */
     size_t n;                            /* blocks taken back */
@@ -494,7 +494,7 @@ static void test_writer_of_a_pipe_waits_though_there_is_room(void **state)
     input_free(in);
 }
 
-/* Opens, as standard input, a pipe that has got half of a file, up to the middle of block 50. Returns the other end. */
+/* Opens a pipe as standard input. It has got half of a file, up to the middle of block 50. Returns the other end. */
 static int open_half(struct reading *r, const struct input *in, int *old)
 {
     int ends[2];

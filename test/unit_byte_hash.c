@@ -35,14 +35,14 @@ static void test_versions_disagree(void **state)
 
 #ifdef __x86_64__
 
-/* Whether the upper halves of AVX's registers hold anything. */
+/* Returns whether the upper halves of AVX's registers hold anything. */
 __attribute__((target("xsave"))) static bool are_upper_halves_in_use(void)
 {
     enum { XINUSE = 1, AVX_STATE = 1 << 2 };
     return _xgetbv(XINUSE) & AVX_STATE;
 }
 
-/* Whether the processor reports it. */
+/* Returns whether the processor reports it. */
 static bool tells_what_is_in_use(void)
 {
     enum { LEAF = 0xd, XGETBV_1 = 1 << 2 };

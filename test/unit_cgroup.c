@@ -26,7 +26,7 @@ static void test_machine_without_groups_has_limits(void **state)
     check_memory(UINT64_MAX);
 }
 
-/* As set by SLURM: the job's own limit, and those above it. */
+/* SLURM sets the job's own limit, and those above it. */
 static void test_limit_of_a_job_in_version_1_is_not_seen(void **state)
 {
     (void)state;

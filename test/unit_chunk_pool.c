@@ -30,7 +30,7 @@ static void leave(struct chunk_borrower *borrower, size_t n)
         chunk_pool_note(borrower);
 }
 
-/* As in a gather: one input is merged at a time. */
+/* A gather merges one input at a time. */
 static void test_input_whose_turn_it_is_gets_few_chunks(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ struct slice {
     struct record_ref refs[BLOCKS * RECORDS];
 };
 
-/* In block number `other` one record differs from the block. */
+/* Makes blocks and their records. One record of block number `other` differs from the block. */
 static void make_slice(struct slice *s, size_t other)
 {
     struct bgzf_codec *codec = bgzf_codec_new(1);

@@ -293,8 +293,8 @@ static void test_count_of_slices_depends_on_how_the_file_is_cut(void **state)
     }
 }
 
-/* Whether `at` is in a header block of the file, and not in the sizes by which it is found. Then `start` is the block's
- * start. */
+/* Returns whether `at` is in a header block of the file, and not in the sizes by which it is found. Then `start` is the
+ * block's start. */
 static bool is_checked(const struct unit_bytes *b, size_t at, uint8_t size, size_t *start)
 {
     for (*start = 0; *start + 9 + size <= b->n; ++*start) {
@@ -328,7 +328,7 @@ static void test_flipped_bit_in_a_header_block_passes(void **state)
     unit_free(&b);
 }
 
-/* In blocks that do not fit into their container nothing is checked, and none of the next container is lost. */
+/* Blocks that do not fit into their container are not checked, and nothing of the next container is lost. */
 static void test_blocks_end_behind_their_container(void **state)
 {
     (void)state;

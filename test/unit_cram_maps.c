@@ -48,7 +48,7 @@ static struct unit_bytes maps(enum number missing)
     return all;
 }
 
-/* As a block at the start of a container, with other bytes after it. */
+/* Makes a block at the start of a container, with other bytes after it. */
 static struct unit_bytes block_of(uint8_t method, uint8_t type, const struct unit_bytes *maps)
 {
     struct unit_bytes b = {NULL, 0, 0};
@@ -76,7 +76,7 @@ static void test_sound_maps_are_refused(void **state)
 {
     (void)state;
     struct unit_bytes m = maps(NO_NUMBER);
-    struct unit_bytes empty = {(uint8_t *)"\1\0\1\0\1\0", 6, 6};     /* of the container at the end */
+    struct unit_bytes empty = {(uint8_t *)"\1\0\1\0\1\0", 6, 6};     /* maps of the container at the end */
     assert_true(whole(0, 1, &m));
     assert_true(whole(0, 1, &empty));
     unit_free(&m);

@@ -130,7 +130,7 @@ static void move(struct flow_cell *f, uint64_t *seed, const char *const *tiles, 
     }
 }
 
-static const struct dup_cluster *clusters_sorted;        /* of by_tile() */
+static const struct dup_cluster *clusters_sorted;        /* by_tile() compares them */
 
 static int by_tile(const void *x, const void *y)
 {

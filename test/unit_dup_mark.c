@@ -60,8 +60,8 @@ static void flag_alone_changes(void **state)
     CHECK(99, "broken", 99 | DUP, "broken");
 }
 
-/* Whether a record with these tags is accepted as unchanged in one with `made` instead. The byte at `at` of that
- * differs; 0: none. */
+/* Returns whether a record with these tags is accepted as unchanged in one with `made` instead. The byte at `at` of
+ * that differs; 0: none. */
 static bool is_kept(const char *tags, size_t n_tags, const char *made, size_t n_made, size_t at)
 {
     struct unit_bytes from = {NULL, 0, 0}, to = {NULL, 0, 0};
@@ -129,7 +129,7 @@ static void counts_keep_the_size_of_old_ones(void **state)
     CHECK(0, "dci\377\377\377\377NMC\1", 0, "dcI\1\0\0\0NMC\1");
     CHECK(0, "dcs\0\0", 0, "dcS\1\0");
     CHECK(0, "dcZx\0", 0, "dcZx\0");
-    CHECK(DUP, "", DUP, "");                     /* of an earlier run */
+    CHECK(DUP, "", DUP, "");                     /* the flag is of an earlier run */
     verdict = &v;
     CHECK(0, "", 0, "dcC\376");
     v.count = 255;

@@ -26,10 +26,10 @@ struct pile {
 
 struct model {
     const struct pile *pile;
-    struct { bool open; size_t owner, best; } single[MOST], pair[MOST];    /* of each owner */
+    struct { bool open; size_t owner, best; } single[MOST], pair[MOST];    /* for each owner */
     size_t above[MOST];          /* MOST: none */
     bool optical[MOST];
-    size_t original[MOST];       /* at the moment of the loss */
+    size_t original[MOST];       /* the original at the moment of the loss */
     uint64_t count[MOST];
     bool wins[MOST], checked[MOST];
     size_t head;
@@ -55,7 +55,7 @@ static int64_t full_score(const struct pile *p, size_t i)
     return r->kind == DUP_PAIR_END ? r->pair_score : r->score;
 }
 
-/* Whether a is better than b if both have lost, and in the table of pairs. */
+/* Returns whether a is better than b if both have lost, and in the table of pairs. */
 static bool is_better(const struct pile *p, size_t a, size_t b)
 {
     const struct dup_read *x = &p->records[a].read, *y = &p->records[b].read;

@@ -187,8 +187,8 @@ static int put_long(struct hts_writer *w, int n)
     return status < 0 ? -1 : most;
 }
 
-/* Long records take more memory than a batch is counted with. The other thread runs no task, so all batches wait that
- * may wait. */
+/* A long record takes more memory than is counted for a batch. The other thread runs no task, so as many batches wait
+ * as may wait. */
 static void test_long_records_wait_in_more_memory_than_is_counted(void **state)
 {
     (void)state;

@@ -187,7 +187,7 @@ static void test_magic_that_is_split_over_blocks(void **state)
     }
 }
 
-/* As made by `cat` of BAM files without header, or of an empty part. samtools 1.24 reads it. */
+/* `cat` of BAM files without header, or of an empty part, makes such files. samtools 1.24 reads them. */
 static void test_empty_blocks_before_the_header(void **state)
 {
     (void)state;
@@ -458,7 +458,7 @@ static void test_header_in_a_damaged_block_is_not_taken(void **state)
     struct bgzf_codec *codec = bgzf_codec_new(0);
     char path[64];
     int fd = unit_temp_file();
-    a.data[a.n - BGZF_EOF_SIZE - BGZF_FOOTER] ^= 1;      /* of the CRC-32 */
+    a.data[a.n - BGZF_EOF_SIZE - BGZF_FOOTER] ^= 1;      /* a bit of the CRC-32 */
     unit_write(fd, a.data, a.n);
     struct input_file file = open_raw(unit_fd_path(path, fd));
     assert_int_equal(known_headers_read(&known, &header, &file, codec, 1 << 20), 0);

@@ -18,8 +18,8 @@ struct part {
     atomic_int users;            /* threads that work on it */
     int64_t number;              /* -1: empty */
     uint64_t n_more;             /* parts after it that were prepared with it */
-    bool is_prepared;            /* with an earlier one */
-    int64_t joined, ahead;       /* of the part to which all are joined: how many are, and were announced */
+    bool is_prepared;            /* it was prepared with an earlier part */
+    int64_t joined, ahead;       /* in the part that gets all: parts joined, and prepared ones that must come next */
 };
 
 static int64_t fault = FAULT_NONE;
@@ -195,6 +195,6 @@ int main(void)
         cmocka_unit_test(test_parts_that_wait_are_not_prepared),
         cmocka_unit_test(test_parts_after_an_error_are_joined),
     };
-    alarm(20);                   /* a thread that joins the same parts for ever */
+    alarm(20);                   /* in case a thread joins the same parts for ever */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

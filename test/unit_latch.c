@@ -194,7 +194,7 @@ static void handled_by_another(int sig)
     (void)sig;
 }
 
-/* Like a profiler, which must continue in all threads. */
+/* The handler is like a profiler's, which must continue in all threads. */
 static int handle_and_raise(int sig)
 {
     struct latch latch = {0};

@@ -47,7 +47,7 @@ static struct bam_record *record_of(struct byte_buffer *bytes, bam1_t *b)
     return (struct bam_record *)bytes->p;
 }
 
-/* Like an input: checked, and normalised if necessary. */
+/* Accepts the record as an input does: it is checked, and normalised if necessary. */
 static void accept(struct bam_record *r)
 {
     size_t size = bam_record_size(r);

@@ -243,7 +243,7 @@ static void test_budgets_beyond_all_memory_do_not_overflow(void **state)
         }
 }
 
-/* As stated by --total-memory: also below 64 MiB, if the smallest parts fit. */
+/* --total-memory states the limit. It may be below 64 MiB, if the smallest parts fit. */
 static void test_plan_takes_more_than_all_there_is(void **state)
 {
     (void)state;

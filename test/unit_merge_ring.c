@@ -25,11 +25,11 @@ struct reading {
     size_t trip_at;              /* trips the latch after this many records; 0: never */
     size_t lacking;              /* bytes of memory short of two slices for each run */
 
-    struct unit_list all;        /* of all runs, in input order */
+    struct unit_list all;        /* records of all runs, in input order */
     struct unit_list part[MAX_RUNS];
     struct spill_run run[MAX_RUNS];
     struct latch latch;
-    struct engine engine;        /* with this latch */
+    struct engine engine;        /* its latch is this one */
     struct spill_store *store;
     uint8_t *memory;
     sam_hdr_t *sam;
@@ -37,7 +37,7 @@ struct reading {
     struct record_sink *sink;
     struct run_reader *reader;
     struct bam_arena arenas[2];
-    uint32_t n_ranges, n_spare, n_records;   /* of the ring */
+    uint32_t n_ranges, n_spare, n_records;   /* sizes of the ring */
     struct merge_ring *ring;
     int result;
 };
@@ -276,7 +276,7 @@ static void test_slices_so_small_that_a_block_holds_them_all(void **state)
     }
 }
 
-/* Sorted input: one run is read, the others wait. */
+/* The input is sorted: one run is read, the others wait. */
 static void test_runs_one_after_the_other(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void test_runs_without_records(void **state)
     check_random(3, 1, 1, 4096, 2, 71);
 }
 
-/* With short lists a range needs many passes, with long ones there is one range or few. */
+/* A range needs many passes if lists are short. If they are long, there is one range or few. */
 static void test_ranges_of_all_sizes(void **state)
 {
     (void)state;

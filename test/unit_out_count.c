@@ -58,7 +58,7 @@ static int check(const struct unit_bytes *all, size_t piece)
     return result;
 }
 
-/* As htslib 1.16 writes one when memory runs out: its stated number of entries is wrong. */
+/* htslib 1.16 writes such a container when memory runs out: its stated number of entries is wrong. */
 static void test_container_that_cannot_be_read_passes(void **state)
 {
     (void)state;

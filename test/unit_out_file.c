@@ -226,7 +226,7 @@ static void test_directory_that_went_away_is_told_at_the_end(void **state)
 
 /* ---- not a regular file: written directly ---- */
 
-/* From now on the file is standard output. Returns what was. */
+/* Makes the file standard output. Returns the old one. */
 static int begin_standard_output(int file)
 {
     fflush(stdout);

@@ -31,7 +31,7 @@ struct job {
     uint64_t seed;
 };
 
-/* As the segment of a piece: it is not a record. */
+/* A piece with this segment is not a record. */
 static const uint32_t HEADER = 1;
 
 static struct job *job_new(uint64_t seed)
@@ -110,7 +110,7 @@ static int put_records(struct output_blocks *sink, const struct record_ref *reco
 struct writing {
     struct latch latch;
     size_t put;                              /* pieces taken by the sink */
-    int result;                              /* of output_blocks_finish(), or of the put that failed */
+    int result;                              /* result of output_blocks_finish(), or of the put that failed */
     uint64_t checksum;
 };
 
@@ -668,7 +668,7 @@ static void test_regular_file_is_written_in_small_pieces(void **state)
     job_free(job);
 }
 
-/* As with -u, if blocks are large enough. */
+/* This happens with -u, if blocks are large enough. */
 static void test_blocks_are_written_in_parts_only(void **state)
 {
     (void)state;
@@ -795,7 +795,7 @@ static void test_marks_before_anything_is_put(void **state)
     struct bgzf_sink *blocks = output_blocks_sink(sink);
     uint64_t mark = bgzf_sink_mark(blocks);
     assert_true(bgzf_sink_passed(blocks, mark));
-    assert_true(bgzf_sink_passed(blocks, 0));      /* of a sink that was never used */
+    assert_true(bgzf_sink_passed(blocks, 0));      /* the sink was never used */
     assert_true(bgzf_sink_will_pass(blocks, mark));
     assert_int_equal(bgzf_sink_help(blocks), 0);
     output_blocks_close(sink);
@@ -854,7 +854,7 @@ static int wait_until_passed(struct output_blocks *sink, uint64_t mark, struct l
     return 0;
 }
 
-/* Like the buffers of runs: a ring of pieces, overwritten once they have passed. */
+/* The pieces lie in a ring, like the buffers of runs, and are overwritten once they have passed. */
 static int put_lent(struct output_blocks *sink, struct job *job, struct lent *ring, size_t n_ring, struct latch *latch)
 {
     for (size_t i = 0; i < job->n; i++) {

@@ -34,7 +34,7 @@ void __wrap_task_team(int n_threads, void (*work)(void *), void *arg)
 enum { RANKS = 4, BYTES_MOST = 9 << 20, EOF_BLOCK = 28, CHUNK = 512 << 10 };   /* the last: bytes copied at once */
 
 struct world {
-    char name[PATH_MAX];         /* of rank 0's file; "": not known */
+    char name[PATH_MAX];         /* name of rank 0's file; "": not known */
     int fd[RANKS];
     size_t size[RANKS];          /* without the EOF block */
 };

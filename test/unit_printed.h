@@ -8,7 +8,7 @@
 
 enum { MAX_PRINTED = 16384 };
 
-/* From now on the stream goes to a temporary file. Returns the old one, for unit_restore(). */
+/* Redirects the stream to a temporary file. Returns the old one, for unit_restore(). */
 static inline int unit_redirect(FILE *stream, int *file)
 {
     fflush(stream);

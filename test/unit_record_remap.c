@@ -169,7 +169,7 @@ static void test_references_keep_their_old_numbers(void **state)
     assert_false(record_remap_is_none(&remap));
 }
 
-/* Only addresses: a record of 2 GiB need not exist to be refused. */
+/* The test has only addresses: a record of 2 GiB need not exist to be refused. */
 static void test_record_becomes_longer_than_bam_holds(void **state)
 {
     (void)state;

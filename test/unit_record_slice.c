@@ -61,7 +61,8 @@ static void add(struct record_slice *s, const int *positions, size_t n)
     }
 }
 
-/* For each cut in two: the joined slice has the same records, and the same first record that is out of order. */
+/* The slices are cut in two at each place. Joined, they have the same records, and the same first record that is out of
+ * order. */
 static void test_appended_records_are_others_or_their_order_is_not_seen(void **state)
 {
     (void)state;

@@ -71,7 +71,7 @@ static void test_crowded_machine_is_not_a_slow_disk(void **state)
     r.facts.user = 20;
     r.stages[STAGE_READ] = (struct report_stage){.busy = 8, .blocked = 8, .bytes = 1000000};
     check_advice(r, "Stop other programs on these CPUs: 64.0 s of work got only 24.0 s of CPU time.", "");
-    r.facts.by_htslib = true;                    /* whose threads have CPU time that belongs to no stage */
+    r.facts.by_htslib = true;                    /* htslib's threads have CPU time that belongs to no stage */
     r.stages[STAGE_READ].blocked = 0;
     check_advice(r, "", "");
 }
@@ -159,7 +159,7 @@ static void test_cpus_that_stand_idle_are_offered_to_busy_threads(void **state)
     check_advice(r, "Use -@ 64: there are 64 CPUs.", "");
     r.facts.topology.cores = 0;                  /* not known */
     check_advice(r, "Use -@ 64: there are 64 CPUs.", "");
-    r.facts.topology.cores = 96;                 /* of which a quota leaves 64 */
+    r.facts.topology.cores = 96;                 /* a quota leaves 64 of them */
     check_advice(r, "Use -@ 64: there are 64 CPUs.", "");
 }
 
@@ -279,7 +279,7 @@ static void test_file_or_pipe_that_is_waited_for_is_not_blamed(void **state)
     check_verdict(r, REPORT_BOUND_INPUT, "threads waited for the input for 4.0 of 10.0 s.");
     r.facts.input_is = REPORT_PIPE;
     check_verdict(r, REPORT_BOUND_PRODUCER, "threads waited for the input for 4.0 of 10.0 s.");
-    r = waiting(STAGE_WRITE, 4, 8);              /* of 8 threads at once: not 32 s */
+    r = waiting(STAGE_WRITE, 4, 8);              /* 8 threads waited at once: not 32 s */
     check_verdict(r, REPORT_BOUND_OUTPUT, "threads waited for the output for 4.0 of 10.0 s.");
     r.facts.output_is = REPORT_PIPE;
     check_verdict(r, REPORT_BOUND_CONSUMER, "threads waited for the output for 4.0 of 10.0 s.");
@@ -339,7 +339,7 @@ static void test_too_little_memory_is_not_blamed(void **state)
     r = quiet();
     r.facts.major_faults = 200000;
     check_verdict(r, REPORT_BOUND_MEMORY, "the machine had too little: 200000 pages had to be read back from disk.");
-    r.facts.major_faults = 2000;                 /* of the program's file */
+    r.facts.major_faults = 2000;                 /* pages of the program's file */
     check_verdict(r, REPORT_BOUND_CPU,
                   "80 % of the available CPU time was used, most of it (53 %) to compress blocks of output.");
 }

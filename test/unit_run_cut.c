@@ -29,7 +29,7 @@ static size_t find(const struct run_cut *cut, const struct bam_sublist *list, co
     return (size_t)(run_cut_find(cut, NULL, part, way) - list->keys);
 }
 
-/* Whether a key is before the cut, by the definition. */
+/* Returns whether a key is before the cut, by the definition. */
 static bool is_before(const struct bam_key *key, size_t way, const struct run_cut *cut)
 {
     if (key->sort != cut->key.sort)

@@ -11,7 +11,7 @@
 #include "unit_htslib.h"
 
 static struct ref_names *names, *no_names;
-static struct byte_buffer got;   /* of the line parsed last */
+static struct byte_buffer got;   /* record of the line parsed last */
 
 static struct ref_names *names_of(const char *header)
 {

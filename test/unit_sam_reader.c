@@ -94,7 +94,7 @@ static struct unit_bytes records_by_htslib(const struct unit_bytes *text, sam_hd
 
 struct reading {
     int n_threads;
-    uint32_t block_size;         /* of BGZF; 0: plain text */
+    uint32_t block_size;         /* bytes in a block of BGZF; 0: plain text */
     size_t text_size;            /* plain text is also read in pieces of this many bytes */
     uint32_t n_chunks;
     bool far;

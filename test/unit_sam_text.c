@@ -32,7 +32,7 @@ static void reverse_strand(uint8_t *record)
     ((struct bam_record *)record)->flag[0] ^= 16;
 }
 
-/* Adds the line of a record to the expected text. finish: changes the record first; NULL: nothing does. */
+/* Adds the line of a record to the expected text. finish: changes the record first; NULL: the record stays as it is. */
 static void expect(struct job *job, const uint8_t *record, size_t size, record_finish_fn *finish)
 {
     uint8_t *copy = exact_copy(record, size);

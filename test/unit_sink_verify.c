@@ -101,7 +101,7 @@ static void test_sound_block_is_refused(void **state)
     desk_free(d);
 }
 
-/* Any bit except those without meaning: time, flags of the machine. */
+/* Any bit is flipped, except those without meaning: time, flags of the machine. */
 static void test_flipped_bit_passes(void **state)
 {
     (void)state;

@@ -145,7 +145,7 @@ static void test_memory_is_per_thread_and_does_not_overflow(void **state)
     forget(p);
     p = parse_good("-@ 4096 -m 4000000T in.bam");
     assert_int_equal(p->opts.memory, UINT64_MAX - 64 * MIB);
-    assert_int_equal(p->opts.report.memory, UINT64_MAX);   /* with what the program may take in addition */
+    assert_int_equal(p->opts.report.memory, UINT64_MAX);   /* includes the memory of the program itself */
     forget(p);
 }
 

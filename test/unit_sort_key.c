@@ -120,7 +120,7 @@ static int sign(int v)
     return (v > 0) - (v < 0);
 }
 
-/* For two records with one key: their parts, up to the first that differs, agree with the comparison. */
+/* Checks two records with one key: their parts, up to the first that differs, agree with the comparison. */
 static void check_parts(const struct sort_rule *rule, const struct bam_record *a, const struct bam_record *b, const char *what)
 {
     int order = sort_key_compare(rule, a, b);
@@ -288,7 +288,7 @@ static void check_ascending(struct sort_rule *rule, struct set *set)
     sort_rule_free(rule);
 }
 
-/* As by samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
+/* The order is that of samtools 1.24; the names b, s and a have the bins 4, 52 and 54 of 64. */
 static void test_collated_names_come_by_bin_and_mates_by_flag(void **state)
 {
     (void)state;
@@ -558,7 +558,7 @@ static void test_reads_without_mc_are_one_fault(void **state)
 
 /* ---- the purpose of a key ---- */
 
-/* In the order in which a machine writes them; every 50th is of another kind. */
+/* The names are in the order in which a machine writes them; every 50th is of another kind. */
 static struct set *machine_set(void)
 {
     struct set *set = set_new();

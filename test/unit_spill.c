@@ -42,7 +42,7 @@ static size_t arena_size_for(const struct unit_list *list)
 struct sorting {
     /* The settings of the test. */
     const struct unit_list *list;        /* in input order */
-    size_t ends[MAX_CHUNKS], n_chunks;   /* of the records of each arena */
+    size_t ends[MAX_CHUNKS], n_chunks;   /* ends of the records of each arena */
     size_t sublist;                      /* records in each sublist */
     const struct sort_rule *rule;
     size_t slice_size, merge_memory, fan_in;
@@ -52,7 +52,7 @@ struct sorting {
     size_t trip_at;                      /* trips the latch before this chunk is spilled; 0: never */
 
     struct latch latch;
-    struct engine engine;                /* with this latch */
+    struct engine engine;                /* its latch is this one */
     struct spill_store *store;
     struct spill *spill;
     struct bam_arena arenas[2];

@@ -13,7 +13,7 @@
 
 struct unit_item {
     uint64_t key;
-    size_t at, size;             /* of the record in the list's bytes */
+    size_t at, size;             /* place and size of the record in the list's bytes */
 };
 
 struct unit_list {
@@ -70,7 +70,7 @@ static inline int unit_compare_items(const void *a, const void *b)
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* By key; of equal keys the record that was added first. */
+/* Sorts by key; of equal keys, the record that was added first comes first. */
 static inline void unit_list_sort(struct unit_list *list)
 {
     if (list->n)

@@ -209,7 +209,7 @@ static void test_slice_is_loaded_elsewhere_while_its_home_is_in_use(void **state
 /* ---- merging ---- */
 
 struct runs {
-    struct unit_list all;                    /* of all runs, in input order */
+    struct unit_list all;                    /* records of all runs, in input order */
     struct spill_run run[MAX_RUNS];
     size_t n;
 };

@@ -334,7 +334,7 @@ static void check_sane(const struct spill_slice *slice)
     assert_int_equal(at, slice->bottom);
 }
 
-/* Like the caller: memory of the size that the bytes state, if it is available. */
+/* Does what the caller does: takes memory of the size that the bytes state, if it is available. */
 static void unpack_damaged(struct record_unpacker *unpacker, const uint8_t *packed, size_t n, size_t home_size)
 {
     uint64_t asked = packed_size(packed, n);

@@ -38,7 +38,7 @@ static bool is_faulty(int fd)
     return n > 0 && strncmp(link, faulty.dir, strlen(faulty.dir)) == 0 && link[strlen(faulty.dir)] == '/';
 }
 
-/* How many of n bytes are accepted now; 0: none, and errno has the cause. */
+/* Returns how many of n bytes are accepted now; 0: none, and errno has the cause. */
 static size_t bite(size_t n)
 {
     if (!faulty.short_seed)

@@ -20,7 +20,7 @@ struct world {
     struct splitters found[RANKS_MOST];
     struct record_shares shares[RANKS_MOST];   /* unless as_run */
     struct sort_rule *rule;      /* compares records of equal keys; NULL: they tie */
-    const uint8_t *base;         /* of the records that it compares */
+    const uint8_t *base;         /* base of the records that it compares */
     int size;
     size_t each;                 /* bytes of each record; 0: they differ */
     bool as_run;                 /* the records have left memory, in slices of this many */
@@ -75,7 +75,7 @@ static void be_rank(int rank, void *arg)
     record_shares_report(&w->shares[rank], &team);
 }
 
-/* Whether the ranks divide their records by the splitters, and know the shares. */
+/* Returns whether the ranks divide their records by the splitters, and know the shares. */
 static void expect_shares(const size_t *n)
 {
     for (int to = 0; to < world.size; to++) {

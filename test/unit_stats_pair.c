@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which parts of `stats` are prepared in pairs. What they print then is compared with samtools by test_stats.py. */
+/* Tests which parts of `stats` can be prepared in pairs. test_stats.py compares the output of paired parts with that of
+ * samtools. */
 #include <htslib/sam.h>
 #include "hts/bam1_bytes.h"
 #include "stats/stats_part.h"

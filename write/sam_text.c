@@ -203,8 +203,8 @@ static struct byte_buffer *begin(struct sam_text *t, uint32_t slot)
     return t->codecs ? &t->threads[task_thread()].text : &s->out;
 }
 
-/* Ends the slot's block, and frees the memory of the thread's long lines. Returns the number of bytes, which the sink
- * keeps in 31 bits. 0: failed, and the error is recorded in the latch. */
+/* Ends the slot's block, and frees the memory of the thread's long lines. Returns the number of bytes of the block,
+ * which the sink keeps in 31 bits. 0: failed, and the error is recorded in the latch. */
 static uint32_t end(struct sam_text *t, uint32_t slot, const uint8_t **bytes)
 {
     struct text_thread *own = &t->threads[task_thread()];

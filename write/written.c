@@ -28,8 +28,8 @@ static int open_file(struct out_file *file, const char *path, struct latch *latc
     return path ? out_file_open(file, path, latch) : 0;
 }
 
-/* Refuses to write binary data to a terminal, as gzip does: they would appear on the screen, or be changed on their way
- * through it (docker -t). */
+/* Refuses to write binary data to a terminal, as gzip does. The data would appear on the screen, or be changed on their
+ * way through the terminal (docker -t). */
 static int check_terminal(const struct written *f)
 {
     const htsFormat *format = &f->request->format;
@@ -89,8 +89,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     };
 }
 
-/* Opens the file for the index. Refuses a reference that is too long for BAI now: samtools would fail at the first read
- * beyond 2^29, after the sort. */
+/* Opens the file for the index. Refuses a reference that is too long for BAI before the sort. samtools would fail after
+ * the sort, at the first read beyond 2^29. */
 static int open_index(struct written *f, sam_hdr_t *sam)
 {
     const char *path = f->request->index;
@@ -290,8 +290,8 @@ void written_abandon(struct written *f)
     counted_files_abandon(&f->more);
 }
 
-/* The data come last: while they are old and the index is new, readers only complain about it. If the data cannot be
- * put in place, written_commit() removes the new files. */
+/* The data come last: while the data are old and the index is new, readers only complain about the index. If the data
+ * cannot be put in place, written_commit() removes the new files. */
 static int commit(struct written *f, struct out_file *beside[BESIDE])
 {
     struct latch *latch = f->engine->latch;

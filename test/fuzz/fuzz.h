@@ -69,10 +69,10 @@ int fuzz_file(const uint8_t *data, size_t size, char path[32]);
 /* The format that htslib detects. */
 htsFormat fuzz_format(const uint8_t *data, size_t size);
 
-/* Whether htslib can read all records of the file, and make SAM lines from them, as `samtools view` does. */
+/* Returns whether htslib can read all records of the file, and make SAM lines from them, as `samtools view` does. */
 bool fuzz_can_be_viewed(const uint8_t *data, size_t size);
 
-/* Whether we detect it as BAM. */
+/* Returns whether we detect it as BAM. */
 bool fuzz_is_bam(const uint8_t *data, size_t size);
 
 #endif

@@ -15,7 +15,7 @@ static void check(const struct byte_buffer *made, const struct bam_record *read)
     MUST(base_mods_kept_others(read, r));
 }
 
-/* Whether the record is a supplementary one. */
+/* Returns whether the record is a supplementary one. */
 static void set_other(uint8_t *p, bool is_other)
 {
     struct bam_record *r = (struct bam_record *)p;

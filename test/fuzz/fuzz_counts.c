@@ -145,7 +145,8 @@ static void compare_stats(const struct records *records, const uint8_t cuts[CUTS
     c.end(&settings);
 }
 
-/* Whether a record covers more than a million bases: rings grow to that size, for which fuzzing lacks memory. */
+/* Returns whether a record covers more than a million bases: rings grow to that size, for which fuzzing lacks
+ * memory. */
 static bool is_long(const uint8_t *record)
 {
     uint64_t span = 0;

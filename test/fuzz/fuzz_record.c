@@ -42,8 +42,8 @@ static void normalise(uint8_t *record, size_t size, int32_t n_ref)
     bam_destroy1(b);
 }
 
-/* With other reference ids and tags it is a record again, and the bytes before the tags are the same. No tag is found
- * after bytes that are not tags, not even CG. */
+/* A record is still valid with other reference ids and tags, and the bytes before the tags are the same. No tag is
+ * found after bytes that are not tags, not even CG. */
 static void remap(const struct bam_record *r, int32_t n_ref, bool grouped)
 {
     static const int32_t ids[] = {7, 6, 5, 4, 3, 2, 1, 0};

@@ -17,7 +17,7 @@ static bool reads_into_next_field(const char *line, size_t n)
                    || strpbrk(tag, "\v\f\r"));
 }
 
-/* As a record that is read from a file: normalised if necessary. */
+/* Treats it like a record that is read from a file: normalises it if necessary. */
 static void normalise(struct byte_buffer *bytes)
 {
     struct bam_verdict v = bam_record_check(bytes->p, bytes->n, FUZZ_REFS);

@@ -10,7 +10,7 @@
 
 enum { RECORDS = 16, SMALLEST_ARENA = 256 << 10, MOST = 5 * SMALLEST_ARENA / 2 };
 
-/* After the record is normalised, as when it is read. */
+/* Returns whether all tags can be read. Call it after the record is normalised, as when it is read. */
 static bool has_readable_tags(const struct bam_record *r)
 {
     return tag_check_bam(bam_record_aux(r), bam_record_end(r));

@@ -15,7 +15,7 @@ import bamgen  # noqa: E402
 FIRST = 20000  # bytes used of a file
 BLOCK = 65280  # in a BGZF block: the encoder matches records by fields only if there are many
 SEEDS = {}
-TURNS = itertools.count()    # of the orders and sizes of a sort
+TURNS = itertools.count()    # turns of the orders and sizes of a sort
 
 
 def seed(target, data):
@@ -129,7 +129,7 @@ def itf8(v):
 
 
 def cram_container(major, n, landmarks, inside):
-    """With n records; header's CRC in version 3."""
+    """Makes a container with n records; its header has a CRC in version 3."""
     head = struct.pack("<i", len(inside)) + b"".join(map(itf8, (1, 20000, 151, n, 300, 1 << 20, 3, len(landmarks), *landmarks)))
     return head + (struct.pack("<I", zlib.crc32(head)) if major > 2 else b"") + inside
 
