@@ -189,12 +189,17 @@ uint64_t machine_huge_pages(void)
     return kib_of("/proc/self/smaps_rollup", "AnonHugePages");
 }
 
+/* All code counts, in memory or not. How much of a file is in memory varies by MiB with the page cache and with where
+ * the libraries are loaded, so two runs would make different plans. Linux before 4.5 does not know RssAnon. */
 uint64_t machine_program_memory(void)
 {
     static uint64_t at_first = UINT64_MAX;
-    if (at_first == UINT64_MAX) {
-        uint64_t now = kib_of("/proc/self/status", "VmRSS");
-        at_first = now < UINT64_MAX ? now : 0;
-    }
+    static const char status[] = "/proc/self/status";
+    if (at_first < UINT64_MAX)
+        return at_first;
+    uint64_t exe = kib_of(status, "VmExe"), lib = kib_of(status, "VmLib"), anon = kib_of(status, "RssAnon");
+    at_first = exe < UINT64_MAX && lib < UINT64_MAX && anon < UINT64_MAX ? exe + lib + anon : kib_of(status, "VmRSS");
+    if (at_first == UINT64_MAX)
+        at_first = 0;
     return at_first;
 }

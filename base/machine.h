@@ -60,8 +60,8 @@ uint64_t machine_run_queue(const char *root);
 /* Bytes of our memory that are in huge pages now; UINT64_MAX: unknown. */
 uint64_t machine_huge_pages(void);
 
-/* Bytes of memory that the program and its libraries used at the first call, which is before anything large is
- * allocated; 0: unknown. Only the main thread calls it. */
+/* Bytes of the code of the program and its libraries, and of the memory that they have written at the first call, which
+ * is before anything large is allocated; 0: unknown. Only the main thread calls it. */
 uint64_t machine_program_memory(void);
 
 #endif

@@ -71,8 +71,8 @@ struct inputs_options engine_memory_inputs(const struct engine_opts *opts, const
 static int too_little(const struct memory_rings *rings, const struct engine_opts *opts, const struct memory_use *use,
                       struct latch *latch)
 {
-    /* The memory that the program takes at its start differs by some pages from run to run. Parts grow by steps, so one
-     * more page may make some more MiB necessary. */
+    /* The memory that the program has written at its start differs by some pages from run to run. Parts grow by steps,
+     * so one more page may make some more MiB necessary. */
     struct memory_job next = rings->job;
     next.program += MIB;
     unsigned long long asked = opts->memory, enough = memory_plan_enough(&next, use) + MIB;
