@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver: how a file of alignments gets sorted.
+/* The driver of `sort` and `collate`, which is a sort by a hash of the name (order/collate_key.h). With --copy-blocks
+ * it first tries to merge files that are sorted already (merge/bam_merge.h).
  *
- *     reading and sorting                        full arenas      merging and writing
+ *     reading and sorting                               full arenas    merging and writing
  *
- *   in.bam --> blocks --> arena --> sublists --> (runs) --------> ranges --> blocks --> out.bam
- *              inflate    records   sort         what does        merge      deflate    renamed
- *              tasks      and keys  tasks        not fit          tasks      tasks      when complete
- *              loop 1     loop 2    loop 2       loop 3           loop 4     loop 5
+ *   in.bam --> pieces --> blocks --> arena --> sublists --> (runs) ---> ranges --> blocks --> out.bam
+ *              read       inflate    records   sort         what does   merge      deflate    renamed
+ *              ahead      tasks      and keys  tasks        not fit     tasks      tasks      when complete
+ *
+ * The steps of the main thread: deal_blocks(), take_block(), change_arena(), next_range(), output_blocks_flush().
  *
  * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that stream is
  * sam_reader, which parses SAM; cram_reader or hts_reader, which decode CRAM; passed_records, which filters or changes
@@ -35,7 +37,7 @@ static int take_block(struct sorted *s, bool wait);
 static int take_blocks(struct sorted *s, bool wait);
 static int end_run(struct sorted *s);
 
-static void show_progress(struct sorted *s)
+static void look_around(struct sorted *s)
 {
     uint64_t taken = arenas_taken(&s->arenas);
     progress_tick(s->progress);
@@ -52,12 +54,13 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
         return -1;
     if (in->stream.producer == producer)
         block_reader_hand_out(&s->reader, size);
-    show_progress(s);
+    look_around(s);
     return 0;
 }
 
-/* Loop 1: a block is up to 64 KiB of records, compressed on its own. While there is one, the loop makes room for it,
- * takes its place in the arena, and hands it to an inflate task, which also finds the records in it. */
+/* A block is up to 64 KiB of records, compressed on its own. While there is one, the loop makes room for it, takes its
+ * place in the arena, and hands it to an inflate task. The task also walks the records: it checks them, makes their
+ * keys and adds up their checksum. */
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
@@ -71,8 +74,7 @@ static int deal_blocks(struct sorted *s, const struct input *in)
     }
 }
 
-/* Loop 2 runs after each block of loop 1: while there is an inflated block, it takes that block back, in file order.
- * wait: it waits until no task has a block. */
+/* While there is an inflated block, takes it back, in file order. wait: it waits until no task has a block. */
 static int take_blocks(struct sorted *s, bool wait)
 {
     int taken;
@@ -89,9 +91,9 @@ static uint64_t records_to_come(const struct sorted *s)
     return s->spill.spilling && fit < come ? fit : come;
 }
 
-/* Takes the oldest block back and lists its records. Every 2^20 records, and sooner near the end, it closes a sublist
- * (keys of one arena) and gives it to a task that sorts it. wait: it waits until the block is inflated. 1: done; 0:
- * there is no block; -1: stop. */
+/* Takes the oldest block back, and accepts what its task has found: keys, number of records, checksum. Every 2^20
+ * records, and sooner near the end, it closes a sublist (keys of one arena) and gives it to a task that sorts it. wait:
+ * it waits until the block is inflated. 1: done; 0: there is no block; -1: stop. */
 static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
@@ -155,9 +157,8 @@ static struct spill_outlook outlook(struct sorted *s)
     };
 }
 
-/* Loop 3 has no loop of its own: change_arena() begins one turn for each arena that is spilled. The records become a
- * run, sorted and packed, in a temporary file or in spare memory. Tasks write the run when the sublists are sorted,
- * while the other arena is filled. */
+/* Begins to spill an arena. The records become a run, sorted and packed, in a temporary file or in spare memory. Tasks
+ * write the run when the sublists are sorted, while the other arena is filled. */
 static int begin_run(struct sorted *s, const struct bam_arena *arena)
 {
     if (spill_begin(s->spill.spill, arena) < 0)
@@ -238,26 +239,26 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-/* Loop 4 is written_put(). A range is the keys from one value to another, which a task merged from all sublists and
- * runs. While there is a merged range, the loop puts the range's records to the sink. Loop 5 is inside the sink: when a
- * block is full, output_blocks_flush() hands it to a deflate task. Until then lists only point at the records of the
+/* A range is the keys from one value to another, which a task merged from all sublists and runs. While there is a
+ * merged range, written_put() puts its records to the sink. When a block is full there, output_blocks_flush() hands it
+ * to a deflate task. Until then lists only point at the records of the
  * block. The task copies them together, and the block's ticket gives it a place in the file. */
 static int next_range(void *sorted, struct record_list *list)
 {
     return merge_ring_next(((struct sorted *)sorted)->merge, list);
 }
 
-static int end_merge(void *sorted, struct tally *given)
+/* Gives the tally of what was read: written_finish() compares it with that of what the sink wrote. */
+static int tally_of_read(void *sorted, struct tally *given)
 {
     const struct sorted *s = sorted;
     *given = sorted_tally(s);
     return 0;
 }
 
-/* The number and the checksum of the records in the sink must equal those of the records that were read. */
 static int merge_and_write(struct sorted *s)
 {
-    struct list_stream stream = {next_range, end_merge, s};
+    struct list_stream stream = {next_range, tally_of_read, s};
     struct merge_ring_options how;
     clocks_phase(s->engine->clocks, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
@@ -286,7 +287,7 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
             command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sorted_finish(s, n_threads);
+    sorted_finish(s, n_threads);                 /* names the output, then frees the memory, in a second team */
     return driver_end(d, records);               /* the finish is in the report */
 }
 

@@ -5,8 +5,8 @@
 
 struct engine_opts;
 
-/* Reads opts->in once, with two records and some blocks in memory. Returns the exit status. 0: no record belongs before
- * its predecessor. 1: stderr has the first record out of order, or the error. */
+/* Reads opts->in once. Memory: chunks as in a merge, and a slice for each thread and two more. Returns the exit
+ * status. 0: no record belongs before its predecessor. 1: stderr has the first record out of order, or the error. */
 int sort_check(const struct engine_opts *opts);
 
 #endif

@@ -27,7 +27,8 @@ struct driver {
 /* Begins the line of progress, and the clocks. -1: the error is recorded in the latch; call driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
-/* Begins a command other than a sort, and opens the output. -1: the error is recorded in the latch; call
+/* Calls driver_begin(), and opens the output. A sort opens its output in sorted_open(), and `stats` has none, so these
+ * two call driver_begin() themselves. -1: the error is recorded in the latch; call
  * driver_finish() and driver_end() anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 

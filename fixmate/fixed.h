@@ -29,8 +29,8 @@ struct fixed {
     size_t max;                  /* records the list has room for */
 };
 
-/* Opens input and output. The struct must be zero except for `d`. -1: the error is recorded in the latch;
- * fixed_finish() must still be called. */
+/* Opens input and output, and begins to read. Refuses a header that states coordinate order. The struct must be zero
+ * except for `d`. -1: the error is recorded in the latch; fixed_finish() must still be called. */
 int fixed_open(struct fixed *fixed, const struct fixmate_opts *opts);
 
 /* The fixed records. */

@@ -13,13 +13,14 @@
 #include "engine/driver.h"
 #include "markdup/markdup_opts.h"
 #include "markdup/marked.h"
+#include "write/written.h"
 
 static void work(void *marked)
 {
     struct marked *m = marked;
     struct list_stream stream = marking_stream(&m->marking);
     clocks_phase(m->d->engine.clocks, PHASE_WRITE);
-    if (marked_begin(m) == 0)
+    if (written_header(&m->d->out, m->sam, NULL, false, false) == 0 && marked_begin(m) == 0)
         written_all(&m->d->out, &stream);
 }
 

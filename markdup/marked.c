@@ -142,7 +142,7 @@ int marked_open(struct marked *m, const struct markdup_opts *opts)
 
 int marked_begin(struct marked *m)
 {
-    return written_header(&m->d->out, m->sam, NULL, false, false) < 0 ? -1 : input_begin(m->in.each);
+    return input_begin(m->in.each);
 }
 
 void marked_look_end(struct marked *m)

@@ -35,8 +35,8 @@ struct memory_rings marked_rings(const struct engine_opts *opts);
 /* Bytes for waiting records under this plan. */
 size_t marked_room(const struct memory_plan *plan);
 
-/* Opens input and output. The struct must be zero except for `d`. -1: the error is recorded in the latch;
- * marked_finish() must still be called. */
+/* Opens input and output. Refuses a header that states the order of names. The struct must be zero except for `d`. -1:
+ * the error is recorded in the latch; marked_finish() must still be called. */
 int marked_open(struct marked *marked, const struct markdup_opts *opts);
 
 /* Begins to read. Call it on the main thread of the team. -1: as above. */

@@ -27,7 +27,8 @@ struct merged {
     struct sort_rule *rule;      /* for the output's header ... */
     const struct sort_rule *compares;   /* ... the same; NULL: keys decide */
     int64_t *lengths;            /* of the output's references; NULL: not needed */
-    bool in_order;               /* no record was found out of order */
+    bool in_order;               /* no record was found out of order; false: the main thread merges alone, as
+                                  * samtools does (sort/greedy_merge.h) */
     bool gave_up;                /* main thread: the inputs must be sorted instead; the latch has the reason */
     struct task_batches tasks;   /* of all inputs, in a large team */
     size_t helped;               /* the input that was helped last */
@@ -53,7 +54,7 @@ int merged_begin(struct merged *merged);
 /* The merged records. */
 struct list_stream merged_stream(struct merged *merged);
 
-/* Begins to free the inputs in tasks, after all records are written. */
+/* Frees, in tasks, the shared chunks, and those inputs that were not freed when their last slice had passed. */
 void merged_end(struct merged *merged);
 
 /* The tally of all inputs: the records as they will be written. */

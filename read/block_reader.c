@@ -276,7 +276,8 @@ int block_reader_end(struct block_reader *r)
         return status < 0 ? -1 : pass_rest(r);
     if (a->walked != a->bottom)
         return record_is_cut(r);
-    if (!is_stream(r))
-        bgzf_source_warn_of_end(r->in->source);
+    if (is_stream(r))
+        return slice_copies_end(&r->copies);
+    bgzf_source_warn_of_end(r->in->source);
     return 0;
 }

@@ -2,8 +2,8 @@
 /* Brings the records of the inputs into the arena, block by block. The main thread assigns the places in the arena,
  * and takes the blocks back in file order. There are two kinds of blocks:
  *
- *   BGZF blocks of BAM in a file    a task inflates a block to its place, and guesses where records begin. The main
- *                                   thread verifies the guess, and lists the records
+ *   BGZF blocks of BAM in a file    a task inflates a block to its place, guesses where records begin, checks them,
+ *                                   makes keys and sums. The main thread verifies the guess, and takes these over
  *   spans of a stream's slices      a task copies complete records to their place: see read/slice_copies.h
  *
  * Only the main thread calls these functions. */
@@ -75,7 +75,8 @@ uint32_t block_reader_behind(const struct block_reader *reader);
 int block_reader_take(struct block_reader *reader, bool wait);
 
 /* Call it after the input's last block is taken back. 1: a name lacked its NUL, and the input continues as a stream.
- * -1: the input ends inside a record, and the error is recorded in the latch. */
+ * -1: the input ends inside a record, or a stream gave other records than were taken; the error is recorded in the
+ * latch. */
 int block_reader_end(struct block_reader *reader);
 
 /* Returns the expected bytes of all records, estimated from the bytes read so far; 0: not known. */

@@ -380,17 +380,31 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
     return CHUNK_NONE;
 }
 
-/* Calls the owner's ended() once, but not after an error, because then the last chunk that was lent may be the broken
- * one. */
-static void end_chunks(struct chunk_reader *r)
+/* Checks that the records taken from the stream are those that its producer gave. */
+static int compare_stream(const struct chunk_reader *r)
 {
-    if (!r->has_ended && !latch_tripped(r->opt.in.engine->latch)) {
-        if (reads_blocks(r))
-            bgzf_source_warn_of_end(r->opt.in.source);
-        if (r->opt.ended)
-            r->opt.ended(r->opt.arg);
-    }
+    const struct record_stream *stream = &r->opt.in.stream;
+    struct tally given, seen = {.n = r->counts.seen};
+    if (stream->end(stream->producer, &given) < 0)
+        return -1;
+    given.checksum = 0;
+    return tally_compare(given, seen, "reading", r->opt.in.path, r->opt.in.engine->latch);
+}
+
+/* Compares, and calls the owner's ended(), once. Not after an error, because then the last chunk that was lent may be
+ * the broken one. -1: the stream gave other records, and the error is recorded in the latch. */
+static int end_chunks(struct chunk_reader *r)
+{
+    if (r->has_ended || latch_tripped(r->opt.in.engine->latch))
+        return 0;
     r->has_ended = true;
+    if (reads_stream(r) && compare_stream(r) < 0)
+        return -1;
+    if (reads_blocks(r))
+        bgzf_source_warn_of_end(r->opt.in.source);
+    if (r->opt.ended)
+        r->opt.ended(r->opt.arg);
+    return 0;
 }
 
 /* Lends the next chunk, whose records have been made. NULL: the chunk has a fault, which is recorded in the latch. */
@@ -418,9 +432,7 @@ enum chunk_state chunk_reader_advance(void *reader)
     do
         state = advance(r, &filled);
     while (state == CHUNK_AWAITED && filled);
-    if (state == CHUNK_NONE)
-        end_chunks(r);
-    return state;
+    return state == CHUNK_NONE && end_chunks(r) < 0 ? CHUNK_FAILED : state;
 }
 
 int chunk_reader_take(void *reader, struct record_slice *slice)

@@ -168,7 +168,8 @@ int chunk_reader_report(const struct chunk_reader *reader, const struct chunk *c
 
 /* ---- the functions of its stream ---- */
 
-/* Hands out blocks as far as there is room, takes inflated blocks back, and returns the state of the next chunk. */
+/* Hands out blocks as far as there is room, takes inflated blocks back, and returns the state of the next chunk. At the
+ * end it compares the tally of a stream that it reads with the records that it took. */
 enum chunk_state chunk_reader_advance(void *reader);
 
 /* Lends the chunk that is made: puts its records, possibly none, into *slice, and takes the buffers of *slice in

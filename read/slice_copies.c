@@ -74,6 +74,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     const struct bam_walk *w = &c->walk;
     struct bam_arena *a = s->arena;
     a->checksum += w->checksum;
+    tally_add(&s->taken, (struct tally){w->n, w->checksum});
     a->beyond |= w->beyond;
     if (!s->in->is_collated)
         clocks_records(s->opt.engine->clocks, w->n);
@@ -95,6 +96,17 @@ int slice_copies_take(struct slice_copies *s, bool wait)
     bool failed = latch_tripped(s->opt.engine->latch) || accept(s, &s->copied[slot]) < 0;
     task_ring_take(&s->ring);
     return failed ? -1 : 1;
+}
+
+int slice_copies_end(const struct slice_copies *s)
+{
+    const struct record_stream *stream = &s->in->stream;
+    struct tally given, taken = s->taken;
+    if (stream->end(stream->producer, &given) < 0)
+        return -1;
+    if (given.checksum == 0)                     /* a reader of a file counts records, and its consumer sums them */
+        taken.checksum = 0;
+    return tally_compare(given, taken, "reading", s->in->name, s->opt.engine->latch);
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -129,6 +141,7 @@ int slice_copies_begin(struct slice_copies *s, const struct input *in, struct ba
     s->in = in;
     s->arena = arena;
     s->offset = 0;
+    s->taken = (struct tally){.n = 0};
     s->keyed = in->has_keys && !arena->rule;
     return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.engine) < 0
          ? latch_fail(s->opt.engine->latch, "out of memory") : 0;

@@ -28,6 +28,7 @@ struct slice_copies {
     struct task_ring ring;       /* ring of spans: the work of a slot is to copy its span */
     struct copied_span *copied;  /* one per slot */
     uint64_t offset;             /* file offset of the slice whose span was taken back last */
+    struct tally taken;          /* records of the stream that are in the arenas */
 };
 
 /* -1: out of memory. */
@@ -44,6 +45,10 @@ int slice_copies_begin(struct slice_copies *copies, const struct input *in, stru
 int slice_copies_peek(struct slice_copies *copies, size_t *size);
 void slice_copies_hand_out(struct slice_copies *copies, uint64_t start);
 int slice_copies_take(struct slice_copies *copies, bool wait);
+
+/* Call it when all spans were taken back. Checks that the records that they brought are those that the stream gave. -1:
+ * they are not, and the error is recorded in the latch. */
+int slice_copies_end(const struct slice_copies *copies);
 
 /* Lets the order look at the records of the peeked span, at most `most` bytes of them. */
 void slice_copies_learn(const struct slice_copies *copies, struct sort_rule *rule, size_t most);

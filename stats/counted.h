@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An input whose records are counted and not kept. Tasks count chunks of it (read/passed_records.h) as they come, and
- * join them in the order of the input (stats/join_tree.h). */
+ * join them in the order of the input (stats/join_tree.h). Some settings need the counts of all records before: with
+ * them the main thread counts (counts_in_sequence()). */
 #ifndef COUNTED_H
 #define COUNTED_H
 
@@ -39,8 +40,8 @@ int counted_begin(struct counted *counted);
  * error, as above. */
 int counted_next(struct counted *counted);
 
-/* Call it when all chunks are joined: it compares the number of records with the number that was counted. Returns -1 on
- * an error, as above. */
+/* Call it when all chunks are joined: it compares the number of records found in the input with the number that chunks
+ * made or left out. Returns -1 on an error, as above. */
 int counted_end(const struct counted *counted);
 
 /* Call it after the parallel region. */

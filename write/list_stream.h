@@ -12,8 +12,9 @@ struct list_stream {
      * next call. Runs tasks until there are some. 1: there are; 0: all were given; -1: failed. Main thread of the
      * team. */
     int (*next)(void *producer, struct record_list *list);
-    /* Called after all records were given and put to the sink. Compares the records that the producer took with those
-     * it gave, and returns the tally of those it gave. -1: they differ, and the error is recorded in the latch. */
+    /* Called after all records were given and put to the sink. Compares the producer's own steps, if it has any, and
+     * returns the tally of the records that the sink must have. -1: they differ, and the error is recorded in the
+     * latch. */
     int (*end)(void *producer, struct tally *given);
     void *producer;              /* of both */
 };
