@@ -116,6 +116,7 @@ static int cut_lines(void *reader, const struct byte_buffer *carried, const uint
 {
     const struct sam_reader *r = reader;
     const uint8_t *newline = memchr(text, '\n', n);
+    cut->n = 0;
     cut->ends_carried = newline;
     cut->end = n;
     while (newline && text[cut->end - 1] != '\n')
@@ -153,9 +154,19 @@ static void ended(void *reader)
     sam_notes_total(&r->notes, r->opt.path);
 }
 
+/* Compares nothing: cut_lines() does not count the lines, because that would look at each byte of the text on the main
+ * thread. */
+static int end(void *chunks, struct tally *given)
+{
+    *given = chunk_reader_counts(chunks)->made;
+    return 0;
+}
+
 struct record_stream sam_reader_stream(struct sam_reader *r)
 {
-    return chunk_reader_stream(r->chunks);
+    struct record_stream stream = chunk_reader_stream(r->chunks);
+    stream.end = end;
+    return stream;
 }
 
 /* ------------------------------------------------------------------ header */

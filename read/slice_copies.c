@@ -81,6 +81,10 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     s->offset = c->offset;
     if (w->end == c->start + c->span.size)
         return 0;
+    if (!w->fault)
+        return latch_fail(s->opt.engine->latch, "%s: records %llu to %llu were made, but they are fewer bytes than "
+                          "their slice has. Memory may be faulty, or this is our bug: please report it", s->in->name,
+                          (unsigned long long)c->number, (unsigned long long)(c->number + w->n - 1));
     struct record_place at = {s->in->name, c->number + w->n, a->origin + w->end, s->offset};
     if (w->fault == BAM_CUT)
         return record_fault_report_cut(s->opt.engine->latch, &at, true);

@@ -170,7 +170,7 @@ enum dup_mark_fault __wrap_dup_mark_append(const struct dup_mark_rule *rule, str
 int __real_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
 int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice);
 
-/* The last record is missing in the list and in the sum. */
+/* The last record is missing in the list and in the sum; or all records of the slice are lost. */
 int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *slice)
 {
     int result = __real_chunk_reader_take(chunks, slice);
@@ -179,6 +179,8 @@ int __wrap_chunk_reader_take(struct chunk_reader *chunks, struct record_slice *s
         slice->checksum -= record_checksum(bam_key_record(slice->records.p, last),
                                            bam_key_record_size(slice->records.p, last));
     }
+    if (result == 0 && strikes("slice", "lose"))
+        slice->n = slice->records.n = 0;
     return result;
 }
 

@@ -117,6 +117,16 @@ def test_fault_in_the_arena_passes(desk, reads, form, where, n):
 
 
 @teams
+@memories
+def test_records_of_a_reader_are_lost_before_the_arena(desk, where, n):
+    """The parser of SAM gives a slice, and its last record or all of its records are missing."""
+    lines = ["r%d\t0\tc1\t%d\t9\t10M\t*\t0\t0\tACGTACGTAC\t*\n" % (i, 900 - i) for i in range(400)]
+    (desk / "in.sam").write_text("@SQ\tSN:c1\tLN:9999\n" + "".join(lines))
+    assert "fewer bytes than their slice" in noticed(desk, ["-@", n, "in.sam"], "slice:drop", PLACES[where])
+    assert "took 400 records" in noticed(desk, ["-@", n, "in.sam"], "slice:lose", PLACES[where])
+
+
+@teams
 @forms(*OUTPUTS)
 def test_fault_on_the_way_into_a_run_passes(desk, reads, form, n):
     """The slice is packed from wrong records, so that its own checksum is right."""
