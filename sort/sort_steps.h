@@ -13,16 +13,14 @@ struct sorted;
  * a signal ended the work. */
 int bam_sort(const struct engine_opts *opts);
 
-/* ---- its steps, for callers that sort a part of an input (mpi/). Call them on the main thread of a team. ---- */
+/* ---- its first half, for producers that begin with a sort. Call it on the main thread of a team. ---- */
 
 /* Reads all inputs. Afterwards all records are in sorted sublists: of both arenas, or of one arena if there are runs.
  * -1: stop. */
 int bam_sort_read(struct sorted *sorted);
 
-/* These functions do in steps what bam_sort_read() does at once: begin, read each input, end. Until the end, sublists
- * may be unsorted. */
-void bam_sort_begin_reading(struct sorted *sorted);
-int bam_sort_read_input(struct sorted *sorted, size_t number);
-int bam_sort_end_reading(struct sorted *sorted);
+/* Does the same in steps: reads the inputs from..to - 1, which follow those of the last call. Afterwards all of their
+ * records are in sublists, which are sorted when the last input is read. */
+int bam_sort_read_some(struct sorted *sorted, size_t from, size_t to);
 
 #endif
