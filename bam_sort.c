@@ -104,7 +104,8 @@ static int read_input(struct sorted *s, size_t number)
     struct input *in = &s->in.each[number];
     if (input_begin(in) < 0 || block_reader_begin(&s->reader, in) < 0)
         return -1;
-    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->turn == SORT_ONLY ? s->rule : NULL) < 0)
+    struct sort_rule *learns = s->turn == SORT_ONLY ? s->rule : NULL;
+    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, learns) < 0)
         return -1;
     enum stage before = clocks_enter(s->engine->clocks, STAGE_DEAL);
     int more;

@@ -12,6 +12,7 @@
 #include "base/engine.h"
 #include "base/input_name.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "bam/bam_header.h"
 #include "codec/bgzf_block.h"
 #include "mpi/input_split.h"
@@ -395,10 +396,13 @@ static int merge_headers(struct input_split *s, struct latch *latch)
 {
     sam_hdr_t *all = s->in.each->header.sam;
     for (size_t i = 1; i < s->n; i++) {
-        int renamed = bam_header_merge(all, s->in.each[i].header.sam, NULL, s->files[i].path, latch);
+        const char *path = s->files[i].path;
+        int renamed = bam_header_merge(all, s->in.each[i].header.sam, NULL, path, latch);
         if (renamed < 0)
             return -1;
-        bam_header_warn_of_renamed(s->files[i].path, renamed);
+        if (renamed > 0)
+            message_warning("%s: %d of its @PG lines are renamed to ID-XXXXXXXX, because earlier inputs have other "
+                            "lines with the same IDs. Over MPI, PG tags of records are not renamed", path, renamed);
     }
     return (s->sam = sam_hdr_dup(all)) ? 0 : latch_fail(latch, "out of memory");
 }

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a file that one process reads, if several processes share the file: complete records, which may begin and
- * end within blocks. input_open() takes one. Records that do not come from a file enter by input_of_window(). */
+/* The part of a file that one process reads, if several processes share the file. This is the first of the three seams
+ * between mpi/ and the engine, a source of blocks:
+ *
+ *   inputs_new()                        makes room for the inputs of a rank
+ *   input_open() with a part            opens a range of a file, and complete records at both ends of it
+ *   input_of_window()                   opens records that another rank sends, or none
+ *   inputs_complete()                   adds up what all of them need
+ *
+ * The caller reads and merges the headers. A sort takes the inputs over (sorted_options.opened), and cannot tell them
+ * from others. */
 #ifndef INPUT_PART_H
 #define INPUT_PART_H
 

@@ -19,8 +19,10 @@ int bam_sort(const struct engine_opts *opts);
  * -1: stop. */
 int bam_sort_read(struct sorted *sorted);
 
-/* Does the same in steps: reads the inputs from..to - 1, which follow those of the last call. Afterwards all of their
- * records are in sublists, which are sorted when the last input is read. */
+/* Does the same in steps: reads the inputs from..to - 1, which follow those of the last call. Afterwards no sublist has
+ * records of both these inputs and later ones, and when the last input is read, all sublists are sorted. This is the
+ * second seam between mpi/ and the engine, a stop after the runs: the caller finds the sublists in sorted->arenas, and
+ * may take them from there, or merge them together with the runs (sorted.h). -1: stop. */
 int bam_sort_read_some(struct sorted *sorted, size_t from, size_t to);
 
 #endif

@@ -23,7 +23,7 @@ struct sort_order;
 struct sorted;
 struct written;
 
-/* Records may be sorted in two turns, on several nodes: the first sorts what a node reads, the second what it writes. */
+/* On several nodes, records are sorted in two turns: the first sorts what a node reads, the second what it writes. */
 enum sort_turn {
     SORT_ONLY,
     SORT_FIRST,                  /* the caller lets the rule learn. With -M, reads keep their ranks */
@@ -79,8 +79,10 @@ struct output_use sorted_output(const struct sorted *sorted);
 /* Count and checksum of the records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* Fills *how for the merge of all records that were read, with the runs that left memory. The caller may change the
- * arenas in it. again: the runs stay, for another merge. -1: stop. */
+/* Fills *how for the merge of all records that were read, with the runs that left memory. again: the runs stay, for
+ * another merge. -1: stop. The arenas in it are the third seam between mpi/ and the engine, a range of keys: the caller
+ * may replace them by others, in the order of the input, whose sublists are only the parts that lie in the range. The
+ * records go where it puts them: to other ranks, or to a sink. */
 int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how, bool again);
 
 /* Opens sorted->merge. After the team it may be closed, then prepared and opened again. -1: stop. */

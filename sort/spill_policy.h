@@ -74,8 +74,8 @@ void spill_policy_arena_is_sorted(void *policy);
 int spill_policy_await(struct spill_policy *policy);
 
 /* Call it after the last arena has left. Brings the runs back into memory[size], which is at a multiple of 16. Slices
- * are loaded ahead of the merge, into memory that the sink has passed. again: it will be called again, so the runs stay.
- * *runs receives what the merge must know. -1: the error is recorded in the latch. */
+ * are loaded ahead of the merge, into memory that the sink has passed. again: the runs stay, for another call. *runs
+ * receives what the merge must know. -1: the error is recorded in the latch. */
 int spill_policy_read_back(struct spill_policy *policy, uint8_t *memory, size_t size, struct record_sink *sink,
                            bool again, struct merge_runs *runs);
 

@@ -469,7 +469,7 @@ MUTANTS = [
      "records stay until they are copied"),
     ("rank_lists_merge", "newer->sublists + behind[1], newer->n_sublists - behind[1]", "newer->sublists, behind[1]",
      [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "records of earlier ranks come first"),
-    ("exchange_records", " || sort_tasks_close_rest(&s->b.sorts) < 0)", ")",
+    ("bam_sort_read_some", "    if (sort_tasks_close_rest(&s->sorts) < 0)", "    if (to == s->in.n && sort_tasks_close_rest(&s->sorts) < 0)",
      [MPI + "test_ranks_part_ties_and_empty_inputs_otherwise_than_one_process"], "records of later ranks are in sublists of their own"),
     ("share_options", "s->each.memory = memory_for_records(s->opts) / 2;", "s->each.memory = memory_for_records(s->opts);",
      [MPI_OUT + "test_two_sorts_of_a_rank_take_the_memory_twice"], "two sorts share the memory"),

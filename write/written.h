@@ -81,8 +81,9 @@ int written_index(struct written *written, struct bam_index *index);
 /* Puts all records of the stream to the sink. -1: failed, and the error is recorded in the latch. */
 int written_put(struct written *written, const struct list_stream *stream);
 
-/* Finishes the sink and the index, compares the records that went through it with those that came in, and writes the checksum and the
- * counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the latch. */
+/* Finishes the sink and the index, compares the records that went through the sink with those that came in, and writes
+ * the checksum and the counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the
+ * latch. */
 int written_finish(struct written *written, struct tally in);
 
 /* Puts the stream, compares the tallies at its end, and finishes. -1: failed, and the error is recorded in the
