@@ -463,7 +463,7 @@ MUTANTS = [
     ("cut", "splitter_at(s, tied + (", "splitter_at(s, (", ["unit_splitters"], "records of one key are shared out"),
     ("cut_heavy", "        result = heavy_keys_replace(all, *records, counts, o->team->size, o->rule);\n", "",
      ["unit_splitters"], "records that are no ties are shared out, too"),
-    ("part_ties", "    for (; ties.next < ties.end && *tied < s->bytes; ties.next++)", "    for (; ties.next < ties.end; ties.next++)",
+    ("splitter_below", "    for (; tie < end && *tied < s->bytes; tie++)", "    for (; tie < end; tie++)",
      ["unit_splitters"], "a rank parts its own ties"),
     ("merge_more", "        if (!all_filled(x))\n            return 0;\n", "", [MPI + "test_ranks_that_spill_lose_the_order"],
      "records stay until they are copied"),
