@@ -101,12 +101,13 @@ static int take_block(struct sorted *s, bool wait)
     return taken > 0 && sort_tasks_close_sublist(&s->sorts, behind, records_to_come(s)) < 0 ? -1 : taken;
 }
 
-int bam_sort_read_input(struct sorted *s, size_t number)
+static int read_input(struct sorted *s, size_t number)
 {
     struct input *in = &s->in.each[number];
     if (input_begin(in) < 0 || block_reader_begin(&s->reader, in) < 0)
         return -1;
-    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, s->rule) < 0)
+    struct sort_rule *learns = s->turn == SORT_ONLY ? s->rule : NULL;
+    if (make_room(s, in->header.rest_size) < 0 || block_reader_start(&s->reader, learns) < 0)
         return -1;
     enum stage before = clocks_enter(s->engine->clocks, STAGE_DEAL);
     int more;
@@ -121,25 +122,28 @@ int bam_sort_read_input(struct sorted *s, size_t number)
     return 0;
 }
 
-void bam_sort_begin_reading(struct sorted *s)
+static void begin_reading(struct sorted *s)
 {
     clocks_phase(s->engine->clocks, PHASE_READ);
     memory_watch_start(&s->watch, machine_memory(), 2 * s->arenas.filled->size, block_reader_least(&s->reader));
     block_reader_set_arena(&s->reader, s->arenas.filled);
 }
 
-int bam_sort_end_reading(struct sorted *s)
+int bam_sort_read_some(struct sorted *s, size_t from, size_t to)
 {
-    return sort_tasks_close_rest(&s->sorts) < 0 || end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
+    if (from == 0)
+        begin_reading(s);
+    for (size_t i = from; i < to; i++)
+        if (read_input(s, i) < 0)
+            return -1;
+    if (sort_tasks_close_rest(&s->sorts) < 0)
+        return -1;
+    return to < s->in.n ? 0 : end_run(s) < 0 || sort_tasks_finish(&s->sorts) < 0 ? -1 : 0;
 }
 
 int bam_sort_read(struct sorted *s)
 {
-    bam_sort_begin_reading(s);
-    for (size_t i = 0; i < s->in.n; i++)
-        if (bam_sort_read_input(s, i) < 0)
-            return -1;
-    return bam_sort_end_reading(s);
+    return bam_sort_read_some(s, 0, s->in.n);
 }
 
 /* ----------------------------------------------- full arenas become runs */
@@ -262,7 +266,7 @@ static int merge_and_write(struct sorted *s)
     struct merge_ring_options how;
     clocks_phase(s->engine->clocks, PHASE_WRITE);
     if (written_header(s->to, s->sam, &s->opts->order, arenas_unplaced(&s->arenas), arenas_beyond(&s->arenas)) < 0
-        || sorted_prepare_merge(s, &how) < 0 || sorted_begin_merge(s, &how) < 0)
+        || sorted_prepare_merge(s, &how, false) < 0 || sorted_begin_merge(s, &how) < 0)
         return -1;
     sorted_say_merge(&s->opts->order, how.runs.n, s->arenas.filled->n_sublists);
     return written_all(s->to, &stream);

@@ -140,13 +140,6 @@ static int merge_lines(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *valu
     return latch_tripped(latch) ? -1 : n_renamed;
 }
 
-void bam_header_warn_of_renamed(const char *file, int n)
-{
-    if (n > 0)
-        message_warning("%s: %d of its @PG lines are renamed to ID-XXXXXXXX, because earlier inputs have other lines "
-                        "with the same IDs. Over MPI, PG tags of records are not renamed", file, n);
-}
-
 /* Merges all lines except @SQ, as merge_lines() does. The @SQ lines need not be parsed. */
 static int merge_plain(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                        struct latch *latch)

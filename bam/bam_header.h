@@ -50,9 +50,6 @@ bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b);
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch);
 
-/* Warns, in a sort over MPI, that n @PG lines got another ID and that the PG tags did not. Does nothing if n is 0. */
-void bam_header_warn_of_renamed(const char *file, int n);
-
 /* Returns whether @HD states this order (SO). -1: out of memory. */
 int bam_header_says(sam_hdr_t *sam, const char *order);
 

@@ -90,35 +90,18 @@ static bool next_part(struct exchange *x)
 
 /* ---- records to send: from the merge ---- */
 
-static int against(const struct exchange *x, const struct splitter *s, size_t i)
+static int compare_merged(const void *exchange, size_t number, const struct splitter *s)
 {
-    const uint8_t *record = x->merged.records[i].data;
+    const struct exchange *x = exchange;
+    const uint8_t *record = x->merged.records[number].data;
     uint64_t key = sort_key_sorted(x->records.rule, x->records.minhash, (const struct bam_record *)record);
     return splitter_compare(s, x->records.keys_decide ? NULL : x->records.rule, key, record);
 }
 
-/* Returns the first record, from `at` on, that ties with the splitter or comes after it; with `ties`, the first one
- * that comes after it. */
-static size_t find(const struct exchange *x, const struct splitter *s, bool ties)
+static uint64_t size_of_merged(const void *exchange, size_t number)
 {
-    size_t low = x->at, high = x->merged.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = against(x, s, middle);
-        if (order < 0 || (ties && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The records from..to tie with the splitter. Returns the first of them that is not below it. */
-static size_t part_ties(struct exchange *x, const struct splitter *s, size_t from, size_t to)
-{
-    for (; from < to && x->tied < s->bytes; from++)
-        x->tied += x->merged.records[from].size;
-    return from;
+    const struct exchange *x = exchange;
+    return x->merged.records[number].size;
 }
 
 /* Returns the end of the list's records for this stream. */
@@ -126,10 +109,8 @@ static size_t limit(struct exchange *x)
 {
     if ((size_t)x->sending >= x->records.splitters->n)
         return x->merged.n;
-    const struct splitter *s = &x->records.splitters->each[x->sending];
-    int rank = x->opt.team.rank;
-    size_t from = find(x, s, false);
-    return rank > s->source ? from : rank < s->source ? find(x, s, true) : part_ties(x, s, from, find(x, s, true));
+    struct splitter_list list = {x, x->merged.n, compare_merged, size_of_merged};
+    return splitter_below(&x->records.splitters->each[x->sending], &list, x->at, x->opt.team.rank, &x->tied);
 }
 
 /* Returns whether records that tie with one splitter also tie with the other. */

@@ -51,26 +51,18 @@ static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *re
     return 0;
 }
 
-/* Returns the part of a list that has one key. */
-static struct merge_way with_key(const struct merge_way *list, uint64_t key)
-{
-    struct splitter at = {.key = key};
-    return (struct merge_way){splitter_find(&at, NULL, *list, false), splitter_find(&at, NULL, *list, true),
-                                 list->base};
-}
-
 /* Appends evenly spread records of one key: `wanted` of them, or fewer if the buffer reaches `most` bytes first. */
 static int sample_records(struct byte_buffer *to, const struct records_read *o, uint64_t key, size_t wanted,
                           size_t most)
 {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < o->n_lists; i++) {
-        struct merge_way part = with_key(&o->lists[i], key);
+        struct merge_way part = splitter_with_key(o->lists[i], key);
         n += (size_t)(part.end - part.next);
     }
     size_t step = n / wanted + 1;
     for (size_t i = 0; i < o->n_lists; i++) {
-        struct merge_way part = with_key(&o->lists[i], key);
+        struct merge_way part = splitter_with_key(o->lists[i], key);
         size_t size = (size_t)(part.end - part.next);
         for (at += i == 0 ? step / 2 : 0; at < size; at += step)
             if (to->n < most && append_record(to, key, bam_key_record(part.base, part.next[at])) < 0)

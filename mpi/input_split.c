@@ -12,6 +12,7 @@
 #include "base/engine.h"
 #include "base/input_name.h"
 #include "base/latch.h"
+#include "base/message.h"
 #include "bam/bam_header.h"
 #include "codec/bgzf_block.h"
 #include "mpi/input_split.h"
@@ -19,10 +20,11 @@
 #include "mpi/text_split.h"
 #include "mpi/whole_input.h"
 #include "read/input_format.h"
+#include "read/input_part.h"
 #include "read/input_request.h"
 
 enum {
-    SAMPLE_BYTES = BGZF_MAX_BLOCK,   /* all ranks learn the shape of names from these */
+    SAMPLE_BYTES = BGZF_MAX_BLOCK,
     /* A guessed start needs at least RECORDS_LEAST records that follow each other in a window of the stream. The window
      * has WINDOW_FIRST bytes at first, and WINDOW_MOST at most. */
     WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
@@ -42,8 +44,10 @@ struct split_file {
     int reader;                  /* the rank that reads the file, if it is_whole */
     struct whole_input whole;
     struct text_split text;
-    struct input_part part;      /* what this rank reads */
-    uint8_t *head, *tail, *sample;   /* the part points to these, and to its header */
+    struct input_part part;      /* what this rank reads, if not whole */
+    uint8_t *head, *tail;        /* the part points to these, and to its header */
+    uint8_t *sample;             /* the file's first records */
+    size_t sample_size;
     struct latch *latch;
 };
 
@@ -198,8 +202,7 @@ static int read_sample(struct split_file *f)
     f->sample = malloc(SAMPLE_BYTES);
     if (f->sample && bgzf_seek(f->bgzf, (int64_t)f->first, SEEK_SET) == 0)
         n = bgzf_read(f->bgzf, f->sample, SAMPLE_BYTES);
-    f->part.sample = f->sample;
-    f->part.sample_size = n > 0 ? (size_t)n : 0;
+    f->sample_size = n > 0 ? (size_t)n : 0;
     return f->sample ? 0 : latch_fail(f->latch, "out of memory");
 }
 
@@ -234,8 +237,8 @@ static void open_text(struct split_file *f)
     text_split_open(&f->text);
     f->first = f->text.first;
     f->part.sam = f->text.sam;
-    f->part.sample = f->sample = f->text.sample.p;
-    f->part.sample_size = f->text.sample.n;
+    f->sample = f->text.sample.p;
+    f->sample_size = f->text.sample.n;
 }
 
 static void open_format(struct split_file *f, const hts_opt *options)
@@ -279,7 +282,7 @@ static int open_file(struct split_file *f, const struct mpi_team *team, const ch
     return mpi_team_agree(team, f->latch);
 }
 
-/* Closes the file, but keeps what belongs to the rank's part. */
+/* Closes the file, except for what belongs to the rank's part. */
 static void close_file(struct split_file *f)
 {
     if (f->bgzf)
@@ -370,62 +373,83 @@ static int open_whole(struct input_split *s, const struct mpi_team *team, const 
     for (size_t i = 0; i < s->n; i++) {
         struct split_file *f = &s->files[i];
         s->has_whole = s->has_whole || f->is_whole;
-        if (f->is_whole && whole_input_open(&f->whole, team, f->reader, f->path, how, &f->part) < 0)
+        if (f->is_whole && whole_input_open(&f->whole, team, f->reader, f->path, how, &s->in.each[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Opens the rank's parts of the files that are cut. */
+static int open_parts(struct input_split *s, const struct inputs_options *how)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct split_file *f = &s->files[i];
+        close_file(f);
+        if (!f->is_whole && input_open(&s->in.each[i], f->path, &f->part, how) < 0)
             return -1;
     }
     return 0;
 }
 
 /* Makes the header of all inputs, as the ordinary program merges them. */
-static int merge_headers(struct input_split *s, bool tells, struct latch *latch)
+static int merge_headers(struct input_split *s, struct latch *latch)
 {
-    if (!(s->sam = sam_hdr_dup(s->files->part.sam)))
-        return latch_fail(latch, "out of memory");
+    sam_hdr_t *all = s->in.each->header.sam;
     for (size_t i = 1; i < s->n; i++) {
-        sam_hdr_t *from = sam_hdr_dup(s->files[i].part.sam);
-        int merged = from ? bam_header_merge(s->sam, from, NULL, s->files[i].path, latch)
-                          : latch_fail(latch, "out of memory");
-        sam_hdr_destroy(from);
-        if (merged < 0)
+        const char *path = s->files[i].path;
+        int renamed = bam_header_merge(all, s->in.each[i].header.sam, NULL, path, latch);
+        if (renamed < 0)
             return -1;
-        if (tells)
-            bam_header_warn_of_renamed(s->files[i].path, merged);
+        if (renamed > 0)
+            message_warning("%s: %d of its @PG lines are renamed to ID-XXXXXXXX, because earlier inputs have other "
+                            "lines with the same IDs. Over MPI, PG tags of records are not renamed", path, renamed);
     }
-    return 0;
+    return (s->sam = sam_hdr_dup(all)) ? 0 : latch_fail(latch, "out of memory");
 }
 
-/* Does everything but merge the headers. -1: some rank failed, and the error was reported. */
-static int open_parts(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how,
-                      uint64_t *starts)
+/* Finds the rank's part of each file. -1: some rank failed, and the error was reported. */
+static int split(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how, uint64_t *starts)
 {
     for (; s->n < how->request->n; s->n++)
         if (open_file(&s->files[s->n], team, how->request->paths[s->n], how) < 0)
             return -1;
     share_files(team, s->files, s->n, starts);
-    return mpi_team_agree(team, how->engine->latch) < 0 ? -1 : open_whole(s, team, how);
+    return mpi_team_agree(team, how->engine->latch);
 }
 
-int input_split_open(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how)
+/* Opens what this rank reads. -1: some rank failed, and the error was reported. */
+static int open_inputs(struct input_split *s, const struct mpi_team *team, const struct inputs_options *how)
 {
-    size_t n = how->request->n;
-    *s = (struct input_split){.files = calloc(n, sizeof *s->files), .parts = calloc(n, sizeof *s->parts)};
+    const struct split_file *first = s->files;
+    if (open_whole(s, team, how) < 0)
+        return -1;
+    if (open_parts(s, how) == 0 && merge_headers(s, how->engine->latch) == 0)
+        inputs_complete(&s->in, how);
+    s->sample = first->is_whole ? first->whole.sample : first->sample;
+    s->sample_size = first->is_whole ? first->whole.sample_size : first->sample_size;
+    return mpi_team_agree(team, how->engine->latch);
+}
+
+int input_split_open(struct input_split *s, const struct mpi_team *team, const struct inputs_options *options)
+{
+    struct inputs_options how = *options;
     uint64_t *starts = calloc((size_t)team->size + 1, sizeof *starts);
-    if (!s->files || !s->parts || !starts)
-        latch_fail(how->engine->latch, "out of memory");
-    bool opened = mpi_team_agree(team, how->engine->latch) == 0 && open_parts(s, team, how, starts) == 0;
-    if (opened)
-        merge_headers(s, team->rank == 0, how->engine->latch);
-    for (size_t i = 0; i < s->n; i++) {
-        close_file(&s->files[i]);
-        s->parts[i] = s->files[i].part;
-    }
+    *s = (struct input_split){.files = calloc(how.request->n, sizeof *s->files)};
+    if (inputs_new(&s->in, &how) == 0 && (!s->files || !starts))
+        latch_fail(how.engine->latch, "out of memory");
+    s->in.n = s->in.each ? how.request->n : 0;
+    how.codecs = s->in.codecs;
+    bool opened = mpi_team_agree(team, how.engine->latch) == 0 && split(s, team, &how, starts) == 0
+               && open_inputs(s, team, &how) == 0;
     free(starts);
-    return opened ? mpi_team_agree(team, how->engine->latch) : -1;
+    return opened ? 0 : -1;
 }
 
 void input_split_close(struct input_split *s)
 {
+    inputs_close(&s->in);
     for (size_t i = 0; i < s->n; i++) {
+        close_file(&s->files[i]);
         sam_hdr_destroy(s->files[i].part.sam);
         free(s->files[i].head);
         free(s->files[i].tail);
@@ -434,5 +458,4 @@ void input_split_close(struct input_split *s)
     }
     sam_hdr_destroy(s->sam);
     free(s->files);
-    free(s->parts);
 }

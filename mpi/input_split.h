@@ -6,14 +6,16 @@
 #define INPUT_SPLIT_H
 
 #include "mpi/mpi_team.h"
-#include "read/input_part.h"
+#include "read/input.h"
 
-struct inputs_options;
 struct split_file;
 
 struct input_split {
-    struct input_part *parts;    /* one for each input; owned, and so is all that they point to */
-    sam_hdr_t *sam;              /* the header of all inputs together; owned, as are the files */
+    struct inputs in;            /* what this rank reads of each input. A sort takes them over; the rest is owned, and
+                                  * stays until that sort is closed */
+    sam_hdr_t *sam;              /* the header of all inputs together */
+    const uint8_t *sample;       /* the first records: all ranks learn the shape of names and tags from them */
+    size_t sample_size;
     struct split_file *files;
     size_t n;                    /* the number of files that were opened */
     bool has_whole;              /* some inputs are read by one rank each */

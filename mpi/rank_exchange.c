@@ -4,6 +4,7 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
 #include "mpi/rank_parts.h"
+#include "engine/engine_memory.h"
 #include "engine/limits.h"
 
 /* Approximate bytes for each record of a rank that keeps a log for the index. */
@@ -15,6 +16,43 @@ static const struct sort_rule *deciding_rule(const struct rank_parts *s)
     return s->a.arenas.filled->rule;
 }
 
+/* Makes the two inputs of sort B, see exchange.h. */
+static int open_arrivals(struct rank_parts *s, struct inputs *in, const struct inputs_options *how)
+{
+    if (inputs_new(in, how) < 0)
+        return -1;
+    while (in->n < how->request->n) {
+        struct input *each = &in->each[in->n++];
+        sam_hdr_t *sam = sam_hdr_dup(s->split.sam);
+        if (!sam)
+            return latch_fail(&s->latch_b, "out of memory");
+        if (input_of_window(each, how->request->paths[0], exchange_window(s->exchange), sam, &s->engine_b) < 0)
+            return -1;
+    }
+    inputs_complete(in, how);
+    return 0;
+}
+
+static int open_sort(struct rank_parts *s)
+{
+    char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
+    struct input_request request = {.paths = names, .n = 2};
+    struct memory_rings rings = engine_memory_rings(&s->each, &request, MEMORY_PARTS, true);
+    struct inputs_options how = engine_memory_inputs(&s->each, &request, &rings, &s->engine_b);
+    struct inputs in;
+    /* The number of bytes is that of the last input only. */
+    uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
+    struct sorted_options sort = {.opts = &s->each, .opened = &in, .turn = SORT_SECOND, .size_hint = expected,
+                                  .rings = &rings, .output.overhead = RANK_PARTS_OVERHEAD, .engine = &s->engine_b};
+    s->engine_b.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
+    int status = open_arrivals(s, &in, &how) < 0 ? -1 : sorted_open(&s->b, &sort, &s->out);
+    inputs_close(&in);                           /* unless the sort has taken them over */
+    if (status < 0)
+        return -1;
+    rank_parts_teach(s, &s->b);
+    return 0;
+}
+
 static int open_b(struct rank_parts *s)
 {
     struct exchange_options how = {
@@ -23,25 +61,7 @@ static int open_b(struct rank_parts *s)
         .sender = &s->latch_a,
         .latch = &s->latch_b,
     };
-    if (!(s->exchange = exchange_open(&how)))
-        return latch_fail(&s->latch, "%s", s->latch_b.message);
-    for (int i = 0; i < 2; i++)
-        s->arrivals[i] = (struct input_part){
-            .sam = s->split.sam,
-            .window = exchange_window(s->exchange),
-            .sample = s->split.parts[0].sample,
-            .sample_size = s->split.parts[0].sample_size,
-            .prepared = true,
-            .overhead = RANK_PARTS_OVERHEAD,
-        };
-    char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
-    struct input_request in = {.paths = names, .n = 2};
-    /* The number of bytes is that of the last input only. */
-    uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
-    struct sorted_options sort = {.opts = &s->each, .in = &in, .part = s->arrivals, .size_hint = expected,
-                                  .engine = &s->engine_b};
-    s->engine_b.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
-    if (sorted_open(&s->b, &sort, &s->out) < 0)
+    if (!(s->exchange = exchange_open(&how)) || open_sort(s) < 0)
         return latch_fail(&s->latch, "%s", s->latch_b.message);
     if (s->team.rank > 0)
         out_file_drop_name(&s->out.data);
@@ -94,7 +114,7 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
     };
     if (rank_lists_make(&s->lists, &s->a.arenas) < 0)
         return latch_fail(&s->latch_b, "out of memory for the list of sublists");
-    if (!in_memory && sorted_prepare_merge(&s->a, merge) < 0)
+    if (!in_memory && sorted_prepare_merge(&s->a, merge, false) < 0)
         return latch_fail(&s->latch_b, "%s", s->latch_a.message);
     report_merge(s, merge->runs.n);
     how.lists = s->lists.all;
@@ -104,7 +124,7 @@ static int divide(struct rank_parts *s, struct merge_ring_options *merge)
     if (splitters_make(&s->splitters, &how) < 0 || (in_memory && share_out(s, &how) < 0))
         return -1;
     if (in_memory && !s->keeps)
-        return sorted_prepare_merge(&s->a, merge);
+        return sorted_prepare_merge(&s->a, merge, false);
     return 0;
 }
 
@@ -135,12 +155,10 @@ static void exchange_records(void *sort)
     latch_hide_signals(false);
     if (begin_exchange(s) < 0)
         return;
-    bam_sort_begin_reading(&s->b);
-    if (bam_sort_read_input(&s->b, 0) < 0 || sort_tasks_close_rest(&s->b.sorts) < 0)
+    if (bam_sort_read_some(&s->b, 0, 1) < 0)
         return;
     rank_lists_note_behind(&s->lists, &s->b.arenas);
-    if (bam_sort_read_input(&s->b, 1) == 0)
-        bam_sort_end_reading(&s->b);
+    bam_sort_read_some(&s->b, 1, 2);
 }
 
 static void count_exchange(struct rank_parts *s)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/engine.h"
+#include "hts/bam_index.h"
 #include "sort/sort_steps.h"
 #include "mpi/index_gather.h"
 #include "mpi/output_gather.h"
@@ -14,11 +15,12 @@
 #include "write/list_stream.h"
 #include "write/record_sink.h"
 
-/* Begins a merge of all records that this rank writes. *n_runs: the number of its runs. */
-static int begin_merge(struct rank_parts *s, size_t *n_runs)
+/* Begins a merge of all records that this rank writes. again: it is not the last one. *n_runs: the number of its
+ * runs. */
+static int begin_merge(struct rank_parts *s, bool again, size_t *n_runs)
 {
     struct merge_ring_options how;
-    if (sorted_prepare_merge(&s->b, &how) < 0)
+    if (sorted_prepare_merge(&s->b, &how, again) < 0)
         return -1;
     if (s->keeps)
         rank_lists_merge(&s->lists, &s->shares, s->team.rank, &s->a.arenas, &s->b.arenas, &how);
@@ -39,8 +41,7 @@ static void measure_records(void *sort)
     size_t n_runs;
     struct record_list list;
     latch_hide_signals(false);
-    s->b.spill.keeps_runs = true;
-    if (begin_merge(s, &n_runs) < 0)
+    if (begin_merge(s, true, &n_runs) < 0)
         return;
     if (block_boundary_open(&s->boundary, records_to_write(s), n_runs == 0) < 0)
         latch_fail(&s->latch_b, "out of memory for the order of all records");
@@ -88,8 +89,7 @@ static int next_behind_lead(void *behind, struct record_list *list)
 static int put_merged(struct rank_parts *s)
 {
     size_t n_runs;
-    s->b.spill.keeps_runs = false;
-    if (begin_merge(s, &n_runs) < 0)
+    if (begin_merge(s, false, &n_runs) < 0)
         return -1;
     struct behind_lead behind = {s->b.merge, s->boundary.n_lead};
     struct list_stream stream = {.next = next_behind_lead, .producer = &behind};
@@ -115,13 +115,9 @@ static int put_records(struct rank_parts *s)
 /* Begins the output with the header, which only the first rank writes. */
 static int begin_output(struct rank_parts *s)
 {
-    struct record_sink *sink = s->out.sink;
-    if (s->team.rank > 0)
-        return s->opts->out.index ? record_sink_log_index(sink, s->b.sam) : 0;
-    if (written_header(&s->out, s->b.sam, &s->opts->order, s->unplaced, false) < 0)
-        return -1;
-    record_sink_hold_index(sink);
-    return 0;
+    if (s->team.rank == 0)
+        return written_header(&s->out, s->b.sam, &s->opts->order, s->unplaced, false);
+    return s->opts->out.index ? written_index(&s->out, bam_index_new(s->b.sam, HTS_FMT_CSI, NULL)) : 0;
 }
 
 static void write_part(void *sort)
@@ -159,7 +155,7 @@ static void gather(struct rank_parts *s)
     if (!places)
         latch_fail(&s->latch_b, "out of memory");
     if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->latch_b) < 0
-        || (s->opts->out.index && index_gather(&s->team, record_sink_index(s->out.sink), places, &s->latch_b) < 0))
+        || (s->opts->out.index && index_gather(&s->team, s->out.bam_index, places, &s->latch_b) < 0))
         rank_parts_abort(s);
     if (fd != data->fd)
         close(fd);

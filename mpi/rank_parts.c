@@ -3,12 +3,19 @@
 #include "base/engine.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_parts.h"
+#include "order/sort_key.h"
 
 struct rank_totals rank_parts_add_up(struct rank_totals mine)
 {
     uint64_t from[] = {mine.records.n, mine.records.checksum, mine.bytes}, all[3];
     mpi_wait_allreduce(from, all, 3, MPI_UINT64_T, MPI_SUM);
     return (struct rank_totals){{all[0], all[1]}, all[2]};
+}
+
+void rank_parts_teach(const struct rank_parts *s, struct sorted *p)
+{
+    if (p->arenas.filled->rule)
+        sort_rule_learn_of(p->rule, s->split.sample, s->split.sample_size, sam_hdr_nref(p->sam));
 }
 
 void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
@@ -32,4 +39,5 @@ void rank_parts_close(struct rank_parts *s, struct sorted *p)
         s->report.mine.temporary += clocks_total(engine->clocks, STAGE_SPILL_WRITE).bytes;
     clocks_free(engine->clocks);
     engine->clocks = NULL;
+    p->engine = NULL;
 }

@@ -29,7 +29,6 @@ struct rank_parts {
     struct engine_opts each;       /* options of A and of B: half the memory, and this rank's output */
     struct sorted a, b;
     struct written out;          /* B's output */
-    struct input_part arrivals[2];   /* B's inputs, see exchange.h */
     struct splitters splitters;
     struct rank_lists lists;     /* A's sublists */
     struct record_shares shares;
@@ -53,6 +52,9 @@ static const size_t RANK_PARTS_OVERHEAD = (size_t)6 << 20;
 
 /* Returns the sums, over all ranks, of `mine`. Every rank calls it. */
 struct rank_totals rank_parts_add_up(struct rank_totals mine);
+
+/* Lets one of the two sorts learn from the first records of all inputs, so that all ranks make the same keys. */
+void rank_parts_teach(const struct rank_parts *parts, struct sorted *sort);
 
 /* Runs main_thread(parts) with the rank's threads. */
 void rank_parts_run(struct rank_parts *parts, void (*main_thread)(void *));

@@ -100,22 +100,20 @@ static void read_part(void *sort)
 static void count_input(struct rank_parts *s)
 {
     const struct arenas *arenas = &s->a.arenas;
-    const struct bam_arena *last = s->a.reader.arena;
+    const struct bam_arena *last = arenas->filled;
     struct rank_totals mine = {sorted_tally(&s->a), last->origin + last->walked};
     s->in = rank_parts_add_up(mine);
     s->unplaced = mpi_team_all(arenas_unplaced(arenas));
 }
 
-static int sort_part(struct rank_parts *s)
+static int sort_part(struct rank_parts *s, const struct memory_rings *rings)
 {
-    s->split.parts[0].overhead = RANK_PARTS_OVERHEAD;
-    s->split.parts[0].silent = s->team.rank > 0;
     /* One rank may have to read the complete input. */
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
-    struct sorted_options how = {.opts = &s->each, .in = &s->each.in, .part = s->split.parts, .size_hint = expected,
-                                 .engine = &s->engine_a};
-    s->engine_a.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
-    sorted_open(&s->a, &how, NULL);
+    struct sorted_options how = {.opts = &s->each, .opened = &s->split.in, .turn = SORT_FIRST, .size_hint = expected,
+                                 .rings = rings, .output.overhead = RANK_PARTS_OVERHEAD, .engine = &s->engine_a};
+    if (sorted_open(&s->a, &how, NULL) == 0)
+        rank_parts_teach(s, &s->a);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
         return -1;
@@ -135,18 +133,19 @@ static int sort_part(struct rank_parts *s)
 
 /* ---- from beginning to end ---- */
 
-static int open_split(struct rank_parts *s)
+static int open_split(struct rank_parts *s, const struct memory_rings *rings)
 {
     rank_report_start(&s->report);
     rank_report_begin(&s->report, RANK_OPEN);
-    struct memory_rings rings = engine_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
-    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, &rings, &s->engine_a);
+    s->engine_a.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);   /* the inputs take them over */
+    struct inputs_options how = engine_memory_inputs(&s->each, &s->each.in, rings, &s->engine_a);
     return input_split_open(&s->split, &s->team, &how);
 }
 
 static int sort_all(struct rank_parts *s)
 {
-    if (open_split(s) < 0 || sort_part(s) < 0 || rank_exchange(s) < 0)
+    struct memory_rings rings = engine_memory_rings(&s->each, &s->each.in, MEMORY_PARTS, false);
+    if (open_split(s, &rings) < 0 || sort_part(s, &rings) < 0 || rank_exchange(s) < 0)
         return -1;
     if (!s->keeps)
         rank_parts_close(s, &s->a);
@@ -156,7 +155,7 @@ static int sort_all(struct rank_parts *s)
 /* Closes everything. Only rank 0's output gets a name, and only if all ranks succeeded. */
 static int close_all(struct rank_parts *s, int result)
 {
-    if (s->engine_a.clocks)
+    if (s->a.engine)
         rank_parts_close(s, &s->a);
     if (s->engine_b.clocks) {
         if (result < 0 || s->team.rank > 0)
@@ -171,6 +170,7 @@ static int close_all(struct rank_parts *s, int result)
     record_shares_free(&s->shares);
     rank_lists_free(&s->lists);
     splitters_free(&s->splitters);
+    clocks_free(s->engine_a.clocks);
     return result;
 }
 

@@ -3,15 +3,6 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/record_shares.h"
 
-/* Returns the first of the records `ties`, which tie with the splitter, that is not below it. *tied: bytes of such
- * records in the lists before. */
-static const struct bam_key *part_ties(const struct splitter *s, struct merge_way ties, uint64_t *tied)
-{
-    for (; ties.next < ties.end && *tied < s->bytes; ties.next++)
-        *tied += bam_key_record_size(ties.base, *ties.next);
-    return ties.next;
-}
-
 /* Ends the parts of one rank at its splitter, and begins the parts of the next rank there. */
 static void cut_lists(struct record_shares *shares, int rank, const struct splitter *s,
                       const struct records_read *o)
@@ -19,13 +10,10 @@ static void cut_lists(struct record_shares *shares, int rank, const struct split
     struct merge_way *part = shares->parts + (size_t)rank * shares->n_lists;
     uint64_t tied = 0;
     for (size_t i = 0; i < shares->n_lists; i++, part++) {
-        struct merge_way list = o->lists[i];
-        struct merge_way ties = {splitter_find(s, o->rule, list, false), list.end, list.base};
-        if (s->source >= o->team->rank)
-            ties.end = splitter_find(s, o->rule, ties, true);
-        part->end = s->source > o->team->rank ? ties.end
-                  : s->source < o->team->rank ? ties.next : part_ties(s, ties, &tied);
-        part[shares->n_lists] = (struct merge_way){part->end, list.end, list.base};
+        struct splitter_keys keys = {o->lists[i], o->rule};
+        struct splitter_list list = splitter_list_of(&keys);
+        part->end = keys.way.next + splitter_below(s, &list, 0, o->team->rank, &tied);
+        part[shares->n_lists] = (struct merge_way){part->end, keys.way.end, keys.way.base};
     }
 }
 

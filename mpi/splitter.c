@@ -11,19 +11,58 @@ int splitter_compare(const struct splitter *s, const struct sort_rule *rule, uin
     return sort_key_compare(rule, (const struct bam_record *)record, (const struct bam_record *)s->record);
 }
 
-const struct bam_key *splitter_find(const struct splitter *s, const struct sort_rule *rule, struct merge_way list,
-                                    bool ties)
+/* Returns the first record, from `from` on, that ties with the splitter or comes after it; with `ties`, the first one
+ * that comes after it. list->n: there is none. */
+static size_t find(const struct splitter *s, const struct splitter_list *list, size_t from, bool ties)
 {
-    const struct bam_key *from = list.next;
-    for (size_t n = (size_t)(list.end - from); n > 0;) {
-        size_t half = n / 2;
-        int order = splitter_compare(s, rule, from[half].sort, bam_key_record(list.base, from[half]));
-        if (order < 0 || (ties && order == 0)) {
-            from += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
+    size_t end = list->n;
+    while (from < end) {
+        size_t middle = from + (end - from) / 2;
+        int order = list->compare(list->of, middle, s);
+        if (order < 0 || (ties && order == 0))
+            from = middle + 1;
+        else
+            end = middle;
     }
     return from;
+}
+
+size_t splitter_below(const struct splitter *s, const struct splitter_list *list, size_t from, int rank, uint64_t *tied)
+{
+    size_t tie = find(s, list, from, false);
+    if (rank > s->source)
+        return tie;
+    size_t end = find(s, list, tie, true);
+    if (rank < s->source)
+        return end;
+    for (; tie < end && *tied < s->bytes; tie++)
+        *tied += list->size(list->of, tie);
+    return tie;
+}
+
+static int compare_key(const void *keys, size_t number, const struct splitter *s)
+{
+    const struct splitter_keys *k = keys;
+    struct bam_key key = k->way.next[number];
+    return splitter_compare(s, k->rule, key.sort, bam_key_record(k->way.base, key));
+}
+
+static uint64_t size_of_key(const void *keys, size_t number)
+{
+    const struct splitter_keys *k = keys;
+    return bam_key_record_size(k->way.base, k->way.next[number]);
+}
+
+struct splitter_list splitter_list_of(const struct splitter_keys *k)
+{
+    return (struct splitter_list){k, (size_t)(k->way.end - k->way.next), compare_key, size_of_key};
+}
+
+struct merge_way splitter_with_key(struct merge_way way, uint64_t key)
+{
+    struct splitter at = {.key = key};
+    struct splitter_keys keys = {way, NULL};
+    struct splitter_list list = splitter_list_of(&keys);
+    size_t from = find(&at, &list, 0, false);
+    return (struct merge_way){way.next + from, way.next + find(&at, &list, from, true), way.base};
 }

@@ -20,9 +20,29 @@ struct splitter {
 int splitter_compare(const struct splitter *splitter, const struct sort_rule *rule, uint64_t key,
                      const uint8_t *record);
 
-/* Returns the first record of a sorted list that ties with the splitter or comes after it; with `ties`, the first one
- * that comes after it. list.end: there is none. */
-const struct bam_key *splitter_find(const struct splitter *splitter, const struct sort_rule *rule,
-                                    struct merge_way list, bool ties);
+/* Sorted records of one rank. */
+struct splitter_list {
+    const void *of;
+    size_t n;
+    int (*compare)(const void *of, size_t number, const struct splitter *splitter);    /* see splitter_compare() */
+    uint64_t (*size)(const void *of, size_t number);     /* bytes of a record */
+};
+
+/* Returns the number of records that are below the splitter. The first `from` records are known to be below it. *tied:
+ * bytes of the rank's tied records before these; the function adds those that it finds below the splitter. */
+size_t splitter_below(const struct splitter *splitter, const struct splitter_list *list, size_t from, int rank,
+                      uint64_t *tied);
+
+/* Keys of one sublist, and the rule that compares records of equal keys. */
+struct splitter_keys {
+    struct merge_way way;
+    const struct sort_rule *rule;
+};
+
+/* Returns these keys as a list. They stay the caller's. */
+struct splitter_list splitter_list_of(const struct splitter_keys *keys);
+
+/* Returns the records of a sublist that have this key. */
+struct merge_way splitter_with_key(struct merge_way list, uint64_t key);
 
 #endif

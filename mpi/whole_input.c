@@ -9,7 +9,6 @@
 #include "mpi/mpi_wait.h"
 #include "mpi/whole_input.h"
 #include "read/header_read.h"
-#include "read/input_part.h"
 #include "read/slice_feed.h"
 
 enum { SAMPLE_BYTES = 65536 };   /* all ranks learn the shape of names from these */
@@ -69,11 +68,10 @@ static int pack(struct news *news, const struct input *in, struct latch *latch)
     return 0;
 }
 
-static void read_first(struct whole_input *w, struct news *news, const char *path,
-                       const struct inputs_options *how)
+static void read_first(struct input *in, struct news *news, const char *path, const struct inputs_options *how)
 {
-    if (input_open(&w->in, path, NULL, how) == 0 && read_sample(&w->in, how->engine) >= 0)
-        pack(news, &w->in, how->engine->latch);
+    if (input_open(in, path, NULL, how) == 0 && read_sample(in, how->engine) >= 0)
+        pack(news, in, how->engine->latch);
 }
 
 static int spread(struct news *news, const struct mpi_team *team, int reader, struct latch *latch)
@@ -98,39 +96,44 @@ static int no_more(struct byte_window *window, task_help_fn *help, void *arg)
     return 0;
 }
 
-static void take(struct whole_input *w, struct news *news, bool reads, const char *path, struct input_part *part,
-                 struct latch *latch)
+/* Opens the input of a rank that does not read it. */
+static void open_empty(struct whole_input *w, const struct news *news, const char *path, struct input *in,
+                       const struct engine *engine)
 {
+    sam_hdr_t *sam = header_parse(news->bytes, news->header);
     w->nothing = (struct byte_window){.most_held = 2, .more = no_more};
-    part->sam = header_parse(news->bytes, news->header);
-    part->opened = reads ? &w->in : NULL;
-    part->window = reads ? NULL : &w->nothing;
-    part->is_last = reads;
+    if (sam)
+        input_of_window(in, path, &w->nothing, sam, engine);
+    else
+        latch_fail(engine->latch, "%s: its header cannot be read", input_name_shown(path));
+}
+
+static void take_sample(struct whole_input *w, struct news *news)
+{
     memmove(news->bytes, news->bytes + news->header, news->sample);
-    part->sample = w->sample = news->bytes;
-    part->sample_size = news->sample;
+    w->sample = news->bytes;
+    w->sample_size = news->sample;
     news->bytes = NULL;
-    if (!part->sam)
-        latch_fail(latch, "%s: its header cannot be read", input_name_shown(path));
 }
 
 int whole_input_open(struct whole_input *w, const struct mpi_team *team, int reader, const char *path,
-                     const struct inputs_options *how, struct input_part *part)
+                     const struct inputs_options *how, struct input *in)
 {
     struct news news = {0};
     bool reads = team->rank == reader;
     if (reads)
-        read_first(w, &news, path, how);
+        read_first(in, &news, path, how);
     struct latch *latch = how->engine->latch;
     bool spreads = mpi_team_agree(team, latch) == 0 && spread(&news, team, reader, latch) == 0;
+    if (spreads && !reads)
+        open_empty(w, &news, path, in, how->engine);
     if (spreads)
-        take(w, &news, reads, path, part, latch);
+        take_sample(w, &news);
     free(news.bytes);
     return spreads ? mpi_team_agree(team, latch) : -1;
 }
 
 void whole_input_close(struct whole_input *w)
 {
-    input_close(&w->in);
     free(w->sample);
 }

@@ -8,18 +8,16 @@
 #include "mpi/mpi_team.h"
 #include "read/input.h"
 
-struct input_part;
-
 struct whole_input {
-    struct input in;        /* only at the rank that reads, until a sort takes it */
-    struct byte_window nothing;  /* the other ranks read this */
-    uint8_t *sample;
+    struct byte_window nothing;  /* the ranks that do not read the input read this */
+    uint8_t *sample;             /* its first records */
+    size_t sample_size;
 };
 
-/* Every rank calls it. reader: the rank that reads. Fills in the part: the caller owns the part's header, and the
- * whole_input owns everything else. -1: some rank failed, and the error was reported. Close it in both cases. */
+/* Every rank calls it, and opens `in`. reader: the rank that reads; at other ranks `in` has the header but no records.
+ * -1: some rank failed, and the error was reported. Close both in any case. */
 int whole_input_open(struct whole_input *whole, const struct mpi_team *team, int reader, const char *path,
-                     const struct inputs_options *how, struct input_part *part);
+                     const struct inputs_options *how, struct input *in);
 void whole_input_close(struct whole_input *whole);
 
 #endif

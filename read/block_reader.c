@@ -6,7 +6,6 @@
 #include "bgzf_omp.h"
 #include "read/block_reader.h"
 #include "read/input_format.h"
-#include "read/input_part.h"
 #include "codec/bgzf_block.h"
 #include "base/engine.h"
 #include "base/latch.h"
@@ -149,17 +148,12 @@ static int learn_of_stream(struct block_reader *r, struct sort_rule *rule)
     return 0;
 }
 
-/* Inflates the first blocks alone, and lets the order look at their records, or at the records that the part brings. */
+/* Inflates the first blocks alone, and lets the order look at their records. */
 static int place_sample(struct block_reader *r, struct sort_rule *rule)
 {
-    const struct input_part *part = r->in->part;
     struct bam_arena *a = r->arena;
     uint32_t size;
     int found = 1;
-    if (part && part->sample) {
-        sort_rule_learn_of(rule, part->sample, part->sample_size, a->n_ref);
-        return 0;
-    }
     if (is_stream(r))
         return learn_of_stream(r, rule);
     while (a->bottom < SAMPLE_BYTES && (found = bgzf_source_peek(r->in->source, &size)) > 0)
@@ -183,7 +177,7 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
     size_t rest = r->in->header.rest_size;
     if (rest)
         memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
-    if (r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
+    if (rule && r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
         return -1;
     return rest && is_stream(r) && list_rest(r) < 0 ? -1 : 0;
 }
@@ -265,7 +259,7 @@ static int record_is_cut(const struct block_reader *r)
 {
     const struct bam_arena *a = r->arena;
     struct record_place at = {r->in->name, a->n_records - a->n_before + 1, a->origin + a->walked, r->last_block};
-    return record_fault_report_cut(r->opt.engine->latch, &at, !r->in->part || r->in->part->is_last);
+    return record_fault_report_cut(r->opt.engine->latch, &at, !input_goes_on(r->in));
 }
 
 int block_reader_end(struct block_reader *r)

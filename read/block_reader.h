@@ -50,8 +50,8 @@ void block_reader_set_arena(struct block_reader *reader, struct bam_arena *arena
 int block_reader_begin(struct block_reader *reader, struct input *in);
 
 /* Puts the bytes after the header, in the header's last block, into the arena, which has room for them. If the arena
- * has a rule, `rule` learns from the first records of the first input. -1: failed, and the error is recorded in the
- * latch. */
+ * has a rule, `rule` learns from the first records of the first input. NULL: it has learned before. -1: failed, and the
+ * error is recorded in the latch. */
 int block_reader_start(struct block_reader *reader, struct sort_rule *rule);
 
 /* Finds the next block, and its size in the arena. Waits for more input if necessary. 1: found; 0: the input ends here;

@@ -26,7 +26,6 @@
 /* Takes the header of a part, and the records that come before its blocks. */
 static int take_part(struct input *in, const struct input_part *part, struct latch *latch)
 {
-    in->part = part;
     in->header.sam = sam_hdr_dup(part->sam);
     in->header.rest = malloc(part->head_size + 1);
     if (!in->header.sam || !in->header.rest)
@@ -35,6 +34,12 @@ static int take_part(struct input *in, const struct input_part *part, struct lat
         memcpy(in->header.rest, part->head, part->head_size);
     in->header.rest_size = part->head_size;
     return 0;
+}
+
+bool input_goes_on(const struct input *in)
+{
+    const struct input_part *part = in->format ? in->format->opt.part : NULL;
+    return part && !part->is_last;
 }
 
 /* Makes the source of the format's window. An input that will be suspended is read twice but counted once; its header
@@ -52,7 +57,7 @@ static int open_source(struct input *in)
         .engine = input_format_engine(in->format),
         .tail = part ? part->tail : NULL,
         .tail_size = part ? part->tail_size : 0,
-        .goes_on = part && !part->is_last,
+        .goes_on = input_goes_on(in),
     };
     in->source = bgzf_source_open(&from);
     return in->source ? 0 : -1;
@@ -132,12 +137,6 @@ int input_open(struct input *in, const char *path, const struct input_part *part
                     const struct inputs_options *how)
 {
     const struct input_request *request = how->request;
-    if (part && part->opened) {
-        *in = *part->opened;
-        *part->opened = (struct input){.name = in->name};
-        in->part = part;
-        return 0;
-    }
     in->name = input_name_shown(path);
     struct input_options file = {
         .path = path,
@@ -178,6 +177,16 @@ int input_open(struct input *in, const char *path, const struct input_part *part
     return passes(in) ? open_passed(in, 0) : 0;  /* before other headers are joined to its own */
 }
 
+int input_of_window(struct input *in, const char *path, struct byte_window *window, sam_hdr_t *sam,
+                    const struct engine *engine)
+{
+    *in = (struct input){.name = input_name_shown(path), .header.sam = sam};
+    if (!(in->raw = raw_records_open(window, sam_hdr_nref(sam), engine)))
+        return -1;
+    in->stream = raw_records_stream(in->raw);
+    return 0;
+}
+
 /* Frees what can be read again when the input's turn comes. */
 static void suspend(struct input *in)
 {
@@ -202,9 +211,7 @@ int inputs_join(struct inputs *inputs, struct input *in, struct latch *latch)
     if (in->header.sam == inputs->each->header.sam)
         return 0;
     int renamed = bam_header_merge(inputs->each->header.sam, in->header.sam, &in->remap.programs, in->name, latch);
-    if (renamed > 0 && in->part && !in->part->silent)
-        bam_header_warn_of_renamed(in->name, renamed);
-    if (renamed <= 0 || in->part)
+    if (renamed <= 0)
         record_remap_free(&in->remap);
     return renamed < 0 ? -1 : 0;
 }
@@ -228,6 +235,8 @@ static size_t count_sam(const struct inputs *inputs)
     bool any = false, pass = false;
     for (size_t i = 0; i < inputs->n; i++) {
         const struct input_format *format = inputs->each[i].format;
+        if (!format)                             /* the records come from a window */
+            continue;
         bool has_buffers = i > 0 && (format->window || format->stream.producer);
         waiting += has_buffers && input_format_is_sam(format);
         any |= !has_buffers && input_format_is_sam(format);
@@ -243,7 +252,6 @@ void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam)
     inputs->n_references += (size_t)sam_hdr_nref(sam);
 }
 
-/* Adds up the inputs. Call it when the headers are merged. */
 static void sum_up(struct inputs *inputs, const struct inputs_options *how)
 {
     bool length_known = inputs->size_known = true;
@@ -251,6 +259,10 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
         const struct input *in = &inputs->each[i];
         if (!in->header.is_shared)
             inputs_count_header(inputs, in->header.sam);
+        if (!in->format) {
+            length_known = inputs->size_known = false;
+            continue;
+        }
         inputs->n_converted += in->format->framing == INPUT_RECORDS;
         inputs->n_threads += in->format->reader && !in->format->containers;
         inputs->memory += in->format->memory;
@@ -263,6 +275,15 @@ static void sum_up(struct inputs *inputs, const struct inputs_options *how)
     if (!length_known)
         inputs->length = 0;
     inputs->n_chunked += (how->join ? 0 : count_sam(inputs)) + (how->rings.job.in_chunks ? inputs->n : 0);
+}
+
+void inputs_complete(struct inputs *inputs, const struct inputs_options *how)
+{
+    const char *reference = how->request->reference, *fault = fault_of_fasta(reference);
+    /* This is only a warning: if input or output were CRAM, htslib would have failed by now. */
+    if (fault)
+        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", reference, fault);
+    sum_up(inputs, how);
 }
 
 /* Raises the limit on open files for n inputs. False: not all of them can be open at the same time, so files must be
@@ -284,13 +305,10 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
     while (inputs->n < request->n) {
         size_t i = inputs->n++;
         struct input *in = &inputs->each[i];
-        const struct input_part *part = how->part ? &how->part[i] : NULL;
         each.waits = i > 0 || how->join;
         each.known = each.waits ? known : NULL;
-        if (input_open(in, request->paths[i], part, &each) < 0)
+        if (input_open(in, request->paths[i], NULL, &each) < 0)
             return -1;
-        if (part && part->opened)                /* by code that has joined its header, too */
-            continue;
         if (how->join ? how->join(how->arg, in) < 0 : i > 0 && inputs_join(inputs, in, how->engine->latch) < 0)
             return -1;
         suspend(in);
@@ -298,10 +316,9 @@ static int open_each(struct inputs *inputs, const struct inputs_options *how, st
     return 0;
 }
 
-int inputs_open(struct inputs *inputs, const struct inputs_options *how)
+int inputs_new(struct inputs *inputs, const struct inputs_options *how)
 {
     const struct input_request *request = how->request;
-    struct known_headers known = {.keeps_broken = how->keeps_broken};
     *inputs = (struct inputs){.each = calloc(request->n, sizeof *inputs->each)};
     inputs->n_codecs = how->rings.job.n_threads;
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
@@ -310,14 +327,19 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *how)
     const char *fault = fault_of_fasta(how->other_fasta);     /* reported before a pipe is waited for */
     if (fault)
         return latch_fail(how->engine->latch, "cannot read %s: %s. Nothing was read", how->other_fasta, fault);
+    return 0;
+}
+
+int inputs_open(struct inputs *inputs, const struct inputs_options *how)
+{
+    struct known_headers known = {.keeps_broken = how->keeps_broken};
+    if (inputs_new(inputs, how) < 0)
+        return -1;
     int status = open_each(inputs, how, &known);
     known_headers_free(&known);
     if (status < 0)
         return -1;
-    /* This is only a warning: if input or output were CRAM, htslib would have failed by now. */
-    if ((fault = fault_of_fasta(request->reference)))
-        message_warning("cannot read --reference '%s': %s. Only CRAM needs it", request->reference, fault);
-    sum_up(inputs, how);
+    inputs_complete(inputs, how);
     return 0;
 }
 

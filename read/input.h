@@ -17,6 +17,7 @@
 
 struct bgzf_codec;
 struct bgzf_source;
+struct byte_window;
 struct chunk_input;
 struct engine;
 struct input_format;
@@ -31,7 +32,7 @@ struct raw_records;
 
 struct input {
     const char *name;            /* for messages */
-    struct input_format *format; /* NULL: a producer before this one has it */
+    struct input_format *format; /* NULL: a producer before this one has it, or the records come from a window */
     struct bgzf_source *source;  /* source of the file's blocks; NULL: there are no buffers yet, or the file has no
                                   * blocks */
     struct raw_records *raw;     /* records of bytes that are not in blocks; NULL: likewise */
@@ -41,7 +42,6 @@ struct input {
     struct bam_header header;
     struct record_remap remap;   /* changes that its records need, such as new IDs of its programs; kept here until its
                                   * turn comes */
-    const struct input_part *part;   /* NULL: the complete input */
     const struct merge_request *merge; /* what a merge requests: `passed` prepares the records for it. Set it before
                                         * input_begin(). NULL: no merge reads the records */
     const struct look_request *looks; /* set if `passed` only looks at the records. Set it before input_begin(). NULL:
@@ -79,7 +79,6 @@ struct inputs_options {
     const char *other_fasta;     /* a FASTA that is read as well as the inputs; NULL: none. The file must exist */
     struct memory_rings rings;   /* memory of a source, memory that SAM and other formats may take, and the threads */
     uint64_t header_max;         /* largest size of a header in bytes */
-    const struct input_part *part;   /* a part of each input; NULL: all inputs are read completely */
     bool far, waits, shuts, by_region;        /* as in input_options */
     bool keeps_broken;           /* as in header_read() */
     struct known_headers *known; /* as in header_read(); inputs_open() sets this and the next field */
@@ -97,6 +96,15 @@ struct inputs_options {
 int input_open(struct input *input, const char *path, const struct input_part *part,
                     const struct inputs_options *options);
 void input_close(struct input *input);
+
+/* Makes an input of complete records that a window gives, up to its end. It takes over the header. path: for messages.
+ * The caller keeps the window, and closes it later. -1: out of memory, and the error is recorded in the latch; close it
+ * anyway. */
+int input_of_window(struct input *input, const char *path, struct byte_window *window, sam_hdr_t *sam,
+                    const struct engine *engine);
+
+/* Returns whether the file continues after the part that is read of it. */
+bool input_goes_on(const struct input *input);
 
 /* Restricts an input that is suspended, or that htslib reads, to the records that overlap the regions, which are
  * united. The input takes over the list, even if this fails. index: as in input_format_choose(). -1: failed, and the
@@ -122,7 +130,13 @@ void input_end(struct input *input);
  * the latch; call inputs_close() anyway. */
 int inputs_open(struct inputs *inputs, const struct inputs_options *options);
 
-/* Adds the input's header to the first one's. A part of an input keeps its PG tags. -1: failed, and the error is
+/* The two steps of inputs_open(), for a caller that opens each input itself, and merges the headers, between them. The
+ * first makes room for the inputs of the request, of which none is open. -1: failed, and the error is recorded in the
+ * latch. The second adds up what the inputs need. */
+int inputs_new(struct inputs *inputs, const struct inputs_options *options);
+void inputs_complete(struct inputs *inputs, const struct inputs_options *options);
+
+/* Adds the input's header to the first one's. -1: failed, and the error is
  * recorded in the latch. */
 int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch);
 

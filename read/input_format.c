@@ -25,7 +25,7 @@ enum { HEADER_PIECE = 64 << 10, HEADER_PIECES = READ_AHEAD_PIECES_LEAST };
 
 bool input_format_may_suspend(const struct input_format *in)
 {
-    return in->opt.waits && !in->opt.part && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
+    return in->opt.waits && !in->reader && input_file_access(&in->file) == INPUT_ANYWHERE;
 }
 
 const struct engine *input_format_engine(const struct input_format *in)
@@ -220,15 +220,6 @@ static int open_format(struct input_format *in)
     return open_buffers(in);
 }
 
-/* Opens the part's window as the input; no file is opened. */
-static struct input_format *open_window(struct input_format *in, const struct input_options *options)
-{
-    in->opt = *options;
-    in->framing = INPUT_RECORDS;
-    in->window = options->part->window;
-    return in;
-}
-
 struct input_format *input_format_open(const struct input_options *options)
 {
     struct input_format *in = calloc(1, sizeof *in);
@@ -236,8 +227,6 @@ struct input_format *input_format_open(const struct input_options *options)
         latch_fail(options->engine->latch, "out of memory");
         return NULL;
     }
-    if (options->part && options->part->window)
-        return open_window(in, options);
     int opened = input_file_open(&in->file, options->path, options->engine->latch);
     in->opt = *options;
     in->opt.given = options->path;

@@ -50,8 +50,7 @@ struct input_format {
     struct input_options opt;
     struct engine uncounted;     /* the engine without its clocks */
     struct input_file file;
-    struct read_ahead *ahead;    /* reads the file ahead; NULL: htslib reads the file, a part has a window, or the input
-                                  * is suspended */
+    struct read_ahead *ahead;    /* reads the file ahead; NULL: htslib reads the file, or the input is suspended */
     struct hts_reader *reader;   /* NULL: the input is BAM or SAM */
     struct cram_input *cram;     /* counts the records that the reader should find; NULL: the input is not CRAM, or its
                                   * records cannot be counted */

@@ -26,7 +26,7 @@ struct input_options {
     uint64_t header_max;         /* largest size of a SAM header in bytes */
     const char *reference;       /* FASTA for CRAM; NULL: the one that htslib finds */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */
-    const struct input_part *part;   /* the part that is read; NULL: the complete input */
+    const struct input_part *part;   /* the part that is read, of a file that does not wait; NULL: the complete input */
     bool waits;                  /* another input is read first: if this one is a file, only its header is read now */
     bool shuts;                  /* a file has no descriptor while it is suspended, and from then on
                                   * (input_file_shut()) */

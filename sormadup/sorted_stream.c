@@ -99,7 +99,7 @@ static int open_copies(struct sorted_stream *s, struct sorted *sorted, struct me
 int sorted_stream_begin(struct sorted_stream *s, struct sorted *sorted)
 {
     struct merge_ring_options how;
-    if (sorted_prepare_merge(sorted, &how) < 0 || open_copies(s, sorted, &how) < 0
+    if (sorted_prepare_merge(sorted, &how, false) < 0 || open_copies(s, sorted, &how) < 0
         || sorted_begin_merge(sorted, &how) < 0)
         return -1;
     sorted_say_merge(&sorted->opts->order, how.runs.n, sorted->arenas.filled->n_sublists);

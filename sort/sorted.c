@@ -12,18 +12,13 @@
 #include "order/sort_key.h"
 #include "engine/engine_memory.h"
 #include "sort/sorted.h"
-#include "read/input_part.h"
 #include "write/record_sink.h"
 #include "write/written.h"
 
-static bool is_prepared(const struct sorted *s)
-{
-    return s->part && s->part->prepared;
-}
-
+/* Only one node reports on stderr. The others have their verbosity lowered (mpi/rank_sort.c). */
 static int build_index(struct sorted *s)
 {
-    bool silent = s->part && s->part->silent;
+    bool silent = s->turn == SORT_FIRST && hts_verbose <= HTS_LOG_ERROR;
     const char *cause = minhash_build_index(s->minhash, !silent);
     if (!cause)
         return 0;
@@ -41,14 +36,14 @@ static int prepare_minhash(struct sorted *s)
         return latch_fail(s->engine->latch, "%s: too many references for -M", engine_opts_input(s->opts));
     if (!(s->minhash = minhash_new(&s->opts->order)))
         return latch_fail(s->engine->latch, "out of memory");
-    return is_prepared(s) ? 0 : build_index(s);
+    return s->turn == SORT_SECOND ? 0 : build_index(s);
 }
 
 /* Returns whether reads keep their ranks after their keys are made, because the merge compares ranks or another sort
  * makes keys from them. */
 static bool keep_ranks(const struct sorted *s)
 {
-    return s->minhash && (s->part || !minhash_decides(s->minhash));
+    return s->minhash && (s->turn != SORT_ONLY || !minhash_decides(s->minhash));
 }
 
 /* Gets the lengths of references: the CRAM encoder must know about records that begin after the end of their reference
@@ -71,7 +66,7 @@ static int prepare_order(struct sorted *s)
     if (far)
         sort_rule_expect_far(s->rule);
     bool keys_do = s->minhash ? minhash_decides(s->minhash) && !far : sort_key_decides(s->rule);
-    arenas_expect(&s->arenas, sam_hdr_nref(s->sam), s->lengths, keys_do ? NULL : s->rule, is_prepared(s));
+    arenas_expect(&s->arenas, sam_hdr_nref(s->sam), s->lengths, keys_do ? NULL : s->rule, s->turn == SORT_SECOND);
     if (s->sink && keep_ranks(s))
         record_sink_how(s->sink)->finish = sort_tasks_finish_record;
     return 0;
@@ -80,9 +75,11 @@ static int prepare_order(struct sorted *s)
 struct output_use sorted_output(const struct sorted *s)
 {
     struct output_use output = s->output;
-    if (s->to)
+    if (s->to) {
         output = written_use(&s->opts->out, s->sam, &s->rings);
-    output.overhead += (s->minhash ? minhash_memory(s->minhash) : 0) + (s->part ? s->part->overhead : 0);
+        output.overhead += s->output.overhead;
+    }
+    output.overhead += s->minhash ? minhash_memory(s->minhash) : 0;
     return output;
 }
 
@@ -95,7 +92,6 @@ static int plan_memory(struct sorted *s)
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
 {
     struct inputs_options how = engine_memory_inputs(s->opts, options->in, &s->rings, s->engine);
-    how.part = s->part;
     if (options->opened) {
         s->in = *options->opened;
         *options->opened = (struct inputs){.each = NULL};
@@ -136,7 +132,7 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
     struct sort_tasks_options sorts = {
         .arenas = &s->arenas,
         .minhash = s->minhash,
-        .are_ranked = is_prepared(s),
+        .are_ranked = s->turn == SORT_SECOND,
         .keep_ranks = keep_ranks(s),
         .arena_is_sorted = spill_policy_arena_is_sorted,
         .arg = &s->spill,
@@ -167,7 +163,7 @@ static int prepare_output(struct sorted *s)
 int sorted_open(struct sorted *s, const struct sorted_options *how, struct written *to)
 {
     s->opts = how->opts;
-    s->part = how->part;
+    s->turn = how->turn;
     s->to = to;
     s->output = how->output;
     s->engine = how->engine;
@@ -175,7 +171,7 @@ int sorted_open(struct sorted *s, const struct sorted_options *how, struct writt
     if (!s->engine->clocks)
         return latch_fail(s->engine->latch, "out of memory");
     s->rings = how->rings ? *how->rings
-             : engine_memory_rings(s->opts, how->in, how->part ? MEMORY_PARTS : MEMORY_IN_TURN, to != NULL);
+             : engine_memory_rings(s->opts, how->in, MEMORY_IN_TURN, to != NULL);
     if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0 || plan_memory(s) < 0
         || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0 || prepare_order(s) < 0
         || (to && prepare_output(s) < 0))
@@ -205,7 +201,7 @@ struct tally sorted_tally(const struct sorted *s)
 }
 
 /* Runs come back into the arena that is free by now, one slice at a time. */
-int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
+int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how, bool again)
 {
     struct bam_arena *spare = arenas_other(&s->arenas);
     *how = (struct merge_ring_options){
@@ -217,7 +213,7 @@ int sorted_prepare_merge(struct sorted *s, struct merge_ring_options *how)
         .n_records = s->rings.merge_records,
         .engine = s->engine,
     };
-    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, &how->runs);
+    return spill_policy_read_back(&s->spill, spare->base, spare->size, s->sink, again, &how->runs);
 }
 
 int sorted_begin_merge(struct sorted *s, const struct merge_ring_options *how)

@@ -14,7 +14,6 @@
 #include "sort/spill_policy.h"
 
 struct engine;
-struct input_part;
 struct input_request;
 struct merge_ring_options;
 struct progress;
@@ -24,29 +23,36 @@ struct sort_order;
 struct sorted;
 struct written;
 
+/* On several nodes, records are sorted in two turns: the first sorts what a node reads, the second what it writes. */
+enum sort_turn {
+    SORT_ONLY,
+    SORT_FIRST,                  /* the caller lets the rule learn. With -M, reads keep their ranks */
+    SORT_SECOND,                 /* so, too; and the first turn has normalised the records and turned reads */
+};
+
 struct sorted_options {
     const struct engine_opts *opts;    /* all options except for their inputs, ... */
     const struct input_request *in;    /* ... which this request replaces */
     struct inputs *opened;       /* open inputs, which the sort takes over. NULL: it opens the inputs of `in` */
-    const struct input_part *part;   /* the part of each input that is read; NULL: all */
+    enum sort_turn turn;
     uint64_t size_hint;
-    const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these, and there
-                                          * is no output */
-    struct output_use output;    /* memory that consumers after the sort take, if there is no output */
+    const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these */
+    struct output_use output;    /* memory that others take at the same time, such as consumers after the sort. If there
+                                  * is an output, only the overhead counts */
     const struct engine *engine; /* if its clocks are NULL, memory was short, and the sort fails */
     struct progress *progress;   /* the caller's, too; NULL if not needed */
 };
 
 struct sorted {
     const struct engine_opts *opts;
-    const struct input_part *part;
+    enum sort_turn turn;
     const struct engine *engine; /* this field and the next serve the sort and its output */
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
     struct written *to;          /* the output; NULL: there is none ... */
     struct record_sink *sink;    /* ... and its sink; NULL: the next producer copies the records */
-    struct output_use output;    /* in addition to `to` */
+    struct output_use output;    /* as in the options */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
     struct arenas arenas;        /* the memory for records */
@@ -73,9 +79,11 @@ struct output_use sorted_output(const struct sorted *sorted);
 /* Count and checksum of the records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* Fills *how for the merge of all records that were read, with the runs that left memory. The caller may change the
- * arenas in it. -1: stop. */
-int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how);
+/* Fills *how for the merge of all records that were read, with the runs that left memory. again: the runs stay, for
+ * another merge. -1: stop. The arenas in it are the third seam between mpi/ and the engine, a range of keys: the caller
+ * may replace them by others, in the order of the input, whose sublists are only the parts that lie in the range. The
+ * records go where it puts them: to other ranks, or to a sink. */
+int sorted_prepare_merge(struct sorted *sorted, struct merge_ring_options *how, bool again);
 
 /* Opens sorted->merge. After the team it may be closed, then prepared and opened again. -1: stop. */
 int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *how);

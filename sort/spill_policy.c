@@ -125,14 +125,14 @@ int spill_policy_await(struct spill_policy *p)
 /* ------------------------------------------------------------ coming back */
 
 int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size, struct record_sink *sink,
-                           struct merge_runs *runs)
+                           bool again, struct merge_runs *runs)
 {
     struct run_reader_options how = {
         .store = p->store,
         .sink = sink,
         .memory = memory,
         .memory_size = size,
-        .keeps = p->keeps_runs,
+        .keeps = again,
         .compares = spill_compares(p->spill),
         .engine = p->opt.spill.engine,
     };

@@ -35,7 +35,6 @@ struct spill_policy {
     struct spill_store *store;
     struct spill *spill;
     struct run_reader *reader;   /* NULL: there are no runs, or they have not been read back yet */
-    bool keeps_runs;             /* set by the owner: spill_policy_read_back() will be called again */
     bool fits;                   /* set by the owner: it is known that all records fit */
     bool spilling;               /* it is known that not all records fit into memory ... */
     struct spill_sizes sizes;    /* ... and then these sizes apply */
@@ -75,10 +74,10 @@ void spill_policy_arena_is_sorted(void *policy);
 int spill_policy_await(struct spill_policy *policy);
 
 /* Call it after the last arena has left. Brings the runs back into memory[size], which is at a multiple of 16. Slices
- * are loaded ahead of the merge, into memory that the sink has passed. *runs receives what the merge must know. -1: the
- * error is recorded in the latch. */
+ * are loaded ahead of the merge, into memory that the sink has passed. again: the runs stay, for another call. *runs
+ * receives what the merge must know. -1: the error is recorded in the latch. */
 int spill_policy_read_back(struct spill_policy *policy, uint8_t *memory, size_t size, struct record_sink *sink,
-                           struct merge_runs *runs);
+                           bool again, struct merge_runs *runs);
 
 /* Returns whether all records fit into both arenas, according to with_keys and arena_size alone. 1: yes; 0: no; -1:
  * unknown. */

@@ -157,6 +157,13 @@ def test_inputs_that_do_not_fit_together_are_sorted(programs, desk):
     assert sorted(p.name for p in desk.iterdir()) == ["a.sam", "b.sam"]
 
 
+def test_renamed_program_is_told_twice(programs, desk):
+    for name, version in (("a.sam", b"1"), ("b.sam", b"2")):
+        (desk / name).write_bytes(b"@PG\tID:p\tVN:%s\n" % version + tied(0, 40))
+    err = same(programs, desk, desk / "a.sam", (2,), ["--add-input", desk / "b.sam"])
+    assert err.count("@PG lines are renamed") == 1, err
+
+
 def of_fakes(complete, n=240):
     """Records with tags whose bytes look like records: `complete` small ones, then the beginning of a large one."""
     small = bamgen.record("f", tid=0, pos=3)

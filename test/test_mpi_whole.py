@@ -140,6 +140,13 @@ def test_ties_with_inputs_that_are_cut_change_places(programs, desk, kind, names
         same(programs, desk, desk / names[0], (2, 5), more, kind)
 
 
+def test_rank_that_reads_all_of_an_input_lacks_groups_of_the_others(programs, desk, kind):
+    """The order of groups is that of all @RG lines, which all ranks must know."""
+    (desk / "a.sam").write_bytes(tied(0, 900, b"z"))
+    (desk / "b.sam.gz").write_bytes(gzip.compress(tied(900, 1100, b"a")))
+    same(programs, desk, desk / "a.sam", (2, 3), ["-t", "RG", "--add-input", desk / "b.sam.gz"], kind)
+
+
 def test_what_comes_before_a_pipe_comes_after_it(programs, desk):
     """The pipe is the second input: rank 0 has to read the first one, too."""
     one, many = desk / "one.bam", desk / "many.bam"

@@ -164,7 +164,7 @@ static int read_and_write(struct reading *r)
         .n_records = r->n_records,
         .engine = &r->engine,
     };
-    if (record_sink_header(r->sink, r->sam, NULL, 0, false) < 0 || !(r->ring = merge_ring_open(&how)))
+    if (record_sink_header(r->sink, r->sam, NULL, false) < 0 || !(r->ring = merge_ring_open(&how)))
         return -1;
     struct record_list list;
     int merged;

@@ -109,7 +109,7 @@ static void test_without_runs_the_merge_is_told_of_some(void **state)
     struct merge_runs runs = {.n = 1};
     assert_int_equal(deciding_open(&d, "/tmp/unit_spill_policy", 0), 0);
     assert_int_equal(spill_policy_await(&d.policy), 0);
-    assert_int_equal(spill_policy_read_back(&d.policy, NULL, 0, NULL, &runs), 0);
+    assert_int_equal(spill_policy_read_back(&d.policy, NULL, 0, NULL, false, &runs), 0);
     assert_int_equal(runs.n, 0);
     spill_policy_close(&d.policy);
     spill_policy_close_store(&d.policy);

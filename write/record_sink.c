@@ -2,7 +2,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "bam/bam_header.h"
-#include "hts/bam_index.h"
 #include "hts/hts_writer.h"
 #include "base/engine.h"
 #include "base/latch.h"
@@ -17,12 +16,10 @@ struct record_sink {
     struct output_blocks *blocks;   /* for BAM and SAM; otherwise NULL ... */
     struct bgzf_sink *bgzf;      /* of the blocks */
     struct hts_writer *hts;      /* ... and this */
-    struct bam_index *index;     /* for BAM; NULL: none */
     uint8_t *header;             /* for BAM: the blocks refer to it until they are finished */
     const struct engine *engine;
     struct progress *progress;   /* NULL: not shown */
     double cost;                 /* see record_cost() */
-    bool holds_index;            /* does not save it */
     uint64_t n;
     enum sink_form form;
 };
@@ -99,7 +96,6 @@ void record_sink_close(struct record_sink *k)
     struct sink_verify *verify = record_sink_how(k)->verify;
     output_blocks_close(k->blocks);
     hts_writer_close(k->hts);
-    bam_index_free(k->index);
     sink_verify_free(verify);
     free(k->header);
     free(k);
@@ -114,16 +110,14 @@ static int put_sam_header(struct record_sink *k, sam_hdr_t *sam)
     return output_blocks_put_header(k->blocks, (const uint8_t *)lines, sam_hdr_length(sam));
 }
 
-/* path: see bam_index_new(). */
-static int open_index(struct record_sink *k, sam_hdr_t *sam, int format, const char *path)
+int record_sink_set_index(struct record_sink *k, struct bam_index *index)
 {
-    k->index = bam_index_new(sam, format, path);
-    if (!k->index || output_blocks_set_index(k->blocks, k->index) < 0)
+    if (!index || output_blocks_set_index(k->blocks, index) < 0)
         return latch_fail(k->engine->latch, "out of memory for the index");
     return 0;
 }
 
-int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, int index_format, bool beyond)
+int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index, bool beyond)
 {
     size_t size;
     if (k->hts)
@@ -132,25 +126,7 @@ int record_sink_header(struct record_sink *k, sam_hdr_t *sam, const char *index,
         return put_sam_header(k, sam);
     if (bam_header_bytes(sam, &k->header, &size) < 0)
         return latch_fail(k->engine->latch, "out of memory for the header");
-    if (index && open_index(k, sam, index_format, index) < 0)
-        return -1;
     return output_blocks_put_header(k->blocks, k->header, size) < 0 ? -1 : output_blocks_flush(k->blocks);
-}
-
-void record_sink_hold_index(struct record_sink *k)
-{
-    k->holds_index = true;
-}
-
-int record_sink_log_index(struct record_sink *k, sam_hdr_t *sam)
-{
-    k->holds_index = true;
-    return open_index(k, sam, HTS_FMT_CSI, NULL);
-}
-
-struct bam_index *record_sink_index(const struct record_sink *k)
-{
-    return k->index;
 }
 
 struct record_out_options *record_sink_how(const struct record_sink *k)
@@ -236,11 +212,7 @@ int record_sink_help(struct record_sink *k)
 
 int record_sink_finish(struct record_sink *k)
 {
-    if (k->hts)
-        return hts_writer_finish(k->hts);
-    if (output_blocks_finish(k->blocks) < 0)
-        return -1;
-    return k->index && !k->holds_index ? bam_index_save(k->index, k->engine->latch) : 0;
+    return k->hts ? hts_writer_finish(k->hts) : output_blocks_finish(k->blocks);
 }
 
 uint64_t record_sink_count(const struct record_sink *k)

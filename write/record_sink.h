@@ -29,10 +29,14 @@ struct record_sink *record_sink_open(const struct output_request *request, const
                                      const char *path, const struct engine *engine);
 void record_sink_close(struct record_sink *sink);
 
-/* Writes the header. Call it before the first record. sam must live as long as the sink. index: the file to write the
- * index to, NULL: none; index_format: HTS_FMT_CSI and so on, for BAM. beyond: a later record begins after the end of
- * its reference, which matters for CRAM. -1: failed, and the error is recorded in the latch. */
-int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, int index_format, bool beyond);
+/* For BAM: from the first record on, blocks that are written are added to the index (bam_index_add()), which stays the
+ * caller's. -1: out of memory, also if index is NULL, and the error is recorded in the latch. */
+int record_sink_set_index(struct record_sink *sink, struct bam_index *index);
+
+/* Writes the header. Call it before the first record. sam must live as long as the sink. index: for formats that htslib
+ * writes, the file to write the index to; NULL: none. beyond: a later record begins after the end of its reference,
+ * which matters for CRAM. -1: failed, and the error is recorded in the latch. */
+int record_sink_header(struct record_sink *sink, sam_hdr_t *sam, const char *index, bool beyond);
 
 /* Returns the changes and checks for records. Set finish, samtools and verify before the first record. The sink takes
  * ownership of verify, which must be made for blocks if tasks make them (BAM, SAM.gz); samtools must outlive the
@@ -58,17 +62,7 @@ bool record_sink_will_pass(const struct record_sink *sink, uint64_t mark);
 void record_sink_make_task(struct record_sink *sink);
 int record_sink_help(struct record_sink *sink);
 
-/* For several processes that write one file. The sink of the file's start, which has an index, does not save it at its
- * end; the others, which have no header, log their index entries (bam_index_log()). Call the first after
- * record_sink_header(), the second before the first record. -1: out of memory, and the error is recorded in the
- * latch. */
-void record_sink_hold_index(struct record_sink *sink);
-int record_sink_log_index(struct record_sink *sink, sam_hdr_t *sam);
-
-/* Returns the index, which the sink owns; NULL: none. */
-struct bam_index *record_sink_index(const struct record_sink *sink);
-
-/* Writes the rest, and the index. -1: failed, and the error is recorded in the latch. */
+/* Writes the rest, and the index of htslib. -1: failed, and the error is recorded in the latch. */
 int record_sink_finish(struct record_sink *sink);
 
 /* Number of records written, and the sum of record_checksum() over those encoded. Call them after finish. */

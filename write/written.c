@@ -185,7 +185,16 @@ int written_header(struct written *f, sam_hdr_t *sam, const struct sort_order *o
     if (out_file_begin(&f->data, f->engine->latch) < 0 || out_file_begin(&f->index, f->engine->latch) < 0)
         return -1;
     const char *index = request->index ? out_file_name(&f->index) : NULL;
-    return record_sink_header(f->sink, sam, index, request->index_format, beyond);
+    bool in_blocks = index && record_sink_form(request) == SINK_BAM;
+    if (in_blocks && written_index(f, bam_index_new(sam, request->index_format, index)) < 0)
+        return -1;
+    return record_sink_header(f->sink, sam, index, beyond);
+}
+
+int written_index(struct written *f, struct bam_index *index)
+{
+    f->bam_index = index;
+    return record_sink_set_index(f->sink, index);
 }
 
 int written_checksum(struct out_file *out, struct tally tally, struct latch *latch)
@@ -248,7 +257,7 @@ int written_put(struct written *f, const struct list_stream *stream)
 
 int written_finish(struct written *f, struct tally in)
 {
-    if (record_sink_finish(f->sink) < 0)
+    if (record_sink_finish(f->sink) < 0 || (f->bam_index && bam_index_save(f->bam_index, f->engine->latch) < 0))
         return -1;
     struct tally out = {record_sink_count(f->sink), record_sink_checksum(f->sink)};
     if (tally_compare(in, out, "writing", f->input, f->engine->latch) < 0)
@@ -326,12 +335,14 @@ void written_close(struct written *f)
     if (!f)
         return;
     record_sink_close(f->sink);
+    bam_index_free(f->bam_index);
     samtools_checksum_free(f->samtools);
     counts_close(f->counts);
     if (f->request)
         written_abandon(f);
     counted_files_close(&f->more);
     f->sink = NULL;
+    f->bam_index = NULL;
     f->samtools = NULL;
     f->counts = NULL;
 }

@@ -14,6 +14,7 @@
 #include "write/counted_files.h"
 
 struct bam_header;
+struct bam_index;
 struct counts;
 struct engine;
 struct samtools_checksum;
@@ -36,6 +37,7 @@ struct written {
     struct counts *counts;       /* of the records written; NULL: nothing is counted */
     struct samtools_checksum *samtools;   /* of the records written; NULL: not requested */
     struct record_sink *sink;    /* into data */
+    struct bam_index *bam_index; /* of the BAM blocks that the sink writes; NULL: none */
     bool keeps_header;           /* the header is written as it was read */
 };
 
@@ -72,11 +74,16 @@ int written_prepare(struct written *written, sam_hdr_t *sam, int n_held, const s
 int written_header(struct written *written, sam_hdr_t *sam, const struct sort_order *order, bool unplaced,
                       bool beyond);
 
+/* For BAM: lets the sink add its blocks to the index, which becomes that of the output. written_header() does so if the
+ * request names an index. -1: out of memory, also if index is NULL, and the error is recorded in the latch. */
+int written_index(struct written *written, struct bam_index *index);
+
 /* Puts all records of the stream to the sink. -1: failed, and the error is recorded in the latch. */
 int written_put(struct written *written, const struct list_stream *stream);
 
-/* Finishes the sink, compares the records that went through it with those that came in, and writes the checksum and the
- * counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the latch. */
+/* Finishes the sink and the index, compares the records that went through the sink with those that came in, and writes
+ * the checksum and the counts. Call it when all records are in the sink. -1: failed, and the error is recorded in the
+ * latch. */
 int written_finish(struct written *written, struct tally in);
 
 /* Puts the stream, compares the tallies at its end, and finishes. -1: failed, and the error is recorded in the
