@@ -13,6 +13,7 @@ where   makes none: says which rows do not find their text, and the lines that a
 WORD    only those rows in which it is found
 """
 
+import concurrent.futures
 import difflib
 import functools
 import os
@@ -85,13 +86,30 @@ def pytest(folder, tests, *options):
                TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(WORK / "pycache"))
 
 
+def first_failure(unit, folder):
+    """The first test that fails in a unit, or how the unit ends; "" if it passes. The unit is ended at that test, after
+    which a mutant may wait for ever."""
+    with subprocess.Popen([unit], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as p:
+        end = threading.Timer(TOO_LONG, os.killpg, (p.pid, 9))
+        end.start()
+        try:
+            for line in p.stdout:
+                failed = re.search(rb"\[  FAILED  \] (test_\w+)", line)
+                if failed:
+                    os.killpg(p.pid, 9)
+                    return failed[1].decode()
+        finally:
+            end.cancel()
+    return "" if p.returncode == 0 else "takes too long" if p.returncode == -9 else "exit status %d" % p.returncode
+
+
 def why_dead(folder, tests):
     """The test that noticed the mutant; "" if none did."""
     for test in [t for t in tests if is_unit(t)]:
-        status, out = run([folder / "build" / test], folder, TOO_LONG)
-        if status != 0:
-            failed = re.findall(r"^\[  FAILED  \] (test_\w+)", out, re.M)
-            return "%s: %s" % (test, failed[0] if failed else "takes too long" if status is None else "exit status %d" % status)
+        failed = first_failure(folder / "build" / test, folder)
+        if failed:
+            return "%s: %s" % (test, failed)
     others = [t for t in tests if not is_unit(t)]
     if not others:
         return ""
@@ -229,9 +247,10 @@ def check_unchanged(pristine, tests):
     """The tests that pass with the unchanged program; the others were skipped. Any failure ends the run."""
     make(pristine, targets_of(tests))
     make_mpi(pristine, tests)
-    passed = set()
-    for test in [t for t in tests if is_unit(t)]:
-        status, out = run([pristine / "build" / test], pristine, TOO_LONG)
+    passed, units = set(), [t for t in tests if is_unit(t)]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        results = list(pool.map(lambda test: run([pristine / "build" / test], pristine, TOO_LONG), units))
+    for test, (status, out) in zip(units, results):
         if status != 0:
             sys.exit("FAILED mutants: %s fails without a mutant\n%s\n0 passed, 1 failed" % (test, out[-3000:]))
         passed.add(test)

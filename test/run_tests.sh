@@ -218,7 +218,7 @@ run_pytest() {
     # the compiled tests. At the end, unraisableexception would search 9,000 tests five times for garbage.
     # shellcheck disable=SC2086
     SAMTOOLS_OMP=${SAMTOOLS_OMP:-$PWD/$build/samtools} PYTHONDONTWRITEBYTECODE='' PYTHONPYCACHEPREFIX=$PWD/build/pycache \
-        .venv/bin/python -m pytest -q -p no:cacheprovider -p no:unraisableexception -n "$(getconf _NPROCESSORS_ONLN)" --timeout=$((11 * ${TEST_TIMEOUT:-120})) --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
+        .venv/bin/python -m pytest -q -p no:cacheprovider -p no:unraisableexception -n "$(getconf _NPROCESSORS_ONLN)" --timeout=$((5 * ${TEST_TIMEOUT:-120})) --junitxml="$build/pytest.xml" ${PYTEST_ARGS:-} test
     status=$?
     if ! [ -s "$build/pytest.xml" ]; then
         repeat pytest "exit status $status, and no report"
