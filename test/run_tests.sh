@@ -93,7 +93,7 @@ count_replay() {
 longest_first() {
     for unit; do
         case $unit in
-        unit_spill|unit_output_block|unit_sort_key|unit_merge_ring|unit_sam_text) echo "1 $unit" ;;
+        unit_spill|unit_output_block|unit_bam_inflate|unit_merge_ring|unit_sort_key) echo "1 $unit" ;;
         *) echo "2 $unit" ;;
         esac
     done | sort | cut -d ' ' -f 2
