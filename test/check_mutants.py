@@ -13,6 +13,7 @@ where   makes none: says which rows do not find their text, and the lines that a
 WORD    only those rows in which it is found
 """
 
+import concurrent.futures
 import difflib
 import functools
 import os
@@ -85,13 +86,30 @@ def pytest(folder, tests, *options):
                TEST_RELEASE="", PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(WORK / "pycache"))
 
 
+def first_failure(unit, folder):
+    """The first test that fails in a unit, or how the unit ends; "" if it passes. The unit is ended at that test, after
+    which a mutant may wait for ever."""
+    with subprocess.Popen([unit], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as p:
+        end = threading.Timer(TOO_LONG, os.killpg, (p.pid, 9))
+        end.start()
+        try:
+            for line in p.stdout:
+                failed = re.search(rb"\[  FAILED  \] (test_\w+)", line)
+                if failed:
+                    os.killpg(p.pid, 9)
+                    return failed[1].decode()
+        finally:
+            end.cancel()
+    return "" if p.returncode == 0 else "takes too long" if p.returncode == -9 else "exit status %d" % p.returncode
+
+
 def why_dead(folder, tests):
     """The test that noticed the mutant; "" if none did."""
     for test in [t for t in tests if is_unit(t)]:
-        status, out = run([folder / "build" / test], folder, TOO_LONG)
-        if status != 0:
-            failed = re.findall(r"^\[  FAILED  \] (test_\w+)", out, re.M)
-            return "%s: %s" % (test, failed[0] if failed else "takes too long" if status is None else "exit status %d" % status)
+        failed = first_failure(folder / "build" / test, folder)
+        if failed:
+            return "%s: %s" % (test, failed)
     others = [t for t in tests if not is_unit(t)]
     if not others:
         return ""
@@ -201,19 +219,38 @@ def copy_tree(into):
         shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def copy_build(into, targets):
+    """Copies the objects, and those of the targets, that `make` has built, so that little but mutants is compiled. Their
+    flags may be others. Times are kept: make compiles anew what is older than its source."""
+    keep = {"parts.a", "no_mpi.a", "libraries.found", "mpicc.show", *[pathlib.Path(t).name for t in targets]}
+    for path in (ROOT / "build").rglob("*"):
+        if path.is_file() and (path.suffix in (".o", ".d") or path.name in keep):
+            to = into / path.relative_to(ROOT)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, to)
+
+
 def restore(folder, pristine, file):
+    """Undoes a mutant: its source, and all that was built of it."""
     shutil.copy2(pristine / file, folder / file)
-    shutil.rmtree(folder / "build")
-    shutil.copytree(pristine / "build", folder / "build")
+    for path in (folder / "build").rglob("*"):
+        if path.is_file() and not (pristine / path.relative_to(folder)).exists():
+            path.unlink()
+    for path in (pristine / "build").rglob("*"):
+        to = folder / path.relative_to(pristine)
+        if path.is_file() and not (to.exists() and to.stat().st_mtime_ns == path.stat().st_mtime_ns):
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, to)
 
 
 def check_unchanged(pristine, tests):
     """The tests that pass with the unchanged program; the others were skipped. Any failure ends the run."""
     make(pristine, targets_of(tests))
     make_mpi(pristine, tests)
-    passed = set()
-    for test in [t for t in tests if is_unit(t)]:
-        status, out = run([pristine / "build" / test], pristine, TOO_LONG)
+    passed, units = set(), [t for t in tests if is_unit(t)]
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        results = list(pool.map(lambda test: run([pristine / "build" / test], pristine, TOO_LONG), units))
+    for test, (status, out) in zip(units, results):
         if status != 0:
             sys.exit("FAILED mutants: %s fails without a mutant\n%s\n0 passed, 1 failed" % (test, out[-3000:]))
         passed.add(test)
@@ -262,7 +299,9 @@ def main(argv):
     shutil.rmtree(WORK, ignore_errors=True)
     pristine = WORK / "pristine"
     copy_tree(pristine)
-    passed = check_unchanged(pristine, sorted({t for row in rows for t in row[3]}))
+    tests = sorted({t for row in rows for t in row[3]})
+    copy_build(pristine, targets_of(tests))
+    passed = check_unchanged(pristine, tests)
     counts, lock, left = {"ok": 0, "FAILED": 0, "skipped": 0}, threading.Lock(), list(enumerate(rows))
 
     def work(number):

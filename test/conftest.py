@@ -15,6 +15,7 @@ TEST_LONG=no        without tests that take long: those marked "slow", and those
 
 import atexit
 import collections
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -147,6 +148,17 @@ def needs_htslib(*version):
     """Skips if the program's htslib is older and decides differently from samtools 1.24's."""
     if htslib_version() < version:
         pytest.skip("needs htslib %d.%d" % version)
+
+
+@contextlib.contextmanager
+def feeding(argv, **kw):
+    """A process that writes into a pipe, for as long as the block runs. Without the end, it would wait for ever if the
+    program fails before it opens the pipe."""
+    with subprocess.Popen(argv, **kw) as p:
+        try:
+            yield p
+        finally:
+            p.kill()
 
 
 def run_sort(args, **kw):

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, HANG, REAL_BAMS, SANITIZED, blocks, clean_env, limit_on, run, sorted_bytes
+from conftest import BINARY, HANG, REAL_BAMS, SANITIZED, blocks, clean_env, feeding, limit_on, run, sorted_bytes
 
 BGZIP = shutil.which("bgzip")
 needs_bgzip = pytest.mark.skipif(not BGZIP, reason="there is no bgzip on PATH to compare with")
@@ -489,7 +489,7 @@ def test_what_is_no_file_of_its_own_stays(tmp_path):
     ours(["-d", "other.gz"], tmp_path)
     assert files(tmp_path) == ["a", "link", "link.gz", "other", "other.gz"] and (tmp_path / "other").read_bytes() == TEXT
     os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(["sh", "-c", "cat a >pipe"], cwd=tmp_path):
+    with feeding(["dd", "status=none", "if=a", "of=pipe"], cwd=tmp_path):
         ours(["pipe"], tmp_path)
     assert (tmp_path / "pipe").exists() and out(["-dc", "pipe.gz"], tmp_path) == TEXT
 

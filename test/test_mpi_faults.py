@@ -13,7 +13,7 @@ import time
 import pytest
 
 import bamgen
-from conftest import HANG, clean_env
+from conftest import HANG, clean_env, feeding
 from test_mpi import ENV, desk, kill_all, kind, launch, programs, pytestmark, ranks_of, write  # noqa: F401
 
 
@@ -104,9 +104,9 @@ def test_ranks_spin_while_they_wait(programs, desk, kind):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         job = launch(programs[kind], kind, 4, ["-@", "2", "-o", desk / "out.bam", desk / "fifo"])
         source = write(desk / "in.bam", *bamgen.c_ties())
-        feed = subprocess.Popen(["sh", "-c", "exec >%s; sleep %d; cat %s" % (desk / "fifo", late, source)])
-        _, err = job.communicate(timeout=HANG)
-        assert job.returncode == 0 and feed.wait(timeout=HANG) == 0, err
+        with feeding(["sh", "-c", "exec >%s; sleep %d; cat %s" % (desk / "fifo", late, source)]) as feed:
+            _, err = job.communicate(timeout=HANG)
+            assert job.returncode == 0 and feed.wait(timeout=HANG) == 0, err
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds[late] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         (desk / "fifo").unlink()

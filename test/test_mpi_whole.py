@@ -15,7 +15,7 @@ import subprocess
 import pytest
 
 import bamgen
-from conftest import BINARY, HANG, clean_env
+from conftest import BINARY, HANG, clean_env, feeding
 from test_mpi import ENV, KINDS, desk, kind, launch, programs, pytestmark, same, sort_mpi  # noqa: F401
 from test_mpi_input import tied, to_sam
 
@@ -61,8 +61,7 @@ def from_pipe(program, desk, source, args, kind, n):
     fifo = spoils_stdin(kind)
     if fifo:
         subprocess.run(["mkfifo", desk / "fifo"], check=True)
-    with subprocess.Popen(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo],
-                          stdout=subprocess.PIPE) as feed:
+    with feeding(["dd", "status=none", "if=%s" % source, *["of=%s" % (desk / "fifo")] * fifo], stdout=subprocess.PIPE) as feed:
         job = launch(program, kind, n, [*args, desk / "fifo" if fifo else "-"], stdin=feed.stdout)
         _, err = job.communicate(timeout=HANG)
     if fifo:
@@ -156,7 +155,7 @@ def test_what_comes_before_a_pipe_comes_after_it(programs, desk):
     subprocess.run([BINARY, "sort", "--no-PG", "-o", one, *more], check=True, capture_output=True, env=clean_env())
     subprocess.run(["mkfifo", desk / "fifo"], check=True)
     more[1] = desk / "fifo"
-    with subprocess.Popen(["sh", "-c", "cat b.sam > fifo"], cwd=desk):
+    with feeding(["dd", "status=none", "if=b.sam", "of=fifo"], cwd=desk):
         status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 3, ["--no-PG", "-o", many, *more])
     assert status == 0, err
     assert many.read_bytes() == one.read_bytes()

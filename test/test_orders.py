@@ -335,7 +335,7 @@ def crowd(tmp_path_factory):
              for _ in range(3000)]
     recs = [x[:-4] + i.to_bytes(4, "little") for i, x in enumerate(r.choices(kinds, k=SUBLIST + 5000))]
     path = tmp_path_factory.mktemp("crowd") / "crowd.bam"
-    path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs), level=1))
+    path.write_bytes(bamgen.bgzf(bamgen.header() + b"".join(recs), level=0))
     return path
 
 

@@ -45,8 +45,12 @@ static inline uint32_t unit_below(uint64_t *seed, uint32_t below)
 
 static inline void unit_fill(uint64_t *seed, void *to, size_t n)
 {
-    for (uint8_t *p = to; n-- > 0; p++)
-        *p = (uint8_t)(unit_random(seed) >> 56);
+    uint8_t *p = to;
+    for (size_t some; n > 0; n -= some, p += some) {
+        uint64_t word = unit_random(seed);
+        some = n < sizeof word ? n : sizeof word;
+        memcpy(p, &word, some);
+    }
 }
 
 /* ---- memory ---- */

@@ -131,8 +131,11 @@ static void test_what_zlib_compresses(void **state)
         for (size_t i = 0; i < N_OF(sizes); i++) {
             fill_shape(shape, sizes[i]);
             for (size_t s = 0; s < N_OF(strategies); s++)
-                for (int level = sizes[i] > 5000 ? (int)rnd(4) : 0; level <= 9; level += sizes[i] > 5000 ? 3 : 1)
+                for (int level = sizes[i] > 5000 ? (int)rnd(4) : 0; level <= 9; level += sizes[i] > 5000 ? 3 : 1) {
                     check_stream(packed, zlib_deflate(sizes[i], level, strategies[s]), sizes[i]);
+                    if (level > 0 && (strategies[s] == Z_HUFFMAN_ONLY || strategies[s] == Z_RLE))
+                        break;                   /* these do not depend on the level */
+                }
         }
 }
 

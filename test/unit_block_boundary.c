@@ -115,7 +115,7 @@ static void test_block_of_two_ranks_is_cut_otherwise(void **state)
         {37, 1}, {37, 300}, {200, 1500}, {20000, 30000}, {BGZF_FILL / 2, 2}, {BGZF_FILL - 1, 3}, {50000, 200000},
         {37, 2 * BGZF_FILL}};
     uint64_t seed = 1;
-    for (int turn = 0; turn < 96; turn++) {
+    for (int turn = 0; turn < 48; turn++) {
         size_t k = (size_t)turn % N_OF(sizes), n = 1 + unit_below(&seed, sizes[k].spread > 2000 ? 60 : RECORDS_MOST);
         begin();
         while (world.n < n)

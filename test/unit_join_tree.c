@@ -149,7 +149,7 @@ static void test_a_part_is_joined_twice_or_never(void **state)
     for (size_t i = 0; i < N_OF(threads); i++)
         for (size_t k = 0; k < N_OF(slots); k++) {
             struct latch latch = {.tripped = LATCH_OPEN};
-            assert_int_equal(join_all(threads[i], slots[k], 2000, &latch), 2000);
+            assert_int_equal(join_all(threads[i], slots[k], 700, &latch), 700);
             assert_false(latch_tripped(&latch));
         }
 }

@@ -50,7 +50,7 @@ static void test_pair_apart_is_missed(void **state)
     (void)state;
     static uint64_t mates[LONE];
     uint64_t seed = 1;
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0; trial < 24; trial++) {
         size_t memory = trial % 2 ? LEAST_MEMORY : MUCH_MEMORY;
         for (size_t i = 0; i < LONE; i++)
             mates[i] = unit_random(&seed) | 4;

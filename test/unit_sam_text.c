@@ -189,7 +189,7 @@ static void test_record_that_changed_is_written(void **state)
 
 /* ---- memory ---- */
 
-enum { RING = 40, LINES = 60 };
+enum { RING = 20, LINES = 30 };
 
 /* Records whose lines are some three times as long, as for some long reads with ML. */
 static void append_ml(struct unit_bytes *records, uint32_t seq, uint32_t n_ml)

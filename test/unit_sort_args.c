@@ -93,22 +93,6 @@ static void test_defaults(void **state)
     forget(p);
 }
 
-static void test_all_options_at_once(void **state)
-{
-    (void)state;
-    struct parsed *p = parse_good("-@ 4 -m 2M -l 5 -o out.bam -O bam -T tmp --no-PG in.bam");
-    assert_string_equal(p->opts.in.paths[0], "in.bam");
-    assert_string_equal(p->opts.out.path, "out.bam");
-    assert_int_equal(p->opts.n_temp_prefixes, 1);
-    assert_string_equal(p->opts.temp_prefixes[0], "tmp");
-    assert_int_equal(p->opts.size_hint, 0);
-    assert_int_equal(p->opts.n_threads, 4);
-    assert_int_equal(p->opts.memory, 8 * MIB);
-    assert_int_equal(p->opts.out.level, 5);
-    assert_true(p->opts.out.no_pg);
-    forget(p);
-}
-
 /* ---- -m ---- */
 
 static void test_memory_in_all_its_spellings(void **state)
@@ -447,7 +431,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_all_options_at_once),
         cmocka_unit_test(test_memory_in_all_its_spellings),
         cmocka_unit_test(test_memory_is_per_thread_and_does_not_overflow),
         cmocka_unit_test(test_levels),

@@ -159,7 +159,7 @@ static void check_rule(const struct sort_rule *rule, const struct set *set, cons
                 check_parts(rule, set->r[i], set->r[j], what);
         }
     }
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 8000; i++) {
         const struct bam_record *a = set->r[unit_below(&seed, (uint32_t)set->n)];
         const struct bam_record *b = set->r[unit_below(&seed, (uint32_t)set->n)];
         const struct bam_record *c = set->r[unit_below(&seed, (uint32_t)set->n)];
@@ -226,7 +226,7 @@ static struct set *illumina_set(uint32_t n_runs, uint64_t seed)
     static const char *const runs[] = {"A00:45:HFYKC", "A00:45:HFYKD", "A7:45:HXX", "A7:046:HXX", "B:1:2", "A00:450:HFYKC",
                                        "A:0:0:0", "A00:45:HFYK", "M_1-x"};
     struct set *set = set_new();
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 180; i++) {
         char name[80];
         uint32_t odd = unit_below(&seed, 40), lane = 1 + unit_below(&seed, 4), tile = 1101 + unit_below(&seed, 3);
         snprintf(name, sizeof name, odd == 0 ? "%s:%u:0%u:%u:%u" : odd == 1 ? "%s:%u:%u:%u" : odd == 2 ? "%s:%u;%u:%u:%u"
@@ -240,7 +240,7 @@ static struct set *illumina_set(uint32_t n_runs, uint64_t seed)
 static struct set *random_name_set(const char *alphabet, uint32_t max, uint64_t seed)
 {
     struct set *set = set_new();
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 180; i++) {
         char name[64] = "";
         uint32_t n = unit_below(&seed, max + 1);
         for (uint32_t j = 0; j < n; j++)
@@ -326,7 +326,7 @@ static const struct value values[][4] = {
 static struct set *tag_set(uint64_t seed, size_t low, size_t high)
 {
     struct set *set = set_new();
-    for (int i = 0; i < 250; i++) {
+    for (int i = 0; i < 160; i++) {
         const struct value *v = &values[low + unit_below(&seed, (uint32_t)(high - low))][0];
         v += v[1].n ? unit_below(&seed, 2) : 0;
         struct unit_record r = {
@@ -355,11 +355,11 @@ static void test_no_key_contradicts_the_tag_orders(void **state)
 static struct set *barcode_set(uint64_t seed, uint32_t length)
 {
     struct set *set = set_new();
-    for (int i = 0; i < 250; i++) {
+    for (int i = 0; i < 160; i++) {
         char aux[64] = "XXZ";
         uint32_t n = length ? length : unit_below(&seed, 40);
         for (uint32_t j = 0; j < n; j++)
-            aux[3 + j] = "ACGTN"[unit_below(&seed, j < 12 ? 1 : i < 200 ? 4 : 5)];
+            aux[3 + j] = "ACGTN"[unit_below(&seed, j < 12 ? 1 : i < 120 ? 4 : 5)];
         struct unit_record r = {.ref_id = (int32_t)unit_below(&seed, 3), .pos = (int32_t)unit_below(&seed, 16000), .name = "b",
                                 .aux = aux, .n_aux = 4 + n};
         set_add(set, &r);
@@ -386,7 +386,7 @@ static struct set *text_set(const char *tag, uint32_t n_texts, uint64_t seed)
     memset(deep[0], 'g', sizeof deep[0] - 1);
     memset(deep[1], 'g', sizeof deep[1] - 2);
     struct set *set = set_new();
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 180; i++) {
         char aux[700];
         uint32_t which = unit_below(&seed, n_texts);
         int n = snprintf(aux, sizeof aux, "%.2sZ%s", tag, which < N_OF(texts) ? texts[which] : deep[which % 2]);
@@ -509,7 +509,7 @@ static void test_no_key_contradicts_the_template_order(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
-        struct set *set = template_set(seed, 300);
+        struct set *set = template_set(seed, 200);
         check_order(SORT_TEMPLATE, SORT_COORDINATE, "XX", set, "templates");
         set_free(set);
     }

@@ -241,7 +241,7 @@ static void test_share_of_a_rank_is_too_large(void **state)
     static const int sizes[] = {1, 2, 3, 7, 16};
     for (size_t k = 0; k < N_OF(kinds); k++)
         for (size_t s = 0; s < N_OF(sizes); s++) {
-            make(sizes[s], 12000, kinds[k], 0);
+            make(sizes[s], 6000, kinds[k], 0);
             expect_equal_shares();
         }
     for (size_t k = 0; k < N_OF(kinds); k++) {
@@ -322,10 +322,10 @@ static void test_records_of_one_key_stay_on_one_rank(void **state)
     (void)state;
     static const uint32_t distinct[] = {1000000000, 5000, 3, 1};
     static const int sizes[] = {2, 3, 7, 16};
-    uint8_t *records = must_alloc((size_t)16 * 12000 * NAMED);
+    uint8_t *records = must_alloc((size_t)16 * 6000 * NAMED);
     for (size_t d = 0; d < N_OF(distinct); d++)
         for (size_t s = 0; s < N_OF(sizes); s++) {
-            make_named(sizes[s], 12000, distinct[d], records);
+            make_named(sizes[s], 6000, distinct[d], records);
             expect_equal_shares();
             sort_rule_free(world.rule);
         }
