@@ -4,26 +4,16 @@
  *   fixed fields, name             with the same bytes of other records (deflate_heads.h)
  *   end of the name, CIGAR, tags   lazily, among the last positions of two hashes (deflate_search.h)
  *   SEQ                            with the reads before, by position on the reference, or by samples
- *                                  (deflate_records.h); lazily after mapped reads turned out to have little in common
+ *                                  (deflate_records.h)
  *   QUAL                           by runs (deflate_qual.h); in a copy of a read, with the qualities of that read
  *
  * All other blocks go to deflate_lanes.c, which looks at every byte. Here only the ends of runs are looked at. That is
- * faster where most bytes are qualities that come in runs, and as small where reads of one length have a few tags. */
+ * faster where most bytes are qualities that come in runs, and as small where reads have a few tags. */
 #include "codec/deflate_heads.h"
 #include "codec/deflate_qual.h"
 
 enum {
     /* doc/dev/tried.md has the costs of other numbers. */
-    /* Mapped reads of another length than the one before, among the first records; one odd read makes 2. */
-    MANY_LENGTHS = 3,
-    MANY_COPIES = 2,              /* alignments of the same read, among the first records */
-    SAME_BASES = 16,              /* bytes of SEQ that show whether two reads are the same */
-    /* SEQ bytes that count as explained at the beginning of a block. */
-    FIRST_SEQ = 1500,
-    /* SEQ is matched lazily after more than one byte in this many of it became a literal: 12 instead of 8 is 10 %
-     * slower on whole genomes. In template order 20 gains nothing. */
-    LAZY_RATE = 8,
-    LAZY_RATE_IN_TURN = 12,
     /* Parsing by fields is faster than lanes if most of a block's matches lie in the qualities. This is the case if
      * reads have at least MANY_BASES bases on average, one quality in RUN_RATE to LONG_RUN_RATE begins a run (one in 8
      * to 14 in real NovaSeq data), and tags take less than TAG_MUCH percent of the bytes. If runs are longer, lanes
@@ -31,12 +21,9 @@ enum {
     MANY_BASES = 125,
     LONG_RUN_RATE = 35,
     TAG_MUCH = 40,
-    SEQ_STRIDE = 2,               /* one in this many positions of earlier SEQ is inserted late for the lazy search */
 };
 
-/* The settings of the lazy search: for all fields but SEQ, and for SEQ. */
 static const struct tuning text_near = {.dense_len = 16, .two_steps = true, .skip = 8};
-static const struct tuning seq_near = {.min_gain = 4, .dense_len = 32, .two_steps = true, .skip = 4};
 
 /* match_lazily() is a function of its own. Inlined at each call, it would take two thirds of the compiler's time. */
 typedef void lazily_fn(struct deflate_parse *d, struct parse *p, uint32_t from, uint32_t to, const struct tuning *t);
@@ -74,16 +61,6 @@ INLINE void match_qual(struct deflate_parse *d, struct parse *p, struct history 
     }
 }
 
-/* Returns whether the record is another alignment of the same read: name and first bases equal those of the record
- * before. */
-INLINE bool is_again(const struct parse *p, const struct fields *f, const struct fields *last)
-{
-    uint32_t name = f->cigar - f->at - BAM_FIXED;
-    return name == last->cigar - last->at - BAM_FIXED && f->qual - f->seq >= SAME_BASES
-        && memcmp(p->in + f->at + BAM_FIXED, p->in + last->at + BAM_FIXED, name) == 0
-        && memcmp(p->in + f->seq, p->in + last->seq, SAME_BASES) == 0;
-}
-
 /* Counts all neighbours in QUAL, since the ends of a read differ from its middle. */
 INLINE void count_runs(const struct parse *p, const struct fields *f, struct sampled *s, agree64_fn *agree)
 {
@@ -102,18 +79,16 @@ INLINE bool is_there(const struct parse *p, const struct fields *f, const struct
     return (uint32_t)bam_record_pos(here) - (uint32_t)bam_record_pos(before) + 1 <= 2;
 }
 
-/* Returns whether the block begins like a whole genome: reads of one length, no copies, with qualities in runs and a
- * few tags. Looking at more than the first records would cost 2 %, since the others are not in the cache yet. */
+/* Returns whether the block begins like a whole genome: reads with qualities in runs and a few tags. Looking at more
+ * than the first records would cost 2 %, since the others are not in the cache yet. */
 INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
 {
-    uint32_t quals = 0, tags = 0, at = 0, lengths = 0, copies = 0, there = 0;
+    uint32_t quals = 0, tags = 0, at = 0, there = 0;
     struct sampled s = {0, 0};
     struct fields f, last = {0};
     for (uint32_t k = 0; k < FIRST_RECORDS; k++, at = f.end) {
         if (!find_fields(p->in, p->n, at, &f) || f.qual == f.tags || p->in[f.qual] == NO_QUAL)
             return false;
-        lengths += k > 0 && is_mapped(p, &f) && f.tags - f.qual != last.tags - last.qual;
-        copies += k > 0 && is_again(p, &f, &last);
         there += k > 0 && is_there(p, &f, &last);
         quals += f.tags - f.qual;
         tags += f.end - f.tags;
@@ -121,49 +96,25 @@ INLINE bool is_whole_genome(const struct parse *p, agree64_fn *agree)
         last = f;
     }
     return at * (MIN_RECORDS / FIRST_RECORDS) < p->n && s.differ * RUN_RATE <= s.all
-        && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES && lengths < MANY_LENGTHS
-        && copies < MANY_COPIES && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
-}
-
-/* Returns whether so much of SEQ is left that the lazy search finds more. In template order this is so with fewer
- * literals, since reads have no order at one of the two places. */
-INLINE bool is_lazy_better(const struct reads *h)
-{
-    return h->seq_lits * (h->in_turn ? LAZY_RATE_IN_TURN : LAZY_RATE) > h->seq_bytes;
-}
-
-/* Inserts SEQ of all records before end for the lazy search. */
-INLINE void insert_seqs(struct deflate_parse *d, const struct parse *p, uint32_t end)
-{
-    struct fields f;
-    for (uint32_t at = 0; at < end && find_fields(p->in, p->n, at, &f); at = f.end)
-        for (uint32_t x = f.seq; x < min_u32(f.qual, p->last); x += SEQ_STRIDE)
-            lazy_insert(d, p->in, x);
+        && s.differ * LONG_RUN_RATE >= s.all && quals >= FIRST_RECORDS * MANY_BASES
+        && there * 2 < FIRST_RECORDS && tags * 100 < TAG_MUCH * at;
 }
 
 INLINE void parse_records(struct deflate_parse *d, struct parse *p, agree64_fn *agree, lazily_fn *lazily)
 {
-    struct history h = {.reads.seq_bytes = FIRST_SEQ};
+    struct history h = {0};
     struct qual_costs costs;
     struct fields f;
-    bool alike = true;
     uint32_t at = 0;
     qual_costs_make(&costs);
     lazy_begin(d);
     for (; at < p->n && find_fields(p->in, p->n, at, &f); at = f.end) {
         match_head(d, p, &h.heads, &f, agree);
         lazily(d, p, tail_of_head(&f), f.seq, &text_near);
-        if (alike)
-            match_seq(d, p, &h.reads, &f, thorough, agree);
-        else
-            lazily(d, p, f.seq, f.qual, &seq_near);
+        match_seq(d, p, &h.reads, &f, thorough, agree);
         match_qual(d, p, &h, &f, &costs, agree);
         lazily(d, p, f.tags, f.end, &text_near);
         p->at = max_u32(f.end, p->anchor);
-        if (alike && is_lazy_better(&h.reads)) {
-            alike = false;
-            insert_seqs(d, p, f.end);
-        }
     }
     lazily(d, p, max_u32(at, FIRST), p->last, &text_near);
 }

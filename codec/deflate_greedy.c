@@ -13,7 +13,7 @@ enum {
     STEPS_BITS = 16,              /* 128 KiB, where qualities go in small steps; 15 are 0.2 to 0.6 % larger */
     SMALL_STEP = 3,
     STEP_STRIDE = 29,             /* with this stride, the number of steps scatters by 1 % of all bytes */
-    MANY_STEPS = 246, MANY_STEPS_OF_FEW = 218,     /* in 1,000; OF_FEW: where bytes are often the same */
+    MANY_STEPS = 246,             /* in 1,000 bytes */
     SAMPLE_STRIDE = 127,          /* one byte in this many is counted */
     TRIAL = 2 * SEGMENT,
     /* Literals per match in the trial. The trial is at the beginning of a block, where little can be referred to yet.
@@ -22,23 +22,24 @@ enum {
     MANY_LITERALS = 8,
     /* Mean length. Reads have 10 to 20, copies of reads 40 to 140. */
     LONG_MATCHES = 22,
+    SINGLE_STRIDE = 4,
     PAIR_STRIDE = 2,              /* 1 instead is 0.3 % smaller, 4 % slower; 4 % smaller above LONGEST_MATCHES */
     LONGEST_MATCHES = 96,         /* mean length */
 };
-_Static_assert(5 * INSERT <= FIRST, "insert_matched() does not go below 0");
+_Static_assert(SINGLE_STRIDE * INSERT <= FIRST, "insert_matched() does not go below 0");
 _Static_assert(sizeof ((struct deflate_parse *)0)->fast_head == 2 << STEPS_BITS, "positions are two bytes");
 
-/* Returns whether of_1000 in 1,000 bytes differ little from the next one, as in qualities that go up and down in small
- * steps; qualities of 40 levels may. Then there are many short matches to choose from. HiSeq has 206 to 252 such bytes,
- * reads of 40 levels at random steps 235 to 450. */
-static bool has_small_steps(const uint8_t *in, uint32_t n, uint32_t of_1000)
+/* Returns whether MANY_STEPS bytes in 1,000 differ little from the next one, as in qualities that go up and down in
+ * small steps; qualities of 40 levels may. Then there are many short matches to choose from. HiSeq has 206 to 252 such
+ * bytes, reads of 40 levels at random steps 235 to 450. */
+static bool has_small_steps(const uint8_t *in, uint32_t n)
 {
     uint32_t small = 0, samples = 0;
     for (uint32_t i = 0; i + 1 < n; i += STEP_STRIDE, samples++) {
         uint32_t up = (uint32_t)in[i + 1] - in[i] + SMALL_STEP;
         small += up <= 2 * SMALL_STEP && up != SMALL_STEP;
     }
-    return small * 1000 >= samples * of_1000;
+    return small * 1000 >= samples * MANY_STEPS;
 }
 
 /* The settings that suit a block. */
@@ -49,25 +50,25 @@ struct suited {
     bool steps;                   /* short matches are worth a larger table, with pairs */
 };
 
-/* Returns the settings by how often two bytes of a sample are equal. Hashing 4 bytes instead of 5 is 3 % smaller on
- * generated qualities of 40 levels; hashing 6 and taking the nearest is 2 % smaller on qualities of 4 levels. A distant
- * match of 4 bytes is worth four literals if these cost 5 bits each, but not if they cost 4. */
+/* Returns the settings by how often two bytes of a sample are equal. Hashing 4 bytes instead of 6 is 2 % smaller on
+ * generated qualities of 40 levels, and larger on all others. A distant match of 4 bytes is worth four literals if
+ * these cost 5 bits each, but not if they cost 4. */
 static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, SAMPLE_STRIDE, &pairs);
-    bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16, cheap = same >= pairs / 9 * 2;
+    bool noisy = same < pairs / 32, cheap = same >= pairs / 9 * 2;
     return (struct suited){
         .singly = {
             .head = head,
-            .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
+            .factor = noisy ? HASH_FACTOR(4) : HASH_FACTOR(6),
             .bits = HASH_BITS,
-            .stride = mixed ? 3 : cheap ? 5 : 4,
-            .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
-            .nearest = !mixed,
+            .stride = SINGLE_STRIDE,
+            .far_of_4 = noisy ? MAX_DIST + 1 : 2048,
+            .nearest = true,
             .ahead = noisy,
         },
         .cheap = cheap,
-        .steps = !cheap && has_small_steps(in, n, noisy || mixed ? MANY_STEPS : MANY_STEPS_OF_FEW),
+        .steps = !cheap && has_small_steps(in, n),
     };
 }
 
@@ -83,17 +84,14 @@ INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t st
 /* Calls parse_segments() with single positions. The compiler knows the values of some fields of g in each call. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
 {
-    bool ahead = g.ahead, nearest = g.nearest;
+    bool ahead = g.ahead;
     g.bits = HASH_BITS;
     g.pairs = false;
     g.nearest = g.ahead = true;
     if (ahead)
         parse_segments(d, p, stop, &g);
     g.ahead = false;
-    if (!ahead && nearest)
-        parse_segments(d, p, stop, &g);
-    g.nearest = false;
-    if (!nearest)
+    if (!ahead)
         parse_segments(d, p, stop, &g);
 }
 

@@ -17,7 +17,6 @@ enum {
 
 /* The settings that suit a block. */
 struct tuning {
-    int32_t min_gain;             /* a match must gain more, in quarter bytes */
     uint32_t dense_len;           /* in longer matches every other position is inserted: up
                                      to 8 % faster, 0.1-0.2 % larger */
     bool two_steps;               /* a match two bytes later is tried as well, not only one byte */
@@ -141,7 +140,7 @@ INLINE void parse_lazy(struct deflate_parse *d, struct parse *state, uint32_t st
 {
     struct parse p = *state;
     while (p.at < stop) {
-        struct match m = {.gain = t->min_gain};
+        struct match m = {0};
         uint32_t at = p.at, seen = at;
         if (!find(d, &p, at, &m, 0)) {
             p.at += 1 + ((at - p.anchor) >> t->skip);
