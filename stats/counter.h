@@ -66,7 +66,8 @@ struct counter {
     /* Prepares two parts, of which `right` follows `left`, so that less is left to do when both are joined. A part that
      * was prepared with parts after it stands for all of them in later calls. last: the last of the parts that `left`
      * stands for; `left` itself if there are no others. Any thread may call it, while another thread joins other parts.
-     * Returns false if it does nothing. NULL: parts are not prepared. Only one of the counters of a run may have it. */
+     * Returns false if it does nothing. NULL: parts are not prepared. If several
+     * counters of a run have it, only the parts of the first are prepared. */
     bool (*pair)(void *left, const void *last, void *right);
     /* Returns true if all records must be counted into one part, in their order. NULL: never. */
     bool (*in_sequence)(const void *settings);

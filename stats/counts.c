@@ -126,14 +126,13 @@ int counts_join(struct counts *c, uint32_t slot)
 
 bool counts_pair(struct counts *c, uint32_t left, uint32_t last, uint32_t right)
 {
-    bool any = false;
     for (size_t i = 0; i < c->opt.n; i++) {
         const struct counter *counter = &c->opt.counters[i];
         void **parts = c->each[i].parts;
-        if (counter->pair && parts[left] && parts[last] && parts[right])
-            any |= counter->pair(parts[left], parts[last], parts[right]);
+        if (counter->pair)                       /* no other one: it may take other parts, and `last` would differ */
+            return parts[left] && parts[last] && parts[right] && counter->pair(parts[left], parts[last], parts[right]);
     }
-    return any;
+    return false;
 }
 
 int counts_check(const struct counts *c)

@@ -221,9 +221,10 @@ bool stats_range_join(const struct stats_range *range, struct stats_ring *ring, 
 
 bool stats_range_pair(struct stats_range *left, struct stats_range *right)
 {
-    if (!can_join(right, &left->ring, left->ref))
+    bool turns = left->ref != right->first_ref;
+    if (left->odd || (turns && !stats_ring_is_short(&left->ring)) || !can_join(right, &left->ring, left->ref))
         return false;
-    if (left->ref != right->first_ref)
+    if (turns)
         turn(left, right->first_ref);
     stats_ring_move(&left->ring, left->bins, right->first);
     uint64_t n_left = left->start.n_left;

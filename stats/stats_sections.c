@@ -15,10 +15,10 @@
 static int last_quality(const struct stats_sums *sums)
 {
     int most = 0;
-    for (int quality = 0; quality < CYCLE_QUALS; quality++)
-        if (stats_cycles_quality_sum(&sums->cycles, 0, quality) || stats_cycles_quality_sum(&sums->cycles, 1, quality))
+    for (int quality = 0; quality < QUALS; quality++)
+        if (stats_quals_sum(&sums->quals[0], quality) || stats_quals_sum(&sums->quals[1], quality))
             most = quality;
-    return most + 1 < CYCLE_QUALS ? most + 1 : CYCLE_QUALS - 1;
+    return most + 1 < QUALS ? most + 1 : QUALS - 1;
 }
 
 void stats_section_qualities(const struct stats_sums *sums, FILE *out)
@@ -26,13 +26,13 @@ void stats_section_qualities(const struct stats_sums *sums, FILE *out)
     static const char *const heads[] = {"# First Fragment Qualities" USE_GREP("FFQ"),
                                         "# Last Fragment Qualities" USE_GREP("LFQ")};
     int last = last_quality(sums);
-    for (int end = 0; end < CYCLE_ENDS; end++) {
+    for (int end = 0; end < STATS_CYCLE_ENDS; end++) {
         fprintf(out, "%s\n# Columns correspond to qualities and rows to cycles. First column is the cycle number.\n",
                 heads[end]);
         for (size_t cycle = 0; cycle < sums->longest[end]; cycle++) {
             fprintf(out, "%cFQ\t%zu", "FL"[end], cycle + 1);
             for (int quality = 0; quality <= last; quality++)
-                fprintf(out, "\t%" PRIu64, stats_cycles_quality(&sums->cycles, end, cycle, quality));
+                fprintf(out, "\t%" PRIu64, stats_quals_count(&sums->quals[end], cycle, quality));
             fputc('\n', out);
         }
     }
@@ -58,7 +58,7 @@ void stats_section_gc(const struct stats_sums *sums, FILE *out)
 {
     static const char *const heads[] = {"# GC Content of first fragments" USE_GREP("GCF"),
                                         "# GC Content of last fragments" USE_GREP("GCL")};
-    for (int end = 0; end < CYCLE_ENDS; end++) {
+    for (int end = 0; end < STATS_CYCLE_ENDS; end++) {
         fprintf(out, "%s\n", heads[end]);
         int begin = 0;
         const uint64_t *steps = sums->counts.gc[end];    /* differences from one cell to the next */
@@ -96,7 +96,7 @@ static void print_end(const struct stats_sums *sums, int end, FILE *out)
             "as a percentage of all A/C/G/T bases [%%]\n", names[end], key);
     for (size_t cycle = 0; cycle < sums->longest[end]; cycle++) {
         uint64_t n[STATS_BASES] = {0}, unused[STATS_BASES] = {0};
-        stats_cycles_bases(&sums->cycles, end, cycle, n, unused);
+        stats_bases_cycle(&sums->bases[end], cycle, n, unused);
         print_shares(out, key, cycle, n, STATS_BASES);
         for (int i = 0; i < STATS_BASES; i++)
             total[i] += n[i];
@@ -117,8 +117,8 @@ void stats_section_bases(const struct stats_sums *sums, FILE *out)
                          "; and N and O counts as a percentage of all A/C/G/T bases [%]\n", out);
         for (size_t cycle = 0; cycle < sums->longest[STATS_OTHER]; cycle++) {
             uint64_t n[2][STATS_BASES] = {0};
-            for (int end = 0; end < CYCLE_ENDS; end++)
-                stats_cycles_bases(&sums->cycles, end, cycle, n[0], n[1]);
+            for (int end = 0; end < STATS_CYCLE_ENDS; end++)
+                stats_bases_cycle(&sums->bases[end], cycle, n[0], n[1]);
             print_shares(out, oriented ? "GCT" : "GCC", cycle, n[oriented], oriented ? STATS_T + 1 : STATS_BASES);
         }
     }

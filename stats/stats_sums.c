@@ -11,7 +11,10 @@ void stats_sums_free(struct stats_sums *s)
     free(s->lengths.n);
     free(s->indels.n);
     stats_inserts_free(&s->inserts);
-    stats_cycles_free(&s->cycles);
+    for (int end = 0; end < STATS_CYCLE_ENDS; end++) {
+        stats_bases_free(&s->bases[end]);
+        stats_quals_free(&s->quals[end]);
+    }
     stats_barcodes_free(&s->barcodes);
     *s = (struct stats_sums){0};
 }
@@ -54,9 +57,12 @@ int stats_sums_join(struct stats_sums *s, struct stats_sums *from)
     if (join_columns(&s->lengths, &from->lengths, STATS_ENDS) < 0
         || join_columns(&s->indels, &from->indels, STATS_INDEL_COLUMNS) < 0
         || stats_inserts_join(&s->inserts, &from->inserts) < 0
-        || stats_cycles_join(&s->cycles, &from->cycles) < 0
         || stats_barcodes_join(&s->barcodes, &from->barcodes) < 0)
         return -1;
+    for (int end = 0; end < STATS_CYCLE_ENDS; end++)
+        if (stats_bases_join(&s->bases[end], &from->bases[end]) < 0
+            || stats_quals_join(&s->quals[end], &from->quals[end]) < 0)
+            return -1;
     stats_sums_free(from);
     return 0;
 }
@@ -133,9 +139,9 @@ static int count_primary(struct stats_sums *s, const struct stats_settings *sett
         return -1;
     s->lengths.n[(size_t)v->whole * STATS_ENDS + v->end]++;
     if (v->end != STATS_OTHER) {
-        if (stats_cycles_add(&s->cycles, (int)v->end, v->is_reverse, v->seq, v->qual, v->length) < 0)
+        if (stats_bases_add(&s->bases[v->end], v->is_reverse, v->seq, v->length, gc) < 0
+            || stats_quals_add(&s->quals[v->end], v->is_reverse, v->qual, v->length) < 0)
             return -1;
-        *gc = stats_cycles_gc(v->seq, v->length);
         count_gc(c, (int)v->end, *gc, v->length);
     }
     if (settings->trim_quality > 0)
@@ -272,8 +278,18 @@ enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *
     return STATS_IS_MAPPED;
 }
 
+int stats_sums_close_cycles(struct stats_sums *s)
+{
+    for (int end = 0; end < STATS_CYCLE_ENDS; end++) {
+        stats_bases_close(&s->bases[end]);
+        if (stats_quals_close(&s->quals[end]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 size_t stats_sums_memory(size_t n)
 {
-    return sizeof(struct stats_sums) + stats_cycles_memory(n) + stats_inserts_memory()
-         + stats_column_memory(n, STATS_ENDS) + stats_column_memory(n, STATS_INDEL_COLUMNS);
+    return sizeof(struct stats_sums) + STATS_CYCLE_ENDS * (stats_bases_memory(n) + stats_quals_memory(n))
+         + stats_inserts_memory() + stats_column_memory(n, STATS_ENDS) + stats_column_memory(n, STATS_INDEL_COLUMNS);
 }

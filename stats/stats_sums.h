@@ -6,14 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "stats/stats_barcodes.h"
+#include "stats/stats_bases.h"
 #include "stats/stats_column.h"
-#include "stats/stats_cycles.h"
 #include "stats/stats_inserts.h"
+#include "stats/stats_quals.h"
 #include "stats/stats_view.h"
 
 struct stats_settings;
 
-enum { STATS_GC_CELLS = 200, STATS_INDEL_LENGTHS = 300, STATS_CHECKSUMS = 3 };
+enum { STATS_GC_CELLS = 200, STATS_INDEL_LENGTHS = 300, STATS_CHECKSUMS = 3, STATS_CYCLE_ENDS = 2 /* first, last */ };
 
 /* Numbers that are added up. All have 64 bits, so that they can be added as an array. */
 struct stats_counts {
@@ -25,7 +26,7 @@ struct stats_counts {
     uint64_t cigar_bases;                /* modulo 2^64: a target cuts some off */
     uint64_t mismatches;                 /* modulo 2^64: NM may be negative */
     uint64_t mapq[256];
-    uint64_t gc[CYCLE_ENDS][STATS_GC_CELLS + 1];     /* differences of neighbouring cells */
+    uint64_t gc[STATS_CYCLE_ENDS][STATS_GC_CELLS + 1];     /* differences of neighbouring cells */
     uint64_t insertions[STATS_INDEL_LENGTHS + 1], deletions[STATS_INDEL_LENGTHS + 1];
 };
 
@@ -38,7 +39,8 @@ struct stats_sums {
     struct stats_column lengths;                 /* STATS_ENDS columns */
     struct stats_column indels;                  /* STATS_INDEL_COLUMNS columns */
     struct stats_inserts inserts;
-    struct stats_cycles cycles;
+    struct stats_bases bases[STATS_CYCLE_ENDS];
+    struct stats_quals quals[STATS_CYCLE_ENDS];
     struct stats_barcodes barcodes;
     float most_inserts;                          /* -m, stored when the sums are printed */
 };
@@ -62,6 +64,9 @@ enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *
 
 /* Adds the counts of `from`, which is empty afterwards. Returns -1 if out of memory. */
 int stats_sums_join(struct stats_sums *s, struct stats_sums *from);
+
+/* Prepares the counts of bases and qualities for printing. Returns -1 if out of memory. */
+int stats_sums_close_cycles(struct stats_sums *s);
 
 /* Bytes of memory for reads of up to n bases. */
 size_t stats_sums_memory(size_t n);

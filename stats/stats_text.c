@@ -123,9 +123,9 @@ static void print_summary(const struct stats_settings *settings, const struct st
     print_reads(&sums->counts, !whole->unsorted, out);
     print_bases(sums, sums->counts.cigar_bases - whole->mates.removed, out);
     uint64_t bases = all_ends(sums->counts.bases), sum = 0;
-    for (int quality = 0; quality < CYCLE_QUALS; quality++)
-        for (int end = 0; end < CYCLE_ENDS; end++)
-            sum += (uint64_t)quality * stats_cycles_quality_sum(&sums->cycles, end, quality);
+    for (int quality = 0; quality < QUALS; quality++)
+        for (int end = 0; end < STATS_CYCLE_ENDS; end++)
+            sum += (uint64_t)quality * stats_quals_sum(&sums->quals[end], quality);
     fprintf(out, "SN\taverage quality:\t%.1f\n", bases ? (double)sum / (double)bases : 0.0);
     print_pairs(&sums->counts, inserts, out);
     print_target(settings, whole, out);
@@ -137,7 +137,7 @@ static int print_all(struct stats_part *part, struct stats_sums *sums, const cha
     const struct stats_settings *settings = part->settings;
     struct stats_whole *whole = part->whole;
     struct insert_summary inserts;
-    if (stats_cycles_close(&sums->cycles) < 0)
+    if (stats_sums_close_cycles(sums) < 0)
         return -1;
     stats_inserts_close(&sums->inserts);
     stats_whole_end(whole);

@@ -90,8 +90,19 @@ static size_t memory_of(const void *settings, sam_hdr_t *sam, size_t range)
     return sizeof(struct part);
 }
 
-static const struct counter counter = {.command = "test", .part = {open_part, join_parts, free, memory_of},
-                                       .pair = pair_parts, .add = add};
+/* Only the parts of the first counter may be prepared. */
+static bool pair_parts_of_second(void *left, const void *last, void *right)
+{
+    (void)left, (void)last, (void)right;
+    MUST(false);
+    return false;
+}
+
+enum { N_COUNTERS = 2 };
+static const struct counter counters[N_COUNTERS] = {
+    {.command = "test", .part = {open_part, join_parts, free, memory_of}, .pair = pair_parts, .add = add},
+    {.command = "second", .part = {open_part, join_parts, free, memory_of}, .pair = pair_parts_of_second, .add = add},
+};
 
 struct work {
     struct counts *counts;
@@ -126,7 +137,7 @@ static void *count(void *arg)
 static uint64_t join_all(int n_threads, uint32_t n_slots, int64_t total, struct latch *latch)
 {
     const struct engine engine = {.latch = latch, .n_threads = 1};
-    struct counts_options how = {&counter, 1, "in.bam", &engine, n_slots};
+    struct counts_options how = {counters, N_COUNTERS, "in.bam", &engine, n_slots};
     struct join_tree tree = {.counts = NULL};
     struct work w = {counts_open(&how, NULL), &tree, total, n_slots, 0, latch};
     pthread_t threads[THREADS_MOST];
@@ -161,7 +172,7 @@ static void test_parts_that_wait_are_not_prepared(void **state)
     enum { N = 9, APART = 7 };   /* pair_parts() does not take number 7 */
     struct latch latch = {.tripped = LATCH_OPEN};
     const struct engine engine = {.latch = &latch, .n_threads = 1};
-    struct counts_options how = {&counter, 1, "in.bam", &engine, N};
+    struct counts_options how = {counters, N_COUNTERS, "in.bam", &engine, N};
     struct join_tree tree = {.counts = NULL};
     struct counts *counts = counts_open(&how, NULL);
     MUST(counts && join_tree_open(&tree, counts, N, NULL) == 0);

@@ -11,7 +11,6 @@
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
-#include "hts/bam1_bytes.h"
 #include "read/read_ahead.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
@@ -260,21 +259,15 @@ static void test_check_of_the_output_takes_more_than_is_counted(void **state)
 static int32_t count_range(struct counts *counts, uint32_t slot, size_t range, int32_t pos)
 {
     enum { READ = 150 };
-    bam1_t *b = bam_init1();
-    struct byte_buffer bytes = {0};
-    char seq[READ + 1], qual[READ];
-    uint32_t cigar = READ << BAM_CIGAR_SHIFT | BAM_CMATCH;
-    MUST(b);
-    memset(seq, 'A', READ);
-    memset(qual, 30, READ);
+    static const uint32_t cigar = UNIT_OP(READ, UNIT_M);
+    struct unit_bytes bytes = {0};
     for (size_t n = 0; n < range; n += bytes.n, pos += 2) {
-        MUST(bam_set1(b, 10, "read.12345", 0, 0, pos, 60, 1, &cigar, -1, -1, 0, READ, seq, qual, 0) >= 0);
         bytes.n = 0;
-        MUST(bam1_bytes_append(&bytes, b) == 0);
-        counts_add(counts, 0, slot, bytes.p, (uint32_t)bytes.n);
+        unit_append_record(&bytes, &(struct unit_record){.pos = pos, .name = "read.12345", .cigar = &cigar,
+                                                         .n_cigar = 1, .seq_len = READ});
+        counts_add(counts, 0, slot, bytes.data, (uint32_t)bytes.n);
     }
-    bam_destroy1(b);
-    free(bytes.p);
+    unit_free(&bytes);
     return pos;
 }
 

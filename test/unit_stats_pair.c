@@ -2,42 +2,43 @@
 /* Tests which parts of `stats` can be prepared in pairs. test_stats.py compares the output of paired parts with that of
  * samtools. */
 #include <htslib/sam.h>
-#include "hts/bam1_bytes.h"
 #include "stats/stats_part.h"
 #include "stats/stats_settings.h"
 #include "unit.h"
 
 static struct stats_settings settings;
 
-/* Counts one record of 50 bases. */
-static void count(struct stats_part *part, int32_t ref, int64_t pos, uint16_t flag)
+enum { READ = 50 };
+
+/* Counts one record of 50 bases. The first operation of its CIGAR skips this many bases of the reference. */
+static void count(struct stats_part *part, int32_t ref, int32_t pos, uint16_t flag, uint32_t skipped)
 {
-    enum { READ = 50 };
+    const uint32_t cigar[] = {UNIT_OP(skipped, UNIT_N), UNIT_OP(READ, UNIT_M)};
     struct stats_sums sums = {.most_inserts = 0};
-    struct byte_buffer bytes = {0};
-    char seq[READ], qual[READ];
-    uint32_t cigar = READ << BAM_CIGAR_SHIFT | BAM_CMATCH;
-    bam1_t *b = bam_init1();
-    memset(seq, 'A', READ);
-    memset(qual, 30, READ);
-    MUST(b && bam_set1(b, 1, "r", flag, ref, pos, 60, 1, &cigar, -1, -1, 0, READ, seq, qual, 0) >= 0);
-    MUST(bam1_bytes_append(&bytes, b) == 0 && stats_part_add(part, &sums, bytes.p) == 0);
+    struct unit_bytes bytes = {0};
+    unit_append_record(&bytes, &(struct unit_record){.ref_id = ref, .pos = pos, .flag = flag, .name = "r",
+                                                     .cigar = cigar, .n_cigar = N_OF(cigar), .seq_len = READ});
+    MUST(stats_part_add(part, &sums, bytes.data) == 0);
     stats_sums_free(&sums);
-    free(bytes.p);
-    bam_destroy1(b);
+    unit_free(&bytes);
 }
 
-/* Returns whether two parts of one record each can be paired: one at place 1000 of reference 0, and this one. */
-static bool pairs(int32_t ref, int64_t pos, uint16_t flag)
+/* Returns whether two parts of one record each can be paired: one at place 1000 of a reference, and the other one. */
+static bool pairs_after(int32_t first_ref, uint32_t skipped, int32_t ref, int32_t pos, uint16_t flag)
 {
     struct stats_part *left = stats_part_open(&settings), *right = stats_part_open(&settings);
     MUST(left && right);
-    count(left, 0, 1000, 0);
-    count(right, ref, pos, flag);
+    count(left, first_ref, 1000, 0, skipped);
+    count(right, ref, pos, flag, 0);
     bool done = stats_part_pair(left, left, right);
     stats_part_close(left);
     stats_part_close(right);
     return done;
+}
+
+static bool pairs(int32_t ref, int32_t pos, uint16_t flag)
+{
+    return pairs_after(0, 0, ref, pos, flag);
 }
 
 static void test_parts_out_of_order_are_paired(void **state)
@@ -53,6 +54,16 @@ static void test_parts_without_places_are_paired(void **state)
     (void)state;
     assert_false(pairs(0, 1000, BAM_FUNMAP));
     assert_false(pairs(-1, -1, 0));
+    assert_false(pairs_after(-1, 0, 0, 1000, 0));
+}
+
+/* Such a part is counted from its log. Its read reaches the end of the ring, so cells change places. */
+static void test_parts_that_turn_late_are_paired(void **state)
+{
+    (void)state;
+    assert_true(pairs_after(0, STATS_RING_SIZE - READ, 0, 1000, 0));
+    assert_true(pairs_after(0, STATS_RING_SIZE - READ - 1, 1, 1000, 0));
+    assert_false(pairs_after(0, STATS_RING_SIZE - READ, 1, 1000, 0));
 }
 
 int main(void)
@@ -60,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_out_of_order_are_paired),
         cmocka_unit_test(test_parts_without_places_are_paired),
+        cmocka_unit_test(test_parts_that_turn_late_are_paired),
     };
     settings = stats_settings_default();
     MUST(stats_depth_bins_set(&settings.bins, settings.depth_min, settings.depth_max, settings.depth_step) == 0);
