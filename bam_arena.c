@@ -182,7 +182,7 @@ static struct bam_walk walk(const struct bam_arena *arena, uint64_t start, uint6
     struct bam_key_order order = bam_arena_order(arena);
     while (w.end < end && w.end != stop && w.n < max) {
         const uint8_t *record = arena->base + w.end;
-        const struct bam_record *r = (const struct bam_record *)record;
+        const struct bam_record *r = bam_record_at(record);
         struct bam_verdict verdict = bam_record_check(record, end - w.end, arena->n_ref);
         w.fault = verdict.fault ? verdict.fault : bam_key_make(&order, r, &keys[w.n]);
         if (w.fault)
@@ -232,7 +232,7 @@ struct bam_walk bam_arena_take_known(const struct bam_arena *arena, uint64_t sta
     if (!known)
         return walk(arena, start, end, UINT64_MAX, keys, n);
     for (; w.n < n; w.n++) {
-        const struct bam_record *record = (const struct bam_record *)(arena->base + w.end);
+        const struct bam_record *record = bam_record_at(arena->base + w.end);
         size_t size = bam_record_size(record);
         keys[w.n] = (struct bam_key){known[w.n].sort, bam_key_place(w.end, size)};
         w.beyond |= bam_record_is_beyond(record, arena->lengths);

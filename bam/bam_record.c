@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/sam.h>
+#include "bam/bam_header.h"
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #ifdef __x86_64__
@@ -202,8 +203,8 @@ static struct bam_verdict check(const uint8_t *p, size_t avail, int32_t n_ref)
  * any, begins with @. */
 static bool is_header(const uint8_t *p, size_t avail)
 {
-    enum { MAGIC = 4, TEXT = 8 };
-    return avail > TEXT && memcmp(p, "BAM\1", MAGIC) == 0 && (load_le32(p + MAGIC) == 0 || p[TEXT] == '@');
+    enum { SIZE = BAM_HEADER_MAGIC_SIZE, TEXT = SIZE + 4 };
+    return avail > TEXT && memcmp(p, BAM_HEADER_MAGIC, SIZE) == 0 && (load_le32(p + SIZE) == 0 || p[TEXT] == '@');
 }
 
 struct bam_verdict bam_record_check(const uint8_t *p, size_t avail, int32_t n_ref)

@@ -15,4 +15,9 @@ static inline bool ascii_is_letter(int c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
+static inline bool ascii_is_alnum(int c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c);
+}
+
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
+#include "base/ascii.h"
 #include "base/input_name.h"
 
 static const char *without(const char *name, const char *prefix)
@@ -36,7 +36,8 @@ char *input_name_file(const char *name)
 const char *input_name_index(const char *name, size_t *n)
 {
     const char *mark = strstr(name, HTS_IDX_DELIM);
-    *n = mark ? (size_t)(mark - name) : strlen(name);
+    if (n)
+        *n = mark ? (size_t)(mark - name) : strlen(name);
     return mark ? mark + strlen(HTS_IDX_DELIM) : NULL;
 }
 
@@ -44,7 +45,7 @@ bool input_name_is_url(const char *name)
 {
     static const char *const schemes[] = {"file:", "data:", "mem:", "preload:"};
     const char *p = name;
-    while (isalnum((unsigned char)*p) || *p == '+' || *p == '-' || *p == '.')
+    while (ascii_is_alnum((unsigned char)*p) || *p == '+' || *p == '-' || *p == '.')
         p++;
     if (p > name && strncmp(p, "://", 3) == 0)
         return true;

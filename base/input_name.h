@@ -13,8 +13,8 @@ const char *input_name_local(const char *name);
  * it, which a sort does not need, and "preload:", which would keep the file in memory twice. */
 char *input_name_file(const char *name);
 
-/* Splits FILE##idx##INDEX. Returns INDEX; NULL: there is none. *n: the number of bytes in FILE, which is the complete
- * name if there is no INDEX. */
+/* Splits FILE##idx##INDEX. Returns INDEX; NULL: there is none. n may be NULL. *n: the number of bytes in FILE, which
+ * is the complete name if there is no INDEX. */
 const char *input_name_index(const char *name, size_t *n);
 
 /* The name for messages: "standard input" for "-". */

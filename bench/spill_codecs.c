@@ -102,7 +102,7 @@ static size_t streams_deflate(void *state, int level, const uint8_t *in, size_t 
     struct streams *s = state;
     (void)level;
     for (size_t at = 0, size; at < n; at += size) {
-        size = bam_record_size((const struct bam_record *)(in + at));
+        size = bam_record_size(bam_record_at(in + at));
         if (record_packer_add(s->packer, in + at, size) < 0)
             return 0;
     }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 #include <htslib/hts.h>
 #include <htslib/sam.h>
+#include "base/ascii.h"
 #include "base/input_name.h"
 #include "base/memory_shares.h"
 #include "base/message.h"
@@ -79,7 +79,7 @@ void engine_args_settle_order(struct engine_args *args)
     if (args->many_tags)                         /* as in samtools; in sort(1), a second -k has another meaning */
         message_warning("-t is given several times: only the last one is used, -t %.2s", order->tag);
     /* samtools accepts it, too */
-    if (!isalpha((unsigned char)order->tag[0]) || !isalnum((unsigned char)order->tag[1]))
+    if (!ascii_is_letter((unsigned char)order->tag[0]) || !ascii_is_alnum((unsigned char)order->tag[1]))
         message_warning("-t '%.2s' is not a valid tag (a letter, then a letter or digit): no record should have it",
                         order->tag);
     bool named = order->by == SORT_NAME_NATURAL || order->by == SORT_NAME_ASCII || order->by == SORT_NAME_PICARD;

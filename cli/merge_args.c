@@ -103,8 +103,7 @@ static int take_stdin(struct merge_words *own, const char *path)
 static int add_input(struct merge_words *own, const char *name, const char *index)
 {
     struct input_request *in = &own->opts->common.in;
-    size_t n;
-    const char *named = input_name_index(name, &n);
+    const char *named = input_name_index(name, NULL);
     char *path = input_name_file(name);
     index = index ? index : named;
     char *copy = index ? strdup(index) : NULL, **indexes = realloc(in->indexes, (own->n_inputs + 1) * sizeof *indexes);

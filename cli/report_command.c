@@ -17,7 +17,7 @@ enum { REPORT_MOST = 16 << 20 };                 /* bytes; our reports have 100 
 
 static const char usage[] =
     "Usage: samtools-omp report [-o page.html] A.json B.json\n"
-    "Compares two reports that `samtools sort --report=FILE.json` has written: a table, or with -o a page.\n";
+    "Compares two reports, which commands write with --report=FILE.json: a table, or with -o a page.\n";
 
 __attribute__((format(printf, 1, 2))) static int fail(const char *format, ...)
 {
@@ -54,7 +54,7 @@ static int read_side(struct report_compare_side *side, const char *path)
         return -1;
     int result = size > REPORT_MOST ? -1 : report_compare_read(side, path, json, size);
     free(json);
-    return result < 0 ? fail("%s is not a report of samtools sort --report=FILE.json", path) : 0;
+    return result < 0 ? fail("%s is not a report that --report=FILE.json has written", path) : 0;
 }
 
 /* Writes the page, which gets its name when it is complete. */

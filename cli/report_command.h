@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* samtools-omp report A.json B.json [-o page.html]: compares two sorts by the files of --report=FILE.json. */
+/* samtools-omp report A.json B.json [-o page.html]: compares two runs by their files of --report. */
 #ifndef REPORT_COMMAND_H
 #define REPORT_COMMAND_H
 

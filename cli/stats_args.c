@@ -28,8 +28,7 @@ static int want_fields(struct engine_opts *o, int fields)
 /* Settles the input, and its index: from -X, otherwise from FILE##idx##INDEX, otherwise NULL. */
 static int settle_input(struct engine_opts *o, const char *name, const char *index)
 {
-    size_t n;
-    const char *named = input_name_index(name, &n);
+    const char *named = input_name_index(name, NULL);
     index = index ? index : named;
     o->out.format.format = bam;                  /* nothing is written, so no memory is planned for htslib */
     o->in.indexes = calloc(1, sizeof *o->in.indexes);

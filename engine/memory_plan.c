@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include "bam_arena.h"
 #include "bgzf_omp.h"
-#include "base/task_ring.h"
 #include "markdup/marked_flow.h"
 #include "engine/memory_plan.h"
 #include "sort/merge_ring.h"
+#include "read/input.h"
 #include "read/read_ahead.h"
 #include "read/sliced_input.h"
 #include "sort/record_pack.h"
@@ -20,7 +20,6 @@
 static const size_t PROGRAM_MIN = 14 * MIB;      /* code, libraries, what the allocator keeps; at most a third of all */
 static const size_t PROGRAM_GROWS = 12 * MIB;    /* growth after the start, with Debian's htslib, which takes 3 MiB
                                                   * then */
-static const size_t PER_INPUT = 48 * KIB;        /* an open file, and memory that remains when it has been read */
 static const size_t PER_THREAD = 160 * KIB;      /* a thread's stack, and the allocator's heap for it */
 /* A plain header is kept as text and as a list of names, for the input and for the output; SAM has a table of names. An
  * allocation takes at least 32 bytes. A header that htslib parses is also kept in a parsed form and as a dictionary.
@@ -106,6 +105,12 @@ static size_t inputs_at_once(const struct memory_job *job)
     return 1 + job->n_waiting;
 }
 
+/* Bytes of the largest piece of each of n_inputs inputs. */
+static size_t largest_piece(size_t n_inputs)
+{
+    return PIECE_MAX / n_inputs > PIECE_MIN ? PIECE_MAX / n_inputs : PIECE_MIN;
+}
+
 /* Slices that the consumer works on while the same number of chunks is made. Together they take as much memory as the
  * text of all chunks. */
 static uint32_t lent_slices(uint32_t n_chunks)
@@ -115,21 +120,21 @@ static uint32_t lent_slices(uint32_t n_chunks)
 
 /* Each thread has two chunks: one that it parses, and one with which it continues. A chunk fits into a cache, and takes
  * long enough (1 ms and more) to make the cost of its task negligible. Few records are larger than their lines, and no
- * record has more than twice the size of its line. */
+ * record has more than twice the size of its line. Reading the text takes no more memory than reading BAM, which
+ * rings_memory() counts. */
 struct chunk_memory memory_plan_chunks(uint64_t all_bytes, size_t n_inputs, int n_threads)
 {
     enum { CHUNKS_PER_THREAD = 2, CHUNKS_MORE = 2 };
     size_t all = all_of(all_bytes) / n_inputs;
     size_t n = CHUNKS_PER_THREAD * (size_t)n_threads + CHUNKS_MORE, share = all / SAM_SHARE / (2 + RECORDS_PER_TEXT);
-    struct chunk_memory use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, PIECE_MAX)};
+    struct chunk_memory use = {.piece_size = clamp(all / TEXT_PIECE_SHARE, PIECE_MIN, largest_piece(n_inputs))};
     use.n_chunks = (uint32_t)clamp(share / TEXT_MIN, CHUNKS_MORE, n);
     use.chunk_size = whole_pages(clamp(share / use.n_chunks, TEXT_MIN, TEXT_MAX));
     use.tight = use.chunk_size < TEXT_MAX;
     use.records_size = RECORDS_PER_TEXT * use.chunk_size;
     use.n_lent = lent_slices(use.n_chunks);
     use.source_slots = use.n_chunks * (uint32_t)(use.chunk_size / TEXT_MIN);
-    use.bytes = read_ahead_memory(use.piece_size, READ_AHEAD_PIECES) + bgzf_source_memory(n_threads, use.source_slots)
-              + use.n_chunks * (use.chunk_size + use.records_size) + use.n_lent * use.records_size;
+    use.bytes = use.n_chunks * (use.chunk_size + use.records_size) + use.n_lent * use.records_size;
     return use;
 }
 
@@ -219,13 +224,15 @@ static size_t sink_memory(const struct memory_job *job, int n_threads, uint32_t 
 static size_t rings_memory(const struct memory_rings *r)
 {
     const struct memory_job *job = &r->job;
+    size_t in_arenas = job->in_chunks ? 0 : all_of(job->all) / (BAM_MIN_RECORD + sizeof(struct bam_key));
     size_t input = (job->within ? 0 : read_ahead_memory(r->piece_size, r->n_pieces))
                  + bgzf_source_memory(0, r->source_slots);
     return inputs_at_once(job) * input + bgzf_source_memory(job->n_threads, 0)
-         + (job->n_inputs - 1) * (PER_INPUT + task_ring_memory(r->source_slots))
+         + (job->n_inputs - 1) * input_memory(r->source_slots)
          + (job->in_chunks ? r->chunks.source_slots : r->source_slots) * job->found
          + (job->within ? 0 : sink_memory(job, job->n_threads, r->sink_slots, r->out_piece_size))
-         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, MERGE_WAYS);
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records,
+                             job->in_chunks ? job->n_inputs : MERGE_WAYS, in_arenas);
 }
 
 /* Memory for the program. libhts alone may load 30 libraries, for URLs. */
@@ -282,11 +289,9 @@ static void divide_for_test(struct memory_plan *p, size_t arena_size)
 struct memory_rings memory_plan_rings(const struct memory_job *job)
 {
     size_t n = (size_t)job->n_threads, all = all_of(job->all), inputs = inputs_at_once(job);
-    size_t piece_most = PIECE_MAX / inputs;
     struct memory_rings rings = {
         .job = *job,
-        .piece_size = clamp(all / PIECE_SHARE / inputs, PIECE_MIN,
-                            piece_most > PIECE_MIN ? piece_most : PIECE_MIN),
+        .piece_size = clamp(all / PIECE_SHARE / inputs, PIECE_MIN, largest_piece(inputs)),
         .n_pieces = READ_AHEAD_PIECES,
         .source_slots = slots(clamp(SOURCE_SLOTS_MIN + SOURCE_SLOTS_PER_THREAD * n, 0, SOURCE_SLOTS_MAX),
                               all / SOURCE_SHARE, job->found, job->n_threads),

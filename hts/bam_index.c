@@ -89,13 +89,13 @@ void bam_index_free(struct bam_index *index)
 
 bool bam_index_takes(const struct bam_index *index, const uint8_t *record, size_t size)
 {
-    return bam_record_fits((const struct bam_record *)record, size)
+    return bam_record_fits(bam_record_at(record), size)
         && !bam_record_check(record, size, sam_hdr_nref(index->sam)).fault;
 }
 
 struct bam_index_entry bam_index_entry(const uint8_t *record, uint32_t after)
 {
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     int64_t begin = bam_record_pos(r);
     return (struct bam_index_entry){begin, begin + bam_record_ref_span(r), bam_record_ref_id(r), after,
                                     !(bam_record_flag(r) & BAM_FUNMAP)};

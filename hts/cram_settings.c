@@ -14,12 +14,6 @@ enum {
     EMBEDS_CONSENSUS = HTSLIB_VERSION(1, 24),        /* embed_ref=2 gives back unchanged records */
 };
 
-static const char *fasta_of(const struct cram_settings_case *c)
-{
-    const hts_opt *told = hts_file_option(c->options, CRAM_OPT_REFERENCE);
-    return c->reference ? c->reference : told ? told->val.s : NULL;
-}
-
 static struct cram_settings without(const char *why)
 {
     return (struct cram_settings){.reference = CRAM_NO_REF, .why = why};
@@ -31,7 +25,7 @@ static struct cram_settings avoid_consensus(const struct cram_settings_case *c, 
     if (embed > 1)
         return without("embed_ref=2 of this htslib changes bases of some reads, that of 1.24 does not: no_ref=1 is "
                        "used instead");
-    if (!ref_lookup_missing(c->header, fasta_of(c)))
+    if (!ref_lookup_missing(c->header, hts_file_fasta(c->reference, c->options)))
         return (struct cram_settings){.reference = embed > 0 ? CRAM_AS_TOLD : CRAM_NO_EMBED};
     return without("references of the header are not available, so it is written without (no_ref=1). --reference FASTA "
                    "makes it smaller");
@@ -46,15 +40,10 @@ static struct cram_settings choose(const struct cram_settings_case *c, int embed
     return c->htslib < EMBEDS_CONSENSUS ? avoid_consensus(c, embed) : (struct cram_settings){.reference = CRAM_AS_TOLD};
 }
 
-static int last_number(const hts_opt *options, enum hts_fmt_option kind, int none)
-{
-    const hts_opt *found = hts_file_option(options, kind);
-    return found ? found->val.i : none;
-}
-
 bool cram_settings_clash(const hts_opt *options)
 {
-    return last_number(options, CRAM_OPT_NO_REF, 0) && last_number(options, CRAM_OPT_EMBED_REF, 0) == 1;
+    return hts_file_number(options, CRAM_OPT_NO_REF, 0)
+        && hts_file_number(options, CRAM_OPT_EMBED_REF, 0) == 1;
 }
 
 static bool is_version_2(const hts_opt *options)
@@ -65,8 +54,8 @@ static bool is_version_2(const hts_opt *options)
 
 struct cram_settings cram_settings_choose(const struct cram_settings_case *c)
 {
-    int embed = last_number(c->options, CRAM_OPT_EMBED_REF, -1);
-    bool no_ref = last_number(c->options, CRAM_OPT_NO_REF, 0);
+    int embed = hts_file_number(c->options, CRAM_OPT_EMBED_REF, -1);
+    bool no_ref = hts_file_number(c->options, CRAM_OPT_NO_REF, 0);
     struct cram_settings how = {.reference = CRAM_AS_TOLD};
     if (!no_ref)
         how = choose(c, embed);
@@ -74,7 +63,8 @@ struct cram_settings cram_settings_choose(const struct cram_settings_case *c)
     if (refs)
         how.fasta = ref_sums_fasta(c->reference, c->options);
     how.needs_seq = is_version_2(c->options);
-    how.needs_quals = how.needs_seq && (!refs || ref_lookup_missing(c->header, fasta_of(c)));
+    how.needs_quals = how.needs_seq
+                   && (!refs || ref_lookup_missing(c->header, hts_file_fasta(c->reference, c->options)));
     return how;
 }
 

@@ -64,6 +64,19 @@ const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind)
     return found;
 }
 
+int hts_file_number(const hts_opt *options, enum hts_fmt_option kind, int none)
+{
+    const hts_opt *found = hts_file_option(options, kind);
+    return found ? found->val.i : none;
+}
+
+const char *hts_file_fasta(const char *reference, const hts_opt *options)
+{
+    while (options && options->opt != CRAM_OPT_REFERENCE)
+        options = options->next;
+    return options ? options->val.s : reference;
+}
+
 /* An option of the user may start threads, too. All threads inherit the mask of the caller, so the mask is widened. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options)
 {

@@ -24,6 +24,13 @@ struct hts_file_options {
 /* Returns the last option of this kind, the one that htslib uses; NULL: none. */
 const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind);
 
+/* Returns the number that the last option of this kind gives; `none` if there is no such option. */
+int hts_file_number(const hts_opt *options, enum hts_fmt_option kind, int none);
+
+/* Returns the FASTA whose sequences htslib uses: where several have a sequence of one name, the one that it loads
+ * first. Options are applied before --reference, which is `reference`. NULL: none is named. */
+const char *hts_file_fasta(const char *reference, const hts_opt *options);
+
 /* Applies these options to an open file and starts its threads. It does not call hts_set_threads(), which crashes when
  * a thread cannot be created. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);

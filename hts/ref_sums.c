@@ -55,11 +55,7 @@ void ref_sums_free(struct ref_sums *s)
 
 const char *ref_sums_fasta(const char *reference, const hts_opt *options)
 {
-    const hts_opt *ignores = hts_file_option(options, CRAM_OPT_IGNORE_MD5);
-    for (; options && !reference; options = options->next)
-        if (options->opt == CRAM_OPT_REFERENCE)
-            reference = options->val.s;
-    return ignores && ignores->val.i ? NULL : reference;
+    return hts_file_number(options, CRAM_OPT_IGNORE_MD5, 0) ? NULL : hts_file_fasta(reference, options);
 }
 
 /* Computes the checksum of a sequence of the FASTA. -1: the sequence cannot be read, or there is no memory. */

@@ -2,9 +2,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bam/bam_record.h"
 #include "markdup/dup_name.h"
 
-enum { GROUPS = 4, NAME_MAX_BYTES = 254 };
+enum { GROUPS = 4 };
 
 const char *dup_coords_open(struct dup_coords_rule *rule, const char *regex, const char *order)
 {
@@ -63,7 +64,7 @@ static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *c
 /* The number at the beginning of the part of the name that a group matched; characters after it are ignored. */
 static bool read_group(const char *name, regmatch_t part, long *value)
 {
-    char text[NAME_MAX_BYTES + 1];
+    char text[BAM_NAME_SIZE_MAX];
     size_t n = (size_t)(part.rm_eo - part.rm_so);
     if (n >= sizeof text)
         return false;

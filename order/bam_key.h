@@ -25,7 +25,7 @@ static inline const uint8_t *bam_key_record(const uint8_t *base, struct bam_key 
 static inline size_t bam_key_record_size(const uint8_t *base, struct bam_key key)
 {
     uint64_t size = key.place & BAM_KEY_SIZE_MAX;
-    return size < BAM_KEY_SIZE_MAX ? size : bam_record_size((const struct bam_record *)bam_key_record(base, key));
+    return size < BAM_KEY_SIZE_MAX ? size : bam_record_size(bam_record_at(bam_key_record(base, key)));
 }
 
 static inline uint64_t bam_key_place(uint64_t offset, size_t record_size)
@@ -57,8 +57,8 @@ static inline bool bam_key_less(const struct bam_key_order *order, const struct 
     if (a->sort != b->sort)
         return a->sort < b->sort;
     if (order->rule)
-        by_record = sort_key_compare(order->rule, (const struct bam_record *)bam_key_record(order->base, *a),
-                                     (const struct bam_record *)bam_key_record(order->base, *b));
+        by_record = sort_key_compare(order->rule, bam_record_at(bam_key_record(order->base, *a)),
+                                     bam_record_at(bam_key_record(order->base, *b)));
     return by_record ? by_record < 0 : a->place < b->place;
 }
 

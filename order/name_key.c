@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/sam.h>
+#include "base/ascii.h"
 #include "order/key_room.h"
 #include "order/name_key.h"
 #include "order/name_natural.h"
@@ -54,7 +54,7 @@ static const char *groups_find(const struct name_groups *groups, const char *nam
 static size_t group_length(const char *name, int n)
 {
     for (const char *s = name; *s; s++)
-        if (!isalnum((unsigned char)*s) && --n == 0)
+        if (!ascii_is_alnum((unsigned char)*s) && --n == 0)
             return (size_t)(s + 1 - name);
     return 0;
 }
@@ -173,7 +173,7 @@ static uint32_t name_form(const char *s)
 {
     uint32_t form = 0;
     for (; *s; s++)
-        if (!isalnum((unsigned char)*s))
+        if (!ascii_is_alnum((unsigned char)*s))
             form = form * 257 + (unsigned char)*s + 1;
     return form;
 }

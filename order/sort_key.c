@@ -114,7 +114,7 @@ void sort_rule_learn_of(struct sort_rule *rule, const uint8_t *bytes, size_t siz
     const struct bam_record *sample[SAMPLE_RECORDS];
     size_t n = 0;
     for (size_t at = 0; n < SAMPLE_RECORDS && !bam_record_check(bytes + at, size - at, n_ref).fault; n++) {
-        sample[n] = (const struct bam_record *)(bytes + at);
+        sample[n] = bam_record_at(bytes + at);
         at += bam_record_size(sample[n]);
     }
     sort_rule_learn(rule, sample, n);

@@ -163,7 +163,7 @@ static enum sort_word put_word(struct bam_key *keys, size_t n, const struct bam_
     for (size_t i = 0; i < n; i++) {
         uint64_t word;
         ask_for_records(keys, n, order, &asked, i + AHEAD);
-        const struct bam_record *r = (const struct bam_record *)bam_key_record(order->base, keys[i]);
+        const struct bam_record *r = bam_record_at(bam_key_record(order->base, keys[i]));
         enum sort_word found = sort_key_word(order->rule, r, number, &word);
         if (found != SORT_WORD)
             return found;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "bam/bam_header.h"
 #include "read/first_bytes.h"
 #include "read/held_data.h"
 
@@ -14,7 +15,8 @@ enum { LOOKED_AT = 4096 };       /* bytes at the beginning of a file */
 static const struct {
     const char *begin, *name;
 } kinds[] = {
-    {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {"BAM\1", "BAM"}, {"BCF\2", "BCF"}, {"##fileformat=VCF", "VCF"},
+    {"\x1f\x8b\x08", "BGZF or gzip"}, {"CRAM", "CRAM"}, {BAM_HEADER_MAGIC, "BAM"}, {"BCF\2", "BCF"},
+    {"##fileformat=VCF", "VCF"},
 };
 
 /* Returns whether the first line has the fields of a record, because SAM need not have a header. */

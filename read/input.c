@@ -108,6 +108,12 @@ static bool passes(const struct input *in)
     return in->format->filter || !record_remap_is_none(&in->remap) || in->merge || in->looks;
 }
 
+size_t input_memory(uint32_t n_slots)
+{
+    enum { OPEN_FILE = 48 << 10 };               /* with a buffer of htslib of up to 32 KiB */
+    return OPEN_FILE + task_ring_memory(n_slots);
+}
+
 struct chunk_input input_chunks(const struct input *in)
 {
     const struct input_options *how = &in->format->opt;
@@ -320,7 +326,7 @@ int inputs_new(struct inputs *inputs, const struct inputs_options *how)
 {
     const struct input_request *request = how->request;
     *inputs = (struct inputs){.each = calloc(request->n, sizeof *inputs->each)};
-    inputs->n_codecs = how->rings.job.n_threads;
+    inputs->n_codecs = how->engine->n_threads;
     inputs->codecs = calloc((size_t)inputs->n_codecs, sizeof *inputs->codecs);
     if (!inputs->each || !inputs->codecs)
         return latch_fail(how->engine->latch, "out of memory");

@@ -120,6 +120,10 @@ int input_begin(struct input *input);
  * it. -1: failed, and the error is recorded in the latch. */
 int input_pass_rest(struct input *input, uint64_t n_before, uint64_t bytes);
 
+/* Returns the bytes of memory that an input takes besides its buffers: an open file, and what remains of a source of
+ * n_slots when it has been read. */
+size_t input_memory(uint32_t n_slots);
+
 /* Returns the options with which chunks of records are made of an input that has buffers. */
 struct chunk_input input_chunks(const struct input *input);
 

@@ -45,20 +45,14 @@ static int open_ahead(struct input_format *in, size_t piece_size, uint32_t n_pie
     return 0;
 }
 
-/* Returns whether the options make htslib ignore checksums. */
-static bool ignores_checksums(const hts_opt *options)
-{
-    const hts_opt *last = hts_file_option(options, CRAM_OPT_IGNORE_MD5);
-    return last && last->val.i;
-}
-
 /* Returns the file that htslib will read. The records of a CRAM are counted on the way. NULL: errno says why. */
 static hFILE *file_for_htslib(struct input_format *in, bool is_cram)
 {
     hFILE *file = in->file.hfile;
     const hts_opt *options = in->opt.format_options;
     bool counts = is_cram && !record_filter_of(options) && !in->opt.by_region;
-    if (counts && !(in->cram = cram_input_open(&in->file, !ignores_checksums(options))) && errno == ENOMEM)
+    bool compares = !hts_file_number(options, CRAM_OPT_IGNORE_MD5, 0);
+    if (counts && !(in->cram = cram_input_open(&in->file, compares)) && errno == ENOMEM)
         return NULL;
     if (!in->cram || in->file.begin >= 0) {
         in->file.hfile = NULL;
@@ -96,7 +90,7 @@ static int open_htslib(struct input_format *in, const htsFormat *format)
 }
 
 /* Opens the parser of SAM. Plain text is parsed where it was read, so the memory that the chunks have for text is used
- * for pieces. */
+ * for pieces. read_ahead_memory() counts more than a piece if there is one. */
 static int open_sam(struct input_format *in)
 {
     struct input_options how = in->opt;
@@ -104,7 +98,7 @@ static int open_sam(struct input_format *in)
     size_t piece = how.chunks.piece_size, text = packed ? 0 : how.chunks.n_chunks * how.chunks.chunk_size;
     how.engine = input_format_engine(in);
     in->framing = INPUT_RECORDS;
-    if (open_ahead(in, piece, how.n_pieces + (uint32_t)(text / piece)) < 0)
+    if (open_ahead(in, piece, how.n_pieces + (uint32_t)(text / read_ahead_memory(piece, 1))) < 0)
         return -1;
     if (!(in->sam = sam_reader_open(in->window, packed, &how, &in->header)))
         return -1;

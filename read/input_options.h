@@ -36,7 +36,8 @@ struct input_options {
     struct known_headers *known; /* the headers that were read before. The header of a BAM file that waits is read when
                                   * the file is opened, if that is easy (known_headers_read()); then the file is
                                   * suspended at once. NULL: no header is read in this way */
-    struct bgzf_codec **codecs;  /* codecs of each thread (bgzf_codec_of()), for reading these headers */
+    struct bgzf_codec **codecs;  /* codecs of each thread (bgzf_codec_of()), for these headers and for packed SAM. NULL:
+                                  * packed SAM has its own, and `known` is NULL */
 };
 
 #endif

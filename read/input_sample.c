@@ -60,7 +60,7 @@ static int pass_header(struct sampler *m, uint64_t *offset, uint64_t *skip)
 
 static void note_size(struct input_sample *s, const uint8_t *record)
 {
-    uint64_t size = bam_record_size((const struct bam_record *)record);
+    uint64_t size = bam_record_size(bam_record_at(record));
     s->largest = size > s->largest ? size : s->largest;
 }
 

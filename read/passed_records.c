@@ -56,7 +56,7 @@ static int list_record(const struct merge_request *merge, struct pass_found *f, 
     int status = record_slice_list(to, start, normalise, merge->rule, &f->broken);
     if (status < 0 || f->broken)
         return status < 0 ? PASS_NO_MEMORY : PASS_BROKEN;
-    const struct bam_record *made = (const struct bam_record *)(to->records.p + start);
+    const struct bam_record *made = bam_record_at(to->records.p + start);
     return bam_record_is_beyond(made, merge->lengths) ? PASS_BEYOND : PASS_FINE;
 }
 
@@ -126,7 +126,7 @@ static int look_at(const struct passed_records *r, uint32_t number, struct chunk
     if (normalise || !request->look) {
         if (byte_buffer_append(copies, record, bam_record_size(record)) < 0)
             return PASS_NO_MEMORY;
-        record = (const struct bam_record *)(copies->p + start);
+        record = bam_record_at(copies->p + start);
         if (normalise && bam_record_fix((struct bam_record *)(copies->p + start)) < 0)
             return PASS_NO_MEMORY;
         copies->n = request->look ? start : start + bam_record_size(record);
@@ -169,7 +169,7 @@ static int pass_unit(void *records, uint32_t number, struct chunk *c, const stru
     const struct passed_records *r = records;
     if (r->opt.in.use.keeps && make_place(r, &r->found[number], c, unit->from) < 0)
         return PASS_NO_MEMORY;
-    return pass_record(r, number, c, (const struct bam_record *)unit->bytes, unit->needs_fix);
+    return pass_record(r, number, c, bam_record_at(unit->bytes), unit->needs_fix);
 }
 
 static void pass_chunk(void *records, uint32_t number, struct chunk *c)

@@ -39,7 +39,7 @@ static bool is_plain(const uint8_t *p, size_t n)
 {
     if (n < BAM_FIXED)
         return false;
-    const struct bam_record *record = (const struct bam_record *)p;
+    const struct bam_record *record = bam_record_at(p);
     uint64_t size = bam_record_said_size(p), name = BAM_FIXED + (uint64_t)record->name_len;
     return size <= n && size >= BAM_MIN_RECORD && name > BAM_FIXED && name <= size && p[name - 1] == 0;
 }

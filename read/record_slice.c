@@ -60,7 +60,7 @@ uint32_t record_slice_fit(const struct record_slice *s, size_t first, size_t mos
 
 static const struct bam_record *record_of(const struct record_slice *s, size_t number)
 {
-    return (const struct bam_record *)bam_key_record(s->records.p, s->keys[number]);
+    return bam_record_at(bam_key_record(s->records.p, s->keys[number]));
 }
 
 bool record_slice_follows(const struct record_slice *a, size_t number_a, const struct record_slice *b, size_t number_b,

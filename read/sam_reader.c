@@ -54,7 +54,7 @@ static int filter_record(const struct sam_reader *r, uint32_t number, const uint
 {
     if (!r->filter || bam_record_check(record, n, ref_names_count(r->names)).fault)
         return 1;
-    return record_filter_passes(r->filter, number, (const struct bam_record *)record);
+    return record_filter_passes(r->filter, number, bam_record_at(record));
 }
 
 /* Appends the record of a line of n bytes. A NUL overwrites the byte after the line. */
@@ -331,6 +331,7 @@ static int open_source(struct sam_reader *r, struct byte_window *text)
         .input = text,
         .path = r->opt.path,
         .n_slots = r->opt.chunks.source_slots,
+        .codecs = r->opt.codecs,
         .engine = r->opt.engine,
         .is_text = true,
     };

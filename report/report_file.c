@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/ascii.h"
 #include "base/latch.h"
 #include "base/message.h"
 #include "report/report_file.h"
@@ -54,7 +54,7 @@ static void name_in_folder(char *name, size_t size, const struct report_request 
         strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", &utc);
     snprintf(output, sizeof output, "%s", base);
     for (char *c = output; *c; c++)
-        if (!isascii((unsigned char)*c) || (!isalnum((unsigned char)*c) && !strchr("._-+", *c)))
+        if (!ascii_is_alnum((unsigned char)*c) && !strchr("._-+", *c))
             *c = '_';
     snprintf(name, size, "%s/%s-%s-%ld", request->folder, when, output, (long)getpid());
 }

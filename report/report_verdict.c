@@ -73,8 +73,9 @@ static void blame_cpu(struct report *r)
             && report_worked(&r->stages[stage]) > report_worked(&r->stages[most]))
             most = stage;
     double share = all > 0 ? report_worked(&r->stages[most]) / all : 0;
-    judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used, most of it (%.0f %%) to %s.",
-          100 * report_cpu_share(r), 100 * share, clocks_stage(most)->what);
+    judge(r, REPORT_BOUND_CPU, "%.0f %% of the available CPU time was used, %s (%.0f %%) to %s.",
+          100 * report_cpu_share(r), share > 0.5 ? "most of it" : "the largest part of it", 100 * share,
+          clocks_stage(most)->what);
 }
 
 /* Blames memory if a sort with more of it would have less work. Returns whether it did. */

@@ -74,7 +74,7 @@ static bool any_placed(const struct bam_arena *a)
 {
     for (size_t i = 0; i < a->n_sublists; i++) {
         struct bam_key first = a->sublists[i].keys[0];
-        if (bam_record_ref_id((const struct bam_record *)bam_key_record(a->base, first)) >= 0)
+        if (bam_record_ref_id(bam_record_at(bam_key_record(a->base, first))) >= 0)
             return true;
     }
     return false;

@@ -49,8 +49,7 @@ static int next_slice(void *greedy, size_t run, struct merge_way *way)
 int greedy_merge_open(struct greedy_merge *g, const size_t *first)
 {
     size_t n = g->runs->n;
-    if (!(g->next = malloc((n + 1) * sizeof *g->next)) || record_list_alloc(&g->list, g->max) < 0
-        || run_merge_init(&g->merge, g->rule, n, n) < 0)
+    if (!(g->next = malloc((n + 1) * sizeof *g->next)) || run_merge_init(&g->merge, g->rule, n, n) < 0)
         return latch_fail(g->engine->latch, "out of memory for merging");
     memcpy(g->next, first, n * sizeof *first);
     int result = run_merge_start(&g->merge, next_slice, g);
@@ -61,7 +60,6 @@ int greedy_merge_open(struct greedy_merge *g, const size_t *first)
 void greedy_merge_close(struct greedy_merge *g)
 {
     free(g->next);
-    record_list_free(&g->list);
     run_merge_free(&g->merge);
 }
 

@@ -17,12 +17,12 @@ struct greedy_merge {
     const struct run_cut *from;  /* records before it are already merged; NULL: no records are merged ... */
     const size_t *taken;         /* ... and only the slices of each run before these have such records */
     uint32_t max;                /* records in a list */
+    struct record_list list;     /* has room for `max` records; stays the caller's */
     const struct engine *engine;
     task_help_fn *help;          /* the main thread calls it while it waits for slices; its argument is help_arg */
     void *help_arg;
     struct run_merge merge;
     size_t *next;                /* of each run: the slice that comes next; the slice before it is being merged */
-    struct record_list list;
     bool has_crossed;            /* a run has reached its next slice, so the list should end */
     bool is_out;                 /* the list was given out */
 };

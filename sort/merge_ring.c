@@ -124,10 +124,11 @@ void merge_ring_close(struct merge_ring *m)
     free(m);
 }
 
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways)
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways, size_t in_arenas)
 {
     size_t way = sizeof(struct run_slices) + sizeof(struct merge_way) + sizeof(struct merge_head);
-    return task_ring_memory(n_ranges) + n_ranges * (sizeof(struct range) + n_ways * way)
+    return sizeof(struct merge_ring) + task_ring_memory(n_ranges) + range_plan_memory(n_ways, n_records, in_arenas)
+         + n_ranges * (sizeof(struct range) + n_ways * way)
          + n_spare * sizeof(struct spare_list) + (n_ranges + n_spare) * record_list_memory(n_records);
 }
 
@@ -324,6 +325,7 @@ static int go_on_greedily(struct merge_ring *m, struct record_list *list)
         .from = m->plan.is_first ? NULL : &m->plan.from,
         .taken = m->plan.taken,
         .max = m->opt.n_records,
+        .list = m->ranges[0].list,               /* no range is out, and none will be */
         .engine = m->opt.engine,
         .help = merge_ring_help,
         .help_arg = m,

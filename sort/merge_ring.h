@@ -64,7 +64,7 @@ bool merge_ring_help(void *ring);
 /* The index of the range whose list merge_ring_next() gave. */
 uint32_t merge_ring_given(const struct merge_ring *ring);
 
-/* Bytes of memory that a ring takes. */
-size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways);
+/* Returns the bytes of memory that a ring takes. n_ways: runs and sublists. in_arenas: records in the arenas. */
+size_t merge_ring_memory(uint32_t n_ranges, uint32_t n_spare, uint32_t n_records, size_t n_ways, size_t in_arenas);
 
 #endif

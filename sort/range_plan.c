@@ -36,6 +36,20 @@ static void begin_flows(struct range_plan *p)
         p->flows[i].ends = !runs->first_key(runs->reader, i, 0, &p->flows[i].next);
 }
 
+/* Returns the number of records between two samples. range_records: records wanted in a range. */
+static size_t distance_of_samples(size_t in_memory, size_t range_records)
+{
+    size_t distance = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE, most = range_records / 2 + 1;
+    return distance < most ? distance : most;
+}
+
+/* Returns the number of records that a range has if there is no reason for less. Even the next cut is then rarely
+ * beyond the end of its list. */
+static size_t usual_range(size_t n_records)
+{
+    return n_records / 4 * 3;
+}
+
 /* Chooses the sizes of ranges and samples. */
 static void choose_sizes(struct range_plan *p)
 {
@@ -44,16 +58,14 @@ static void choose_sizes(struct range_plan *p)
     for (size_t i = 0; i < o->n_arenas; i++)
         in_memory += n_records_of(o->arenas[i]);
     size_t least = RECORDS_PER_WAY * p->n_ways, share = in_memory / (RANGES_PER_THREAD * threads) + 1;
-    p->range_records = o->n_records / 4 * 3;     /* so that even the next cut is rarely beyond the list's end */
+    p->range_records = usual_range(o->n_records);
     if (o->runs->n == 0 && share < p->range_records)
         p->range_records = share;
     if (o->n_wanted < p->range_records)
         p->range_records = o->n_wanted;
     if (p->range_records < least)
         p->range_records = least;
-    p->sample_records = in_memory / SAMPLES_MAX + RECORDS_PER_SAMPLE;
-    if (p->sample_records > p->range_records / 2 + 1)
-        p->sample_records = p->range_records / 2 + 1;
+    p->sample_records = distance_of_samples(in_memory, p->range_records);
     p->steps_max = 1;
     if (o->runs->n)                               /* ranges for half of the threads may take slices read ahead */
         p->steps_max += (o->runs->n * (o->runs->n_buffers - 1) + o->runs->n_shared / 2) / (threads / 2 + 1);
@@ -89,6 +101,14 @@ void range_plan_close(struct range_plan *p)
     free(p->first);
     free(p->taken);
     free(p->flows);
+}
+
+/* A plan of smaller ranges has more samples: one for half a range of records. */
+size_t range_plan_memory(size_t n_ways, size_t n_records, size_t in_arenas)
+{
+    /* The numbers are `first` of the plan and of the samples, and `taken`. A part of a distance has a sample, too. */
+    size_t way = sizeof(struct run_flow) + 3 * sizeof(size_t) + task_ring_memory(1) + sizeof(struct bam_key);
+    return n_ways * way + in_arenas / distance_of_samples(in_arenas, usual_range(n_records)) * sizeof(struct bam_key);
 }
 
 /* ---------------------------------------------------------- planning ranges */

@@ -80,6 +80,10 @@ void range_plan_begin(struct range_plan *plan);
 
 void range_plan_close(struct range_plan *plan);
 
+/* Returns the bytes of memory that a plan takes. n_ways: runs and sublists. n_records: as in the options. in_arenas:
+ * records in the arenas. */
+size_t range_plan_memory(size_t n_ways, size_t n_records, size_t in_arenas);
+
 /* Plans the next range. idle: the main thread has nothing else to do. False: not yet, because slices must come
  * first. */
 bool range_plan_next(struct range_plan *plan, bool idle, struct planned_range *range);

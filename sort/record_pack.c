@@ -52,7 +52,7 @@ struct stream_sizes { uint64_t n[N_STREAMS]; };
 
 static inline struct stream_sizes stream_sizes_of(const uint8_t *record)
 {
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     uint64_t seq = load_le32(r->seq_len), size = 4 + (uint64_t)load_le32(r->block_size);
     struct stream_sizes sizes = {{BAM_FIXED, r->name_len, 4u * load_le16(r->n_cigar), (seq + 1) / 2, seq, 0}};
     uint64_t before_tags = BAM_FIXED + sizes.n[NAMES] + sizes.n[CIGARS] + sizes.n[SEQS] + seq;

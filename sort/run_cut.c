@@ -7,8 +7,8 @@ bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const stru
 {
     if (a->key.sort != b->key.sort)
         return a->key.sort < b->key.sort;
-    int by_record = rule ? sort_key_compare(rule, (const struct bam_record *)bam_key_record(a->base, a->key),
-                                            (const struct bam_record *)bam_key_record(b->base, b->key)) : 0;
+    int by_record = rule ? sort_key_compare(rule, bam_record_at(bam_key_record(a->base, a->key)),
+                                            bam_record_at(bam_key_record(b->base, b->key))) : 0;
     if (by_record)
         return by_record < 0;
     return a->way != b->way ? a->way < b->way : a->key.place < b->key.place;

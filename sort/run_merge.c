@@ -8,8 +8,7 @@ static bool less(const struct run_merge *m, const struct merge_head *a, const st
 {
     if (a->sort != b->sort)
         return a->sort < b->sort;
-    int by_record = m->rule ? sort_key_compare(m->rule, (const struct bam_record *)a->record,
-                                               (const struct bam_record *)b->record) : 0;
+    int by_record = m->rule ? sort_key_compare(m->rule, bam_record_at(a->record), bam_record_at(b->record)) : 0;
     return by_record ? by_record < 0 : a->way < b->way;
 }
 

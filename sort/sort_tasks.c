@@ -60,7 +60,7 @@ static uint64_t rank_sublist(const struct sort_tasks_options *o, uint8_t *base, 
 
 void sort_tasks_finish_record(uint8_t *record)
 {
-    if (minhash_applies((const struct bam_record *)record))
+    if (minhash_applies(bam_record_at(record)))
         minhash_finish((struct bam_record *)record);
 }
 

@@ -106,10 +106,7 @@ static int open_spill(struct sorted *s)
 {
     struct spill_policy_options how = {
         .store = engine_opts_store(s->opts, s->engine),
-        .spill = {
-            .merge_memory = s->plan.merge_memory,
-            .engine = s->engine,
-        },
+        .merge_memory = s->plan.merge_memory,
         .at_least = block_reader_least(&s->reader),
         .arena_size = s->arenas.filled->size,
         .slice_size = s->plan.slice_size,

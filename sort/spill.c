@@ -296,8 +296,8 @@ static bool goes_on(const struct spill *p, struct bam_key first)
     if (first.sort > p->last_key.sort || !p->rule)
         return true;
     return p->last_record.n > 0
-        && sort_key_compare(p->rule, (const struct bam_record *)p->last_record.p,
-                            (const struct bam_record *)bam_key_record(p->arena->base, first)) <= 0;
+        && sort_key_compare(p->rule, bam_record_at(p->last_record.p),
+                            bam_record_at(bam_key_record(p->arena->base, first))) <= 0;
 }
 
 static int note_last(struct spill *p, struct bam_key last)

@@ -12,8 +12,9 @@ int spill_policy_open(struct spill_policy *p, const struct spill_policy_options 
 {
     uint64_t room;
     *p = (struct spill_policy){.opt = *options};
-    p->opt.spill.store = p->store = spill_store_open(&options->store);
-    if (!p->store || !(p->spill = spill_open(&p->opt.spill)))
+    p->store = spill_store_open(&options->store);
+    struct spill_options spill = {p->store, options->merge_memory, options->store.engine};
+    if (!p->store || !(p->spill = spill_open(&spill)))
         return -1;
     return options->at_least > 2 * options->arena_size ? spill_store_prepare(p->store, &room) : 0;
 }
@@ -89,7 +90,7 @@ int spill_policy_hurry(struct spill_policy *p, const struct spill_outlook *o)
 int spill_policy_decide(struct spill_policy *p, const struct spill_outlook *o)
 {
     if (p->fits && !o->other_is_empty)
-        return latch_fail(p->opt.spill.engine->latch, "records do not fit into memory as planned. This is our bug: "
+        return latch_fail(p->opt.store.engine->latch, "records do not fit into memory as planned. This is our bug: "
                           "please report it");
     return !p->fits && !p->spilling && (spill_policy_will_fit(o) == 0 || !o->other_is_empty) ? start(p, o) : 0;
 }
@@ -118,7 +119,7 @@ int spill_policy_await(struct spill_policy *p)
 {
     if (!spill_arena(p->spill))
         return 0;
-    task_wait(has_left, help, p, p->opt.spill.engine->clocks);
+    task_wait(has_left, help, p, p->opt.store.engine->clocks);
     return spill_end(p->spill);
 }
 
@@ -134,7 +135,7 @@ int spill_policy_read_back(struct spill_policy *p, uint8_t *memory, size_t size,
         .memory_size = size,
         .keeps = again,
         .compares = spill_compares(p->spill),
-        .engine = p->opt.spill.engine,
+        .engine = p->opt.store.engine,
     };
     *runs = (struct merge_runs){0};
     run_reader_close(p->reader);                 /* the reader of an earlier merge */

@@ -13,7 +13,7 @@ struct record_sink;
 
 struct spill_policy_options {
     struct spill_store_options store;
-    struct spill_options spill;  /* without its store, which spill_policy_open() opens */
+    size_t merge_memory;         /* see struct spill_options */
     uint64_t at_least;           /* bytes of records that will certainly come; 0: unknown */
     size_t arena_size, slice_size;   /* as planned, see struct memory_plan; arena_size: of each */
     task_help_fn *help;          /* the main thread may call it while an arena leaves, in addition to writing the

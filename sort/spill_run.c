@@ -111,7 +111,7 @@ static uint64_t hash_of(const void *first, size_t n_first, const void *second, s
 /* Leaves out missing qualities (all 0xff): assemblies have none, and they would be two thirds of all bytes. */
 static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     size_t at = qualities_at(r), n = load_le32(r->seq_len);
     enum stage before = clocks_enter(spill_store_clocks(w->store), STAGE_PACK);
     bool none = n > 0 && record[at] == 0xff && memcmp(record + at, record + at + 1, n - 1) == 0;
@@ -124,7 +124,7 @@ static int write_large(struct spill_writer *w, uint64_t sort_key, const uint8_t 
 
 int spill_writer_put(struct spill_writer *w, uint64_t sort_key, const uint8_t *record, size_t size)
 {
-    if (!bam_record_fits((const struct bam_record *)record, size))
+    if (!bam_record_fits(bam_record_at(record), size))
         return latch_fail(w->latch, "packing temporary data failed: " BAM_RECORD_CHANGED);
     if (spill_packer_too_small(w->packer, size))
         return spill_writer_end(w) < 0 ? -1 : write_large(w, sort_key, record, size);
@@ -217,7 +217,7 @@ int spill_load_head(struct spill_store *store, struct spill_place place, struct 
                     struct latch *latch)
 {
     uint8_t fixed[BAM_FIXED] = {0};
-    const struct bam_record *r = (const struct bam_record *)fixed;
+    const struct bam_record *r = bam_record_at(fixed);
     if (get_bytes(store, place, 0, place.size < BAM_FIXED ? place.size : BAM_FIXED, fixed) < 0)
         return -1;
     /* The fields are not verified yet. */
@@ -241,7 +241,7 @@ int spill_load_head(struct spill_store *store, struct spill_place place, struct 
 int spill_load_body(struct spill_store *store, struct spill_place place, const struct spill_buffer *b)
 {
     uint8_t *record = b->slice.base;
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     size_t size = b->slice.bottom, missing = size - place.size, head = bam_record_seq_at(r), tags = tags_at(r);
     size_t body = tags - missing - head, end = missing ? tags - missing : size, next = missing ? tags : size;
     if (get_bytes(store, place, head, body, record + head) < 0)

@@ -93,9 +93,9 @@ MUTANTS = [
      "merge -r: of two RG tags the second one goes"),
 
     # ------------------------------------------------------------ a wrong bit in a length
-    ("spill_writer_put", "if (!bam_record_fits((const struct bam_record *)record, size))", "if (0)",
+    ("spill_writer_put", "if (!bam_record_fits(bam_record_at(record), size))", "if (0)",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-spilled-bam]"], "packing takes lengths at their word"),
-    ("bam_index_takes", "    return bam_record_fits((const struct bam_record *)record, size)\n        && !bam_record_check", "    return 1 || !bam_record_check",
+    ("bam_index_takes", "    return bam_record_fits(bam_record_at(record), size)\n        && !bam_record_check", "    return 1 || !bam_record_check",
      [GUARDS + "test_wrong_bit_in_a_field_crashes_instead[arena-memory-bam]"], "so does htslib's index, of references, too"),
     ("check_tags", "bam_record_fits(r, size) && !tag_check_bam(", "0 && !tag_check_bam(", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-bam]"], "BAM that nobody can read"),
     ("tag_check_sam", "if (!(next = next_tag(p, end)) || !is_field(p, next))", "if (!(next = next_tag(p, end)))", ["test_read_again.py::test_file_that_nobody_can_read_is_written[sort-sam]"],

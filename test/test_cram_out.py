@@ -236,11 +236,13 @@ def test_cram_is_read_by_another_reference(tmp_path, fasta, sums, other, shape, 
     cram = as_cram(bam, tmp_path / "in.cram", fasta, "seqs_per_slice=100", "multi_seq_per_slice=%d" % (shape == "mixed"))
     kw = {"stdin": cram.read_bytes()} if way == "pipe" else {}
     args = ["-@", 1 if way == "in turn" else 3, "-o", "out.bam", *([] if kw else ["in.cram"])]
-    refused(tmp_path, ["--reference", path, *args], "reference b of .*other.fa is not the one of the header: the MD5 of its "
-            "sequence is %s, and the header has M5:%s" % (sum, sums["b"]), lines=60, **kw)
-    p = run_sort(["--no-PG", "--reference", fasta, *args], cwd=tmp_path, **kw)
-    assert p.returncode == 0, p.stderr
-    assert sorted(lines(tmp_path / "out.bam")) == sorted(lines(bam))
+    for told in ["--reference", path], ["--input-fmt-option", "reference=%s" % path, "--reference", fasta]:
+        refused(tmp_path, [*told, *args], "reference b of .*other.fa is not the one of the header: the MD5 of its "
+                "sequence is %s, and the header has M5:%s" % (sum, sums["b"]), lines=60, **kw)
+    for told in ["--reference", fasta], ["--input-fmt-option", "reference=%s" % fasta, "--reference", path]:
+        p = run_sort(["--no-PG", *told, *args], cwd=tmp_path, **kw)
+        assert p.returncode == 0, p.stderr
+        assert sorted(lines(tmp_path / "out.bam")) == sorted(lines(bam))
 
 
 @pytest.mark.parametrize("way", ["no_ref=1", "embed_ref=1", "unused"])

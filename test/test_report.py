@@ -639,7 +639,7 @@ def test_file_that_is_no_report_of_ours_is_compared(realistic_bam, tmp_path, dat
     (tmp_path / "x.json").write_bytes(data)
     p = compare(tmp_path, "a.json", "x.json", "-o", "page.html")
     assert (p.returncode, p.stdout) == (1, "")
-    assert p.stderr == "samtools report: x.json is not a report of samtools sort --report=FILE.json\n"
+    assert p.stderr == "samtools report: x.json is not a report that --report=FILE.json has written\n"
     assert sorted(os.listdir(tmp_path)) == ["a.json", "o.bam", "x.json"]
 
 

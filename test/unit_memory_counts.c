@@ -11,7 +11,13 @@
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
+#include "engine/memory_plan.h"
+#include "hts/bam1_bytes.h"
+#include "read/input.h"
+#include "read/input_request.h"
 #include "read/read_ahead.h"
+#include "read/record_slice.h"
+#include "sort/merge_ring.h"
 #include "sort/record_pack.h"
 #include "sort/spill_slice.h"
 #include "stats/counts.h"
@@ -21,7 +27,6 @@
 #include "unit_source.h"
 #include "write/sink_verify.h"
 
-enum { OPEN_FILE = 48 << 10 };   /* PER_INPUT of engine/memory_plan.c */
 enum { SLACK = 24 << 10 };       /* for pages, the allocator, and small structs that are not counted */
 
 static size_t before;
@@ -199,10 +204,160 @@ static void test_reading_takes_more_than_is_counted(void **state)
         while (bgzf_source_take(in.blocks, 1, &block) > 0)
             continue;
         size_t counted = read_ahead_memory(pieces[i], 16) + bgzf_source_memory(1, UNIT_SOURCE_SLOTS);
-        check("reading", counted + OPEN_FILE, 50);
+        check("reading", counted + input_memory(UNIT_SOURCE_SLOTS), 50);
         unit_source_close(&in);
     }
     close(fd);
+}
+
+/* ---- inputs ---- */
+
+/* Makes a file of SAM with n records, as text or in blocks. The records are nearly twice as large as their lines. */
+static int sam_file(int n, bool packed)
+{
+    static uint8_t block[BGZF_MAX_BLOCK];
+    struct unit_bytes text = {NULL, 0, 0};
+    unit_append(&text, "@HD\tVN:1.6\n", 11);
+    for (int i = 0; i < n; i++) {
+        unit_append(&text, "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXB:B:i", 28);
+        for (int value = 0; value < 100; value++)
+            unit_append(&text, ",1", 2);
+        unit_append(&text, "\n", 1);
+    }
+    int fd = unit_temp_file();
+    struct bgzf_codec *codec = bgzf_codec_new(1);
+    MUST(codec);
+    for (size_t at = 0, size; packed && at < text.n; at += size) {
+        size = text.n - at < BGZF_FILL ? text.n - at : BGZF_FILL;
+        unit_write(fd, block, bgzf_block_deflate(codec, text.data + at, (uint32_t)size, block));
+    }
+    packed ? unit_write(fd, bgzf_block_eof, BGZF_EOF_SIZE) : unit_write(fd, text.data, text.n);
+    bgzf_codec_free(codec);
+    unit_free(&text);
+    return fd;
+}
+
+/* Takes at most `most` slices of the stream, and keeps the last `kept` of them. Returns how many records they have. */
+static size_t take(struct record_stream stream, struct record_slice *slices, uint32_t kept, size_t most)
+{
+    size_t n = 0, taken = 0;
+    enum chunk_state found;
+    while (taken < most && (found = stream.advance(stream.producer)) != CHUNK_NONE) {
+        MUST(found != CHUNK_FAILED);
+        if (found == CHUNK_AWAITED) {
+            stream.help(stream.producer);
+            continue;
+        }
+        struct record_slice *slice = &slices[taken++ % kept];
+        MUST(stream.take(stream.producer, slice) == 0);
+        n += slice->n;
+    }
+    return n;
+}
+
+static void test_reading_of_text_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { RECORDS = 40000, KEPT = 8 };
+    for (int packed = 0; packed < 2; packed++) {
+        struct latch latch = {.tripped = LATCH_OPEN};
+        const struct engine engine = {.latch = &latch, .n_threads = 1};
+        const struct memory_job job = {.all = 24 << 20, .n_threads = 1, .n_inputs = 1, .found = 1 << 15};
+        char path[64], *name = path;
+        int fd = sam_file(RECORDS, packed);
+        unit_fd_path(path, fd);
+        struct input_request request = {.paths = &name, .n = 1};
+        struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
+                                     .engine = &engine};
+        const struct memory_rings *r = &how.rings;
+        size_t reading = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(1, r->source_slots)
+                       + input_memory(r->source_slots);
+        struct record_slice slices[KEPT] = {{.n = 0}};
+        struct inputs inputs;
+        begin();
+        MUST(inputs_open(&inputs, &how) == 0 && r->chunks.n_lent <= KEPT);
+        check("SAM that is open", reading + r->chunks.bytes - r->chunks.n_lent * r->chunks.records_size, 70);
+        size_t n = take(inputs.each->stream, slices, r->chunks.n_lent, 10);
+        check(packed ? "packed SAM" : "SAM", reading + r->chunks.bytes, 70);
+        n += take(inputs.each->stream, slices, r->chunks.n_lent, SIZE_MAX);
+        assert_int_equal(n, RECORDS);
+        for (int i = 0; i < KEPT; i++)
+            record_slice_free(&slices[i]);
+        inputs_close(&inputs);
+        close(fd);
+    }
+}
+
+static int join_nothing(void *arg, struct input *in)
+{
+    (void)arg;
+    (void)in;
+    return 0;
+}
+
+/* A merge opens all inputs before it reads any of them. Some memory remains when an input has been read. The buffer of
+ * an open file is smaller than is counted if the blocks of the file system are small. */
+static void test_inputs_that_are_open_take_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    struct latch latch = {.tripped = LATCH_OPEN};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    const struct memory_job job = {.all = 64 << 20, .n_threads = 1, .n_inputs = N, .n_waiting = N - 1,
+                                   .found = 1 << 15, .in_chunks = true};
+    char paths[N][64], *names[N];
+    int fd = sam_file(1000, true);
+    for (int i = 0; i < N; i++)
+        unit_fd_path(names[i] = paths[i], fd);
+    struct input_request request = {.paths = names, .n = N};
+    struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
+                                 .join = join_nothing, .engine = &engine};
+    size_t counted = N * input_memory(how.rings.source_slots);
+    struct inputs inputs;
+    begin();
+    MUST(inputs_open(&inputs, &how) == 0);
+    check("inputs that wait", counted, 10);
+    for (int i = 0; i < N; i++) {
+        struct record_slice slice = {.n = 0};
+        MUST(input_begin(&inputs.each[i]) == 0);
+        assert_int_equal(take(inputs.each[i].stream, &slice, 1, SIZE_MAX), 1000);
+        input_end(&inputs.each[i]);
+        record_slice_free(&slice);
+    }
+    check("inputs that were read", counted + bgzf_source_memory(1, 0), 10);
+    inputs_close(&inputs);
+    close(fd);
+}
+
+/* ---- the last merge ---- */
+
+static void test_merge_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { LISTS = 50, KEYS = 6000, RANGES = 8, SPARE = 3 };
+    static const uint32_t records[] = {512, 8192};
+    static struct bam_key keys[2][LISTS][KEYS];
+    static struct bam_sublist lists[2][LISTS];
+    struct bam_arena arenas[2];
+    for (int a = 0; a < 2; a++) {
+        for (int i = 0; i < LISTS; i++) {
+            for (int k = 0; k < KEYS; k++)
+                keys[a][i][k] = (struct bam_key){(uint64_t)k, bam_key_place(0, BAM_MIN_RECORD)};
+            lists[a][i] = (struct bam_sublist){keys[a][i], KEYS};
+        }
+        arenas[a] = (struct bam_arena){.sublists = lists[a], .n_sublists = LISTS};
+    }
+    for (size_t i = 0; i < N_OF(records); i++) {
+        struct latch latch = {.tripped = LATCH_OPEN};
+        const struct engine engine = {.latch = &latch, .n_threads = 1};
+        struct merge_ring_options how = {.arenas = {&arenas[0], &arenas[1]}, .n_arenas = 2, .n_ranges = RANGES,
+                                         .n_spare = SPARE, .n_records = records[i], .engine = &engine};
+        begin();
+        struct merge_ring *ring = merge_ring_open(&how);
+        MUST(ring);
+        check("a merge", merge_ring_memory(RANGES, SPARE, records[i], 2 * LISTS, 2 * LISTS * KEYS), 90);
+        merge_ring_close(ring);
+    }
 }
 
 /* ---- what leaves memory ---- */
@@ -322,6 +477,9 @@ int main(void)
         cmocka_unit_test(test_codec_takes_more_than_is_counted),
         cmocka_unit_test(test_sink_takes_more_than_is_counted),
         cmocka_unit_test(test_reading_takes_more_than_is_counted),
+        cmocka_unit_test(test_reading_of_text_takes_more_than_is_counted),
+        cmocka_unit_test(test_inputs_that_are_open_take_more_than_is_counted),
+        cmocka_unit_test(test_merge_takes_more_than_is_counted),
         cmocka_unit_test(test_packer_takes_more_than_is_counted),
         cmocka_unit_test(test_check_of_the_output_takes_more_than_is_counted),
         cmocka_unit_test(test_counts_of_stats_take_more_than_is_counted),

@@ -265,6 +265,10 @@ static void test_busy_cpus_are_not_the_verdict(void **state)
     r.stages[STAGE_INFLATE].busy = 60;
     check_verdict(r, REPORT_BOUND_CPU,
                   "100 % of the available CPU time was used, most of it (77 %) to decompress blocks of input.");
+    r.stages[STAGE_INFLATE].busy = 30;
+    r.stages[STAGE_SORT].busy = 20;
+    check_verdict(r, REPORT_BOUND_CPU, "100 % of the available CPU time was used, the largest part of it (44 %) to "
+                  "decompress blocks of input.");
     r = quiet();
     r.n_threads = 32;                            /* on 8 CPUs */
     r.facts.run_queue = 240;

@@ -19,7 +19,7 @@ static int deciding_open(struct deciding *d, const char *prefix, uint64_t at_lea
 {
     struct spill_policy_options options = {
         .store = {&prefix, 1, &d->engine},
-        .spill = {NULL, 4 * MIB, &d->engine},
+        .merge_memory = 4 * MIB,
         .at_least = at_least,
         .arena_size = ARENA,
         .slice_size = MIB,

@@ -103,7 +103,7 @@ static const uint8_t *ending_record(const struct output_block *block, uint32_t i
         return NULL;
     size_t before = (size_t)r->segment * BGZF_FILL + (i == 0 ? block->before : 0);
     const uint8_t *record = r->data - before;
-    *size = bam_record_size((const struct bam_record *)record);
+    *size = bam_record_size(bam_record_at(record));
     return before + r->size == *size ? record : NULL;
 }
 
@@ -173,7 +173,7 @@ static void check_tags(struct output_blocks *o, const struct output_block *block
     for (uint32_t i = 0; i < block->n; i++) {
         size_t size;
         const uint8_t *record = ending_record(block, i, &size);
-        const struct bam_record *r = (const struct bam_record *)record;
+        const struct bam_record *r = bam_record_at(record);
         if (record && bam_record_fits(r, size) && !tag_check_bam(bam_record_aux(r), record + size))
             latch_fail(o->opt.engine->latch, "%s: record %s has a broken tag, so no program could read the file. "
                        RECORD_OUT_REMEDY, o->opt.path, bam_record_name(r));
@@ -270,7 +270,7 @@ static const char *entry_name(const struct output_block *block, uint32_t number)
         size_t size;
         const uint8_t *record = ending_record(block, i, &size);
         if (record && number-- == 0)
-            return bam_record_name((const struct bam_record *)record);
+            return bam_record_name(bam_record_at(record));
     }
     return NULL;
 }
@@ -285,13 +285,6 @@ static void enter_index(struct output_blocks *o, const struct output_block *bloc
     clocks_leave(o->opt.engine->clocks, before, 0);
 }
 
-static void join_counts(struct output_blocks *o, uint32_t slot)
-{
-    enum stage before = clocks_enter(o->opt.engine->clocks, STAGE_JOIN);
-    counts_join(o->how.counts, slot);
-    clocks_leave(o->opt.engine->clocks, before, 0);
-}
-
 static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
 {
     struct output_blocks *o = blocks;
@@ -302,7 +295,7 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
     if (o->how.counts)
-        join_counts(o, slot);
+        counts_join(o->how.counts, slot);
     if (o->how.verify)
         sink_verify_join(o->how.verify, &block->ends);
 }

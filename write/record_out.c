@@ -77,14 +77,14 @@ int record_out_take(struct record_out *out, const struct record_out_options *how
     if (!(record = finished(out, how->finish, record, size)))
         return latch_fail(how->latch, "out of memory for a record of %zu bytes", size);
     *checksum += record_checksum(record, size);
-    if (!bam_record_fits((const struct bam_record *)record, size)
+    if (!bam_record_fits(bam_record_at(record), size)
         || bam_record_check(record, size, sam_hdr_nref(how->header)).fault)
         return latch_fail(how->latch, "writing %s failed: " BAM_RECORD_CHANGED, how->path);
     if (how->samtools && samtools_checksum_add(how->samtools, task_thread(), record, size) < 0)
         return latch_fail(how->latch, "out of memory for --checksum");
     if (how->counts)
         counts_add(how->counts, task_thread(), out->slot, record, (uint32_t)size);
-    if (bam1_from_record(&out->b, (const struct bam_record *)record) < 0)
+    if (bam1_from_record(&out->b, bam_record_at(record)) < 0)
         return latch_fail(how->latch, "out of memory");
     if (check_readable(how, &out->b) < 0)
         return -1;

@@ -161,7 +161,7 @@ static int put_hts(struct record_sink *k, const struct record_list *list)
 static bool begins_like_header(const struct record_sink *k, const struct record_list *list)
 {
     return k->n == 0 && list->n > 0 && k->form != SINK_BAM && record_sink_how(k)->format == sam
-        && *bam_record_name((const struct bam_record *)list->records[0].data) == '@';
+        && *bam_record_name(bam_record_at(list->records[0].data)) == '@';
 }
 
 int record_sink_put(struct record_sink *k, const struct record_list *list)
@@ -169,7 +169,7 @@ int record_sink_put(struct record_sink *k, const struct record_list *list)
     if (begins_like_header(k, list))
         return latch_fail(k->engine->latch, "%s: the name of the first record, %s, begins with @, so no program could "
                           "read the file as SAM. " RECORD_OUT_REMEDY, record_sink_how(k)->path,
-                          bam_record_name((const struct bam_record *)list->records[0].data));
+                          bam_record_name(bam_record_at(list->records[0].data)));
     enum stage before = clocks_enter(k->engine->clocks, k->blocks ? STAGE_FILL : STAGE_CONVERT);
     int result = k->blocks ? output_blocks_put(k->blocks, list) : put_hts(k, list);
     k->n += list->n;

@@ -88,7 +88,7 @@ void sam_text_free(struct sam_text *t)
  * characters. In the rest, one byte becomes five characters at most: an element of an array. */
 static size_t longest_line(const struct record_ref *r)
 {
-    size_t bases = load_le32(((const struct bam_record *)r->data)->seq_len), most = (size_t)r->size * 2 / 3;
+    size_t bases = load_le32(bam_record_at(r->data)->seq_len), most = (size_t)r->size * 2 / 3;
     return 5 * (size_t)r->size - (bases < most ? bases : most) * 11 / 2;
 }
 

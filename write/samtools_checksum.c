@@ -212,7 +212,7 @@ static uint32_t crc_qual(uint32_t crc, uint8_t *text, const uint8_t *qual, size_
 
 int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t *record, size_t size)
 {
-    const struct bam_record *r = (const struct bam_record *)record;
+    const struct bam_record *r = bam_record_at(record);
     struct thread_sums *t = &s->threads[thread];
     if (!bam_record_fits(r, size) || (bam_record_flag(r) & FLAGS_SKIPPED))
         return 0;

@@ -111,15 +111,14 @@ static int may_follow(const struct sort_rule *rule, const struct verify_end *bef
 {
     if (!before->record)
         return before->key <= now->key;
-    return sort_key_in_order(rule, before->key, (const struct bam_record *)before->record, now->key,
-                             (const struct bam_record *)now->record);
+    return sort_key_in_order(rule, before->key, bam_record_at(before->record), now->key, bam_record_at(now->record));
 }
 
 static int offence(const struct sink_verify *v, const struct verify_end *now)
 {
     return latch_fail(v->latch, "--verify: the output %s is out of order: record %s belongs before the record in front "
                       "of it. Memory may be faulty, or this is our bug: please report it", v->path,
-                      bam_record_name((const struct bam_record *)now->record));
+                      bam_record_name(bam_record_at(now->record)));
 }
 
 void sink_verify_forget_order(struct sink_verify *v)
@@ -138,7 +137,7 @@ int sink_verify_order(const struct sink_verify *v, const struct record_ref *reco
         if (records[i].segment != 0)
             continue;
         /* This cannot fail: the key was made before. */
-        sort_key_make(v->rule, (const struct bam_record *)now.record, &now.key);
+        sort_key_make(v->rule, bam_record_at(now.record), &now.key);
         if (!ends->first.record)
             ends->first = now;
         else if (!may_follow(v->rule, &ends->last, &now))
@@ -154,7 +153,7 @@ int sink_verify_join(struct sink_verify *v, const struct verify_ends *ends)
         return 0;
     if (!may_follow(v->rule, &v->last, &ends->first))
         return offence(v, &ends->first);
-    size_t size = bam_record_size((const struct bam_record *)ends->last.record);
+    size_t size = bam_record_size(bam_record_at(ends->last.record));
     v->last = (struct verify_end){size <= LONGEST_KEPT ? v->kept : NULL, ends->last.key};
     if (size <= LONGEST_KEPT)
         memcpy(v->kept, ends->last.record, size);
