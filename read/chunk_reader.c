@@ -41,7 +41,8 @@ struct chunk_reader {
     struct byte_buffer carry;    /* the beginning of a unit that does not end in the last closed chunk */
     struct chunk_counts counts;
     uint64_t last_block;         /* file offset of the block taken back last */
-    uint64_t gone_on;            /* units of BAM that belong to another input */
+    uint64_t gone_on;            /* units of BAM that an earlier input has left to this one */
+    uint64_t left;               /* units of BAM that are left to a later input */
     bool at_end;                 /* all bytes are handed out */
     bool has_ended;              /* all bytes are handed out, and all records were lent */
 };
@@ -195,6 +196,7 @@ static void leave_carry(struct chunk_reader *r)
     r->carry = had;
     r->carry.n = 0;
     r->counts.seen -= n;
+    r->left += n;
 }
 
 /* Closes chunks whose bytes have all arrived. At the end of the input, the carried unit gets a chunk of its own. */
@@ -384,7 +386,7 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 static int compare_stream(const struct chunk_reader *r)
 {
     const struct record_stream *stream = &r->opt.in.stream;
-    struct tally given, seen = {.n = r->counts.seen};
+    struct tally given, seen = {.n = r->counts.seen + r->left - r->gone_on};
     if (stream->end(stream->producer, &given) < 0)
         return -1;
     given.checksum = 0;
