@@ -131,7 +131,7 @@ static void test_what_zlib_compresses(void **state)
         for (size_t i = 0; i < N_OF(sizes); i++) {
             fill_shape(shape, sizes[i]);
             for (size_t s = 0; s < N_OF(strategies); s++)
-                for (int level = sizes[i] > 5000 ? (int)rnd(4) : 0; level <= 9; level += sizes[i] > 5000 ? 3 : 1) {
+                for (int level = sizes[i] > 5000 ? (int)rnd(4) : 0; level <= 9; level += sizes[i] > 5000 ? 5 : 1) {
                     check_stream(packed, zlib_deflate(sizes[i], level, strategies[s]), sizes[i]);
                     if (level > 0 && (strategies[s] == Z_HUFFMAN_ONLY || strategies[s] == Z_RLE))
                         break;                   /* these do not depend on the level */
@@ -552,7 +552,7 @@ static void test_random_codes_up_to_fifteen_bits(void **state)
 {
     (void)state;
     seed = 8;
-    for (uint32_t round = 0; round < 400; round++) {
+    for (uint32_t round = 0; round < 200; round++) {
         struct codes c = random_codes(1 + round % 5);
         struct writer w = {0};
         size_t size = 0, n = round % 8 ? 3000 : 60000;
@@ -617,7 +617,7 @@ static void test_look_ups_that_take_the_most_bits(void **state)
             struct writer w = {0};
             size_t size = put_long_matches(&w, &c, 40 + rnd(60)), n = (w.bits + 7) / 8;
             check_stream(packed, n, size);
-            for (size_t cut = 1; cut < 24; cut++)
+            for (size_t cut = 1; cut < 24; cut += cut < 8 ? 1 : 5)
                 assert_int_equal(inflate_both(packed, n - cut, size), -1);
         }
 }
