@@ -541,7 +541,8 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
             our_size += size;
             their_size += libdeflate_deflate_compress(theirs, in, n, expected, MAX);
         }
-        if (our_size * 1000 > their_size * (1000 + per_mille))
+        uint32_t most = 1000 + per_mille + (effort == BAM_DEFLATE_FAST ? record_kinds[k].fast_more : 0);
+        if (our_size * 1000 > their_size * most)
             fail_msg("%s: %zu bytes, level %d has %zu", record_kinds[k].name, our_size, level, their_size);
     }
     libdeflate_free_compressor(theirs);
@@ -553,7 +554,7 @@ static void check_kinds(int effort, int level, uint32_t per_mille)
 static void test_no_kind_of_records_is_larger_than_at_level_1(void **state)
 {
     (void)state;
-    check_kinds(BAM_DEFLATE_FAST, 1, 12);
+    check_kinds(BAM_DEFLATE_FAST, 1, 10);
 }
 
 /* The promise of the default level compared with samtools, whose default is htslib's level 6: libdeflate's level 7. 30
