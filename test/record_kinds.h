@@ -35,7 +35,6 @@ struct record_kind {
     bool mates;                   /* a read and its mate, 200 bases further on, one after the other */
     bool spliced;
     bool varied;                  /* reads of any length from a quarter to all of len */
-    uint32_t fast_more;           /* thousandths that -l 1 may be larger than for other kinds */
 };
 
 static const struct record_kind record_kinds[] = {
@@ -80,7 +79,7 @@ static const struct record_kind record_kinds[] = {
     {.name = "HiFi", .len = 5000, .levels = 8, .step = 300, .tags = TAGS_ALIGNER | TAGS_ML, .varied = true},
     {.name = "nanopore", .len = 3000, .levels = 40, .step = 300, .tags = TAGS_ML, .varied = true},
     {.name = "nanopore, moves", .len = 6000, .levels = 40, .step = 300, .tags = TAGS_MOVES, .varied = true},
-    {.name = "nanopore, short, no tags", .len = 900, .levels = 40, .varied = true, .fast_more = 1},
+    {.name = "nanopore, short, no tags", .len = 900, .levels = 40, .varied = true},
     {.name = "long, 4 levels, unmapped", .len = 2000, .levels = 4, .unmapped = true, .varied = true},
     {.name = "36 bases of few places", .len = 36, .levels = 40, .places = 40, .tags = TAGS_ALIGNER},
     {.name = "UMIs, long runs, by name", .len = 75, .levels = 4, .stay = 100, .places = 300, .tags = TAGS_ALIGNER | TAGS_CELL, .mates = true},
