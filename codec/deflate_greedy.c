@@ -50,21 +50,21 @@ struct suited {
     bool steps;                   /* short matches are worth a larger table, with pairs */
 };
 
-/* Returns the settings by how often two bytes of a sample are equal. Hashing 4 bytes instead of 6 is 2 % smaller on
- * generated qualities of 40 levels, and larger on all others. A distant match of 4 bytes is worth four literals if
- * these cost 5 bits each, but not if they cost 4. */
+/* Returns the settings by how often two bytes of a sample are equal. Hashing 4 bytes instead of 5 is 3 % smaller on
+ * generated qualities of 40 levels; hashing 6 and taking the nearest is 2 % smaller on qualities of 4 levels. A distant
+ * match of 4 bytes is worth four literals if these cost 5 bits each, but not if they cost 4. */
 static struct suited tune(uint8_t *head, const uint8_t *in, uint32_t n)
 {
     uint32_t pairs, same = same_pairs(in, n, SAMPLE_STRIDE, &pairs);
-    bool noisy = same < pairs / 32, cheap = same >= pairs / 9 * 2;
+    bool noisy = same < pairs / 32, mixed = !noisy && same < pairs / 16, cheap = same >= pairs / 9 * 2;
     return (struct suited){
         .singly = {
             .head = head,
-            .factor = noisy ? HASH_FACTOR(4) : HASH_FACTOR(6),
+            .factor = noisy ? HASH_FACTOR(4) : mixed ? HASH_FACTOR(5) : HASH_FACTOR(6),
             .bits = HASH_BITS,
-            .stride = SINGLE_STRIDE,
-            .far_of_4 = noisy ? MAX_DIST + 1 : 2048,
-            .nearest = true,
+            .stride = mixed ? 3 : SINGLE_STRIDE,
+            .far_of_4 = noisy ? MAX_DIST + 1 : mixed ? 16384 : 2048,
+            .nearest = !mixed,
             .ahead = noisy,
         },
         .cheap = cheap,
@@ -84,14 +84,17 @@ INLINE void parse_segments(struct deflate_parse *d, struct parse *p, uint32_t st
 /* Calls parse_segments() with single positions. The compiler knows the values of some fields of g in each call. */
 INLINE void parse_singly(struct deflate_parse *d, struct parse *p, uint32_t stop, struct greedy g)
 {
-    bool ahead = g.ahead;
+    bool ahead = g.ahead, nearest = g.nearest;
     g.bits = HASH_BITS;
     g.pairs = false;
     g.nearest = g.ahead = true;
     if (ahead)
         parse_segments(d, p, stop, &g);
     g.ahead = false;
-    if (!ahead)
+    if (!ahead && nearest)
+        parse_segments(d, p, stop, &g);
+    g.nearest = false;
+    if (!nearest)
         parse_segments(d, p, stop, &g);
 }
 

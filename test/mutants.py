@@ -131,7 +131,7 @@ MUTANTS = [
     ("codec/deflate_fast.c: parse_fields", "told != ALIKE && has_quals_in_steps", "told == NOISY && has_quals_in_steps", ["unit_bam_deflate"], "beside long tags, too"),
     ("codec/deflate_fast.c: parse_fields", "told != ALIKE && has_quals_in_steps", "told == BYTES && has_quals_in_steps", ["unit_bam_deflate"], "size of small steps"),
     ("is_noise_matched", "same * NOISY_PAIRS >= 2 * reads * reads", "true", ["unit_bam_deflate"], "size of 40 levels"),
-    ("is_far_apart", "h->head.lits * MANY_HEAD_LITERALS > h->head.bytes", "0", ["unit_bam_deflate"], "size of like records far apart"),
+    ("is_known_from_afar", "h->head.lits * MANY_HEAD_LITERALS > h->head.bytes", "0", ["unit_bam_deflate"], "size of like records far apart"),
     ("keep_longer", "most = _mm256_set1_epi16((short)MAX_DIST)", "most = _mm256_set1_epi16((short)(2 * MAX_DIST - 1))", ["unit_deflate_lanes"], "nor does one of the lanes"),
     ("emit_places", "ALL_SEEN, min_u32(p->n - x, MAX_MATCH))", "ALL_SEEN, MAX_MATCH)", ["unit_deflate_lanes"], "nor does it reach beyond the input"),
     ("find_ends", "v < 0 ? 0 : v > COST_MAX ? COST_MAX : v;\n        __m256i", "v;\n        __m256i", ["unit_deflate_lanes"], "vector and scalar code make the same bytes"),
