@@ -51,8 +51,8 @@ static uint8_t random_code(const struct reads *reads, uint64_t *seed)
     return (uint8_t)(is_other ? unit_below(seed, 16) : 1u << unit_below(seed, 4));
 }
 
-/* Counts a random read, of this number among all, in both ways. It lies at the end of the memory, so that a sanitizer sees an access after it.
- * Bits after the last base are set. */
+/* Counts a random read, of this number among all, in both ways. It lies at the end of the memory, so that a sanitizer
+ * sees an access after it. Bits after the last base are set. */
 static void count_read(const struct reads *reads, uint32_t number, struct plain *plain, struct counted *counted,
                        uint64_t *seed)
 {
