@@ -94,7 +94,7 @@ static int reserve(struct stats_bases *c, size_t n)
         return 0;
     if (n_blocks < 2 * c->n_blocks)
         n_blocks = 2 * c->n_blocks;
-    struct stats_bases wider = {.n_blocks = n_blocks};
+    struct stats_bases wider = {.n_blocks = n_blocks, .n_planes = c->n_planes};
     wider.waiting = calloc(BASES_WAYS * n_blocks, sizeof *wider.waiting);
     wider.planes = calloc(BASES_WAYS * n_blocks, sizeof *wider.planes);
     wider.others = calloc(BLOCK_BASES * n_blocks, sizeof *wider.others);
@@ -148,7 +148,8 @@ __attribute__((noinline)) static bases_block take_others(const struct counted_re
 }
 
 /* Lets a block of a read wait. Returns a bit for each base, which is set for G and C. */
-ALWAYS static inline bases_block add_block(const struct counted_read *r, size_t block, bases_block bits, bases_block outside)
+ALWAYS static inline bases_block add_block(const struct counted_read *r, size_t block, bases_block bits,
+                                           bases_block outside)
 {
     bits &= ~outside;
     bases_block one = each_byte(0x11), filled = bits | (outside & one), less = filled - one;
@@ -244,12 +245,16 @@ int stats_bases_add(struct stats_bases *c, bool is_reverse, const uint8_t *seq, 
 
 void stats_bases_close(struct stats_bases *c)
 {
-    for (size_t i = 0; i < BASES_WAYS * c->n_blocks; i++)
-        if (c->waiting[i].n > 0) {
-            count_waiting(&c->waiting[i], &c->planes[i]);
-            c->waiting[i].n = BASES_WAITING;     /* the block has counts */
-            memset(c->waiting[i].each, 0, sizeof c->waiting[i].each);
-        }
+    for (size_t i = 0; i < BASES_WAYS * c->n_blocks; i++) {
+        if (c->waiting[i].n == 0)
+            continue;
+        count_waiting(&c->waiting[i], &c->planes[i]);
+        c->waiting[i].n = BASES_WAITING;         /* the block has counts */
+        memset(c->waiting[i].each, 0, sizeof c->waiting[i].each);
+        for (int k = c->n_planes; k < BASES_PLANES; k++)
+            if (any(c->planes[i].each[k]))
+                c->n_planes = k + 1;
+    }
 }
 
 static void join_planes(struct bases_planes *to, const struct bases_planes *from)
@@ -285,9 +290,10 @@ int stats_bases_join(struct stats_bases *c, struct stats_bases *from)
 }
 
 /* Adds the counters of one base in a block of a way. byte: its place in the block. */
-static void add_counters(const struct bases_planes *planes, size_t byte, bool is_high, uint64_t bases[STATS_BASES])
+static void add_counters(const struct bases_planes *planes, int n_planes, size_t byte, bool is_high,
+                         uint64_t bases[STATS_BASES])
 {
-    for (int k = 0; k < BASES_PLANES; k++) {
+    for (int k = 0; k < n_planes; k++) {
         const uint8_t *bytes = (const uint8_t *)&planes->each[k];
         unsigned bits = bytes[byte] >> (is_high ? 4 : 0);
         for (int base = STATS_A; base <= STATS_T; base++)
@@ -301,11 +307,12 @@ void stats_bases_cycle(const struct stats_bases *c, size_t cycle, uint64_t seq[S
     if (cycle + 1 >= c->n_blocks * BLOCK_BASES)
         return;
     const struct bases_planes *planes = c->planes;
-    add_counters(&planes[cycle / BLOCK_BASES], cycle % BLOCK_BASES / 2, cycle % 2 == 0, forward);
+    add_counters(&planes[cycle / BLOCK_BASES], c->n_planes, cycle % BLOCK_BASES / 2, cycle % 2 == 0, forward);
     for (size_t odd = 0; odd <= 1; odd++) {
         size_t number = (cycle + odd) / 2;
         planes += c->n_blocks;
-        add_counters(&planes[number / BASES_BLOCK], BASES_BLOCK - 1 - number % BASES_BLOCK, cycle % 2 != odd, back);
+        add_counters(&planes[number / BASES_BLOCK], c->n_planes, BASES_BLOCK - 1 - number % BASES_BLOCK,
+                     cycle % 2 != odd, back);
     }
     for (int i = 0; i <= STATS_T; i++) {
         seq[i] += forward[i] + back[i];

@@ -48,6 +48,7 @@ struct stats_bases {
     struct bases_waiting *waiting;       /* BASES_WAYS times n_blocks */
     struct bases_planes *planes;         /* likewise */
     uint64_t (*others)[2];       /* for each cycle: N, and other bases */
+    int n_planes;                /* planes from this one on are 0; stats_bases_close() sets it */
 };
 
 void stats_bases_free(struct stats_bases *c);

@@ -63,15 +63,22 @@ int stats_inserts_add(struct stats_inserts *s, uint32_t size, const uint64_t n[S
     return 0;
 }
 
+/* Adds the counts of the blocks that are in use. The memory of the others may not be in use yet. Returns -1 if out of
+ * memory. */
+static int join_near(struct stats_inserts *s, const struct stats_inserts *from)
+{
+    if (from->used && !s->near && !(s->near = calloc(INSERTS_NEAR, sizeof *s->near)))
+        return -1;
+    s->used |= from->used;
+    for (uint32_t i = 0; from->near && i < INSERTS_NEAR; i += INSERTS_BLOCK)
+        for (uint32_t k = 0; (from->used >> i / INSERTS_BLOCK & 1) && k < INSERTS_BLOCK; k++)
+            add_to(s->near[i + k], from->near[i + k]);
+    return 0;
+}
+
 int stats_inserts_join(struct stats_inserts *s, const struct stats_inserts *from)
 {
-    int result = 0;
-    for (uint32_t i = 0; from->near && i < INSERTS_NEAR && result == 0; i++) {
-        if (!(from->used >> i / INSERTS_BLOCK & 1))
-            i += INSERTS_BLOCK - 1;              /* all 0; its memory may not be in use yet */
-        else if (from->near[i][0] | from->near[i][1] | from->near[i][2])
-            result = stats_inserts_add(s, i, from->near[i]);
-    }
+    int result = join_near(s, from);
     for (size_t i = 0; i < from->room && result == 0; i++)
         if (!is_free(&from->far[i]))
             result = stats_inserts_add(s, from->far[i].size, from->far[i].n);

@@ -306,7 +306,7 @@ uint64_t stats_quals_count(const struct stats_quals *c, size_t cycle, int qualit
 uint64_t stats_quals_sum(const struct stats_quals *c, int quality)
 {
     uint64_t sum = 0;
-    for (size_t cycle = 0; cycle < c->stride; cycle++)
+    for (size_t cycle = 0; may_count(c, (size_t)quality) && cycle < c->stride; cycle++)
         sum += stats_quals_count(c, cycle, quality);
     return sum;
 }

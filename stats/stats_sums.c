@@ -201,12 +201,17 @@ static int count_cigar(struct stats_sums *s, const struct stats_settings *settin
     return 0;
 }
 
+static uint32_t insert_size(const struct stats_settings *settings, const struct stats_view *v)
+{
+    int32_t tlen = (int32_t)load_le32(v->record->tlen);
+    uint32_t size = tlen < 0 ? 0 - (uint32_t)tlen : (uint32_t)tlen;
+    return settings->max_insert > 0 && size > (uint32_t)settings->max_insert ? (uint32_t)settings->max_insert : size;
+}
+
 static int count_insert(struct stats_sums *s, const struct stats_settings *settings, const struct stats_view *v)
 {
-    int32_t tlen = (int32_t)load_le32(v->record->tlen), next_ref = (int32_t)load_le32(v->record->next_ref_id);
-    uint32_t size = tlen < 0 ? 0 - (uint32_t)tlen : (uint32_t)tlen;
-    if (settings->max_insert > 0 && size > (uint32_t)settings->max_insert)
-        size = (uint32_t)settings->max_insert;
+    int32_t next_ref = (int32_t)load_le32(v->record->next_ref_id);
+    uint32_t size = insert_size(settings, v);
     if (size == 0 && v->ref != next_ref)
         return 0;
     bool is_inward = true, is_read1 = v->flag & BAM_FREAD1;
@@ -247,6 +252,7 @@ enum stats_way stats_sums_add(struct stats_sums *s, struct stats_barcode_order *
 {
     struct stats_tags tags;
     *gc = 0;
+    stats_inserts_prefetch(&s->inserts, insert_size(settings, v));
     add_checksums(s, v);
     if (v->flag & BAM_FSECONDARY) {
         s->counts.secondary++;

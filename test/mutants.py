@@ -716,6 +716,8 @@ MUTANTS = [
      "a range that turns before all was left is not paired with the one before it"),
     ("stats_range_pair", "left->odd ||", "", ["unit_stats_pair"], "nothing is paired with a range that is counted from its log"),
     ("stats_range_pair", "(turns && !stats_ring_is_short(&left->ring)) ||", "", ["unit_stats_pair"], "nor if it would be so then"),
+    ("write/output_block.c: is_whole", "&& bam_record_size((const struct bam_record *)data) == r->size", "",
+     ["test_counted.py::test_long_or_odd_record_is_not_counted"], "a segment is not counted as a record"),
     ("counts_pair", "return parts[left] &&", "return c->opt.n > 1 ? counter[1].pair(parts[left], NULL, NULL) : parts[left] &&",
      ["unit_join_tree"], "only the parts of one counter are prepared"),
     ("stats/stats_bases.c: add_block", "| (less & ~filled & each_byte(0x88))", "", ["unit_stats_cycles"],

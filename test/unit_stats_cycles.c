@@ -23,6 +23,7 @@ struct reads {
     uint32_t n, longest;
     uint32_t n_quals;            /* different qualities */
     uint32_t others;             /* one base in so many is none of A, C, G, T; 0: none is */
+    bool grow;                   /* each read is longer than the one before it */
 };
 
 static enum stats_base base_of(unsigned code)
@@ -50,11 +51,15 @@ static uint8_t random_code(const struct reads *reads, uint64_t *seed)
     return (uint8_t)(is_other ? unit_below(seed, 16) : 1u << unit_below(seed, 4));
 }
 
-/* Counts one random read in both ways. It lies at the end of the memory, so that a sanitizer sees an access after it.
- * Bits after the last base are set. */
-static void count_read(const struct reads *reads, struct plain *plain, struct counted *counted, uint64_t *seed)
+/* Counts a random read, of this number among all, in both ways. It lies at the end of the memory, so that a sanitizer
+ * sees an access after it. Bits after the last base are set. */
+static void count_read(const struct reads *reads, uint32_t number, struct plain *plain, struct counted *counted,
+                       uint64_t *seed)
 {
-    uint32_t n = (uint32_t)unit_below(seed, reads->longest + 1), n_bytes = n / 2 + n % 2, gc = 0, found;
+    uint32_t n = (uint32_t)unit_below(seed, reads->longest + 1);
+    if (reads->grow)
+        n = reads->longest / reads->n * (number + 1);
+    uint32_t n_bytes = n / 2 + n % 2, gc = 0, found;
     uint8_t *record = must_alloc(BEFORE + n_bytes + n), *seq = record + BEFORE, *qual = seq + n_bytes;
     bool is_reverse = unit_below(seed, 2);
     memset(record, 0x5a, BEFORE);
@@ -95,7 +100,7 @@ static void check(struct reads reads, uint32_t threads)
     memset(plain, 0, sizeof *plain);
     memset(counted, 0, threads * sizeof *counted);
     for (uint32_t i = 0; i < reads.n; i++)
-        count_read(&reads, plain, &counted[i % threads], &seed);
+        count_read(&reads, i, plain, &counted[i % threads], &seed);
     for (uint32_t k = 1; k < threads; k++) {
         MUST(stats_bases_join(&counted[0].bases, &counted[k].bases) == 0);
         MUST(stats_quals_join(&counted[0].quals, &counted[k].quals) == 0);
@@ -138,6 +143,7 @@ static void test_counts_of_threads_are_lost(void **state)
     check((struct reads){.n = 1000, .longest = 150, .n_quals = 5, .others = 50}, 3);
     check((struct reads){.n = 4, .longest = MOST, .n_quals = 5, .others = 50}, 4);
     check((struct reads){.n = 2, .longest = 150, .n_quals = 5}, 3);
+    check((struct reads){.n = 3, .longest = MOST, .n_quals = 5, .grow = true}, 3);
     check((struct reads){.n = 0, .longest = 1, .n_quals = 1}, 2);
 }
 

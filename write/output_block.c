@@ -120,6 +120,14 @@ static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t
     free(copy);
 }
 
+/* Returns whether record i is whole in the block. data: its bytes in the block, which the cache still has. */
+static bool is_whole(const struct output_block *block, uint32_t i, const uint8_t *data)
+{
+    const struct record_ref *r = &block->records[i];
+    return r->segment == 0 && (i > 0 || block->before == 0) && r->size >= BAM_FIXED
+        && bam_record_size((const struct bam_record *)data) == r->size;
+}
+
 /* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of a record in
  * one piece; a longer record is read where its segments are. */
 static void look_at_records(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
@@ -127,10 +135,9 @@ static void look_at_records(struct output_blocks *o, const struct output_block *
     uint32_t slot = (uint32_t)(block - o->slots);
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
-        size_t size = 0;
-        const uint8_t *record = ending_record(block, i, &size);
-        bool is_whole = record && record == r->data, is_unfinished = !is_whole && o->how.finish;
-        record = is_whole ? data : record;
+        size_t size = r->size;
+        bool whole = is_whole(block, i, data), is_unfinished = !whole && o->how.finish;
+        const uint8_t *record = whole ? data : ending_record(block, i, &size);
         if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, task_thread(), record, size) < 0)
             latch_fail(o->opt.engine->latch, "out of memory for --checksum");
         if (record && o->how.counts && is_unfinished)
