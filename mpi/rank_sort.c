@@ -157,7 +157,7 @@ static int close_all(struct rank_parts *s, int result)
 {
     if (s->a.engine)
         rank_parts_close(s, &s->a);
-    if (s->engine_b.clocks) {
+    if (s->b.engine) {
         if (result < 0 || s->team.rank > 0)
             written_abandon(&s->out);
         rank_parts_close(s, &s->b);
@@ -171,6 +171,7 @@ static int close_all(struct rank_parts *s, int result)
     rank_lists_free(&s->lists);
     splitters_free(&s->splitters);
     clocks_free(s->engine_a.clocks);
+    clocks_free(s->engine_b.clocks);
     return result;
 }
 
@@ -190,6 +191,7 @@ int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;
+    s->out = (struct written)WRITTEN_CLOSED;
     name_part(s);
     share_options(s);
     s->engine_a = (struct engine){.latch = &s->latch_a, .n_threads = s->each.n_threads};

@@ -140,8 +140,7 @@ int inputs_open(struct inputs *inputs, const struct inputs_options *options);
 int inputs_new(struct inputs *inputs, const struct inputs_options *options);
 void inputs_complete(struct inputs *inputs, const struct inputs_options *options);
 
-/* Adds the input's header to the first one's. -1: failed, and the error is
- * recorded in the latch. */
+/* Adds the input's header to the first one's. -1: failed, and the error is recorded in the latch. */
 int inputs_join(struct inputs *inputs, struct input *input, struct latch *latch);
 
 /* Counts one more header. */

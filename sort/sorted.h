@@ -27,7 +27,7 @@ struct written;
 enum sort_turn {
     SORT_ONLY,
     SORT_FIRST,                  /* the caller lets the rule learn. With -M, reads keep their ranks */
-    SORT_SECOND,                 /* so, too; and the first turn has normalised the records and turned reads */
+    SORT_SECOND,                 /* as in the first turn, which has also normalised the records, and turned reads */
 };
 
 struct sorted_options {
