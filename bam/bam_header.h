@@ -7,13 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <htslib/sam.h>
+#include "bam/bam_magic.h"
 
 struct latch;
 struct sort_order;
 struct tag_values;
-
-#define BAM_HEADER_MAGIC "BAM\1"
-enum { BAM_HEADER_MAGIC_SIZE = sizeof BAM_HEADER_MAGIC - 1 };
 
 /* A header and the data that were read with it. bam_header_free() frees all of it. */
 struct bam_header {

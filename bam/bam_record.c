@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/sam.h>
-#include "bam/bam_header.h"
+#include "bam/bam_magic.h"
 #include "bam/bam_record.h"
 #include "base/byte_buffer.h"
 #ifdef __x86_64__

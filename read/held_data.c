@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "bam/bam_header.h"
+#include "bam/bam_magic.h"
 #include "read/first_bytes.h"
 #include "read/held_data.h"
 

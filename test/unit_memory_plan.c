@@ -91,7 +91,8 @@ static uint64_t beside_arenas(const struct memory_use *use, const struct memory_
     return (1 + r->job.n_waiting) * input + bgzf_source_memory(r->job.n_threads, 0)
          + (uint64_t)r->source_slots * FOUND + sink_takes(r)
          + spilling_takes(p) + use->header + use->htslib + use->clocks + use_of_output(&use->output, p->rings.job.all)
-         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records, r->job.in_chunks ? r->job.n_inputs : 256,
+         + merge_ring_memory(r->merge_ranges, r->merge_spare, r->merge_records,
+                             r->job.in_chunks ? r->job.n_inputs : 256,
                              r->job.in_chunks ? 0 : r->job.all / (BAM_MIN_RECORD + sizeof(struct bam_key)));
 }
 
