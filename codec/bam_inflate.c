@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Mispredicted branches cost most of the time when BAM is inflated: a processor cannot predict whether a literal or a
- * match comes next, nor how long the match is. So symbols are decoded without branches:
- *
- *   decode   every look-up does the same for any entry: it takes bits, stores two literals of which 0 to 2 count,
- *            stores a token which counts if it is a length or a distance, and sets the table for the next look-up
- *   copy     takes two tokens at a time, and copies literals and a match to the output
- *
- * Decoding waits for its own look-ups. So one loop decodes a chunk and copies the one before, whose branches are known:
- *
- *   in  -> | chunk 2 |  decode -> tokens, literals
- *                                 tokens, literals  copy -> | chunk 1 | -> out
+/* A processor cannot predict whether a literal or a match comes next, and each wrong guess costs as much as some ten
+ * symbols. So few branches depend on the data: one look-up gives up to two literals, or a literal and a length. The
+ * entry of the next symbol is looked up before a match is copied. So a wrong guess is found while bytes are copied.
  *
  * An entry of a table:
  *
- *   31 .. 30 | 29 ............ 14 | 13        | 12  | 11   | 10    | 9 .. 6      | 5 .. 0
- *   literals | literals           | next is a | bad | rare | token | code's bits | all bits
- *   (count)  | base lit (length)  | distance  |     |      |       |             | to take
+ *   31 .. 30 | 29 ............ 14 | 13 | 12  | 11   | 10    | 9 .. 6      | 5 .. 0
+ *   literals | literals           | -  | bad | rare | token | code's bits | all bits
+ *   (count)  | base lit (length)  |    |     |      |       |             | to take
  *            | distance - 1       |
  *
- * "All bits" are those of the code and the extra bits after it, whose value is added to the base. An entry may stand
- * for two literals, or for a literal and a length; then the bits of both codes count as the code's. */
+ * A token is a length or a distance. "All bits" are those of the code and the extra bits after it, whose value is added
+ * to the base. An entry may stand for two literals, or for a literal and a length; then the bits of both codes count as
+ * the code's. */
 #include <stdlib.h>
 #include "codec/bam_inflate.h"
 #include "base/endian_io.h"
@@ -38,74 +31,46 @@ enum {
     REPEAT = 16,
     MAX_REPEAT = 138,
 
-    /* Bits of the input that choose an entry. With 12, fewer codes are longer than the table's bits, but
-     * the 2 * 16 KiB of tables and the data do not fit into the first-level cache: 7 % slower. */
-    BITS = 11,
-    SIZE = 1 << BITS,
-    SUB_BITS = HUFFMAN_MAX_BITS - BITS,
-    SUB_SIZE = 1 << SUB_BITS,
+    /* Bits of the input that choose an entry. All tables together stay in the first-level cache. */
+    BITS = 11, DIST_BITS = 9,
+    SIZE = 1 << BITS, DIST_SIZE = 1 << DIST_BITS,
+    SUB_BITS = HUFFMAN_MAX_BITS - BITS, DIST_SUB_BITS = HUFFMAN_MAX_BITS - DIST_BITS,
     /* The number of sub-tables. Each has two codes or more, except the first, which is for words that do not exist. */
-    N_SUBS = 1 + N_LITLEN / 2,
+    N_SUBS = 1 + N_LITLEN / 2, N_DIST_SUBS = 1 + N_DIST / 2,
     PRE_BITS = 7, PRE_TOTAL = PRE_BITS + 7,      /* bits of a symbol; of it and its repeat count */
 
     TOTAL = 63,
     COUNT_SHIFT = 30, LITERAL = 1 << COUNT_SHIFT,
     CODE_SHIFT = 6, CODE_MASK = 15,
-    TOKEN = 1 << 10, TOKEN_TO_SIZE = 6,          /* shifted by this, the bit is the size of a token or 0 */
-    NEXT_DIST = SIZE * sizeof(uint32_t),
+    TOKEN = 1 << 10,
     BAD = 1 << 12,               /* a symbol that must not occur; set together with RARE */
-    /* An entry that the loop does not handle. If it takes no bits either, the code is longer than BITS. */
+    /* A symbol that must not occur, the end of a block, or, if it takes no bits, a code of more bits than the table. */
     RARE = 1 << 11,
     FIRST_SHIFT = 14, SECOND_SHIFT = 22,
     /* A code's length times this puts the length into both fields, "code's bits" and "all bits". */
     ONE_BIT = 1 | 1 << CODE_SHIFT,
 
-    /* A refill gives FILLED bits or more, which must be enough for three look-ups. So an entry that takes
-     * more than MAX_TOTAL bits is rare, and a length takes at most MAX_LEN_TOTAL. */
+    /* A refill counts FILLED bits or more, and all 64 bits of the buffer are right. Without another one, the loop takes
+     * an entry of literals, a length and a distance, all without sub-tables, and looks up the entry after them. */
     FILLED = 56,
-    MAX_TOTAL = 20,
-    MAX_LEN_TOTAL = BITS + 5,
-
-    /* Compressed bytes per chunk: some 80 matches, so that the tokens stay in the first-level cache. */
-    CHUNK = 256,
+    MAX_LEN_EXTRA = 5, MAX_DIST_EXTRA = 13,
     WORD = 8,
-    /* Bounds the look-ups per chunk: each uses up at least one bit, of the chunk or of the bit buffer around it. */
-    MAX_STEPS = (CHUNK + 5 * WORD) * 8,
-    /* The loop ends this many bytes before the end of the input, because it may refill twice. */
-    IN_MARGIN = 2 * WORD,
-    /* Bytes that are copied for any length. */
-    WIDE_RUN = 16,
+    /* The loop ends this many bytes before the end of the input: it refills at most five times before it looks. */
+    IN_MARGIN = 5 * WORD,
+    /* Bytes that are copied for a match of any length. */
     WIDE_MATCH = 64,
+    /* The loop ends this many bytes before the end of the output: it puts a few literals and copies a match. */
+    OUT_MARGIN = WORD + HUFFMAN_MAX_LEN + WIDE_MATCH,
 };
-_Static_assert(NEXT_DIST == 1 << 13, "it is a bit of an entry and a table's size");
-_Static_assert(2 * MAX_TOTAL + MAX_LEN_TOTAL <= FILLED, "distance, length, distance");
-_Static_assert(2 * MAX_LEN_TOTAL + MAX_TOTAL <= FILLED, "length, distance, length");
-
-/* A length or a distance, as a look-up found it. Tokens come in pairs: a length, then a distance. */
-struct token {
-    uint32_t entry;
-    uint32_t lits_end;           /* the low half of the address where the literals before the match end */
-    uint64_t bits;               /* the bit buffer before the bits of the entry were taken */
-};
-
-_Static_assert(sizeof(struct token) == TOKEN >> TOKEN_TO_SIZE, "one step");
-
-/* The tokens that the loop has decoded and not copied yet. */
-struct chunk {
-    struct token *end;
-    uint8_t *lits_end;
-    struct token tokens[MAX_STEPS + 2];
-    uint8_t lits[MAX_STEPS + WIDE_RUN];
-};
+_Static_assert(BITS + (BITS + MAX_LEN_EXTRA) + (DIST_BITS + MAX_DIST_EXTRA) + BITS <= 64, "up to the next look-up");
+_Static_assert((HUFFMAN_MAX_BITS + MAX_LEN_EXTRA) + (DIST_BITS + MAX_DIST_EXTRA) + BITS <= 64, "after a sub-table");
+_Static_assert(2 * BITS + HUFFMAN_MAX_BITS <= FILLED, "literals");
 
 /* The place that decoding has reached. It stays in registers until something unusual comes. */
 struct cursor {
     uint64_t bits;
     uint64_t left;               /* the number of valid bits; in the loop only its lowest 6 bits have a meaning */
     const uint8_t *next;         /* the next bytes to load */
-    const uint8_t *table;        /* the table of literals and lengths, or the table of distances */
-    struct token *token;
-    uint8_t *lit;
 };
 
 struct output {
@@ -113,20 +78,18 @@ struct output {
 };
 
 struct bam_inflate {
-    uint32_t table[2 * SIZE];    /* for literals and lengths, then for distances */
+    uint32_t litlens[SIZE], dists[DIST_SIZE];
     uint32_t part[SIZE / 2];     /* see fill_pairs() */
-    uint32_t sub[2][N_SUBS * SUB_SIZE];
+    uint32_t litlen_subs[N_SUBS << SUB_BITS], dist_subs[N_DIST_SUBS << DIST_SUB_BITS];
     uint32_t litlen_entry[N_LITLEN], dist_entry[N_DIST];         /* without the code's length */
     struct huffman_words litlen;
     struct cursor at;
     struct output out;
-    const uint8_t *in_end, *stop;                /* the loop refills only before stop */
-    bool last_chunk, final_block, newer;
-    int filling;                 /* the chunk that is decoded; the other one is copied */
-    struct chunk chunk[2];
+    const uint8_t *in_end;
+    bool final_block, newer;
 };
 
-enum result { GO_ON, CHUNK_DONE, BLOCK_DONE, DAMAGED };
+enum result { GO_ON, BLOCK_DONE, DAMAGED };
 
 /* ---- bits ---- */
 
@@ -156,7 +119,7 @@ INLINE uint32_t next_bits(const struct cursor *c, uint32_t n)
     return (uint32_t)c->bits & ((1u << n) - 1);
 }
 
-INLINE void drop_bits(struct cursor *c, uint32_t n)
+INLINE void drop_bits(struct cursor *c, uint64_t n)
 {
     c->bits >>= n;
     c->left -= n;
@@ -175,21 +138,23 @@ static int take(struct bam_inflate *d, uint32_t n, uint32_t *v)
 
 /* ---- codes ---- */
 
-/* Fills the tables for longer codes. The entry in the main table names a sub-table of SUB_SIZE entries. */
-static void fill_subs(const struct huffman_words *c, const uint32_t *entries, uint32_t *table, uint32_t *sub)
+/* Fills the tables for codes longer than `bits`. The entry in the main table names a sub-table, which the other bits of
+ * the longest code choose from. */
+static void fill_subs(const struct huffman_words *c, const uint32_t *entries, uint32_t bits, uint32_t *table,
+                      uint32_t *sub)
 {
-    uint32_t n = 0, last = SIZE;
-    for (uint32_t i = 0; i < SUB_SIZE; i++)
+    uint32_t n = 0, size = 1u << bits, last = size, sub_size = 1u << (HUFFMAN_MAX_BITS - bits);
+    for (uint32_t i = 0; i < sub_size; i++)
         sub[i] = RARE | BAD | ONE_BIT;
-    for (uint32_t len = BITS + 1; len <= HUFFMAN_MAX_BITS; len++)
+    for (uint32_t len = bits + 1; len <= HUFFMAN_MAX_BITS; len++)
         for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
-            if ((c->word[k] & (SIZE - 1)) != last) {
-                last = c->word[k] & (SIZE - 1);
+            if ((c->word[k] & (size - 1)) != last) {
+                last = c->word[k] & (size - 1);
                 table[last] = RARE | ++n << FIRST_SHIFT;
             }
             uint32_t e = entries[c->sorted[k]] + len * ONE_BIT;
-            for (uint32_t i = c->word[k] >> BITS; i < SUB_SIZE; i += 1u << (len - BITS))
-                sub[n * SUB_SIZE + i] = e;
+            for (uint32_t i = c->word[k] >> bits; i < sub_size; i += 1u << (len - bits))
+                sub[n * sub_size + i] = e;
         }
 }
 
@@ -212,13 +177,11 @@ static void fill_table(const struct huffman_words *c, const uint32_t *entries, u
     table[0] = RARE;
     for (uint32_t len = 1; len <= bits; len++) {
         double_table(table, 1u << (len - 1));
-        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
-            uint32_t e = entries[c->sorted[k]] + len * ONE_BIT;
-            table[c->word[k]] = e | ((e & TOTAL) > MAX_TOTAL ? RARE : 0);
-        }
+        for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++)
+            table[c->word[k]] = entries[c->sorted[k]] + len * ONE_BIT;
     }
     if (sub)
-        fill_subs(c, entries, table, sub);
+        fill_subs(c, entries, bits, table, sub);
 }
 
 /* Returns the number to add to the entry of a literal so that it also stands for entry e; 0 if e cannot be second. */
@@ -240,7 +203,7 @@ static void fill_pairs(struct bam_inflate *d)
         for (uint32_t k = c->first[room]; k < c->first[room + 1]; k++)
             part[c->word[k]] = second_part(d->litlen_entry[c->sorted[k]] + room * ONE_BIT);
         for (uint32_t k = c->first[len]; k < c->first[len + 1]; k++) {
-            uint32_t e = d->litlen_entry[c->sorted[k]] + len * ONE_BIT, *to = d->table + c->word[k];
+            uint32_t e = d->litlen_entry[c->sorted[k]] + len * ONE_BIT, *to = d->litlens + c->word[k];
             for (uint32_t i = 0; e & LITERAL && i < 1u << room; i += 2, to += 2 << len) {
                 to[0] = e + part[i];
                 to[1 << len] = e + part[i + 1];
@@ -255,8 +218,8 @@ static int set_codes(struct bam_inflate *d, const uint8_t *litlen, uint32_t n_li
     struct huffman_words dists;
     if (huffman_words(&d->litlen, litlen, n_litlen, true) < 0 || huffman_words(&dists, dist, n_dist, true) < 0)
         return -1;
-    fill_table(&d->litlen, d->litlen_entry, BITS, d->table, d->sub[0]);
-    fill_table(&dists, d->dist_entry, BITS, d->table + SIZE, d->sub[1]);
+    fill_table(&d->litlen, d->litlen_entry, BITS, d->litlens, d->litlen_subs);
+    fill_table(&dists, d->dist_entry, DIST_BITS, d->dists, d->dist_subs);
     fill_pairs(d);
     return 0;
 }
@@ -348,26 +311,20 @@ INLINE void copy_16(uint8_t *to, const uint8_t *from)
     memcpy(to, from, 16);
 }
 
-INLINE uint32_t extra_of(const struct token *t)
+INLINE uint32_t extra_of(uint64_t bits, uint64_t e)
 {
-    uint32_t taken = (uint32_t)t->bits & ((1u << (t->entry & 31)) - 1);
-    return taken >> ((t->entry >> CODE_SHIFT) & CODE_MASK);
+    uint32_t taken = (uint32_t)bits & ((1u << (e & 31)) - 1);
+    return taken >> ((e >> CODE_SHIFT) & CODE_MASK);
 }
 
-INLINE size_t len_of(const struct token *t)
+INLINE size_t len_of(uint64_t bits, uint64_t e)
 {
-    return MIN_MATCH + ((t->entry >> SECOND_SHIFT) & UINT8_MAX) + extra_of(t);
+    return MIN_MATCH + ((uint32_t)e >> SECOND_SHIFT & UINT8_MAX) + extra_of(bits, e);
 }
 
-INLINE size_t dist_of(const struct token *t)
+INLINE size_t dist_of(uint64_t bits, uint64_t e)
 {
-    return 1 + (t->entry >> FIRST_SHIFT) + extra_of(t);
-}
-
-/* Returns the number of literals from lit on, before the match of token t. */
-INLINE size_t run_of(const struct token *t, const uint8_t *lit)
-{
-    return (uint32_t)(t->lits_end - (uint32_t)(uintptr_t)lit);
+    return 1 + ((uint32_t)e >> FIRST_SHIFT) + extra_of(bits, e);
 }
 
 INLINE void copy_bytes(uint8_t *to, size_t dist, size_t len)
@@ -414,203 +371,168 @@ INLINE void copy_match(uint8_t *to, size_t dist, size_t len)
         copy_16(to + i, from + i);
 }
 
-/* Copies the literals from *lit on and one match. May write `beyond` bytes more, which is WIDE_MATCH or 0. Returns
- * false, and has done nothing, if there is not enough room or the distance is too large. */
-INLINE bool copy_token(struct output *o, const struct token *t, const uint8_t **lit, size_t beyond)
-{
-    size_t run = run_of(t, *lit), len = len_of(t), dist = dist_of(t + 1);
-    if (UNLIKELY(run + len + beyond > (size_t)(o->end - o->at) || dist > (size_t)(o->at - o->start) + run))
-        return false;
-    if (beyond) {
-        copy_16(o->at, *lit);
-        for (size_t i = WIDE_RUN; UNLIKELY(i < run); i += 16)
-            copy_16(o->at + i, *lit + i);
-        copy_match(o->at + run, dist, len);
-    } else {
-        memcpy(o->at, *lit, run);
-        copy_bytes(o->at + run, dist, len);
-    }
-    o->at += run + len;
-    *lit += run;
-    return true;
-}
-
-/* Copies as copy_token() does, but writes no byte more. Returns -1 if the data are damaged. */
-static int copy_careful(struct output *o, const struct token *t, const uint8_t **lit)
-{
-    return copy_token(o, t, lit, 0) ? 0 : -1;
-}
-
-/* Copies the rest of chunk c, from t and lit on. */
-static int copy_rest(struct output *o, const struct chunk *c, const struct token *t, const uint8_t *lit)
-{
-    for (; t < c->end; t += 2)
-        if (!copy_token(o, t, &lit, WIDE_MATCH) && copy_careful(o, t, &lit) < 0)
-            return -1;
-    size_t run = (size_t)(c->lits_end - lit);
-    if (run > (size_t)(o->end - o->at))
-        return -1;
-    if (run > 0)
-        memcpy(o->at, lit, run);
-    o->at += run;
-    return 0;
-}
-
 /* ---- decode ---- */
 
 /* Returns the next entry, in 64 bits as the numbers that it is used with, so that no instruction extends it. */
-INLINE uint64_t look_up(const struct cursor *c)
+INLINE uint64_t litlen_at(const struct bam_inflate *d, uint64_t bits)
 {
-    uint32_t e;
-    memcpy(&e, c->table + (c->bits & (SIZE - 1)) * sizeof e, sizeof e);
-    return e;
-}
-
-/* Does the work that every entry needs. */
-INLINE void advance(struct cursor *c, uint64_t e, const struct bam_inflate *d)
-{
-    c->token->entry = (uint32_t)e;
-    c->token->bits = c->bits;
-    c->bits >>= e & TOTAL;
-    c->left -= e;
-    store_le16(c->lit, (uint16_t)(e >> FIRST_SHIFT));
-    c->lit += e >> COUNT_SHIFT;
-    c->token->lits_end = (uint32_t)(uintptr_t)c->lit;
-    c->token = (struct token *)(void *)((uint8_t *)c->token + ((e >> TOKEN_TO_SIZE) & sizeof *c->token));
-    c->table = (const uint8_t *)d->table + (e & NEXT_DIST);
-}
-
-/* Does three look-ups and returns 0. Stops at a rare entry and returns that entry. */
-INLINE uint64_t advance_3(struct cursor *c, const struct bam_inflate *d)
-{
-    refill(c);
-    UNROLL(3)
-    for (int i = 0; i < 3; i++) {
-        uint64_t e = look_up(c);
-        if (UNLIKELY(e & RARE))
-            return e;
-        advance(c, e, d);
-    }
-    return 0;
-}
-
-INLINE bool at_litlen(const struct cursor *c, const struct bam_inflate *d)
-{
-    return c->table == (const uint8_t *)d->table;
+    return d->litlens[bits & (SIZE - 1)];
 }
 
 /* Returns the entry that a rare one stands for. */
-INLINE uint32_t resolve(const struct cursor *c, uint32_t e, const struct bam_inflate *d)
+INLINE uint64_t litlen_of_rare(const struct bam_inflate *d, uint64_t e, uint64_t bits)
 {
-    if (e & (TOTAL | TOKEN))
-        return e;
-    return d->sub[!at_litlen(c, d)][(e >> FIRST_SHIFT) * SUB_SIZE + (c->bits >> BITS & (SUB_SIZE - 1))];
+    return e & TOTAL ? e : d->litlen_subs[(e >> FIRST_SHIFT << SUB_BITS) + (bits >> BITS & ((1 << SUB_BITS) - 1))];
 }
 
-/* Returns whether the entry stands for a symbol, and not for the end of the block or damaged data. */
-INLINE bool is_symbol(uint32_t e)
+INLINE uint64_t dist_at(const struct bam_inflate *d, uint64_t bits)
 {
-    return !(e & RARE) || e & TOKEN;
+    return d->dists[bits & (DIST_SIZE - 1)];
 }
 
-/* Does one look-up where the input may end. */
+INLINE uint64_t dist_of_rare(const struct bam_inflate *d, uint64_t e, uint64_t bits)
+{
+    enum { MASK = (1 << DIST_SUB_BITS) - 1 };
+    return e & TOTAL ? e : d->dist_subs[(e >> FIRST_SHIFT << DIST_SUB_BITS) + (bits >> DIST_BITS & MASK)];
+}
+
+INLINE bool is_literal(uint64_t e)
+{
+    return !(e & (TOKEN | RARE));
+}
+
+/* Takes the bits of an entry, where the input does not end. */
+INLINE void take_entry(struct cursor *c, uint64_t e)
+{
+    c->bits >>= e & TOTAL;
+    c->left -= e;
+}
+
+/* Puts the literals of an entry, which are 0 to 2. Writes two bytes. */
+INLINE void put_literals(uint8_t **at, uint64_t e)
+{
+    store_le16(*at, (uint16_t)(e >> FIRST_SHIFT));
+    *at += e >> COUNT_SHIFT;
+}
+
+/* Puts the literals of an entry and returns the next entry. */
+INLINE uint64_t after_literals(const struct bam_inflate *d, struct cursor *c, uint8_t **at, uint64_t e)
+{
+    put_literals(at, e);
+    take_entry(c, e);
+    return litlen_at(d, c->bits);
+}
+
+/* Decodes until the input or the output may end, or the block ends. */
+INLINE enum result decode_most(struct bam_inflate *d)
+{
+    struct cursor c = d->at;
+    uint8_t *at = d->out.at, *const start = d->out.start;
+    if (d->in_end - c.next < IN_MARGIN || d->out.end - at < OUT_MARGIN)
+        return GO_ON;
+    const uint8_t *const in_stop = d->in_end - IN_MARGIN, *const out_stop = d->out.end - OUT_MARGIN;
+    refill(&c);
+    uint64_t e = litlen_at(d, c.bits);
+    do {
+        if (is_literal(e)) {
+            e = after_literals(d, &c, &at, e);
+            if (is_literal(e)) {
+                e = after_literals(d, &c, &at, e);
+                refill(&c);
+                if (is_literal(e)) {
+                    e = after_literals(d, &c, &at, e);
+                    refill(&c);
+                    continue;
+                }
+            }
+        }
+        if (UNLIKELY(e & RARE)) {
+            e = litlen_of_rare(d, e, c.bits);
+            if (is_literal(e)) {
+                e = after_literals(d, &c, &at, e);
+                refill(&c);
+                continue;
+            }
+            if (!(e & TOKEN))
+                break;
+            refill(&c);
+        }
+        put_literals(&at, e);
+        size_t len = len_of(c.bits, e);
+        take_entry(&c, e);
+        e = dist_at(d, c.bits);
+        if (UNLIKELY(e & RARE)) {
+            refill(&c);
+            e = dist_of_rare(d, e, c.bits);
+        }
+        size_t dist = dist_of(c.bits, e);
+        take_entry(&c, e);
+        if (UNLIKELY(e & BAD || dist > (size_t)(at - start)))
+            return DAMAGED;
+        e = litlen_at(d, c.bits);
+        refill(&c);
+        copy_match(at, dist, len);
+        at += len;
+    } while (c.next < in_stop && at < out_stop);
+    d->at = c;
+    d->out.at = at;
+    return GO_ON;
+}
+
+static enum result decode_older(struct bam_inflate *d) { return decode_most(d); }
+NEWER static enum result decode_newer(struct bam_inflate *d) { return decode_most(d); }
+
+/* Takes a distance and copies a match where the input or the output may end. */
+static enum result match_careful(struct bam_inflate *d, size_t len)
+{
+    struct cursor *c = &d->at;
+    struct output *o = &d->out;
+    refill_careful(c, d->in_end);
+    uint64_t e = dist_at(d, c->bits);
+    if (e & RARE)
+        e = dist_of_rare(d, e, c->bits);
+    size_t dist = dist_of(c->bits, e);
+    if (e & BAD || (e & TOTAL) > c->left || dist > (size_t)(o->at - o->start))
+        return DAMAGED;
+    drop_bits(c, e & TOTAL);
+    copy_bytes(o->at, dist, len);
+    o->at += len;
+    return GO_ON;
+}
+
+/* Decodes one entry, and the distance after a length, where the input or the output may end. */
 static enum result decode_careful(struct bam_inflate *d)
 {
     struct cursor *c = &d->at;
+    struct output *o = &d->out;
     refill_careful(c, d->in_end);
-    uint32_t e = (uint32_t)look_up(c);
+    uint64_t e = litlen_at(d, c->bits);
     if (e & RARE)
-        e = resolve(c, e, d);
+        e = litlen_of_rare(d, e, c->bits);
     if (e & BAD || (e & TOTAL) > c->left)
         return DAMAGED;
-    uint64_t left = c->left - (e & TOTAL);
-    bool symbol = is_symbol(e);
-    if (symbol)
-        advance(c, e, d);
-    else
-        c->bits >>= e & TOTAL;
-    c->left = left;
-    return symbol ? GO_ON : BLOCK_DONE;
+    size_t literals = e >> COUNT_SHIFT, len = e & TOKEN ? len_of(c->bits, e) : 0;
+    drop_bits(c, e & TOTAL);
+    if (e & RARE)
+        return BLOCK_DONE;
+    if (literals + len > (size_t)(o->end - o->at))
+        return DAMAGED;
+    for (size_t i = 0; i < literals; i++)
+        *o->at++ = (uint8_t)(e >> (FIRST_SHIFT + 8 * i));
+    return len > 0 ? match_careful(d, len) : GO_ON;
 }
-
-/* Decodes where the loop cannot: at the end of the chunk or of the input, or at a rare entry. */
-static __attribute__((noinline)) enum result decode_unusual(struct bam_inflate *d)
-{
-    enum result result = GO_ON;
-    if (d->at.next >= d->stop && !d->last_chunk && at_litlen(&d->at, d))
-        return CHUNK_DONE;
-    do
-        result = decode_careful(d);
-    while (result == GO_ON && d->last_chunk && d->at.next >= d->stop);
-    return result;
-}
-
-/* Decodes a chunk while the chunk before it is copied. */
-INLINE enum result decode_chunk(struct bam_inflate *d)
-{
-    const struct chunk *copied = &d->chunk[!d->filling];
-    const struct token *token = copied->tokens, *const token_end = copied->end;
-    const uint8_t *lit = copied->lits, *const stop = d->stop;
-    struct cursor c = d->at;
-    struct output o = d->out;
-    enum result result;
-    for (;;) {
-        if (UNLIKELY(c.next >= stop))
-            goto unusual;
-        uint64_t rare = advance_3(&c, d);
-        if (UNLIKELY(rare)) {
-            rare = resolve(&c, (uint32_t)rare, d);
-            if (!is_symbol((uint32_t)rare))
-                goto unusual;
-            refill(&c);
-            advance(&c, rare, d);
-        } else if (token < token_end) {
-            if (UNLIKELY(!copy_token(&o, token, &lit, WIDE_MATCH)) && copy_careful(&o, token, &lit) < 0)
-                return DAMAGED;
-            token += 2;
-        }
-        continue;
-    unusual:
-        d->at = c;
-        result = decode_unusual(d);
-        c = d->at;
-        if (result != GO_ON)
-            break;
-    }
-    d->out = o;
-    return copy_rest(&d->out, copied, token, lit) < 0 ? DAMAGED : result;
-}
-
-static enum result decode_older(struct bam_inflate *d) { return decode_chunk(d); }
-NEWER static enum result decode_newer(struct bam_inflate *d) { return decode_chunk(d); }
 
 /* ---- blocks ---- */
-
-static void chunk_begin(struct bam_inflate *d)
-{
-    d->at.token = d->chunk[d->filling].tokens;
-    d->at.lit = d->chunk[d->filling].lits;
-    size_t n = (size_t)(d->in_end - d->at.next);
-    d->last_chunk = n <= CHUNK + IN_MARGIN;
-    d->stop = d->at.next + (!d->last_chunk ? CHUNK : n > IN_MARGIN ? n - IN_MARGIN : 0);
-}
 
 static int compressed_block(struct bam_inflate *d)
 {
     enum result result;
-    struct chunk *none = &d->chunk[!d->filling], *last;
-    none->end = none->tokens;
-    none->lits_end = none->lits;
-    d->at.table = (const uint8_t *)d->table;
     do {
-        chunk_begin(d);
         result = (d->newer ? decode_newer : decode_older)(d);
-        last = &d->chunk[d->filling];            /* the next to be copied */
-        last->end = d->at.token;
-        last->lits_end = d->at.lit;
-        d->filling = !d->filling;
-    } while (result == CHUNK_DONE);
-    return result == DAMAGED ? -1 : copy_rest(&d->out, last, last->tokens, last->lits);
+        if (result == GO_ON)
+            result = decode_careful(d);
+    } while (result == GO_ON);
+    return result == DAMAGED ? -1 : 0;
 }
 
 /* RFC 1951 section 3.2.4 */
@@ -677,7 +599,7 @@ static void make_entries(struct bam_inflate *d)
     for (uint32_t i = 0; i < N_DIST; i++)
         d->dist_entry[i] = RARE | BAD;
     for (uint32_t len = HUFFMAN_MAX_LEN; len >= MIN_MATCH; len--)
-        d->litlen_entry[len_symbol(len)] = (len - MIN_MATCH) << SECOND_SHIFT | NEXT_DIST | TOKEN | len_extra_bits(len);
+        d->litlen_entry[len_symbol(len)] = (len - MIN_MATCH) << SECOND_SHIFT | TOKEN | len_extra_bits(len);
     for (uint32_t sym = 0, dist = 1; sym < HUFFMAN_N_DIST; sym++) {
         d->dist_entry[sym] = (dist - 1) << FIRST_SHIFT | TOKEN | dist_extra_bits(dist);
         dist += 1u << dist_extra_bits(dist);

@@ -622,7 +622,7 @@ static void test_look_ups_that_take_the_most_bits(void **state)
         }
 }
 
-static void test_most_tokens_a_chunk_can_hold(void **state)
+static void test_matches_of_two_bits(void **state)
 {
     (void)state;
     /* One bit for a length and one for a distance. */
@@ -665,7 +665,7 @@ int main(void)
         cmocka_unit_test(test_no_input),
         cmocka_unit_test(test_random_codes_up_to_fifteen_bits),
         cmocka_unit_test(test_look_ups_that_take_the_most_bits),
-        cmocka_unit_test(test_most_tokens_a_chunk_can_hold),
+        cmocka_unit_test(test_matches_of_two_bits),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
