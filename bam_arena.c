@@ -64,7 +64,7 @@ static void *map_region(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* A page has 4 KiB on most machines, and 16 or 64 KiB on some arm64 machines. Memory that is given back must begin at a
+/* A page is 4 KiB on most machines, and 16 or 64 KiB on some arm64 machines. Memory that is given back must begin at a
  * page boundary. */
 static size_t page_size(void)
 {

@@ -23,7 +23,7 @@ struct latch;
 /* Bytes of the largest arena: a key has 40 bits for the offset. */
 #define BAM_ARENA_MAX ((uint64_t)1 << (64 - BAM_KEY_SIZE_BITS))
 
-/* The most records that a BGZF block holds, and so the most keys that its walk may list. */
+/* The largest number of records in a BGZF block, and so of keys that its walk may list. */
 enum { BAM_ARENA_BLOCK_KEYS = BGZF_MAX_BLOCK / BAM_MIN_RECORD + 1 };
 
 /* The result of a walk: the records found in some bytes of the stream, and what was learned about them. */
@@ -141,9 +141,9 @@ int bam_arena_accept(struct bam_arena *arena, const struct bam_walk *guess, cons
  * 0: it stays open. -1: out of memory. */
 int bam_arena_close_sublist(struct bam_arena *arena, size_t min_records, size_t min_bytes, struct bam_sublist *sublist);
 
-/* Makes a sublist of the oldest min_records records of the open sublist, or of all its records if there are fewer. The
- * rest of the block that the last of them came from goes into the sublist, too. 1: done; 0: the open sublist is empty;
- * -1: out of memory. All keys must be in their places. */
+/* Makes a sublist from the oldest min_records records of the open sublist, or from all its records if there are fewer.
+ * The rest of the block that the last of them came from goes into the sublist, too. 1: done; 0: the open sublist is
+ * empty; -1: out of memory. All keys must be in their places. */
 int bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, struct bam_sublist *sublist);
 
 /* Records in the open sublist. */

@@ -193,9 +193,9 @@ static int begin_run_early(struct sorted *s)
     return leaves > 0 ? begin_run(s, older) : leaves;
 }
 
-/* Switches to the other arena, since the filled one is full. If not all records fit into both arenas, it first waits
- * for the older arena's run. Then it begins a run of the full arena. The counts of records move to the arena that is
- * filled next. */
+/* Switches to the other arena, because the arena being filled is full. If not all records fit into both arenas, the
+ * function first waits until the older arena is written as a run. Then it begins to write the full arena as a run. The
+ * record counts move on to the arena that is filled next. */
 static int change_arena(struct sorted *s)
 {
     const struct bam_arena *older = arenas_other(&s->arenas);

@@ -62,8 +62,8 @@ bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b)
     return true;
 }
 
-/* Adds @RG line number i to `into`. Returns 0 if it was added or the same line is there already; 1 if another line with
- * its ID is there; -1 if it cannot be read or added (it has no ID, or memory ran out). */
+/* Adds @RG line number i to `into`. Returns 0 if it was added or `into` already has the same line; 1 if `into` has a
+ * different line with its ID; -1 if it cannot be read or added (it has no ID, or memory ran out). */
 static int merge_group(sam_hdr_t *into, sam_hdr_t *from, const struct program_lines *programs, int i)
 {
     kstring_t line = KS_INITIALIZE, renamed = KS_INITIALIZE, there = KS_INITIALIZE, program = KS_INITIALIZE;
@@ -322,7 +322,7 @@ int bam_header_mark_sorted(sam_hdr_t *sam, const struct sort_order *order, bool 
     return status <= 0 ? status : mark_parsed(sam, f, version, command_line);
 }
 
-/* The most bytes of header text that a file of this format holds: in BAM 2^32-1 (SAMv1 section 4.2). */
+/* The largest header text, in bytes, that a file of this format holds: in BAM 2^32-1 (SAMv1 section 4.2). */
 static uint64_t text_max(enum htsExactFormat format)
 {
     /* htslib pads a CRAM header by half and counts the result in a signed 32-bit number. The rest is for frames. */

@@ -40,11 +40,11 @@ int64_t *bam_header_lengths(sam_hdr_t *sam);
 /* Returns whether the two have the same references: names and lengths, in the same order. */
 bool bam_header_same_references(const sam_hdr_t *a, const sam_hdr_t *b);
 
-/* Adds the lines of `from`, the header of another input, to `into`: @RG, @PG (see program_lines_merge()) and @CO lines
- * that are not there yet. The two must agree in @SQ, because records name references by number, and in @RG lines of the
- * same ID. file: path of `from`, for messages. values: empty; gets the PG values that change; may be NULL. The caller
- * frees it, also after an error. Returns the number of programs that got another ID. -1: failed, and the error is
- * recorded in the latch. */
+/* Adds the lines of `from`, the header of another input, to `into`: the @RG, @PG (see program_lines_merge()) and @CO
+ * lines that `into` lacks. The two must agree in @SQ, because records name references by number, and in @RG lines of
+ * the same ID. file: path of `from`, for messages. values: empty; gets the PG values that change; may be NULL. The
+ * caller frees it, even after an error. Returns the number of programs that got another ID. -1: failed, and the error
+ * is recorded in the latch. */
 int bam_header_merge(sam_hdr_t *into, sam_hdr_t *from, struct tag_values *values, const char *file,
                      struct latch *latch);
 

@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Length of the longest operation: lengths have 28 bits. */
+/* Length of the longest operation: a length is a 28-bit number. */
 #define CIGAR_LONGEST ((1 << 28) - 1)
 
 struct cigar_span { int64_t ref, query; };

@@ -249,8 +249,8 @@ static inline bool bam_record_aux_is_closed(const uint8_t *type, const uint8_t *
     return !bam_record_aux_is_text(type) || (next > type + 1 && next[-1] == 0);
 }
 
-/* One past the tag at p, of which at least three bytes must be there. NULL if it cannot be read, or is a text without
- * its NUL. */
+/* One past the tag at p, at least three bytes of which must be readable. NULL if it cannot be read, or is a text
+ * without its NUL. */
 static inline const uint8_t *bam_record_aux_next(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next = bam_record_aux_skip(p + 2, end);

@@ -259,8 +259,8 @@ static void check_references(struct header_join *join, const char *file)
 {
     if (!join->opt.by_coordinate || join->last.rises)
         return;
-    message_warning("%s: its references are in another order than in the output, which is therefore not sorted by "
-                    "coordinate. @HD will say SO:unsorted", file);
+    message_warning("%s: the order of its references differs from that of the output, which is therefore not sorted "
+                    "by coordinate. @HD will say SO:unsorted", file);
     join->order_lost = true;
 }
 

@@ -21,7 +21,7 @@ struct latch;
 struct header_join_options {
     int64_t seed;                /* of the random number generator, -s; its lower 32 bits are used */
     bool joins_groups;           /* -c: only the first of the @RG lines with the same ID is kept */
-    bool joins_programs;         /* -p: likewise for @PG lines */
+    bool joins_programs;         /* -p: only the first of the @PG lines with the same ID is kept */
     bool groups_by_file;         /* -r: each input is one group, named like its file */
     bool by_coordinate;          /* the records will be in coordinate order, as far as the order of references allows */
 };
@@ -31,7 +31,7 @@ struct header_join *header_join_new(const struct header_join_options *options);
 
 /* Adds the next header. The caller keeps it, unchanged, until header_join_end(); a plain header (bam/plain_header.h)
  * stays plain. If it is the same object as the header before it, the results of that one are used again. path: its
- * file, for -r and for messages. remap: gets the changes for the records of this input; the caller frees it, also after
+ * file, for -r and for messages. remap: gets the changes for the records of this input; the caller frees it, even after
  * an error. NULL: only the header of this file is used (-h). -1: failed, and the error is recorded in the latch. */
 int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, struct record_remap *remap,
                     struct latch *latch);

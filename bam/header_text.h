@@ -20,7 +20,7 @@ struct header_text {
 };
 
 /* Checks all lines as samtools 1.24 does. In SAM, a carriage return before a newline is dropped, a bare @CO is
- * accepted, and lines of other types than the five are refused. In BAM, a last line of one or two characters is
+ * accepted, and lines of types other than the five are refused. In BAM, a last line of one or two characters is
  * ignored. */
 struct header_text header_text_check(const char *text, size_t size, bool is_sam);
 

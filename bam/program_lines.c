@@ -24,7 +24,7 @@ const char *program_lines_new_id(const struct program_lines *lines, sam_hdr_t *f
     return i >= 0 && i < lines->n && lines->ids[i] && strcmp(lines->ids[i], id) != 0 ? lines->ids[i] : NULL;
 }
 
-/* Adds the line to `into` unless it is there. 1: another line has its ID; 0: done; -1: failed. */
+/* Adds the line to `into` unless `into` has it. 1: a different line has its ID; 0: done; -1: failed. */
 static int add_line(sam_hdr_t *into, const char *id, const kstring_t *line)
 {
     kstring_t there = KS_INITIALIZE;

@@ -13,8 +13,8 @@ struct program_lines {
 };
 
 /* Adds the @PG lines of `from` to `into`. A line that is there already is not added again. A line whose ID is in use
- * gets the ID ID-XXXXXXXX, as by `samtools merge`; but X is a hash of the line, so the result is always the same. PP
- * follows. -1: out of memory, or a line cannot be read; the caller still frees `lines`. */
+ * gets the ID ID-XXXXXXXX, as in `samtools merge`; but here X is a hash of the line, so the result is always the same.
+ * PP follows. -1: out of memory, or a line cannot be read; the caller still frees `lines`. */
 int program_lines_merge(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from);
 void program_lines_free(struct program_lines *lines);
 

@@ -56,11 +56,11 @@ static inline void remap_unknown_clear(struct remap_unknown *unknown)
  * was appended: -1 out of memory; -2 the record would be longer than BAM holds; -3 (only with drops_unknown) its RG or
  * PG is not a string.
  *
- * A known RG, and then a known PG, become the last tags, even if the value stays, as by samtools merge (1.24). `group`
- * comes after both: it replaces the second RG if there are two (a known first RG then stays, as in samtools), otherwise
- * the first. With leaves_tags, a record whose RG and PG keep their values is not changed. The first of several equal
- * tags is used. With drops_unknown, an unknown value is removed and added to `unknown`; otherwise `unknown` may be
- * NULL. The bin is not changed. */
+ * A known RG, and then a known PG, become the last tags, even if the value stays the same, as in samtools merge (1.24).
+ * `group` comes after both: it replaces the second RG if there are two (a known first RG then stays, as in samtools),
+ * otherwise the first. With leaves_tags, a record whose RG and PG keep their values is not changed. The first of
+ * several equal tags is used. With drops_unknown, an unknown value is removed and added to `unknown`; otherwise
+ * `unknown` may be NULL. The bin is not changed. */
 int record_remap_append(const struct record_remap *remap, struct byte_buffer *to, const struct bam_record *record,
                         struct remap_unknown *unknown);
 

@@ -34,8 +34,8 @@ struct record_chain {
 
 /* Finds the records of p[n]. They begin at the first place in its first 16 KiB from which records follow each other to
  * the end; the last record may be cut. Only the lengths are followed; the first record and the one that is cut are
- * checked as far as their bytes are there. If there is no such place, or the budget is used up, the chain is empty and
- * begins at n. */
+ * checked as far as their bytes are available. If there is no such place, or the budget is used up, the chain is empty
+ * and begins at n. */
 struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref);
 
 #endif

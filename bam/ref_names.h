@@ -16,7 +16,7 @@ struct ref_names;
 struct ref_names *ref_names_new(sam_hdr_t *sam);
 void ref_names_free(struct ref_names *names);
 
-/* Adds the next reference, whose name is not there. -1: out of memory. */
+/* Adds the next reference. Its name must not be in the table. -1: out of memory. */
 int ref_names_add(struct ref_names *names, const char *name, size_t n);
 
 /* Adds the names in an AN list of n bytes to a reference, except those that are in the table. -1: out of memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The references of several headers, each name once: the @SQ lines of the first header, then the lines of the next one
- * whose names are new, and so on. A name in the AN list of an earlier line belongs to that line, as by samtools merge
+ * whose names are new, and so on. A name in the AN list of an earlier line belongs to that line, as in samtools merge
  * (1.24). Serial. */
 #ifndef REF_UNION_H
 #define REF_UNION_H

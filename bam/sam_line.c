@@ -59,7 +59,7 @@ static void note(struct parse *l, enum sam_line_note what)
 
 /* ---- fields: each function takes one, with the tab after it. False: the line is refused ---- */
 
-/* Takes the text up to the next tab, which must be there. */
+/* Takes the text up to the next tab. False: there is no tab. */
 static bool take_text(struct parse *l, const char **text, size_t *n)
 {
     const char *tab = sam_scan_field(l->p, l->end);

@@ -13,7 +13,7 @@
 struct byte_buffer;
 struct ref_names;
 
-/* Corrections that are made to a line, as by samtools. Each is one bit. */
+/* Corrections to a line, which samtools makes, too. Each is one bit. */
 #define SAM_LINE_NOTES(X) \
     X(SAM_LINE_NO_NAME, "has no name") \
     X(SAM_LINE_UNKNOWN_REF, "names a reference that is not in the header; it became unmapped") \

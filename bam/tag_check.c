@@ -5,8 +5,8 @@
 
 enum { IGNORED = 3 };            /* bytes after the last tag that are ignored */
 
-/* One past the tag at p, of which more than IGNORED bytes are there. NULL: it cannot be read. Arrays of these two types
- * have a size but no meaning. */
+/* One past the tag at p. More than IGNORED bytes follow p. NULL: it cannot be read. Arrays of these two types have a
+ * size but no meaning. */
 static inline const uint8_t *next_tag(const uint8_t *p, const uint8_t *end)
 {
     bool no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');

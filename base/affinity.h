@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum { AFFINITY_CPUS = 8192 };   /* the most that Linux can be built for; if there are more, masks are left alone */
+enum { AFFINITY_CPUS = 8192 };   /* the most CPUs that Linux supports; if there are more, masks are left alone */
 
 /* A mask as in Linux: one bit for each CPU. */
 struct affinity {

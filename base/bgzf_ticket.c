@@ -49,7 +49,7 @@ enum {
  * it. The main thread writes the last piece, with the EOF block.
  *
  * No block is forgotten. A thread that finishes a block stores the length first. Then it counts itself among the
- * writers, even if it only finds that there are enough. A thread that ceases to be a writer, also for that reason,
+ * writers, even if it only finds that there are enough. A thread that stops being a writer, even for that reason,
  * checks afterwards whether there is work and room for a writer. There is work if the ticket's block is finished and
  * its piece has a buffer, or if enough blocks are gathered. In that case the thread begins again. (The main thread
  * leaves that to a thread that is still counted.) All these operations are sequentially consistent. Consider the very
@@ -337,7 +337,7 @@ int bgzf_ticket_end(struct bgzf_ticket *t, const uint8_t *last, size_t size)
     else if (size > 0)
         write_at(t, &iov, 1, place);
     clocks_leave(t->opt.engine->clocks, before, size);
-    if (latch_tripped(t->opt.engine->latch))             /* also if a block before it failed */
+    if (latch_tripped(t->opt.engine->latch))             /* even if only a block before it failed */
         return -1;
     if (t->begin >= 0)
         lseek(t->opt.fd, (off_t)end, SEEK_SET);

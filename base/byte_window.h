@@ -15,7 +15,7 @@ struct frame_list;
 enum { BYTE_WINDOW_KEPT = 65536 };
 
 struct byte_window {
-    const uint8_t *data;         /* the bytes that are there and not used yet */
+    const uint8_t *data;         /* the bytes that are available and not used yet */
     size_t size;
     uint64_t offset;             /* bytes of the input before `data` */
     atomic_int *users;           /* holds on the memory of the bytes; does not include `held`, so it may be below 0 */
@@ -56,7 +56,7 @@ static inline void byte_window_put_back(struct byte_window *w, size_t n)
     w->offset -= n;
 }
 
-/* Holds the bytes of the window: they stay where they are, also after they are skipped, until byte_window_release(). */
+/* Holds the bytes of the window: they stay where they are until byte_window_release(), even after they are skipped. */
 static inline atomic_int *byte_window_hold(struct byte_window *w)
 {
     w->held++;

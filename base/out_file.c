@@ -156,7 +156,7 @@ static int open_temp(struct out_file *out)
 static void widen_pipe(int fd)
 {
 #ifdef F_SETPIPE_SZ
-    enum { PIPE_SIZE = 1 << 20 };                /* the most that a user may request */
+    enum { PIPE_SIZE = 1 << 20 };                /* the largest that a user may request */
     fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);          /* no effect if it is not a pipe */
 #else
     (void)fd;
@@ -233,8 +233,8 @@ static bool is_stdout(const char *path, const struct stat *st)
         || (st && S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 && out_file_is_same(st, &out));
 }
 
-/* Returns whether no other file can replace it: it no longer has a name (the path leads through /proc), or rename()
- * would fail at the end. */
+/* Returns whether the file cannot be replaced by a new one: it no longer has a name (the path leads through /proc), or
+ * the rename() that ends the replacement would fail (a mount point, or a directory that takes no new file). */
 static bool is_pinned(const char *path, const struct stat *st)
 {
     struct stat named;

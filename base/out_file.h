@@ -18,7 +18,7 @@ struct out_file {
     char temp[PATH_MAX];         /* the temporary name beside the target while the file has one; otherwise "" */
     off_t begin;  /* if standard output is at the end of a file: its position when it was opened; otherwise -1 */
     bool holds_old;              /* a file that is written directly and not emptied yet */
-    bool holds_part;             /* a file that was emptied: if the sort fails, it must not look complete */
+    bool holds_part;             /* a file that was emptied: if the command fails, it must not look complete */
     char by_fd[32];              /* see out_file_name() */
 };
 

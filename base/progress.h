@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The progress of the sort: on a terminal, one line on standard error that is painted over; on demand, a plain line
+/* The progress of the command: on a terminal, one line on standard error that is painted over; on demand, a plain line
  * from time to time. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
@@ -20,7 +20,7 @@ struct progress {
     int cpus;
     bool painted;                /* one line that is painted over; otherwise plain lines */
     uint64_t every, next;        /* time between lines; when the next one is due, by clocks_wall(); ns */
-    double shown;                /* share of the sort in the last line; it never falls */
+    double shown;                /* share of the work in the last line; it never falls */
 };
 
 /* Begins to count time. clocks must live longer. */
@@ -30,7 +30,7 @@ void progress_start(struct progress *progress, enum progress_when when, const st
  * shown. progress may be NULL. */
 void progress_tick(struct progress *progress);
 
-/* Removes a painted line; otherwise prints a last plain line if the sort succeeded. */
+/* Removes a painted line; otherwise prints a last plain line if the command succeeded. */
 void progress_end(struct progress *progress, bool succeeded);
 
 /* The state of the complete sort at some moment. */

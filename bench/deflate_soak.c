@@ -51,7 +51,7 @@ struct soak {
 
 _Noreturn static void fault(uint64_t seed, const char *reader)
 {
-    fprintf(stderr, "%s reads another block than went in: -s %llu -n 1\n", reader, (unsigned long long)seed);
+    fprintf(stderr, "%s reads a different block: -s %llu -n 1\n", reader, (unsigned long long)seed);
     exit(1);
 }
 
@@ -171,7 +171,7 @@ static void compare_scalar(struct soak *s, int level, uint64_t seed, uint32_t n,
     size_t made = bam_deflate(s->scalar[level], s->in, n, s->other, BGZF_MAX_BLOCK - BGZF_HEADER - BGZF_FOOTER);
     if (made == size && memcmp(s->other, deflated, size) == 0)
         return;
-    fprintf(stderr, "the scalar code writes another block than the vector code: -s %llu -n 1\n",
+    fprintf(stderr, "the scalar code and the vector code write different blocks: -s %llu -n 1\n",
             (unsigned long long)seed);
     exit(1);
 }

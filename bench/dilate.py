@@ -117,7 +117,7 @@ def check(name, output, first):
     kind, out, _ = KINDS[name]
     if out != "cram" and os.path.exists(first):
         if not filecmp.cmp(output, first, shallow=False):
-            sys.exit("scaling: %s: other bytes than with fewer threads: %s" % (name, output))
+            sys.exit("scaling: %s: the output differs from that of fewer threads: %s" % (name, output))
         os.remove(output)
         return
     had, has = facts_of[kind], facts(output)

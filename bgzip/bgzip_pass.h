@@ -27,7 +27,8 @@ struct bgzip_pass_options {
     /* decompressing */
     bool only_blocks;            /* plain gzip is an error */
     uint64_t file_begin;         /* bytes of the file before the first byte of the input */
-    uint64_t skip, most;         /* bytes of the data that are skipped, and the most that are written after them */
+    uint64_t skip, most;         /* bytes of the data that are skipped, and the largest number that is written after
+                                  * them */
 };
 
 /* The results of a pass. */

@@ -33,14 +33,14 @@ struct forecast {
     uint64_t file_bytes;         /* bytes of the inputs; 0: unknown */
     int n_threads;               /* number of threads of -@ */
     uint64_t memory;             /* peak memory of the sort; without a sample, an upper limit */
-    uint64_t memory_most;        /* the most memory for any records, unless one is larger than `large` */
+    uint64_t memory_most;        /* upper limit on the memory for any records, unless one is larger than `large` */
     uint64_t large;              /* the largest record seen, if it exceeds its part of the memory ... */
     uint64_t memory_of_large;  /* ... and the memory for it, in addition to the plan; included in `memory` and
                                 * `memory_most` */
     uint64_t fits;               /* records with their keys that fit into memory; for markdup, those that wait */
     uint64_t memory_to_fit;      /* --total-memory with which nothing is spilled; 0: everything fits, or unknown */
     bool spills;
-    double runs;                 /* approximate number of runs that leave memory ... */
+    double runs;                 /* approximate number of runs that are spilled ... */
     uint64_t merged_at_once;     /* ... and the number that one merge takes */
     double packed;               /* their size, packed ... */
     double temporary;            /* ... and the part of it that goes to disk */

@@ -13,7 +13,7 @@
 #include "read/held_data.h"
 #include "report/report_compare.h"
 
-enum { REPORT_MOST = 16 << 20 };                 /* bytes; our reports have 100 KB and some 500 bytes for each thread */
+enum { REPORT_MOST = 16 << 20 };                 /* bytes; ours take 100 KB, and some 500 bytes per thread */
 
 static const char usage[] =
     "Usage: samtools-omp report [-o page.html] A.json B.json\n"

@@ -12,7 +12,7 @@
 enum thread_count_result {
     THREAD_COUNT_WRONG_TEXT = -1,    /* not a number */
     THREAD_COUNT_TAKEN,
-    THREAD_COUNT_TOO_MANY,       /* replaced by the most that are possible: RUNTIME_ENV_THREADS_MAX in total */
+    THREAD_COUNT_TOO_MANY,       /* replaced by the largest possible number: RUNTIME_ENV_THREADS_MAX in total */
 };
 
 /* Parses the value of -@: a number of threads, or "auto", which is the number of CPUs that this process may use (by its

@@ -347,7 +347,7 @@ NEWER_AVX2 static inline __m128i gather(const uint8_t *base, const uint16_t *ind
     return _mm_or_si128(x, y);
 }
 
-/* Returns table[v] in 16 bits; the table has 16 bytes, and v < 16. */
+/* Returns table[v] in 16 bits; the table is 16 bytes long, and v < 16. */
 NEWER_AVX2 static inline __m256i look_up(__m256i table, __m256i v)
 {
     return _mm256_shuffle_epi8(table, _mm256_or_si256(v, _mm256_set1_epi16((short)0x8000)));

@@ -100,7 +100,7 @@ static void assign_codes(code *codes, uint32_t n, const uint32_t *num)
     }
 }
 
-/* Sorts by count, which has 16 bits, least significant byte first. Equal counts stay in the order of their symbols. */
+/* Sorts by count, a 16-bit number, least significant byte first. Equal counts stay in the order of their symbols. */
 static void sort_by_count(uint32_t *a, uint32_t n)
 {
     uint32_t to[HUFFMAN_MAX_SYMBOLS], any = 0;

@@ -36,7 +36,7 @@ struct engine_opts {
                                   * more is refused */
     const char *statistics;      /* -f of markdup: the file for its statistics; NULL: none */
     bool check;                  /* see sort_check(): nothing is sorted or written */
-    enum plan_format plan;       /* see sort_plan(): likewise */
+    enum plan_format plan;       /* see sort_plan(): nothing is sorted or written */
     enum progress_when progress;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the requested threads and memory that the machine allows a sort to have. */
+/* The part of the requested threads and memory that the machine allows a command to have. */
 #ifndef LIMITS_H
 #define LIMITS_H
 

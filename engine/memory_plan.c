@@ -243,7 +243,7 @@ static size_t program_memory(const struct memory_job *job)
     return clamp(job->program + PROGRAM_GROWS, PROGRAM_MIN, most > PROGRAM_MIN ? most : PROGRAM_MIN);
 }
 
-/* Memory that threads use to pack and load slices when arenas leave memory. */
+/* Memory that threads use to pack and load slices when arenas are spilled. */
 static size_t spill_memory(const struct memory_plan *p)
 {
     return (size_t)p->rings.job.n_threads * (2 * record_packer_memory() + THREAD_SLICES * p->slice_size);

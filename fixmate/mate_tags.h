@@ -32,7 +32,7 @@ int mate_tags_put_int(struct mate_tags *tags, enum mate_tag which, uint32_t valu
 int mate_tags_put_small(struct mate_tags *tags, enum mate_tag which, uint32_t value);
 int mate_tags_put_text(struct mate_tags *tags, enum mate_tag which, const uint8_t *text, size_t n);
 
-/* The most bytes that they need. */
+/* An upper limit on the bytes that they need. */
 static inline size_t mate_tags_most(const struct mate_tags *tags)
 {
     return (size_t)(tags->end - tags->begin) + tags->added.n;

@@ -47,7 +47,7 @@ static uint32_t little_endian(const struct cram_count *c)
     return __builtin_bswap32((uint32_t)c->value);
 }
 
-/* The value of an itf8: the bits after the leading ones and the zero. If it has 5 bytes: the 4 bits after the four
+/* The value of an itf8: the bits after the leading ones and the zero. If it is 5 bytes long: the 4 bits after the four
  * ones, and only 4 bits of the last byte. */
 static uint32_t itf8(const struct cram_count *c)
 {
@@ -310,7 +310,7 @@ int cram_count_next(struct cram_count *c, int fd, off_t begin, uint64_t end)
     return c->inside != before;
 }
 
-/* Up to 3 bytes after a container are ignored, as by htslib. */
+/* Like htslib, ignores up to 3 bytes after a container. */
 bool cram_count_agrees(const struct cram_count *c, uint64_t n)
 {
     bool whole = c->first > 0 && c->field == LENGTH && c->rest == 0;

@@ -9,9 +9,10 @@
  *
  *   block = method, 1 byte | type, 1 byte | id, compressed size, size: itf8 | data | CRC-32, 4 bytes [2: none]
  *
- * Blocks are followed in two kinds of containers. In the header's container, because htslib writes too small a length
- * for it in version 2. In containers of records, in version 3 and if `checks` is set, because htslib does not compare
- * the CRC-32 of uncompressed compression headers and slice headers. They are compared here: the first block and one for
+ * A container is skipped by its stated length, unless it is one of two kinds that are read block by block. The first
+ * kind is the header's container, because htslib writes too small a length for it in version 2. The second kind is a
+ * container of records, in version 3 and if `checks` is set, because htslib does not compare the CRC-32 of uncompressed
+ * compression headers and slice headers. They are compared here: the first block of the container, and one block for
  * each landmark. A slice header begins with the slice's reference, start, span and records: itf8.
  *
  * Serial. The caller feeds the bytes of the file in pieces of any size. The data of other blocks are not needed. */
@@ -67,7 +68,7 @@ uint64_t cram_count_rest(const struct cram_count *count);
  * cause. */
 int cram_count_file(struct cram_count *count, int fd, off_t begin, uint64_t end);
 
-/* Continues likewise to the end of the next container of records: from `container` to `end`, with in_slices records. If
+/* Continues reading to the end of the next container of records: from `container` to `end`, with in_slices records. If
  * the slices do not state their numbers, or the file ends before, in_slices is the container's number. checks must be
  * true. 1: done; 0: no further container; -1: errno has the cause. */
 int cram_count_next(struct cram_count *count, int fd, off_t begin, uint64_t end);

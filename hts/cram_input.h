@@ -17,7 +17,8 @@ struct input_file;
  * ENOMEM, or another value if no thread could be started. */
 struct cram_input *cram_input_open(struct input_file *file, bool checks);
 
-/* Returns a descriptor that htslib must read from; the caller owns it. Not for a regular file. -1: errno says why. */
+/* Returns a descriptor that htslib must read from; the caller owns it. Do not call it for a regular file. -1: errno
+ * says why. */
 int cram_input_end(const struct cram_input *input);
 
 /* Counts the records that htslib has read so far. Call it from time to time while htslib reads. -1: failed, and the

@@ -35,7 +35,7 @@ const char *hts_file_fasta(const char *reference, const hts_opt *options);
  * a thread cannot be created. -1: failed, and the error is recorded in the latch. */
 int hts_file_set_up(htsFile *file, htsThreadPool *threads, const struct hts_file_options *options);
 
-/* Ends the threads of a file after it is closed, also after an error. The pool is zero if there are none. */
+/* Ends the threads of a file after it is closed. Call it even after an error. The pool is zero if there are none. */
 void hts_file_end_threads(htsThreadPool *threads);
 
 /* Opens a copy of the n bytes, followed by the text `following`, as a file to read, because htslib reads headers only

@@ -73,7 +73,7 @@ static int query(struct hts_reader *r, const hts_idx_t *index, const struct regi
     bool placed = first->ref != REGION_UNPLACED;
     errno = 0;
     r->regions = placed ? sam_itr_queryi(index, first->ref, first->begin, region_end(last))
-                        : sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);   /* NULL also if there are none */
+                        : sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);   /* also NULL if there are none */
     return r->regions ? 1 : placed || errno == ENOMEM ? regions_fail(r) : 0;
 }
 
@@ -156,7 +156,7 @@ static int check_header(const struct hts_reader *r)
                           r->opt.path, found.number, found.fault);
     for (int i = 0; i < sam_hdr_nref(r->header); i++)
         if (sam_hdr_tid2len(r->header, i) == 0)
-            return latch_fail(r->opt.engine->latch, "%s: its header cannot be read: a reference in its list has the "
+            return latch_fail(r->opt.engine->latch, "%s: its header cannot be read: a reference in its list has "
                               "length 0. Nothing was written", r->opt.path);
     return 0;
 }
@@ -307,9 +307,9 @@ int hts_reader_broken(const struct hts_reader *r, uint64_t number)
     const char *missing = is_cram ? ref_lookup_missing(r->header, fasta) : NULL;
     if (!missing)
         return hts_reader_fault(&r->opt, HTS_BROKEN, number);
-    return latch_fail(r->opt.engine->latch, "%s: record %llu cannot be read: its reference may be missing, as %s is in "
-                      "no place where it is looked for; or the file is broken%s. Name the FASTA of the references "
-                      "(--reference). Nothing was written", r->opt.path, (unsigned long long)number, missing,
+    return latch_fail(r->opt.engine->latch, "%s: record %llu cannot be read: its reference may be missing, as %s was "
+                      "not found; or the file is broken%s. Name the FASTA of the references (--reference). Nothing "
+                      "was written", r->opt.path, (unsigned long long)number, missing,
                       r->opt.engine->latch->by_index ? "; or its index is that of another file, and samtools index "
                       "makes a new one" : "");
 }

@@ -12,9 +12,9 @@ struct cram_input;
 struct hts_reader;
 struct ref_regions;
 
-/* Takes over `file`, even on failure. htslib also guesses the format from options->path. n_threads: the most threads
- * for a CRAM. cram: counts the records of the file; NULL: their number is not known. *header becomes a copy of the
- * header, which the caller may change, and destroys. NULL: failed, and the error is recorded in the latch. */
+/* Takes over `file`, even on failure. htslib also guesses the format from options->path. n_threads: the maximum number
+ * of threads for a CRAM. cram: counts the records of the file; NULL: their number is not known. *header becomes a copy
+ * of the header, which the caller may change, and destroys. NULL: failed, and the error is recorded in the latch. */
 struct hts_reader *hts_reader_open(hFILE *file, const struct input_options *options, int n_threads,
                                    struct cram_input *cram, sam_hdr_t **header);
 void hts_reader_close(struct hts_reader *reader);

@@ -163,7 +163,7 @@ static int set_up(struct hts_writer *w)
 
 /* ---- in tasks ---- */
 
-/* Makes a bam1_t of each record of the batch. */
+/* Converts each record of the batch to a bam1_t. */
 static void make_ready(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;

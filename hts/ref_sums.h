@@ -31,7 +31,8 @@ int ref_sums_check(struct ref_sums *sums, int32_t reference);
 void ref_sums_see(struct ref_sums *sums, int32_t reference);
 int ref_sums_check_seen(struct ref_sums *sums);
 
-/* Compares all references until one differs. Called when htslib has failed. -1 likewise. */
+/* Compares all references until one differs. Called when htslib has failed. -1: a sequence differs or cannot be read,
+ * and the error is recorded in the latch. */
 int ref_sums_check_all(struct ref_sums *sums);
 
 #endif

@@ -49,10 +49,10 @@ bool dup_mark_is_flag(const struct dup_mark_rule *rule, const struct bam_record 
  * values, and the bytes before a number, need. */
 enum { DUP_MARK_ROOM = 1024 };
 
-/* Appends the checked record as it is written. An existing tag is replaced where it is; a new one comes after the
- * others. As in samtools, a dc that is not an integer is left unchanged, and so is a dt that is not a string, except
- * where the chain pass finds an optical duplicate. After a fault nothing was appended. The record may be in `to` itself
- * if that has enough room already. */
+/* Appends the checked record as markdup writes it. An existing tag is replaced in place. A new tag goes after the
+ * others, but before a CG tag that holds the CIGAR. As in samtools, a dc that is not an integer is left unchanged. So
+ * is a dt that is not a string, unless the chain pass finds an optical duplicate: that is a fault. After a fault, `to`
+ * is unchanged. The record may lie in `to` itself, if `to` already has enough room. */
 enum dup_mark_fault dup_mark_append(const struct dup_mark_rule *rule, struct byte_buffer *to,
                                     const struct bam_record *record, const struct dup_verdict *verdict);
 

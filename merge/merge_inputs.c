@@ -11,7 +11,7 @@
 #include "read/input_format.h"
 
 /* Headers with the same text share one object, even if they are not from BAM (header_read()). The references of a BAM
- * are those of its list, which may have another order than the text. */
+ * are those of its list, whose order may differ from that of the text. */
 static void share_header(struct bam_header *header, sam_hdr_t *before)
 {
     sam_hdr_t **sam = &header->sam;

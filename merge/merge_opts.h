@@ -13,7 +13,7 @@ struct merge_opts {
                                   * none */
     const char *region, *bed;    /* -R, -L: only records in these regions; at most one of them. NULL: not given */
     bool join_groups;            /* -c: @RG lines with the same ID become one line */
-    bool join_programs;          /* -p: likewise @PG lines */
+    bool join_programs;          /* -p: @PG lines with the same ID become one line */
     bool groups_by_file;         /* -r: an input's name is the read group of its records */
     uint32_t seed;               /* -s: seed for the suffix of an ID that another input has */
     bool sorts;                  /* `sort --copy-blocks`: the header is the one that the sort would write, and the merge

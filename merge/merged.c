@@ -82,7 +82,7 @@ static int check_memory(struct merged *m)
         return engine_memory_plan(&plan, &m->rings, o, &m->inputs.in, output, m->d->engine.latch);
     plan = engine_memory_plan_any(&m->rings, o, &m->inputs.in, output);
     return memory_plan_takes(&plan) <= m->rings.job.all ? 0
-         : give_up(m, "a merge needs more memory than there is");
+         : give_up(m, "a merge needs more memory than is available");
 }
 
 const char *merged_inputs_copy_none(const struct inputs *in, bool sorts)
@@ -122,10 +122,10 @@ static void warn_of_disorder(struct merged *m, const struct sliced_input *input)
     record_sink_forget_order(m->d->out.sink);
     if (m->opts->sorts) {
         m->gave_up = true;
-        latch_fail(m->d->engine.latch, "%s: record %llu belongs before the record in front of it", input->in->name,
+        latch_fail(m->d->engine.latch, "%s: record %llu belongs before the preceding record", input->in->name,
                    (unsigned long long)input->out_of_order);
     } else if (m->in_order)
-        message_warning("%s is not in the order of the merge: record %llu belongs before the record in front of it. "
+        message_warning("%s is not in the order of the merge: record %llu belongs before the preceding record. "
                         "From here on, the merge takes the records of each input as they come, as samtools does",
                         input->in->name, (unsigned long long)input->out_of_order);
     m->in_order = false;

@@ -10,9 +10,9 @@
 #include "write/record_list.h"
 
 /* Chains of blocks: one chain for each record with which this rank's first block may begin. If a record begins a block
- * in two chains, the chains are the same from there on, so one chain goes over into the other. */
+ * in two chains, the chains are the same from there on, so one chain merges into the other. */
 struct block_chains {
-    uint16_t *into;              /* the chain into which a chain has gone over; the chain itself if it has not */
+    uint16_t *into;              /* the chain that a chain has merged into; the chain itself if it has not merged */
     uint64_t *begin;             /* where the last block of a chain begins, in bytes */
     uint16_t *open;              /* chains, in the order in which their last blocks begin: a ring */
     size_t first, n;

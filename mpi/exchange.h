@@ -6,7 +6,7 @@
  *     sends to        r - 1, r - 2, ..., 0, n - 1, ..., r + 1
  *     receives from   r + 1, ..., n - 1 | 0, ..., r - 1          at each step every rank sends, and every rank receives
  *
- *   If some records have left memory, a rank merges all of its records, once, in order. It
+ *   If some records were spilled, a rank merges all of its records, once, in order. It
  *     sends to        0, 1, ..., n - 1
  *     receives from   0, 1, ..., n - 1 |                         r also sends its own records to itself
  *
@@ -30,7 +30,7 @@ struct exchange_records {
     const struct record_shares *shares;     /* if all ranks have their records in memory; else NULL, and ... */
     struct merge_ring *merge;               /* ... the records come from here, with */
     const struct splitters *splitters;
-    const struct sort_rule *rule;           /* this and the next make the keys that the splitters were made of */
+    const struct sort_rule *rule;           /* this and the next make the keys that the splitters are based on */
     const struct minhash *minhash;          /* minimisers of -M; else NULL */
     bool keys_decide;                       /* records of equal keys tie */
 };

@@ -17,7 +17,7 @@ struct records_read {
     uint64_t bytes;              /* bytes of the records in the lists */
     int n_threads;
     const struct sort_rule *rule;       /* compares records of equal keys; NULL: they tie */
-    const struct merge_runs *runs;      /* the records that left memory */
+    const struct merge_runs *runs;      /* the records that were spilled */
     size_t slice_size;           /* approximate bytes of a slice of the runs */
     struct latch *latch;
 };

@@ -14,7 +14,7 @@ enum { LOOK_MS = 50, ANSWER_MS = 3000, KILL_MS = 20000 };
 enum kind { NOTHING, STOP, END, ANSWER, N_KINDS };
 
 struct mpi_alarm {
-    MPI_Comm comm;               /* our own one, so that no other code takes the messages */
+    MPI_Comm comm;               /* a communicator of our own, so that no other code takes the messages */
     int rank, size;
     bool speaks;                 /* MPI may be called in the thread */
     pthread_t thread;
@@ -22,7 +22,7 @@ struct mpi_alarm {
     atomic_bool closes;          /* the thread shall end; set by the main thread */
     int sent;                    /* the greatest kind that was sent; only the thread uses it */
     atomic_int answers;          /* answers that came; set by the thread, as is the next field */
-    atomic_int ended_by;         /* the first of the ranks that want to end all; size: none */
+    atomic_int ended_by;         /* the first of the ranks that want to end the run; size: none */
 };
 
 static void sleep_ms(long ms)
@@ -91,7 +91,7 @@ static void *look(void *alarm)
         take_all(a);
         ended += atomic_load(&a->ended_by) < a->size ? LOOK_MS : 0;
         if (ended > KILL_MS)
-            _exit(EXIT_FAILURE);                 /* the rank that wanted to end all has not */
+            _exit(EXIT_FAILURE);                 /* the rank that wanted to end the run has not done so */
     }
     return NULL;
 }
@@ -137,8 +137,8 @@ void mpi_alarm_stop(struct mpi_alarm *a)
         atomic_compare_exchange_strong(&a->wanted, &nothing, STOP);
 }
 
-/* If two ranks want to end all, each hears of the other before it has all answers, because the messages of a rank keep
- * their order. */
+/* If two ranks want to end the run, each learns of the other before it has all answers, because the messages of a rank
+ * keep their order. */
 bool mpi_alarm_end(struct mpi_alarm *a)
 {
     out_file_drop_all_names();

@@ -3,7 +3,7 @@
  * There are two kinds of messages:
  *
  *   stop   all ranks shall stop working and come to the next meeting (mpi_team_agree()), where one reports its error
- *   end    the sender cannot come to a meeting any more and will end all; others remove temporary names and answer
+ *   end    the sender can no longer come to a meeting and will end the run; others remove temporary names and answer
  *
  * The thread needs MPI_THREAD_MULTIPLE. Without it, others learn of a failure when they come to the next meeting. */
 #ifndef MPI_ALARM_H
@@ -22,7 +22,7 @@ void mpi_alarm_close(struct mpi_alarm *alarm);
 void mpi_alarm_stop(struct mpi_alarm *alarm);
 
 /* Waits until the other ranks have no temporary names any more, at most some seconds. Returns whether this rank is the
- * one to report its error. If not, another rank ends all, too. */
+ * one to report its error. If not, another rank ends the run, too. */
 bool mpi_alarm_end(struct mpi_alarm *alarm);
 
 #endif

@@ -115,7 +115,7 @@ int mpi_team_agree(const struct mpi_team *team, const struct latch *latch)
 
 _Noreturn void mpi_team_abort(const struct mpi_team *team, const struct latch *latch)
 {
-    enum { PATIENCE = 10 };      /* seconds within which the rank with the error ends all */
+    enum { PATIENCE = 10 };      /* seconds within which the rank with the error ends the run */
     if (has_error(latch) && mpi_alarm_end(team->alarm))
         print_error(team, latch);
     else

@@ -38,7 +38,7 @@ int mpi_team_check_launcher(const struct mpi_team *team);
 
 /* Every rank calls it at the same place. 0: no rank has an error. -1: some ranks have one, and the first of them
  * reported its own. A rank that comes with an error makes the others stop their work and come, too. If one of them does
- * not come, it ends all. */
+ * not come, the rank with the error ends the run. */
 int mpi_team_agree(const struct mpi_team *team, const struct latch *latch);
 
 /* Every rank calls it at the same place. Returns whether `mine` is true at all of them. */

@@ -16,7 +16,7 @@
 /* Added to every hash, unless the hash is a place in an index. */
 #define HASH_BASE ((uint64_t)1 << 30)
 #define HASH_MASK (((uint64_t)1 << MINHASH_HASH_BITS) - 1)
-#define NO_KMER UINT64_MAX       /* above every hash: a k-mer has at most 62 bits */
+#define NO_KMER UINT64_MAX       /* above every hash: a k-mer takes at most 62 bits */
 /* All minimisers that begin at this base or later tie. */
 enum { START_MAX = 65535 };
 _Static_assert(START_MAX + MINHASH_KMER_MAX - 1 < 1 << MINHASH_OFFSET_BITS, "the key holds every offset");

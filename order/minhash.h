@@ -3,7 +3,7 @@
  * smallest hash of their k-mers, so that reads from one place of the genome come together and compress well. Serial.
  *
  * A read without reference leaves the sort with POS, PNEXT and TLEN unset. From minhash_apply(), which turns it to the
- * strand of its minimiser, to minhash_finish() these fields hold its rank, also in spilled records: pos the upper 31
+ * strand of its minimiser, to minhash_finish() these fields hold its rank, even in spilled records: pos the upper 31
  * bits of the hash, next_pos the lower ones, tlen the offset; flag 0x10 decides last. */
 #ifndef MINHASH_H
 #define MINHASH_H
@@ -11,7 +11,7 @@
 #include "bam/bam_record.h"
 #include "base/sort_order.h"
 
-/* References must be numbered below this: a key has 30 bits for them. */
+/* References must be numbered below this: a key leaves 30 bits for them. */
 #define MINHASH_REF_MAX ((int32_t)1 << 30)
 
 /* The longest k-mer, the bits of a hash (2 for each base of that k-mer), and the bits of an offset. */

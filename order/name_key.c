@@ -9,7 +9,7 @@
 
 /* ---- groups ---- */
 
-/* The most separators in a group: instrument, run and flowcell are three. */
+/* The maximum number of separators in a group: instrument, run and flowcell are three. */
 enum { SEPARATORS_MAX = 6 };
 
 /* Compares the name with a group: < 0, it comes before all names of the group; 0, it is in the group, and *rest is the

@@ -13,7 +13,7 @@
 #include "base/sort_order.h"
 #include "order/text_code.h"
 
-/* Most groups, and most bytes that their names may have together. */
+/* The maximum number of groups, and of bytes that their names may have together. */
 enum { GROUPS_MAX = 64, GROUPS_POOL = 4096 };
 
 struct name_groups {

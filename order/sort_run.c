@@ -136,8 +136,8 @@ static bool is_tied(const struct bam_key *keys, size_t n, size_t i)
 }
 
 /* Prefetches the cache lines that a comparison reads, of the records of the tied keys from *asked up to until. Moves
- * *asked to until. (*asked is a pointer, and all is in one function, because GCC sees no effect in a function that only
- * prefetches and drops its calls.) */
+ * *asked to until. (*asked is a pointer, and everything is in one function, because GCC sees no effect in a function
+ * that only prefetches, and drops calls of it.) */
 static void ask_for_records(const struct bam_key *keys, size_t n, const struct bam_key_order *order,
                             size_t *asked, size_t until)
 {

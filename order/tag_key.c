@@ -19,7 +19,7 @@ enum { VALUE_BITS = 61 };
 /* The number of leading bits of a double that determine a float; its other bits are 0. */
 enum { FLOAT_BITS = 35, DOUBLE_REST = 64 - FLOAT_BITS };
 
-/* The most different texts in a sample that is learned as a list of words. */
+/* The maximum number of different texts in a sample that is learned as a list of words. */
 enum { FEW_WORDS = 16 };
 /* The most @RG lines whose names still leave room for a coordinate. */
 enum { MOST_GROUPS = 1 << 16 };

@@ -18,7 +18,7 @@ struct text {
     size_t n;
 };
 
-/* The most columns of a code, and the most bytes of its prefix. */
+/* The maximum number of columns of a code, and of bytes of its prefix. */
 enum { TEXT_COLUMNS = 64, TEXT_PREFIX = 255 };
 
 /* The tokens that the sample had at one place, as symbols 0 .. n-1 in their order. A token is a byte, the
@@ -45,7 +45,7 @@ struct text_code {
 /* The code for strings of any form. */
 void text_code_init(struct text_code *code, bool natural, uint64_t range);
 
-/* The code for strings like those of the sample. If nothing can be learned from them, the same code as by
+/* The code for strings like those of the sample. If nothing can be learned from them, the code is that of
  * text_code_init(). */
 void text_code_learn(struct text_code *code, bool natural, uint64_t range, const struct text *sample, size_t n);
 

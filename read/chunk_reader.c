@@ -23,7 +23,7 @@
  *   +-----+---+-------+-------+-----+-----+-------+-----+-----+------------------+
  *     freed             lent                closed                   filling
  *
- * The main thread closes a chunk when all its bytes are there. Only then are the borders of the chunk's units known,
+ * The main thread closes a chunk when all its bytes have arrived. Only then are the borders of the chunk's units known,
  * and the bytes of a unit that ends in a later chunk.
  *
  *   chunk 4 ..line a \n line b \n li                 chunk 5 ne c \n line d \n line e ..

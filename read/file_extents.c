@@ -147,7 +147,7 @@ static int find_chunks(struct chunks *all, const hts_idx_t *index, const struct 
 static int find_unplaced(struct chunks *all, const hts_idx_t *index, const struct input_file *file, uint64_t header)
 {
     errno = 0;
-    hts_itr_t *found = sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);      /* NULL also if there are none */
+    hts_itr_t *found = sam_itr_queryi(index, HTS_IDX_NOCOOR, 0, 0);      /* also NULL if there are none */
     bool any = found && !found->finished && found->read_rest;
     hts_pair64_max_t chunk = {any ? found->curr_off : 0, (uint64_t)(file->end - file->begin) << 16, 0};
     hts_itr_destroy(found);

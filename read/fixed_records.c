@@ -45,8 +45,8 @@ static bool is_same_read(const struct bam_record *a, const struct bam_record *b,
         && (!with_tags || base_mods_kept_others(a, b));
 }
 
-/* Lists the records that were made of p[n], which are in to->records from `start` on. They must be the records of p[n]
- * in the same order, and only dropped records may be missing. */
+/* Lists the records that were made from p[n], which are in to->records from `start` on. They must be the records of
+ * p[n] in the same order, and only dropped records may be missing. */
 static enum fix_fault list_made(const struct fixed_records *r, struct record_slice *to, size_t start, const uint8_t *p,
                                 size_t n, uint64_t dropped)
 {
@@ -162,13 +162,13 @@ static int report(const struct fixed_records *r, const struct fix_found *f, cons
     static const char *const why[] = {
         [FIX_FINE] = "",
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
-        [FIX_NO_LENGTH] = "or one behind it of the same name has base modifications, but its MN is no number, or a tag "
+        [FIX_NO_LENGTH] = "or a later one with the same name has base modifications, but its MN is no number, or a tag "
                           "cannot be read. Nothing was written; fix that, or leave -M out",
-        [FIX_BAD_TAGS] = "or one behind it of the same name has tags that cannot be read. Nothing was written; fix "
+        [FIX_BAD_TAGS] = "or a later one with the same name has tags that cannot be read. Nothing was written; fix "
                          "the record, or leave it out of the input",
         [FIX_BEYOND] = "or a later one with the same name begins after the end of its reference, and htslib could not "
                        "read it again from CRAM. Nothing was written; use -O bam, or --output-fmt-option no_ref=1",
-        [FIX_CHANGED] = "or one behind it of the same name has become another read. Memory may be faulty, or this is "
+        [FIX_CHANGED] = "or a later one with the same name has become another read. Memory may be faulty, or this is "
                         "our bug: please report it",
     };
     char text[2 * UINT8_MAX + 64];

@@ -24,7 +24,7 @@ struct growing {
     size_t at;                   /* every field before this offset is complete */
     int64_t refs_left;           /* entries of the list of references that are still to come */
     int32_t n_refs;              /* entries of the list in all, once refs_left is known */
-    bool without_length;         /* one of them has the length 0 */
+    bool without_length;         /* one of them has length 0 */
     bool keeps_broken;           /* as in header_read() */
 };
 
@@ -124,7 +124,7 @@ static sam_hdr_t *parse_plain(const uint8_t *data, size_t size)
     return sam;
 }
 
-/* Makes a header of all its bytes, but parses none of them. */
+/* Makes a header from all its bytes, without parsing them. */
 static sam_hdr_t *read_by_htslib(const uint8_t *data, size_t size)
 {
     hFILE *file = hts_file_of_bytes(data, size, "");
@@ -285,8 +285,8 @@ static void report_fault(const struct growing *g, int complete, const char *path
         latch_fail(latch, "%s cannot be read as BAM: %s", path, why);
 }
 
-/* Makes a header of the bytes that were followed, whether they are complete or not. A length of 0 is refused, as by
- * samtools 1.24; older versions of htslib accept it. (1.24 accepts it if the text has another length, and then writes a
+/* Makes a header of the bytes that were followed, whether they are complete or not. Like samtools 1.24, refuses a
+ * length of 0; older versions of htslib accept it. (1.24 accepts it if the text has another length, and then writes a
  * header that it cannot read.) */
 static int parse(struct bam_header *header, const struct growing *g, int complete, const char *path,
                  struct latch *latch)
@@ -299,7 +299,7 @@ static int parse(struct bam_header *header, const struct growing *g, int complet
     if (complete > 0 && !header->sam && g->keeps_broken)
         take_broken(header, g);
     if (complete > 0 && g->without_length && !header->is_broken)
-        return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has the length 0", path);
+        return latch_fail(latch, "%s cannot be read as BAM: a reference in its list has length 0", path);
     if (header->sam && names_fit(header->sam))
         return found.n_repeated && !header->is_broken ? check_made(header->sam, path, latch) : 0;
     if (found.fault)
@@ -373,8 +373,8 @@ static int follow_first(struct growing *g, const struct byte_buffer *first, stru
     return complete;
 }
 
-/* Fills known->first with the file's first n bytes, or with the complete file. False: the bytes are there already,
- * there is no memory, or an error is recorded in the file's latch. */
+/* Fills known->first with the file's first n bytes, or with the complete file. False: known->first holds the bytes
+ * already, memory ran out, or an error is recorded in the file's latch. */
 static bool read_first(struct known_headers *known, const struct input_file *file, size_t n)
 {
     uint64_t there = (uint64_t)(file->end - file->begin);

@@ -62,8 +62,8 @@ int header_pass(struct bam_header *header, struct header_bytes from, const char 
 int header_read_block(struct byte_buffer *text, struct header_bytes from, uint64_t most, const char *path,
                       struct latch *latch);
 
-/* Makes a header of its bytes, as they are in the uncompressed stream. The caller owns the header. NULL: out of memory,
- * or the bytes are broken. */
+/* Makes a header from its bytes, as they are in the uncompressed stream. The caller owns the header. NULL: out of
+ * memory, or the bytes are broken. */
 sam_hdr_t *header_parse(const uint8_t *data, size_t size);
 
 #endif

@@ -85,7 +85,7 @@ static int open_raw(struct input *in)
     return 0;
 }
 
-/* Takes the input's header. Not for a part, which brings its header. */
+/* Takes the input's header. Do not call it for a part, which brings its own header. */
 static int take_header(struct input *in, const struct inputs_options *how)
 {
     struct input_format *format = in->format;

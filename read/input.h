@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The inputs of a sort. All are open from the start, so that a broken header is found before any record is read, and so
- * that later changes of their names do not matter. But only the input that is being read has buffers, and inputs that
- * are not files. If there are more inputs than files may be open, a file is opened for each piece that is read of
- * it. */
+/* The inputs of a command. All are open from the start. So a broken header is found before any record is read, and
+ * renaming a file later has no effect. Two kinds of inputs have buffers: the input that is being read, and those that
+ * are not files. If there are more inputs than the limit on open files allows, a file is opened again for each piece
+ * that is read from it. */
 #ifndef INPUT_H
 #define INPUT_H
 
@@ -35,7 +35,8 @@ struct input {
     struct input_format *format; /* NULL: a producer before this one has it, or the records come from a window */
     struct bgzf_source *source;  /* source of the file's blocks; NULL: there are no buffers yet, or the file has no
                                   * blocks */
-    struct raw_records *raw;     /* records of bytes that are not in blocks; NULL: likewise */
+    struct raw_records *raw;     /* records of bytes that are not in blocks; NULL: there are no buffers yet, or there
+                                  * are no such bytes */
     struct record_stream stream; /* the records, made by `passed`, by the format, or by a producer before this one
                                   * (inputs_of_stream()). No producer: the source has the records */
     struct passed_records *passed;   /* set if records are left out or changed, or if names lack their NUL; else NULL */
@@ -124,7 +125,7 @@ int input_pass_rest(struct input *input, uint64_t n_before, uint64_t bytes);
  * n_slots when it has been read. */
 size_t input_memory(uint32_t n_slots);
 
-/* Returns the options with which chunks of records are made of an input that has buffers. */
+/* Returns the options for making chunks of records from an input that has buffers. */
 struct chunk_input input_chunks(const struct input *input);
 
 /* Frees the buffers of BAM and SAM. Call it when all blocks are taken back; this may be in the parallel region. */
@@ -150,9 +151,9 @@ void inputs_count_header(struct inputs *inputs, sam_hdr_t *sam);
  * which the producer has as well. Sizes and memory are those of `front`. -1: out of memory. */
 int inputs_of_stream(struct inputs *inputs, const struct inputs *front, struct record_stream stream, sam_hdr_t *sam);
 
-/* Returns how many references of the output, from the first on, its format must hold with their full length. These are
- * the references of SAM and CRAM inputs, whose records may lie beyond 2^31-1. References of BAM inputs do not count,
- * except in a sort, which like samtools refuses such a reference in the list of BAM. */
+/* Returns n: the output format must be able to hold the full length of the first n references of the output. They are
+ * those of SAM and CRAM inputs, whose records may lie beyond 2^31-1. References of BAM inputs are not included, except
+ * in a sort: like samtools, it refuses such a reference in the list of BAM. */
 int inputs_held(const struct inputs *inputs, sam_hdr_t *sam, bool sorts);
 
 /* Frees everything except the headers. Call it when everything is read; close them anyway. Call this function and the

@@ -25,7 +25,7 @@ int input_file_open(struct input_file *f, const char *path, struct latch *latch)
     }
     if (!f->hfile)
         return latch_fail(latch, "cannot open %s: %s%s", f->path, strerror(errno),
-                          errno == EMFILE ? ". Raise the limit on open files (ulimit -n), or sort fewer inputs" : "");
+                          errno == EMFILE ? ". Raise the limit on open files (ulimit -n), or name fewer inputs" : "");
     if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
         f->begin = lseek(f->fd, 0, SEEK_CUR);
         f->end = st.st_size;

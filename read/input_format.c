@@ -244,8 +244,8 @@ int input_format_choose(struct input_format *in, uint64_t header, const struct r
     if (in->reader)
         return hts_reader_choose(in->reader, regions, index);
     if (in->kind != INPUT_BAM_BLOCKS)
-        return latch_fail(in->opt.engine->latch, "%s: regions can be read only of CRAM, and of BAM and SAM in BGZF. "
-                          "Nothing was written", in->opt.path);
+        return latch_fail(in->opt.engine->latch, "%s: regions can be read only from CRAM, and from BAM and SAM in "
+                          "BGZF. Nothing was written", in->opt.path);
     in->file.extents = in->extents = file_extents_open(&in->file, in->opt.given, index, header, regions);
     in->memory = file_extents_memory(in->extents, in->opt.engine->n_threads);
     return in->extents ? 0 : -1;

@@ -44,7 +44,7 @@ static bool is_plain(const uint8_t *p, size_t n)
     return size <= n && size >= BAM_MIN_RECORD && name > BAM_FIXED && name <= size && p[name - 1] == 0;
 }
 
-/* Makes a slice of the complete records at the beginning of the window. -1: failed, and the error is in the latch. */
+/* Makes a slice from the complete records at the beginning of the window. -1: failed, and the error is in the latch. */
 static int list(struct raw_records *r)
 {
     struct byte_window *w = r->window;

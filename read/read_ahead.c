@@ -113,7 +113,7 @@ static bool await_room(struct read_ahead *a, struct read_piece *piece)
     return go_on;
 }
 
-/* Reports to the main thread that this many bytes of the piece are there. done: no more bytes will come into the
+/* Reports to the main thread that this many bytes of the piece have arrived. done: no more bytes will come into the
  * piece. */
 static void publish(struct read_ahead *a, struct read_piece *piece, size_t filled, bool done)
 {

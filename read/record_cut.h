@@ -38,7 +38,7 @@ struct record_found {
 
 enum { RECORD_CUT_NO_MEMORY = -1 };
 
-/* Makes records of a unit. Runs in the chunk's task. Returns 0, or the fault of the unit; then no more units of the
+/* Turns a unit into records. Runs in the chunk's task. Returns 0, or the fault of the unit; then no more units of the
  * chunk are handed over. */
 typedef int record_unit_fn(void *arg, uint32_t number, struct chunk *chunk, const struct record_unit *unit);
 

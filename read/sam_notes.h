@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about lines of SAM: about the line that ends the sort, and about lines that are changed. A number alone says
- * little about a line that came through a pipe, so each message shows the beginning of the line. Serial. */
+/* Messages about lines of SAM: about the line at which the command fails, and about lines that are changed. A number
+ * alone says little about a line that came through a pipe, so each message shows the beginning of the line. Serial. */
 #ifndef SAM_NOTES_H
 #define SAM_NOTES_H
 

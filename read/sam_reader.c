@@ -93,7 +93,7 @@ static void parse_lines(const struct sam_reader *r, uint32_t number, struct chun
     }
 }
 
-/* Makes records of the lines of a chunk. */
+/* Turns the lines of a chunk into records. */
 static void parse_chunk(void *reader, uint32_t number, struct chunk *c)
 {
     const struct sam_reader *r = reader;

@@ -11,12 +11,12 @@
 struct byte_window;
 struct sam_reader;
 
-/* Makes a header of its text, by htslib, if samtools 1.24 accepts the text (bam/header_text.h). options: as for
+/* Makes a header from its text, with htslib, if samtools 1.24 accepts the text (bam/header_text.h). options: as for
  * sam_reader_open(). The caller owns the header. NULL: failed, and the error is recorded in the latch. */
 sam_hdr_t *sam_reader_header(const uint8_t *text, size_t size, const struct input_options *options);
 
 /* Reads the header. If *header is not NULL, the header was read before and is skipped. The caller owns *header, and may
- * change it; the caller destroys it, also after an error. If options->part is set, the header is taken from the part,
+ * change it; the caller destroys it, even after an error. If options->part is set, the header is taken from the part,
  * and the text is the lines of the part. The text is plain, or packed in BGZF or gzip. It stays the caller's, but only
  * the reader may use it until the reader is closed. Records that do not pass the filter of the options are left out.
  * NULL: failed, and the error is recorded in the latch. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --report and --trace. Their files are opened before anything is read, and written when the sort is done. */
+/* --report and --trace. Their files are opened before anything is read, and written when the command has succeeded. */
 #ifndef COMMAND_REPORT_H
 #define COMMAND_REPORT_H
 
@@ -16,7 +16,7 @@ struct report_request;
 struct command_report {
     const struct report_request *request;
     struct out_file report, trace;
-    struct report_place in;      /* as it was before the sort, which may replace it */
+    struct report_place in;      /* as it was before the run, which may replace it */
     uint64_t out_before;         /* if standard output is a file: its size before */
     uint64_t huge_pages;         /* bytes */
     struct report_inputs merged;     /* the driver of a merge sets this and the next before the report is written */

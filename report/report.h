@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The costs of a sort: the numbers of --report and the advice derived from them; both as text, as JSON and as a
- * page. */
+/* The costs of a run: the numbers of --report, and the advice derived from them, as text, as JSON and as a page. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -24,7 +23,7 @@ enum {
 /* The kind of a file, for advice. */
 enum report_file { REPORT_REGULAR, REPORT_PIPE, REPORT_REMOTE };    /* regular: or a device */
 
-/* The resource that a faster sort would need more of. */
+/* The resource that a faster run would need more of. */
 enum report_bound {
     REPORT_BOUND_NONE,           /* no single resource, or unknown */
     REPORT_BOUND_CPU, REPORT_BOUND_INPUT, REPORT_BOUND_OUTPUT, REPORT_BOUND_TEMP, REPORT_BOUND_MEMORY,
@@ -48,7 +47,7 @@ struct report_facts {
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
     uint64_t major_faults;       /* pages that were read from a disk */
     uint64_t memory;             /* bytes that the process may take */
-    int more_threads;            /* threads beside those of -@, for the advice */
+    int more_threads;            /* threads in addition to those of -@, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and the number of bytes in huge pages; or REPORT_UNKNOWN */
     uint64_t records;
@@ -80,7 +79,7 @@ struct report {
     char critical_name[CLOCKS_NAME_SIZE];
     double serial;               /* CPU seconds of that work ... */
     double serial_stages[N_STAGES];   /* ... and of each stage of it */
-    double in_turn;              /* CPU seconds of work that any thread does, but only one at a time */
+    double in_turn;              /* CPU seconds of work that any thread may do, but only one thread at a time */
     enum report_bound bound;
     char why[REPORT_ADVICE_SIZE];    /* a sentence that follows "bound by ...:" */
     char advice[REPORT_ADVICE_MAX][REPORT_ADVICE_SIZE];   /* "": none */
@@ -98,7 +97,7 @@ void report_advise(struct report *report);
 /* Fills in the verdict, from the other numbers. See report_verdict.c. */
 void report_judge(struct report *report);
 
-/* The verdict as in the JSON file, and in words for people. */
+/* The verdict as a key of the JSON file, and as a phrase for readers. */
 const char *report_bound_key(enum report_bound bound);
 const char *report_bound_name(enum report_bound bound);
 
@@ -120,8 +119,8 @@ double report_work(const struct report *report);
 /* Returns whether the stage reads or writes files. */
 bool report_is_io(enum stage stage);
 
-/* CPU seconds per 10^9 bytes of uncompressed input that a single thread must work alone. The wall time cannot fall
- * below it for any number of threads. -1: the input is too small for such a number. */
+/* CPU seconds of serial work per 10^9 bytes of uncompressed input: work that only one thread can do. The wall time
+ * cannot fall below it for any number of threads. -1: the input is too small for such a number. */
 double report_serial_per_gb(const struct report *report);
 
 /* Megabytes of uncompressed input per second of wall time. -1: the input is too small for such a number. */
@@ -145,7 +144,7 @@ const char *report_copied_line(const struct report *report, char text[REPORT_LIN
 /* Writes the main numbers of the counters, such as the percentage of mapped reads. Returns text. */
 const char *report_counted_line(const struct report *report, char text[REPORT_LINE_SIZE]);
 
-/* Bytes of the input and output as files, or as they passed a pipe; REPORT_UNKNOWN. */
+/* Bytes of the input and of the output as stored in a file or sent through a pipe, or REPORT_UNKNOWN. */
 uint64_t report_input_bytes(const struct report *report);
 uint64_t report_output_bytes(const struct report *report);
 

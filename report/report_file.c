@@ -36,7 +36,7 @@ int report_file_write(struct out_file *file, enum report_format format, report_f
     FILE *to = stream_of(dup(file->fd));
     int error = to ? write_stream(to, format, put, arg) : errno;
     if (error)
-        return latch_fail(latch, "writing %s failed: %s. The sorted output is complete", file->path, strerror(error));
+        return latch_fail(latch, "writing %s failed: %s. The output is complete", file->path, strerror(error));
     return out_file_finish(file, latch) < 0 ? -1 : out_file_commit(file, latch);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The destination of a report: a file that the user named, a folder in which each sort leaves one, or standard
- * error. */
+/* The destination of a report: a file that the user named, a folder in which each run leaves one, or standard error. */
 #ifndef REPORT_FILE_H
 #define REPORT_FILE_H
 

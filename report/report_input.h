@@ -9,7 +9,7 @@
 
 struct report_input {
     const char *name;
-    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN, also if regions are read */
+    uint64_t bytes;              /* as in the file or pipe; REPORT_UNKNOWN if not known, or if only regions are read */
     uint64_t records;
     uint64_t waits;              /* number of times that there was no work before its next records came ... */
     double waited;               /* ... and the seconds until they came */

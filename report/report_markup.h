@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts that our pages share: a head with the style, and text. A page needs no other file and runs no script; it is
- * legible from 360 pixels on, on white and on black. */
+ * legible on screens of 360 pixels and wider, on white and on black. */
 #ifndef REPORT_MARKUP_H
 #define REPORT_MARKUP_H
 

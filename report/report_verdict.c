@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the one resource that a faster sort would need more of. CPU time decides first: the system counted it, and it
+/* Finds the one resource that a faster run would need more of. CPU time decides first: the system counted it, and it
  * does not include time in the queue for a CPU. If CPUs were idle, the cause is the stage that was waited for longest
  * by the wall clock: six threads that wait for one disk at a time wait only once. */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of the markdup producer, which works beside the sorts of `sormadup`. */
+/* The memory of the markdup producer, which works at the same time as the sorts of `sormadup`. */
 #ifndef SORMADUP_MEMORY_H
 #define SORMADUP_MEMORY_H
 

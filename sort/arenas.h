@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory for records: two arenas, one of which is being filled. If not all records fit, the records of the other
- * arena leave memory meanwhile, as a sorted run.
+ * arena are spilled meanwhile, as a sorted run.
  *
  *   filled: | A         | B         | A         | B      |   then merged with the runs
  *   leaves:             | A         | B         | A      |   (B stays, and so does A if everything fits)
@@ -14,7 +14,7 @@
 struct arenas {
     struct bam_arena each[2];
     struct bam_arena *filled;    /* its counts and checksum cover all records so far */
-    bool placed;                 /* a record with a reference has left memory */
+    bool placed;                 /* a record with a reference was spilled */
 };
 
 /* Reserves two arenas of equal size: at most `size` bytes each, or less if a limit (ulimit -v) leaves less. -1: out of
@@ -51,7 +51,7 @@ uint64_t arenas_taken(const struct arenas *arenas);
 /* Records that the filled arena still has room for, estimated from the records in it. */
 uint64_t arenas_records_to_fit(const struct arenas *arenas);
 
-/* Empties the other arena, whose records have left memory, or which has none. Afterwards it has at most size bytes. */
+/* Empties the other arena, whose records were spilled, or which has none. Afterwards it has at most size bytes. */
 void arenas_empty_other(struct arenas *arenas, size_t size);
 
 /* Continues in the other arena, which is empty: carries over the record that is cut at the end of the full arena. -1:

@@ -34,7 +34,7 @@ int record_packer_add(struct record_packer *packer, const uint8_t *record, size_
 /* Bytes of the records in the unit; it is full at RECORD_PACK_UNIT. */
 size_t record_packer_bytes(const struct record_packer *packer);
 
-/* The most bytes that record_packer_pack() would write. */
+/* An upper limit on the bytes that record_packer_pack() would write. */
 size_t record_packer_bound(const struct record_packer *packer);
 
 /* Packs the unit to out and empties it. Returns the packed size. */

@@ -13,8 +13,7 @@ enum { SUBLIST_RECORDS = 1 << 20, REST_RECORDS = 1 << 14 };
 static const size_t SUBLIST_BYTES = (size_t)512 << 20;   /* a sublist of long reads ends at this size */
 
 /* Counts down by one: a sublist is sorted, or no more sublists will come, which the extra 1 stood for. At 0 no other
- * thread changes the counter until the arena has left memory and is filled again. So the counter is set to 1 for that
- * now. */
+ * thread changes the counter until the arena is spilled and filled again. So the counter is set to 1 for that now. */
 void sort_tasks_end_arena(struct sort_tasks *p, const struct bam_arena *arena)
 {
     _Atomic uint32_t *unsorted = &p->unsorted[arena - p->opt.arenas->each];

@@ -79,7 +79,7 @@ struct output_use sorted_output(const struct sorted *sorted);
 /* Count and checksum of the records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
 
-/* Fills *how for the merge of all records that were read, with the runs that left memory. again: the runs stay, for
+/* Fills *how for the merge of all records that were read, including the spilled runs. again: the runs stay, for
  * another merge. -1: stop. The arenas in it are the third seam between mpi/ and the engine, a range of keys: the caller
  * may replace them by others, in the order of the input, whose sublists are only the parts that lie in the range. The
  * records go where it puts them: to other ranks, or to a sink. */

@@ -57,7 +57,7 @@ struct spill {
     struct spill_options opt;
     size_t slice_size, fan_in;   /* see spill_set_sizes() */
     struct workspace *work;      /* one per thread */
-    const struct bam_arena *arena;   /* the arena that is leaving memory; set by the main thread */
+    const struct bam_arena *arena;   /* the arena that is being spilled; set by the main thread */
     const struct sort_rule *rule;   /* compares records of equal keys; NULL: they are not compared; set by the
                                      * main thread, with the arena */
     struct arena_range *ranges;

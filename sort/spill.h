@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arenas leave memory as sorted runs while the input is read. A task merges its range of all sublists and writes it,
- * slice by slice. The run is the list of all ranges' slices. Adjacent runs are merged in the background when there are
- * too many of them. No task waits for another. */
+/* While the input is read, arenas are spilled as sorted runs. Each task merges one range of all sublists and writes it,
+ * slice by slice. A run is the list of the slices of all ranges. Adjacent runs are merged in the background when there
+ * are too many of them. No task waits for another. */
 #ifndef SPILL_H
 #define SPILL_H
 
@@ -31,7 +31,7 @@ int spill_begin(struct spill *spill, const struct bam_arena *arena);
 /* The arena of spill_begin() is sorted, so tasks begin to write it. Call once, from any thread. */
 void spill_arena_is_sorted(struct spill *spill);
 
-/* The arena that is leaving memory; NULL: none. */
+/* The arena that is being spilled; NULL: none. */
 const struct bam_arena *spill_arena(const struct spill *spill);
 
 /* Main thread: returns whether the complete arena is written, or something failed. */
@@ -49,7 +49,7 @@ int spill_end(struct spill *spill);
  * than a quarter of the memory. -1: failed, and the error is recorded in the latch. */
 int spill_settle(struct spill *spill, uint8_t *memory, size_t size, size_t *slice_size);
 
-/* Returns whether records of equal keys are compared, among the records that have left memory so far. */
+/* Returns whether records of equal keys are compared, among the records that were spilled so far. */
 bool spill_compares(const struct spill *spill);
 
 /* The runs, in input order; they stay the spill's. */

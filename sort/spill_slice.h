@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slice: sorted records that leave memory together and come back together. Serial, no I/O.
+/* A slice: sorted records that are spilled together and loaded together. Serial, no I/O.
  *
  * In memory it is a small arena, records up and keys down:
  *
@@ -37,7 +37,7 @@ static inline const struct bam_key *spill_slice_keys(const struct spill_slice *s
     return (const struct bam_key *)(slice->base + slice->size) - slice->n;
 }
 
-/* Makes slices of sorted records. One thread at a time uses it. */
+/* Makes slices from sorted records. One thread at a time uses it. */
 struct spill_packer;
 
 /* slice_size: bytes in memory of a slice, a multiple of 16. NULL: out of memory. */

@@ -199,7 +199,8 @@ static int all_full(struct spill_store *s, size_t n)
     for (size_t i = 1; i < s->n_volumes; i++)
         used += atomic_load(&s->volumes[i].end);
     return latch_fail(s->engine->latch, "no space is left for temporary data in %s%s: %zu bytes more are needed now, "
-                      "%llu are free, %llu are in use by this sort. Give another place with -T, or more memory with -m",
+                      "%llu are free, %llu are in use by this command. Give another place with -T, or more memory "
+                      "with -m",
                       last->dir, s->n_volumes > 2 ? " and the other -T directories" : "", n,
                       (unsigned long long)bytes_free(last), (unsigned long long)used);
 }

@@ -10,7 +10,7 @@
 struct tallied {
     void **sums;                 /* one for each thread, which alone uses it until everything is counted; NULL: not yet
                                   * made */
-    void **parts;                /* one for each slot, and after them the joined one; NULL: likewise */
+    void **parts;                /* one for each slot, then the joined one; NULL: not yet made */
 };
 
 struct counts {

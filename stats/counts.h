@@ -60,8 +60,8 @@ int counts_file_print(struct counts *counts, size_t i, size_t file, FILE *out);
 /* Returns the main numbers of the first counter that has some. Call it when everything is printed. */
 struct counter_numbers counts_numbers(const struct counts *counts);
 
-/* Returns the most bytes of memory that the counters take, as far as that is bounded. range: bytes of records in a
- * slot. */
+/* Returns an upper limit on the bytes of memory that the counters take, as far as there is one. range: bytes of records
+ * in a slot. */
 size_t counts_memory(const struct counter *counters, size_t n, sam_hdr_t *sam, int n_threads, uint32_t n_slots,
                      size_t range);
 

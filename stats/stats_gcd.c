@@ -47,7 +47,7 @@ int stats_gcd_add(struct stats_gcd *g, bool is_new, int64_t pos, uint32_t span, 
     return 0;
 }
 
-/* Returns the number of the first of n sorted places that is behind `most`; n if there is none. */
+/* Returns the index of the first of n sorted positions that is larger than `most`; n if there is none. */
 static size_t first_behind(const int32_t *places, size_t n, int64_t most)
 {
     size_t low = 0, high = n;
@@ -122,7 +122,7 @@ int stats_gcd_print(struct stats_gcd *g, bool has_sequence, float average, FILE 
     return 0;
 }
 
-/* A bin begins more than `size` behind the start of the bin before it. */
+/* A bin begins more than `size` bases after the start of the previous bin. */
 size_t stats_gcd_memory(int64_t size, sam_hdr_t *sam)
 {
     uint64_t n = 1, step = size > 0 ? (uint64_t)size + 1 : 1;

@@ -16,7 +16,7 @@ struct stats_settings;
 
 enum { STATS_GC_CELLS = 200, STATS_INDEL_LENGTHS = 300, STATS_CHECKSUMS = 3, STATS_CYCLE_ENDS = 2 /* first, last */ };
 
-/* Numbers that are added up. All have 64 bits, so that they can be added as an array. */
+/* Numbers that are added up. All are 64 bits wide, so that they can be added as an array. */
 struct stats_counts {
     uint64_t filtered, secondary, supplementary, duplicates, duplicate_bases;
     uint64_t ends[STATS_ENDS];           /* primary records */

@@ -76,7 +76,7 @@ static int read_line(struct stats_regions *list, char *line, const char *path, u
     while (*name_end && !isspace((unsigned char)*name_end))
         name_end++;
     if (!*name_end)
-        return latch_fail(latch, "%s: line %" PRIu64 " has no blank behind the name. A line is a name, the first and "
+        return latch_fail(latch, "%s: line %" PRIu64 " has no blank after the name. A line is a name, the first and "
                           "the last base", path, number);
     *name_end = 0;
     int32_t ref = sam_hdr_name2tid(sam, line);

@@ -42,7 +42,7 @@ int stats_regions_read(struct stats_regions *list, const char *path, sam_hdr_t *
 /* Adds the lengths of all regions. */
 uint64_t stats_regions_bases(const struct stats_regions *list);
 
-/* Returns the number of the first region of the reference, from number `from` on, that ends behind pos;
+/* Returns the number of the first region of the reference, from number `from` on, that ends after pos;
  * list->starts[ref + 1] if there is none. */
 size_t stats_regions_find(const struct stats_regions *list, int32_t ref, size_t from, int64_t pos);
 

@@ -41,7 +41,7 @@ static int grow(struct stats_values *v)
     return 0;
 }
 
-/* Adds a text that is not there yet, and takes over `kept`. Returns -1 if out of memory. */
+/* Adds a text that the table lacks, and takes over `kept`. Returns -1 if out of memory. */
 static int add(struct stats_values *v, const char *text, void *kept)
 {
     if (!kept || (2 * v->n >= v->n_slots && grow(v) < 0))

@@ -29,7 +29,8 @@ class Part:
         return [line for line in self.lines if line.startswith("@" + kind)]
 
     def replace(self, kind, lines):
-        """Lines of that kind come where the first of them was, or at the end."""
+        """Replaces the lines of this kind. The new lines stand where the first old one was, or at the end if there was
+        none."""
         at = next((i for i, line in enumerate(self.lines) if line.startswith("@" + kind)), len(self.lines))
         before = self.lines[:at]
         self.lines = before + list(lines) + [x for x in self.lines[at:] if not x.startswith("@" + kind)]

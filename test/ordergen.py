@@ -162,7 +162,7 @@ def t_strings():
 
 
 def t_cells():
-    """Barcodes as by 10x: 16 bases and "-1"."""
+    """Barcodes as 10x makes them: 16 bases and "-1"."""
     r = rng("cells")
     cells = [b"Z" + bases(r, 16).encode() + b"-1\0" for _ in range(40)]
     return header(), tagged(r, 3000, lambda r: r.choice(cells))

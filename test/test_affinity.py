@@ -151,7 +151,7 @@ def places_fit(masks, first, places, wish, n):
 def clang_build():
     """The program, as clang makes it."""
     if pathlib.Path(BINARY).resolve().parent != REPO / "build" or SANITIZED:
-        pytest.skip("another program than build/samtools is tested")
+        pytest.skip("the program under test is not build/samtools")
     if WITHOUT_LONG:
         pytest.skip("TEST_LONG=no: no build by clang")
     probe = subprocess.run(["clang", "-fopenmp", "-x", "c", "-o", os.devnull, "-"], stderr=subprocess.DEVNULL,

@@ -460,7 +460,8 @@ def test_file_is_overwritten_unasked(tmp_path):
 
 
 def test_what_nobody_allowed_ends_like_a_failure(tmp_path):
-    """Status 2, as by htslib's; the others are still processed. Other failures have priority."""
+    """The status is 2, like that of htslib's bgzip; the other files are still processed. Other failures have
+    priority."""
     packed = out([], tmp_path, TEXT)
     for name in "a.gz", "b.gz", "c.gz":
         (tmp_path / name).write_bytes(packed)

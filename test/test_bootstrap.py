@@ -53,7 +53,7 @@ def outside(**env):
 
 
 def check(tree, command="check-all", **env):
-    """It ends where it would build, with make's error."""
+    """Runs bootstrap.sh, which stops where it would begin to build: the stand-in for make fails there."""
     path = "%s:%s" % (tree / "bin", os.environ["PATH"])
     p = subprocess.run(["sh", "bootstrap.sh", command], cwd=tree, env=outside(PATH=path, **env),
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -125,7 +125,7 @@ def test_a_test_is_neither_in_check_nor_in_the_rest():
 
 
 def test_test_of_pages_is_in_check_or_not_in_the_release():
-    """Only the release and `all` have it."""
+    """Tests of pages belong to the release checks and to `all` only."""
     files = ("test/test_install.py", "test/test_packaging.py")
     everything, release, others = collected(*files), collected(*files, TEST_RELEASE="only"), collected(*files, TEST_RELEASE="no")
     assert sorted(release + others) == sorted(everything) and release and others
@@ -188,7 +188,7 @@ def test_long_checks_are_silent(tmp_path):
 
 
 def test_row_of_mutants_is_lost_by_layout_or_found_twice():
-    """Its text is found with any spaces and comments; a text inside a longer word, or in a string, is another one."""
+    """A row's text matches with any spaces and comments. It does not match inside a longer word or a string."""
     text = "int f(int a)\n{\n    if (a   /* why */\n        && b[1] >= 2)\n        return \"if (a && b\";\n}\n"
     begin, end = text.index("a   /*"), text.index(")\n        return")
     assert check_mutants.spans(text, 0, len(text), "a && b[1]  >= 2") == [(begin, end)]

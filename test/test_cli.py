@@ -34,7 +34,7 @@ def test_output_named_dash_becomes_a_file(made, tmp_path):
 
 
 def test_normal_run_chatters(made):
-    """It prints at most samtools' own line; at --verbosity 1 not even that."""
+    """A normal run prints at most the line that samtools prints; at --verbosity 1 it prints nothing."""
     p = run_sort(["-@", "2", made("mixed")])
     assert re.fullmatch(r"(\[bam_sort_core\] merging from .*\n)?", p.stderr)
     for level in ("0", "1"):

@@ -185,7 +185,7 @@ def test_level_is_another(made, level):
 
 
 def test_temporary_files_lie_elsewhere(made, tmp_path):
-    """They lie in TMPDIR, if the output is a pipe."""
+    """If the output is a pipe, temporary files are made in TMPDIR."""
     path = made("many names", content=lambda: many_names(6000, 1))
     folder = tmp_path / "scratch"
     folder.mkdir()

@@ -151,7 +151,7 @@ def lumps(recs, seed, n=3, most=900):
 
 @pytest.mark.parametrize("layout", ["htslib", "straddle", "full_64k", "empty_blocks", "stored"])
 def test_gathered_files_are_deflated_again(tmp_path, layout):
-    """Otherwise records differ, if blocks begin in the middle of records."""
+    """Blocks are copied, and the records are right even if blocks begin in the middle of a record."""
     recs = records_of("g", 1800)
     parts = [recs[:700], recs[700:710], recs[710:1400], [], recs[1400:]]
     n, _ = check(files(tmp_path, parts, layout), settings=SETTINGS)
@@ -204,7 +204,7 @@ TAGGED = b"RGZx\0PGZp\0NMC\1"
 
 
 def test_tags_that_keep_their_values_move(tmp_path):
-    """Otherwise no block of most files could be copied."""
+    """Tags whose values stay the same keep their places. Otherwise, in most files, no block could be copied."""
     recs = records_of("k", 1500, tags=TAGGED)
     inputs = files(tmp_path, [recs[:700], recs[700:]], "straddle", GROUP)
     n, data = check(inputs, args=["-c", "-p"])
@@ -340,7 +340,7 @@ def test_late_inversion_is_copied(tmp_path):
     x = files(tmp_path, [recs], "straddle")[0]
     before = sorted(p.name for p in tmp_path.iterdir())
     data, report = sorts_the_same(tmp_path, ["--verify"], [x.path])
-    assert report["copied_none_because"] == "%s: record 1492 belongs before the record in front of it" % x.path
+    assert report["copied_none_because"] == "%s: record 1492 belongs before the preceding record" % x.path
     assert data == (tmp_path / "plain.bam").read_bytes()
     left = {"out.bam", "plain.bam", "report.json"}
     assert sorted(p.name for p in tmp_path.iterdir() if p.name not in left) == before
@@ -397,7 +397,7 @@ def test_many_inputs_need_more_memory_than_a_sort(tmp_path):
     inputs = files(tmp_path, [recs[i::40] for i in range(40)])
     paths = [word for x in inputs[1:] for word in ("--add-input", x.path)] + [inputs[0].path]
     _, report = sorts_the_same(tmp_path, [], paths, [["--total-memory", "60M"]])
-    assert report["copied_none_because"] == "a merge needs more memory than there is"
+    assert report["copied_none_because"] == "a merge needs more memory than is available"
 
 
 def test_damaged_block_is_sorted(tmp_path):

@@ -242,7 +242,7 @@ def test_error_waits_for_a_pipe_that_stays_open(cram):
 
 
 def test_producer_of_a_file_that_is_refused_waits_for_ever(cram):
-    """It continues writing, more than a pipe holds, and gets its signal."""
+    """After the refusal, the producer writes more than a pipe holds, and its write fails."""
     data = bytearray(cram("3.0"))
     data[containers(data)[0].inside + 40] ^= 1
     with subprocess.Popen([BINARY, "sort"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,

@@ -101,7 +101,7 @@ def test_reference_that_the_fasta_lacks_is_made_of_reads(tmp_path, fasta):
 
 
 def test_reference_of_the_cache_is_not_used(tmp_path, fasta, sums):
-    """It is found by its checksum, through REF_PATH, and is then needed to read the file."""
+    """The reference is found through REF_PATH by its checksum, and the file cannot be read without it."""
     with pysam.FastaFile(str(fasta)) as file:
         for name, _ in FASTA_REFS:
             (tmp_path / "cache" / sums[name][:2]).mkdir(parents=True, exist_ok=True)
@@ -265,8 +265,8 @@ def test_reference_that_is_missing_is_told_as_damage(tmp_path, fasta, sums, thre
     shutil.copy(fasta, copy)
     as_cram(tmp_path / "in.bam", tmp_path / "in.cram", copy, "seqs_per_slice=100")
     copy.unlink()
-    refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "record 1 cannot be read: its reference may be missing, as a "
-            "is in no place .*--reference", lines=40)
+    refused(tmp_path, ["-@", threads, "-o", "out.bam", "in.cram"], "record 1 cannot be read: its reference "
+            "may be missing, as a was not found; .*--reference", lines=40)
 
 
 def test_position_without_reference_is_written(tmp_path):

@@ -267,7 +267,7 @@ def test_check_takes_far_reads_in_the_wrong_order_for_sorted(tmp_path):
 @pytest.mark.parametrize("order", ["coordinate", "n", "M"])
 @pytest.mark.parametrize("fmt", ["bam", "cram"])
 def test_far_reference_in_bam_is_told_after_reading(tmp_path, fmt, order):
-    """Refused by the header only, as by samtools; standard input stays open."""
+    """As in samtools, the header alone is enough to refuse the file: standard input stays open."""
     status, err = 0, ""
     path = tmp_path / "in.sam"
     path.write_bytes(b"@HD\tVN:1.6\n" + SQ)

@@ -128,7 +128,7 @@ def test_sanitizing_does_something_else(templates, words):
 
 
 def test_read_without_a_base_on_its_reference_is_unmapped(tmp_path):
-    """It begins after the end."""
+    """The reads begin after the end of their reference."""
     lines = ["q%d%s\t65\tc3\t%d\t60\t%s\t*\t0\t0\tACGT\tIIII\n" % (pos, cigar, pos, cigar)
              for pos in (60, 61, 62, 99) for cigar in ("4I", "2S2I", "3H4S", "4P4I", "2I2S5P", "4M", "2I2M", "0M4I", "0D4S")]
     path = tmp_path / "behind.sam"
@@ -229,7 +229,8 @@ def test_tags_of_unmapped_reads_are_dropped_otherwise(tmp_path, tags, fine):
     if fine:
         assert p.returncode == 0 and read_bam(tmp_path / "out.bam").body == read_bam(tmp_path / "theirs.bam").body
     else:
-        assert p.returncode == 1 and "record 1 (q) or one behind it of the same name has tags that cannot be read" in p.stderr
+        assert p.returncode == 1, p.stderr
+        assert "record 1 (q) or a later one with the same name has tags that cannot be read" in p.stderr
         assert not (tmp_path / "out.bam").exists()
 
 
@@ -299,7 +300,7 @@ LONG = [("%d secondary records", 60000, 321), ("%d supplementary records", 20000
 
 @pytest.mark.parametrize("what,n,flag", LONG, ids=lambda x: str(x).split()[-1])
 def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
-    """It spans many chunks, and later records decide about the first ones."""
+    """The template spans many chunks, and its later records decide how the first ones are fixed."""
     head = "".join("@SQ\tSN:%s\tLN:%d\n" % ref for ref in fixmategen.REFS)
     one = "%s\t%d\tc1\t100\t60\t50M\t*\t0\t0\t" + "ACGTA" * 10 + "\t" + "IIIII" * 10 + "\n"
     path = tmp_path / "long.sam"
@@ -310,7 +311,7 @@ def test_template_ends_with_the_chunk(tmp_path, what, n, flag):
 
 
 def test_records_longer_than_chunks_are_mixed_up(tmp_path):
-    """Some names end in another chunk than they begin in."""
+    """The records of some names begin in one chunk and end in a later one."""
     r = random.Random(7)
     recs = []
     for i in range(60):

@@ -236,8 +236,8 @@ def test_reference_too_long_for_bai_loses_reads(made, tmp_path, length):
                                   ["--write-index", "-O", "sam.gz", "-o", "out##idx##odd.bai"]], ids=" ".join)
 @pytest.mark.parametrize("source", ["file", "pipe"])
 def test_csi_gets_the_name_of_bai(made, tmp_path, args, source):
-    """Otherwise all is sorted before it is known that BAI cannot hold the reads. From a pipe only the header is
-    read."""
+    """The program refuses before it sorts; samtools notices only after the sort that BAI cannot hold the reads. The
+    program reads only the header from a pipe."""
     length = 2**29 + 4000                                # samtools succeeds if no read is there
     path = made("long_%d" % length, content=long_refs(length))
     p = run_sort([*args, path] if source == "file" else args, cwd=tmp_path, stdin=None if source == "file" else path.read_bytes())

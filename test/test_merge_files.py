@@ -73,7 +73,7 @@ def test_existing_output_is_overwritten_unasked_or_not_at_all(five, desk):
 
 
 def test_output_that_is_an_input_is_lost(five, tmp_path):
-    """It is replaced by the merge, or all files stay unchanged."""
+    """Either the merge replaces the input, or all files are unchanged."""
     inputs, expected = five
     shutil.copyfile(inputs[1], tmp_path / "in.bam")
     p = ours(["-f", "-s", "1", "--no-PG", "-o", "in.bam", inputs[0], "in.bam", *inputs[2:]], cwd=tmp_path)

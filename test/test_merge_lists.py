@@ -100,7 +100,7 @@ def test_sam_gets_the_header_of_a_bam_with_another_list(tmp_path, form, order):
 
 @pytest.mark.parametrize("command", [["sort"], ["sort", "-n"], ["sormadup"]], ids=" ".join)
 def test_added_input_is_taken_with_other_references(tmp_path, command):
-    """It is refused, or its records stay on their references."""
+    """Either the added input is refused, or its records keep their references."""
     taken = 0
     some = (x for text in ("12", "21", "123", "none") for x in pairs_from(text))
     for i, (a, b) in enumerate(itertools.islice(some, 0, None, 2)):

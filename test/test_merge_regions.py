@@ -214,7 +214,7 @@ def test_what_cannot_be_read_by_region_is_half_read(here, tmp_path):
     for args, words in ((["-R", "c1", "-L", here / "0.bed", a], "-R and -L exclude each other"),
                         (["-R", "nowhere", a], "-R nowhere"), (["-L", "none.bed", a], "none.bed cannot be read"),
                         (["-L", here / "6.bed", a], "line 1"), (["-X", a, a, a], "an index for each input"),
-                        (["-R", "c1", "x.sam"], "x.sam: regions can be read only of"),
+                        (["-R", "c1", "x.sam"], "x.sam: regions can be read only from"),
                         (["-R", "c1", "-X", a, "none"], "there is none in none")):
         refused(["-o", "out.bam", *args], tmp_path, words)
 

@@ -19,7 +19,7 @@ EXEMPT = [
 
 
 def spoken():
-    """File and text of everything that sources write to standard error."""
+    """Yields (file name, text) for each text that the program's sources write to standard error."""
     for path in SOURCES:
         text = path.read_text()
         for call in re.finditer(r"\bf(?:printf|puts)\((?:stderr,\s*([^;]*)|([^;]*),\s*stderr)\)", text):

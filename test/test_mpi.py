@@ -29,7 +29,7 @@ BOTH = [pytest.param(k, marks=[] if k in KINDS else pytest.mark.skip(reason="no 
         for k in ("openmpi", "mpich")]
 pytestmark = [
     pytest.mark.skipif(not KINDS, reason="no mpicc.openmpi or mpicc.mpich here"),
-    pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
+    pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="not the build that make makes"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
 ]
 ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_WAIT_POLICY": "passive",
@@ -139,7 +139,7 @@ def test_setting_or_the_other_mpi_changes_the_bytes(programs, desk, kind, args, 
 
 
 def more_than_memory(n=52000):
-    """Each of two ranks gets more than fits into -m 3M and the 64 MiB beside it."""
+    """Each of two ranks gets more than fits into -m 3M plus 64 MiB."""
     head, records = bamgen.incompressible(n)
     return bamgen.bgzf(head + b"".join(records), level=0)
 

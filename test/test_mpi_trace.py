@@ -19,7 +19,7 @@ KINDS = [k for k in ("openmpi", "mpich") if shutil.which("mpicc." + k) and shuti
 pytestmark = [
     pytest.mark.skipif(not KINDS, reason="no mpicc.openmpi or mpicc.mpich here"),
     pytest.mark.skipif(sys.platform != "linux", reason="the recorder is preloaded"),
-    pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="another build than make's own"),
+    pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="not the build that make makes"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
 ]
 

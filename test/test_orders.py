@@ -310,7 +310,7 @@ def choice_input(hd, placed):
 @pytest.mark.parametrize("hd", HD_IN)
 @pytest.mark.parametrize("order", CHOICES, ids=lambda v: " ".join(v) or "default")
 def test_several_order_options_mean_another_order_or_header(made, order, hd):
-    """@HD, @PG and records; also if no read is placed, which -M records."""
+    """Compares @HD, @PG and records, even if no read is placed: -M notes that in @HD."""
     for placed in (1, 0):
         def content():
             return choice_input(hd, placed)

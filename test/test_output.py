@@ -60,7 +60,7 @@ def test_block_is_too_large_or_empty_or_eof_is_missing(made, name, threads):
 
 @pytest.mark.parametrize("name", ["mixed", "ties", "long_records", "block_edges"])
 def test_blocks_are_left_half_empty(made, name):
-    """No more blocks than samtools' own rule makes of the same records."""
+    """The output has no more blocks than samtools makes from the same records."""
     found, bam = decode(sorted_bytes(["--no-PG", "-l", "1", "-@", 3, made(name)]))
     most, part = -(-bam.header_size // FILL) + 1, FILL
     for n in map(len, bam.records()):

@@ -140,7 +140,7 @@ def test_data_are_replaced_by_the_checksum_of_a_check(here):
     "sort --checksum missing.bam in.bam", "collate --trace new.cram -o o.bam in.bam", "sort --checksum ref.fa -o o.bam in.bam",
     "sort --checksum -o o.bam in.bam", "sort --trace -@2 in.bam", "markdup --trace --no-PG in.bam o.bam"])
 def test_word_behind_an_option_is_taken_for_its_file(here, line):
-    """It is the input, or the next option."""
+    """The word after the option is the input, or the next option."""
     refused(here, r"Write --(checksum|trace)=FILE", *line.split(), stdin=SAM.encode())
 
 

@@ -255,7 +255,7 @@ def test_plan_takes_a_wrong_command_line(made, desk, args, words):
 
 
 def test_damage_crashes_the_plan(sound, tmp_path):
-    """It reports the rest; the sort will report the damage."""
+    """The plan reports the rest. The sort will report the damage."""
     data, found = sound
     for n in (0, 1, 57, len(found) - 2):
         for at in (found[n].offset, found[n].offset + 16, found[n].offset + 40, found[n].offset + found[n].size - 4):

@@ -323,8 +323,8 @@ def test_name_without_nul_comes_out_otherwise_than_from_samtools(desk):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_damage_to_records_is_judged_otherwise_than_by_samtools(tmp_path, seed):
-    """CRCs are right, bytes of records are not: accepted and written as by samtools, or refused as by samtools.
-    Records that samtools itself cannot view may be refused."""
+    """The CRCs are right, but bytes of records are not. We accept and refuse the same files as samtools, and write the
+    same records. Records that samtools itself cannot view may be refused."""
     r = bamgen.rng("mutate %d" % seed)
     paths = [tmp_path / ("%d.bam" % i) for i in range(100)]
     for path in paths:
@@ -1053,7 +1053,7 @@ def test_fewer_threads_than_asked_for_are_not_told(made, tmp_path):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take addresses without end")
 def test_fewer_threads_are_told_twice_of_bgzip(made, tmp_path):
-    """It is reported once for all files; also if buffers use addresses that threads would need."""
+    """The lack of threads is reported once for all files, even if buffers use addresses that threads would need."""
     (tmp_path / "a").write_bytes(made("ties").read_bytes())
     argv = ["bgzip", "-c", "-@", "16", tmp_path / "a", tmp_path / "a"]
     for env, limit in ({"OMP_THREAD_LIMIT": "2"}, None), ({}, limit_on("AS", 120 << 20)):

@@ -13,7 +13,7 @@ from test_safety import refused, snapshot
 
 MIB = 1 << 20
 MEMORY, TMPDIR, REPORT = "SAMTOOLS_OMP_TOTAL_MEMORY", "SAMTOOLS_OMP_TMPDIR", "SAMTOOLS_OMP_REPORT"
-BESIDE = 64    # MiB that the process may take beside the memory of -m
+BESIDE = 64    # MiB that the process may take in addition to the memory of -m
 NAME = re.compile(r"\d{8}T\d{6}Z-(.+)-\d+\.(json|html)")
 
 

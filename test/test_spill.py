@@ -127,7 +127,7 @@ def options(order, fasta):
 
 @pytest.fixture(scope="session")
 def in_memory(jumble, fasta):
-    """in_memory(order) -> the bytes, made once; as by samtools, if it has the order."""
+    """in_memory(order) -> the bytes, made once; the same as those of samtools, if samtools has the order."""
     known = {}
 
     def get(order):
@@ -886,7 +886,7 @@ def test_damaged_size_of_temporary_data_is_told_as_lack_of_memory(desk, hard):
 # ---------------------------------------------------------------- memory
 
 MIB = 1 << 20
-ALLOWANCE = 64 * MIB  # beside -m x -@
+ALLOWANCE = 64 * MIB  # in addition to -m x -@
 
 
 def hard_long_reads(n):

@@ -636,7 +636,7 @@ static void pass_block(struct reading *r, uint32_t size)
     assert_int_equal(block.size, size);
 }
 
-/* Checks that bytes that are put back come again, also if another block was peeked, and after the last block. */
+/* Checks that bytes that are put back come again, even if another block was peeked, and even after the last block. */
 static void check_put_back(struct input *in)
 {
     char path[64];

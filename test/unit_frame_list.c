@@ -52,7 +52,8 @@ static void check_frames(const struct frame_list *list, const struct unit_bytes 
     }
 }
 
-/* The list finds all blocks that are complete in the piece up to `last`, and no others. Searched as by a reader. */
+/* The list finds all blocks that are complete in the piece up to `last`, and no others. The search is that of a
+ * reader. */
 static void check_finds(struct frame_list *list, const size_t *begins, size_t begin, size_t end, int last)
 {
     for (int i = 0; i < N_BLOCKS; i++) {

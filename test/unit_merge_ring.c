@@ -125,7 +125,7 @@ static void trip(uint8_t *record)
         latch_fail(tripping.latch, "tripped elsewhere");
 }
 
-/* Makes a sublist of the records of run i. */
+/* Makes a sublist from the records of run i. */
 static void add_sublist(struct reading *r, struct bam_arena *a, struct unit_bytes *bytes, size_t i)
 {
     struct bam_sublist *list = &a->sublists[a->n_sublists++];

@@ -330,7 +330,7 @@ static void test_waiting_for_a_cpu_counts_as_busy(void **state)
     r.stages[STAGE_INFLATE].busy = 54;
     check_verdict(r, REPORT_BOUND_OTHERS, "threads that had work waited for a CPU for 4.0 of 10.0 s.");
     assert_true(report_busy_share(&r) == 1);
-    r.facts.run_queue = 1000;                    /* more than is possible: also for threads that had no work */
+    r.facts.run_queue = 1000;                    /* more than is possible, even for threads without work */
     assert_true(report_busy_share(&r) == 0.5);
 }
 

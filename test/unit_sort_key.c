@@ -220,7 +220,7 @@ static struct set *odd_name_set(void)
     return set;
 }
 
-/* Names as by instruments, from n_runs runs; sometimes one in another form. */
+/* Names as instruments make them, from n_runs runs; sometimes one has a different form. */
 static struct set *illumina_set(uint32_t n_runs, uint64_t seed)
 {
     static const char *const runs[] = {"A00:45:HFYKC", "A00:45:HFYKD", "A7:45:HXX", "A7:046:HXX", "B:1:2", "A00:450:HFYKC",

@@ -483,7 +483,7 @@ static void test_damaged_slice_is_told_with_its_place(void **state)
     victim_free(&v);
 }
 
-/* Any byte is damaged, also in the size and the lengths, which are used before the hash is compared. */
+/* Damages single bytes, even those of the size and the lengths, which are used before the hash is compared. */
 static void test_damaged_large_record_is_told_with_its_place(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ struct world {
     const uint8_t *base;         /* base of the records that it compares */
     int size;
     size_t each;                 /* bytes of each record; 0: they differ */
-    bool as_run;                 /* the records have left memory, in slices of this many */
+    bool as_run;                 /* the records were spilled, in slices of this many */
     uint64_t total;
 };
 

@@ -12,8 +12,8 @@ int out_text_write(struct out_file *out, const char *text, size_t size, struct l
     return out_file_begin(out, latch) < 0 || out_file_write(out->fd, out->path, text, size, latch) < 0 ? -1 : 0;
 }
 
-/* Bytes of a stream. glibc's open_memstream() does not report that its memory could not grow: the text lacks what was
- * printed then. */
+/* The bytes printed to a stream. Linux does without glibc's open_memstream(): if its memory cannot grow, it reports no
+ * error, and part of the text is lost. */
 struct text {
     struct byte_buffer bytes;
     bool failed;

@@ -50,7 +50,7 @@ struct output_block {
     uint64_t checksum;
     const struct kept_block *kept;   /* the block to copy; NULL: it is deflated. This and the next two: main thread */
     uint32_t before;             /* bytes of the first record before the block, except those of segments */
-    uint32_t behind;             /* bytes of the last record after it, likewise */
+    uint32_t behind;             /* bytes of the last record after it, except those of segments */
 };
 
 struct output_blocks {

@@ -116,8 +116,8 @@ static int may_follow(const struct sort_rule *rule, const struct verify_end *bef
 
 static int offence(const struct sink_verify *v, const struct verify_end *now)
 {
-    return latch_fail(v->latch, "--verify: the output %s is out of order: record %s belongs before the record in front "
-                      "of it. Memory may be faulty, or this is our bug: please report it", v->path,
+    return latch_fail(v->latch, "--verify: the output %s is out of order: record %s belongs before the preceding "
+                      "record. Memory may be faulty, or this is our bug: please report it", v->path,
                       bam_record_name(bam_record_at(now->record)));
 }
 

@@ -279,7 +279,7 @@ int written_all(struct written *f, const struct list_stream *stream)
 
 enum { BESIDE = 2 + COUNTERS };
 
-/* The files beside the data, in the order in which they are put in place. */
+/* The files other than the data, in the order in which they are put in place. */
 static void list_beside(struct written *f, struct out_file *files[BESIDE])
 {
     size_t n = 0;
