@@ -311,7 +311,7 @@ static void test_other_order_of_references_passes_for_sorted(void **state)
     check_ids(&j, 2, NULL, 0);
     assert_ptr_equal(j.remaps[3].ref_ids, j.remaps[1].ref_ids);
     assert_null(strstr(j.warnings, "c.cram"));
-    assert_non_null(strstr(j.warnings, "d: its references"));
+    assert_non_null(strstr(j.warnings, "d: the order of its references"));
     forget(&j);
     in.opt.by_coordinate = false;
     check(&in, first, "");
@@ -320,7 +320,7 @@ static void test_other_order_of_references_passes_for_sorted(void **state)
     in = (struct inputs){.opt = {.by_coordinate = true}, .first = C2 C1, .texts = {HD C1, C2}};
     check(&in, HD C2 C1, "");
     in.texts[0] = HD C1 C2;
-    check(&in, "@HD\tVN:1.6\tSO:unsorted\n" C2 C1, "a.sam: its references");
+    check(&in, "@HD\tVN:1.6\tSO:unsorted\n" C2 C1, "a.sam: the order of its references");
 }
 
 /* The first line of a name is kept, with any others. */
@@ -332,7 +332,7 @@ static void test_line_of_a_reference_is_not_the_first_one(void **state)
         .texts = {HD C1, "@SQ\tSN:c0\tLN:7\n@SQ\tSN:c1\tLN:999\tM5:x\n" C2, "@SQ\tSN:c2\tLN:5\n", C1 "@SQ\tSN:c0\tLN:7\n"},
     };
     static const int32_t of_b[] = {1, 0, 2}, of_c[] = {2};
-    check(&in, "@HD\tVN:1.6\tSO:unsorted\n" C1 "@SQ\tSN:c0\tLN:7\n" C2, "b.bam: its references");
+    check(&in, "@HD\tVN:1.6\tSO:unsorted\n" C1 "@SQ\tSN:c0\tLN:7\n" C2, "b.bam: the order of its references");
     struct joined j = join_as(&in, true);
     check_ids(&j, 1, of_b, 3);
     check_ids(&j, 2, of_c, 1);
