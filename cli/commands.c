@@ -193,7 +193,7 @@ static void print_head(FILE *to)
 /* The rows of commands that are in no table; mark: five characters before each name. */
 #define BGZIP_AND_REPORT(mark) \
     mark "bgzip          compress files in blocks, or decompress them\n" \
-    mark "report         compare two reports of sort\n"
+    mark "report         compare two reports\n"
 
 static void print_ours(FILE *to)
 {

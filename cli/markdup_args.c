@@ -113,7 +113,7 @@ static const struct option_row options[] = {
     ENGINE_SAYS(FORMAT, "sam, sam.gz, bam, cram, fastq, fasta [by the name of the output, else bam]"),
     ENGINE(FORMAT_OPTION), ENGINE_READING_ROWS, ENGINE(WRITE_INDEX), ENGINE(NO_PG),
     OPTION_HEADING("Resources"),
-    ENGINE(MORE_THREADS), ENGINE_SAYS(TEMP, "place for temporary files [beside the output]"), ENGINE(VERBOSITY),
+    ENGINE(MORE_THREADS), ENGINE_SAYS(TEMP, "place for temporary files [next to the output]"), ENGINE(VERBOSITY),
     ENGINE(LONG_HELP),
     OPTION_LIST("Beyond samtools (see samtools sort --help):"),
     ENGINE(CHECKSUM), ENGINE_COUNT_ROWS, ENGINE(PLAN), ENGINE(TOTAL_MEMORY), ENGINE_REPORT_ROWS,

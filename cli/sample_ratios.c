@@ -10,13 +10,13 @@
 #include "sort/spill_slice.h"
 
 /* The sample's records in the requested order. */
-struct sorted {
+struct sorted_sample {
     const struct input_sample *sample;
     struct bam_key *keys;
     struct bam_key_order order;
 };
 
-static const uint8_t *record_of(const struct sorted *s, size_t i, size_t *size)
+static const uint8_t *record_of(const struct sorted_sample *s, size_t i, size_t *size)
 {
     const uint8_t *base = s->sample->arena.base;
     *size = bam_key_record_size(base, s->keys[i]);
@@ -27,7 +27,7 @@ static const uint8_t *record_of(const struct sorted *s, size_t i, size_t *size)
 
 /* Makes the keys of the order; the sample has keys by coordinate. A record that lacks a tag keeps its old key: the sort
  * will refuse it. */
-static void make_keys(struct sorted *s, struct sort_rule *rule)
+static void make_keys(struct sorted_sample *s, struct sort_rule *rule)
 {
     enum { LEARNED = 256 };
     const struct bam_record *first[LEARNED];
@@ -43,7 +43,7 @@ static void make_keys(struct sorted *s, struct sort_rule *rule)
 /* ------------------------------------------------------------------ output */
 
 /* Deflates the records in the blocks that the output would have. */
-static int measure_deflated(struct sample_ratios *ratios, const struct sorted *s, int level)
+static int measure_deflated(struct sample_ratios *ratios, const struct sorted_sample *s, int level)
 {
     struct bgzf_codec *codec = bgzf_codec_new(level);
     uint8_t *block = malloc(BGZF_FILL), *out = malloc(BGZF_MAX_BLOCK);
@@ -73,7 +73,7 @@ static int measure_deflated(struct sample_ratios *ratios, const struct sorted *s
 /* --------------------------------------------------------- temporary files */
 
 /* Packs the sorted records in slices of their real size. */
-static int measure_packed(struct sample_ratios *ratios, const struct sorted *s)
+static int measure_packed(struct sample_ratios *ratios, const struct sorted_sample *s)
 {
     static const size_t SLICE = (size_t)2 << 20;
     struct spill_packer *packer = spill_packer_new(SLICE);
@@ -97,7 +97,8 @@ static int measure_packed(struct sample_ratios *ratios, const struct sorted *s)
 int sample_ratios_measure(struct sample_ratios *ratios, const struct input_sample *sample,
                           const struct engine_opts *opts, sam_hdr_t *sam, bool spills)
 {
-    struct sorted s = {.sample = sample, .keys = malloc(sample->n * sizeof *s.keys), .order.base = sample->arena.base};
+    struct sorted_sample s = {.sample = sample, .keys = malloc(sample->n * sizeof *s.keys),
+                              .order.base = sample->arena.base};
     struct sort_rule *rule = sort_rule_new(&opts->order, sam);
     int result = -1;
     *ratios = (struct sample_ratios){0};

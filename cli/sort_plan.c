@@ -159,7 +159,7 @@ static void put_inputs(const struct plan *p)
     printf("\norder: by %s\n", order_text(&p->opts->order));
     if (!f->sampled)
         printf("records: %s, so these and the output are not estimated\n",
-               f->looked ? "not all inputs are BAM with records, to be read whole"
+               f->looked ? "not all inputs are BAM files with records"
                          : "not all inputs are files, and nothing was read");
 }
 
@@ -188,15 +188,15 @@ static void put_waiting(const struct forecast *f)
     else if (waits_in_memory(f))
         printf("records that wait: in memory, without temporary files\n");
     else
-        printf("records that wait: up to %.1f MB in memory, and what is more in temporary files\n",
+        printf("records that wait: up to %.1f MB in memory, the others in temporary files\n",
                mb((double)f->fits));
 }
 
 static void put_temporary(const struct plan *p)
 {
     const struct forecast *f = &p->f;
-    printf("temporary: %.1f MB packed, of which %.1f MB go to disk in %zu file%s\n", mb(f->packed), mb(f->temporary),
-           p->opts->n_temp_prefixes, p->opts->n_temp_prefixes > 1 ? "s" : "");
+    printf("temporary: %.1f MB of spilled data, of which %.1f MB go to disk in %zu file%s\n", mb(f->packed),
+           mb(f->temporary), p->opts->n_temp_prefixes, p->opts->n_temp_prefixes > 1 ? "s" : "");
     for (size_t i = 0; i < p->opts->n_temp_prefixes; i++)
         printf("temporary place: %s, %.1f MB free\n", p->temp[i].dir, mb(p->temp[i].free));
     if (f->memory_to_fit)

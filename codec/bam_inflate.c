@@ -65,6 +65,7 @@ enum {
 _Static_assert(BITS + (BITS + MAX_LEN_EXTRA) + (DIST_BITS + MAX_DIST_EXTRA) + BITS <= 64, "up to the next look-up");
 _Static_assert((HUFFMAN_MAX_BITS + MAX_LEN_EXTRA) + (DIST_BITS + MAX_DIST_EXTRA) + BITS <= 64, "after a sub-table");
 _Static_assert(2 * BITS + HUFFMAN_MAX_BITS <= FILLED, "literals");
+_Static_assert(BITS + (BITS + MAX_LEN_EXTRA) + (DIST_BITS + MAX_DIST_EXTRA) <= FILLED, "until the next refill");
 
 /* The place that decoding has reached. It stays in registers until something unusual comes. */
 struct cursor {

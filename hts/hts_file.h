@@ -28,7 +28,8 @@ const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind)
 int hts_file_number(const hts_opt *options, enum hts_fmt_option kind, int none);
 
 /* Returns the FASTA whose sequences htslib uses: where several have a sequence of one name, the one that it loads
- * first. Options are applied before --reference, which is `reference`. NULL: none is named. */
+ * first. Options are applied before --reference, which is `reference`. htslib takes names that this FASTA lacks from
+ * the other one, which is not looked at here. NULL: none is named. */
 const char *hts_file_fasta(const char *reference, const hts_opt *options);
 
 /* Applies these options to an open file and starts its threads. It does not call hts_set_threads(), which crashes when

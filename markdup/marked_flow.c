@@ -205,7 +205,7 @@ static int report_disorder(const struct marked_flow *f, const struct marked_slic
     if (is_fault && (s->fault == BAM_NO_MC || s->fault == BAM_BAD_MC))
         return report_mate_cigar(f, s, i);
     return report_record(f, s, i, is_fault ? bam_fault_text(s->fault)
-                         : "it is before the record in front of it, so the file is not in coordinate sorted order; "
+                         : "it is before the preceding record, so the file is not in coordinate sorted order; "
                             "use samtools sort first");
 }
 

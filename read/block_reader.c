@@ -172,6 +172,17 @@ static int list_rest(struct block_reader *r)
     return bam_arena_accept(a, &none, NULL, a->bottom, NULL, r->opt.engine->latch, &origin);
 }
 
+/* Lists the first records of a stream, which a rank of MPI has taken from it before the sort. */
+static int list_first(struct block_reader *r)
+{
+    struct tally before = bam_arena_tally(r->arena);
+    if (list_rest(r) < 0)
+        return -1;
+    struct tally now = bam_arena_tally(r->arena);
+    tally_add(&r->copies.taken, (struct tally){now.n - before.n, now.checksum - before.checksum});
+    return 0;
+}
+
 int block_reader_start(struct block_reader *r, struct sort_rule *rule)
 {
     size_t rest = r->in->header.rest_size;
@@ -179,7 +190,7 @@ int block_reader_start(struct block_reader *r, struct sort_rule *rule)
         memcpy(bam_arena_take(r->arena, rest), r->in->header.rest, rest);
     if (rule && r->arena->rule && r->in == r->opt.inputs->each && place_sample(r, rule) < 0)
         return -1;
-    return rest && is_stream(r) && list_rest(r) < 0 ? -1 : 0;
+    return rest && is_stream(r) ? list_first(r) : 0;
 }
 
 bool block_reader_full(const struct block_reader *r)

@@ -59,12 +59,14 @@ struct chunk_cut {
                                   * carried */
     bool ends_carried;           /* the bytes before `begin` end the carried unit, if there is one; if not set, begin
                                   * and end are the end of the bytes */
-    uint64_t n;                  /* number of units that end in the bytes; used by chunk_reader_compare() only */
+    uint64_t n;                  /* number of units that end in the bytes, for comparisons only; 0 for SAM, whose lines
+                                  * are not counted */
 };
 
 /* Counts of the slices lent so far; main thread. */
 struct chunk_counts {
-    uint64_t seen;               /* units that end in closed chunks, as cut() has counted them */
+    uint64_t seen;               /* units that end in closed chunks, as cut() has counted them, without those that are
+                                  * left to another input */
     uint64_t n, bytes, dropped;  /* sums over the chunks, see struct chunk; bytes: the sum of `size`, and all bytes
                                   * before the chunks */
     struct tally made;           /* records that are listed in the slices that were made */

@@ -162,8 +162,8 @@ static int report(const struct fixed_records *r, const struct fix_found *f, cons
     static const char *const why[] = {
         [FIX_FINE] = "",
         [FIX_TOO_LONG] = "and those of its name cannot be fixed: with its new tags, one would be longer than BAM holds",
-        [FIX_NO_LENGTH] = "or a later one with the same name has base modifications, but its MN is no number, or a tag "
-                          "cannot be read. Nothing was written; fix that, or leave -M out",
+        [FIX_NO_LENGTH] = "or a later one with the same name has base modifications, but its MN is not a number, or "
+                          "a tag cannot be read. Nothing was written; fix that, or leave -M out",
         [FIX_BAD_TAGS] = "or a later one with the same name has tags that cannot be read. Nothing was written; fix "
                          "the record, or leave it out of the input",
         [FIX_BEYOND] = "or a later one with the same name begins after the end of its reference, and htslib could not "

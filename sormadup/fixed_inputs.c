@@ -65,7 +65,8 @@ static bool help(void *fixed)
     return f->n_begun > 0 && chunk_reader_help(current(f));
 }
 
-int fixed_inputs_end(void *fixed, struct tally *given)
+/* Each record of the inputs is now counted in *given, or was left out. */
+static int end(void *fixed, struct tally *given)
 {
     const struct fixed_inputs *f = fixed;
     *given = (struct tally){.n = 0};
@@ -81,7 +82,7 @@ int fixed_inputs_end(void *fixed, struct tally *given)
 /* The number of records is unknown if some are left out. */
 int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fixed_inputs_options *options)
 {
-    struct record_stream stream = {advance, take, help, fixed_inputs_end, f, 0};
+    struct record_stream stream = {advance, take, help, end, f, 0};
     f->opt = *options;
     f->in = *in;
     *in = (struct inputs){.each = NULL};

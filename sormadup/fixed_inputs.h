@@ -36,7 +36,4 @@ int fixed_inputs_open(struct fixed_inputs *fixed, struct inputs *in, const struc
 /* Call it after the parallel region. */
 void fixed_inputs_close(struct fixed_inputs *fixed);
 
-/* The end function of its stream. Each record of the inputs is now counted in *given, or was left out. */
-int fixed_inputs_end(void *fixed, struct tally *given);
-
 #endif

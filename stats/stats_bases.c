@@ -86,6 +86,16 @@ static void copy_blocks(struct stats_bases *to, const struct stats_bases *from)
         }
 }
 
+/* Adds the counts of codes that are no base. Memory without counts stays untouched. */
+static void add_others(struct stats_bases *to, const struct stats_bases *from)
+{
+    for (size_t i = 0; i < from->n_blocks * BLOCK_BASES; i++)
+        if (from->others[i][0] | from->others[i][1]) {
+            to->others[i][0] += from->others[i][0];
+            to->others[i][1] += from->others[i][1];
+        }
+}
+
 /* Makes room for n cycles. Returns -1 if out of memory. */
 static int reserve(struct stats_bases *c, size_t n)
 {
@@ -103,8 +113,7 @@ static int reserve(struct stats_bases *c, size_t n)
         return -1;
     }
     copy_blocks(&wider, c);
-    if (c->others)
-        memcpy(wider.others, c->others, BLOCK_BASES * c->n_blocks * sizeof *c->others);
+    add_others(&wider, c);
     stats_bases_free(c);
     *c = wider;
     return 0;
@@ -280,11 +289,7 @@ int stats_bases_join(struct stats_bases *c, struct stats_bases *from)
             if (c->waiting[at].n == 0)
                 c->waiting[at].n = BASES_WAITING;        /* the block has counts; blocks of 0 wait */
         }
-    for (size_t i = 0; i < from->n_blocks * BLOCK_BASES; i++)
-        if (from->others[i][0] | from->others[i][1]) {   /* else its memory may not be in use yet */
-            c->others[i][0] += from->others[i][0];
-            c->others[i][1] += from->others[i][1];
-        }
+    add_others(c, from);
     stats_bases_free(from);
     return 0;
 }

@@ -39,9 +39,11 @@ static bool is_zero(const void *p, size_t n)
 static void *widen(const struct stats_quals *c, const void *cells, size_t wider, size_t size)
 {
     uint8_t *made = calloc(QUALS * wider, size);
-    for (size_t i = 0; made && cells && i < QUALS; i++)
-        if (may_count(c, i))
-            memcpy(made + i * wider * size, (const uint8_t *)cells + i * c->stride * size, c->stride * size);
+    for (size_t i = 0; made && cells && i < QUALS; i++) {
+        const uint8_t *row = (const uint8_t *)cells + i * c->stride * size;
+        if (may_count(c, i) && !is_zero(row, c->stride * size))
+            memcpy(made + i * wider * size, row, c->stride * size);
+    }
     return made;
 }
 

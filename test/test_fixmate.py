@@ -99,7 +99,7 @@ def test_length_that_is_no_number_is_taken(tmp_path):
     path, out = tmp_path / "in.sam", tmp_path / "out.bam"
     path.write_text(fixmategen.HEADER + "t\t0\tc1\t9\t60\t1M\t*\t0\t0\tA\tI\tMM:Z:\tMN:Z:1\n")
     p = ours(["-M", path, out])
-    assert p.returncode == 1 and "record 1 (t) or" in p.stderr and "MN is no number" in p.stderr and not out.exists()
+    assert p.returncode == 1 and "record 1 (t) or" in p.stderr and "MN is not a number" in p.stderr and not out.exists()
     assert oracle_call("fixmate", ["-M", path, out])[0] != 0 and ours([path, out]).returncode == 0
 
 

@@ -12,6 +12,7 @@ import fcntl
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -164,6 +165,23 @@ def half_placed(n=8000):
     return bamgen.header(), [
         bamgen.record("p%d" % i, r.choice((0, 16, 4)), r.randrange(3), r.randrange(900), cigar=[]) if r.random() < .3
         else ordergen.unplaced(r, i, ordergen.genome_read(r, r.choice((20, 80, 150)))) for i in range(n)]
+
+
+@pytest.mark.release
+def test_line_of_the_page_is_refused(programs, desk, monkeypatch):
+    """Ranks start here by mpirun, with fewer threads and less memory than on a cluster's nodes."""
+    page = (pathlib.Path(__file__).parent.parent / "doc" / "mpi.md").read_text().split("\n## Use\n")[1].split("\n## ")[0]
+    lines = re.findall(r"^    .*samtools-omp-mpi sort (.*)$", page.replace("\\\n", ""), re.M)
+    assert len(lines) == 3
+    write(desk / "in.bam", *bamgen.realistic(3000))
+    (desk / "sorted").mkdir()
+    monkeypatch.chdir(desk)
+    for line in lines:
+        words = re.sub(r"/scratch(/\S+)?", str(desk), line.replace("-@ 32", "-@ 2").replace("-m 3G", "-m 64M")).split()
+        out = desk / words[words.index("-o") + 1]
+        status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 2, words)
+        assert status == 0 and out.read_bytes()[:4] == b"\x1f\x8b\x08\x04", (line, err)
+        out.unlink()
 
 
 @pytest.fixture

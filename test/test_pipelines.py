@@ -179,6 +179,7 @@ def installed(programs):
     return programs / "opt"
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("place", ["Snakemake", "WDL and CWL", "Galaxy", "SLURM"])
 def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installed, tmp_path, place):
     section = PAGE.split("\n## %s\n" % place)[1].split("\n## ")[0]
@@ -189,6 +190,7 @@ def test_line_of_the_page_for_workflows_does_not_lead_to_ours(programs, installe
     assert b"+omp" in read_bam(left["x.bam"]).text
 
 
+@pytest.mark.release
 def test_setting_of_the_page_for_nextflow_loses_to_conda(programs, installed, tmp_path):
     """Nextflow writes env.NAME = 'VALUE' as export NAME="VALUE", after the changes that module and conda make to
     PATH."""
@@ -200,6 +202,7 @@ def test_setting_of_the_page_for_nextflow_loses_to_conda(programs, installed, tm
     assert told == "" and b"+omp" in read_bam(left["x.bam"]).text and left["count.txt"].read_text() == "6000\n"
 
 
+@pytest.mark.release
 def test_variables_of_the_page_for_workflows_are_ignored(programs, tmp_path):
     """A report and threads are visible in the report; an impossible memory size is refused."""
     names = set(re.findall(r"^\| `(\w+)=", PAGE, re.M))
@@ -232,23 +235,37 @@ SHOWN = [(page, line) for page, heading in [("README.md", "Use"), ("doc/workflow
          for line in commands_of(page, heading)]
 
 
+def examples_of(manual):
+    """The commands of EXAMPLES, block by block, as text. Those that only change PATH are tested with the installation."""
+    text = (REPO / "doc" / manual).read_text().split(".SH EXAMPLES")[1]
+    blocks = [block.replace("\\-", "-").replace("\\e", "\\").replace("\\(aq", "'") for block in re.findall(r"\.EX\n(.*?)\n\.EE", text, re.S)]
+    return [block for block in blocks if re.match("samtools|bwa", block)]
+
+
+SHOWN += [(manual, block) for manual in ["samtools-omp.1", "samtools-omp-report.5", *("samtools-omp-%s.1" % command for command in (
+    "collate", "fixmate", "markdup", "merge", "sormadup", "stats"))] for block in examples_of(manual)]
+
+
 @pytest.fixture(scope="module")
 def inputs_of_pages(programs):
     """Files with the names that pages use: in order, with mates fixed; aligners give records grouped by name."""
     data = programs / "data"
-    (programs / "ours" / "bgzip-omp").symlink_to(BINARY)
+    for name in ("bgzip-omp", "samtools-omp"):
+        (programs / "ours" / name).symlink_to(BINARY)
     script(programs / "ours" / "minimap2", "cat > /dev/null; cat aligned.sam\n")
     line = "samtools collate -O -u in.bam | samtools fixmate -m -u - g.bam; samtools sort -o f.bam g.bam; samtools view -h g.bam > a.sam"
     status, told, made = job(programs, programs / "made", line, "ours", "behind")
     assert status == 0, told
-    for name in ("in", "lane1", "lane2", "fixed", "sorted", "calls"):
+    for name in ("in", "lane1", "lane2", "lane3", "fixed", "sorted", "calls"):
         (data / (name + ".bam")).write_bytes(made["f.bam"].read_bytes())
     (data / "aligned.sam").write_bytes(made["a.sam"].read_bytes())
+    (data / "lanes.txt").write_text("lane1.bam\nlane2.bam\n")
     (data / "calls.vcf").write_text("".join("chr1\t%d\t.\tA\tC\n" % n for n in range(9000)))
     (programs / "made").rename(programs / "made.old")
     return programs
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("page,line", SHOWN, ids=[line[:60] for _, line in SHOWN])
 def test_command_of_a_page_does_not_run(inputs_of_pages, tmp_path, page, line):
     if "vcf.gz" in line:

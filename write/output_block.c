@@ -125,7 +125,7 @@ static bool is_whole(const struct output_block *block, uint32_t i, const uint8_t
 {
     const struct record_ref *r = &block->records[i];
     return r->segment == 0 && (i > 0 || block->before == 0) && r->size >= BAM_FIXED
-        && bam_record_size((const struct bam_record *)data) == r->size;
+        && bam_record_size(bam_record_at(data)) == r->size;
 }
 
 /* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of a record in
