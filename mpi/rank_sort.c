@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver of a rank. It runs the ordinary driver's steps twice: for sort A of the records that the rank reads, and
- * for sort B of those that it writes. */
+ * for sort B of those that it writes.
+ *
+ *   rank 0   in.bam [0/3, 1/3) --> sort A --\    /--> sort B --> blocks --> out.bam
+ *   rank 1   in.bam [1/3, 2/3) --> sort A ---\--/---> sort B --> blocks ----^
+ *   rank 2   in.bam [2/3, end) --> sort A ----\/----> sort B --> blocks ----^
+ *            input_split           splitters  exchange    block_boundary  output_gather
+ *
+ * Split: each rank finds the first record in its part of the bytes; its part ends where the next one begins. Sort A is
+ * an ordinary sort of the part with half of the memory. Splitters: rank 0 gets samples of all keys and cuts the order
+ * so that all ranks get the same number of bytes. It cuts ties, too, by rank. Exchange: each rank sends the others their
+ * records. Boundary: where a block begins depends on the sizes of all records before it, so each rank follows the
+ * blocks from every possible start until the chains meet; then one number goes from rank to rank. Gather: each rank
+ * writes its blocks into the file, or sends them to rank 0, which makes the index and compares the records of all.
+ *
+ * Both sorts are stable, and cuts are places in the order of (key, rank, place in its part). So the outputs of the
+ * ranks, one after the other, are the stable sort of the input. A rank that waits sleeps. A rank that fails stops the
+ * others by a message (mpi/mpi_alarm.h), or by MPI_Abort if they do not answer within 5 seconds. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
