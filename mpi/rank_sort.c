@@ -9,8 +9,8 @@
  *
  * Split: each rank finds the first record in its part of the bytes; its part ends where the next one begins. Sort A is
  * an ordinary sort of the part with half of the memory. Splitters: rank 0 gets samples of all keys and cuts the order
- * so that all ranks get the same number of bytes. It cuts ties, too, by rank. Exchange: each rank sends the others their
- * records. Boundary: where a block begins depends on the sizes of all records before it, so each rank follows the
+ * so that all ranks get the same number of bytes. It cuts ties, too, by rank. Exchange: each rank sends its records to
+ * the others. Boundary: where a block begins depends on the sizes of all records before it, so each rank follows the
  * blocks from every possible start until the chains meet; then one number goes from rank to rank. Gather: each rank
  * writes its blocks into the file, or sends them to rank 0, which makes the index and compares the records of all.
  *
