@@ -114,8 +114,9 @@ static int reserve(struct stats_bases *c, size_t n)
     }
     copy_blocks(&wider, c);
     add_others(&wider, c);
-    stats_bases_free(c);
+    struct stats_bases old = *c;
     *c = wider;
+    stats_bases_free(&old);
     return 0;
 }
 
