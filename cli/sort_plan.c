@@ -159,7 +159,7 @@ static void put_inputs(const struct plan *p)
     printf("\norder: by %s\n", order_text(&p->opts->order));
     if (!f->sampled)
         printf("records: %s, so these and the output are not estimated\n",
-               f->looked ? "an input is not BAM, has no records or is read in part"
+               f->looked ? "not all inputs are BAM, or one has no records or is read in part"
                          : "not all inputs are files, and nothing was read");
 }
 
