@@ -443,6 +443,21 @@ def oracle_batch(paths):
 SHIM = pathlib.Path(os.path.realpath(BINARY)).parent / "fault_shim.so"
 
 
+def remove_names_of_killed():
+    """Removes what LLVM's OpenMP runtime leaves in shared memory when a program is killed: a name with its process
+    number. If the kill came early, the name has no memory, and the next program with this number ends by SIGBUS."""
+    for path in pathlib.Path("/dev/shm").glob("__KMP_REGISTERED_LIB_*_%d" % os.getuid()):
+        if os.path.isdir("/proc/self") and not os.path.isdir("/proc/" + path.name.split("_")[-2]):
+            path.unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def names_of_killed():
+    remove_names_of_killed()
+    yield
+    remove_names_of_killed()
+
+
 @pytest.fixture(scope="session")
 def fault_shim():
     """The environment of a program whose calls may fail: see fault_shim.c."""

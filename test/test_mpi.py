@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -33,7 +34,9 @@ pytestmark = [
     pytest.mark.skipif(pathlib.Path(BINARY).resolve().parent != REPO / "build", reason="not the build that make makes"),
     pytest.mark.skipif(SANITIZED, reason="MPI libraries leak on their own"),
 ]
-ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_WAIT_POLICY": "passive",
+# Ranks that are killed leave their segments of shared memory, 4 MB each, which must not fill /dev/shm.
+SEGMENTS = tempfile.TemporaryDirectory(prefix="mpi")
+ENV = {"OMPI_MCA_btl_vader_backing_directory": SEGMENTS.name, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_WAIT_POLICY": "passive",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
