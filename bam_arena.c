@@ -71,7 +71,7 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t whole_pages(size_t size)
+static size_t round_down_to_pages(size_t size)
 {
     return size & ~(page_size() - 1);
 }
@@ -80,7 +80,7 @@ int bam_arena_init(struct bam_arena *arena, size_t size)
 {
     memset(arena, 0, sizeof *arena);
     for (size *= 2; !arena->base && size / 2 >= SIZE_MIN;) {
-        size = whole_pages(size / 2);
+        size = round_down_to_pages(size / 2);
         arena->base = map_region(size);
     }
     if (!arena->base)
@@ -92,7 +92,7 @@ int bam_arena_init(struct bam_arena *arena, size_t size)
 
 void bam_arena_reset(struct bam_arena *arena, size_t size)
 {
-    size = whole_pages(size);
+    size = round_down_to_pages(size);
     if (size < arena->size) {
         size_t kept = arena->grown ? 0 : size;   /* a slice that needed so much is read back elsewhere */
         madvise(arena->base + kept, arena->size - kept, MADV_DONTNEED);
@@ -111,7 +111,7 @@ static void move_bytes(uint8_t *to, uint8_t *from, size_t n)
     for (size_t at = 0; at < n; at += STEP) {
         size_t k = n - at < STEP ? n - at : STEP, before = (uintptr_t)(from + at) % page_size();
         memcpy(to + at, from + at, k);
-        size_t pages = whole_pages(k + before), part = before ? page_size() : 0;
+        size_t pages = round_down_to_pages(k + before), part = before ? page_size() : 0;
         if (n > STEP && pages > part)            /* other bytes of the first page may be in use */
             madvise(from + at - before + part, pages - part, MADV_DONTNEED);
     }
@@ -135,7 +135,7 @@ int bam_arena_carry(struct bam_arena *to, const struct bam_arena *from)
 /* The factor 2 is there because bam_arena_room() assumes the smallest records, each with its key. */
 int bam_arena_grow(struct bam_arena *arena, size_t room)
 {
-    size_t size = whole_pages((arena->bottom + room) * 2 + page_size());
+    size_t size = round_down_to_pages((arena->bottom + room) * 2 + page_size());
     uint8_t *base = map_region(size);
     if (!base)
         return -1;

@@ -178,10 +178,10 @@ static int add_comments(const struct adding *a)
 
 /* Returns the read group of an input: the file's name without folder and without .bam, .sam or .cram at its end. A path
  * that is only such an ending stays as it is. NULL: out of memory. */
-static char *group_of(const char *path)
+static char *group_name_of(const char *path)
 {
     static const char *const ends[] = {".bam", ".sam", ".cram"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = input_name_base(path);
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t size = strlen(ends[i]);
@@ -255,7 +255,7 @@ bool header_join_has_first(const struct header_join *join)
     return join->first.l > 0;
 }
 
-static void check_references(struct header_join *join, const char *file)
+static void note_reference_order(struct header_join *join, const char *file)
 {
     if (!join->opt.by_coordinate || join->last.rises)
         return;
@@ -270,7 +270,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
     struct record_remap of_no_record = {.ref_ids = NULL}, *r = remap ? remap : &of_no_record;
     bool grouped = join->opt.groups_by_file && remap;
     struct adding a = {.join = join, .file = input_name_shown(path)};
-    *r = (struct record_remap){.group = grouped ? group_of(path) : NULL, .drops_unknown = true};
+    *r = (struct record_remap){.group = grouped ? group_name_of(path) : NULL, .drops_unknown = true};
     if (r->group && r->group[strcspn(r->group, "\t\r\n")])
         return latch_fail(latch, "%s: a name with a tab or a newline cannot be that of a read group (-r)", a.file);
     if (r->group && !*r->group)
@@ -280,7 +280,7 @@ int header_join_add(struct header_join *join, sam_hdr_t *sam, const char *path, 
         a.lines = join->last.lines;
         r->ref_ids = join->last.ref_ids;
         if (remap)
-            check_references(join, a.file);
+            note_reference_order(join, a.file);
         status = add_lines(&a, r);
     }
     record_remap_free(&of_no_record);

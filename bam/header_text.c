@@ -63,7 +63,7 @@ static const char *lengths_fault(const char *line, size_t n, size_t *n_repeated)
     return NULL;
 }
 
-static bool is_known(const char *line)
+static bool is_header_line(const char *line)
 {
     static const char types[][4] = {"@HD", "@SQ", "@RG", "@PG", "@CO"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -78,7 +78,7 @@ static const char *line_fault(const char *line, size_t n, bool is_sam, size_t *n
         return NULL;
     if (n < LINE_MIN)
         return "is too short for a header's";
-    if (is_sam && (!is_known(line) || line[3] != '\t'))
+    if (is_sam && (!is_header_line(line) || line[3] != '\t'))
         return "does not begin with @HD, @SQ, @RG, @PG or @CO, and a tab";
     return memcmp(line, "@SQ", 3) == 0 ? lengths_fault(line, n, n_repeated) : NULL;
 }

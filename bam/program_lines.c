@@ -53,7 +53,7 @@ static int add_renamed(sam_hdr_t *into, kstring_t *id, const kstring_t *line)
 }
 
 /* Adds line number i. The line that its PP names was added before. */
-static int add_program(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from, int i)
+static int add_numbered(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *from, int i)
 {
     kstring_t line = KS_INITIALIZE, previous = KS_INITIALIZE, as_it_stands = KS_INITIALIZE, id = KS_INITIALIZE;
     const char *own_id = sam_hdr_line_name(from, "PG", i), *new_id = NULL;
@@ -96,7 +96,7 @@ static int add_chain(struct program_lines *lines, sam_hdr_t *into, sam_hdr_t *fr
         path[n++] = i;
     }
     while (n-- > 0 && status == 0)
-        status = add_program(lines, into, from, path[n]);
+        status = add_numbered(lines, into, from, path[n]);
     ks_free(&id);
     return status;
 }

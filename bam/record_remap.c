@@ -106,7 +106,7 @@ struct old_tag {
 };
 
 /* Finds the first n of the tags. htslib finds no tag after a broken one. */
-static void find_tags(struct old_tag tags[N_TAGS], int n, const uint8_t *p, const uint8_t *end)
+static void find_group_tags(struct old_tag tags[N_TAGS], int n, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
     for (int left = n; left > 0 && end - p >= HEAD_SIZE; p = next) {
@@ -153,7 +153,7 @@ static uint8_t *put_tag(uint8_t *to, int number, const char *text)
     return text ? put(put(to, heads[number], HEAD_SIZE), text, strlen(text) + 1) : to;
 }
 
-static size_t tag_size(const char *text)
+static size_t text_tag_size(const char *text)
 {
     return text ? HEAD_SIZE + strlen(text) + 1 : 0;
 }
@@ -165,7 +165,7 @@ static bool is_kept(const struct old_tag *tag)
 }
 
 /* The first removed tag from `from` on. NULL: none. */
-static const struct old_tag *next_tag(const struct old_tag tags[N_TAGS], const uint8_t *from)
+static const struct old_tag *next_removed_tag(const struct old_tag tags[N_TAGS], const uint8_t *from)
 {
     const struct old_tag *next = NULL;
     for (const struct old_tag *tag = tags; tag < tags + N_TAGS; tag++)
@@ -179,16 +179,16 @@ static int append_parts(struct byte_buffer *to, const struct bam_record *r, cons
                         const char *group)
 {
     const uint8_t *p = (const uint8_t *)r, *end = p + bam_record_size(r);
-    size_t size = (size_t)(end - p) + tag_size(group);
+    size_t size = (size_t)(end - p) + text_tag_size(group);
     for (int i = 0; i < N_TAGS; i++)
         if (tags[i].type)
-            size += tag_size(tags[i].to) - (size_t)(tags[i].next - (tags[i].type - 2));
+            size += text_tag_size(tags[i].to) - (size_t)(tags[i].next - (tags[i].type - 2));
     if (size - 4 > INT32_MAX)
         return -2;
     if (byte_buffer_reserve(to, to->n + size) < 0)
         return -1;
     uint8_t *start = to->p + to->n, *at = start;
-    for (const struct old_tag *tag; (tag = next_tag(tags, p)); p = tag->next)
+    for (const struct old_tag *tag; (tag = next_removed_tag(tags, p)); p = tag->next)
         at = put(at, p, (size_t)(tag->type - 2 - p));
     at = put(at, p, (size_t)(end - p));
     put_tag(put_tag(put_tag(at, RG, tags[RG].to), PG, tags[PG].to), RG, group);
@@ -214,7 +214,7 @@ int record_remap_append(const struct record_remap *remap, struct byte_buffer *to
     size_t start = to->n;
     int status = 0;
     if (!keeps_tags(remap))
-        find_tags(tags, remap->group ? N_TAGS : N_MAPPED, bam_record_aux(r), bam_record_end(r));
+        find_group_tags(tags, remap->group ? N_TAGS : N_MAPPED, bam_record_aux(r), bam_record_end(r));
     for (int i = 0; i < N_MAPPED && status == 0; i++)
         status = map_tag(remap, i, &tags[i], r, unknown);
     if (remap->leaves_tags && !remap->group && is_kept(&tags[RG]) && is_kept(&tags[PG]))

@@ -26,7 +26,7 @@ static uint32_t rank_of(int32_t ref)
     return (uint32_t)ref;
 }
 
-static int compare(const void *first, const void *second)
+static int by_place(const void *first, const void *second)
 {
     const struct region *a = first, *b = second;
     return a->ref != b->ref ? (rank_of(a->ref) > rank_of(b->ref)) - (rank_of(a->ref) < rank_of(b->ref))
@@ -38,7 +38,7 @@ void ref_regions_unite(struct ref_regions *list)
 {
     size_t n = 0;
     if (list->n)
-        qsort(list->each, list->n, sizeof *list->each, compare);
+        qsort(list->each, list->n, sizeof *list->each, by_place);
     for (size_t i = 0; i < list->n; i++) {
         const struct region *next = &list->each[i];
         struct region *last = n ? &list->each[n - 1] : NULL;

@@ -52,7 +52,7 @@ static bool fail(struct parse *l, enum sam_line_fault fault)
     return false;
 }
 
-static void note(struct parse *l, enum sam_line_note what)
+static void note_seen(struct parse *l, enum sam_line_note what)
 {
     l->found.notes |= 1u << what;
 }
@@ -88,7 +88,7 @@ static bool take_name(struct parse *l)
     if (n >= BAM_NAME_SIZE_MAX)
         return fail(l, SAM_LINE_NAME);
     if (n == 0)
-        note(l, SAM_LINE_NO_NAME);
+        note_seen(l, SAM_LINE_NO_NAME);
     l->fixed.name_len = (uint8_t)(n + 1);
     return true;
 }
@@ -118,7 +118,7 @@ static bool take_ref(struct parse *l, int32_t *ref, enum sam_line_note unknown, 
         return fail(l, SAM_LINE_NO_REFS);
     *ref = ref_names_find(l->names, name, n);
     if (*ref < 0)
-        note(l, unknown);
+        note_seen(l, unknown);
     return true;
 }
 
@@ -130,7 +130,7 @@ static bool take_pos(struct parse *l, int64_t *pos, int32_t *ref, enum sam_line_
     if (!take_tab(l, over, fault))
         return false;
     if (*pos < 0 && *ref >= 0) {
-        note(l, none);
+        note_seen(l, none);
         *ref = -1;
     }
     return true;
@@ -169,7 +169,7 @@ static bool take_cigar(struct parse *l, uint16_t *flag)
     l->cigar = l->p;
     if (*l->p == '*') {
         if (!(*flag & BAM_FUNMAP))
-            note(l, SAM_LINE_NO_CIGAR);
+            note_seen(l, SAM_LINE_NO_CIGAR);
         *flag |= BAM_FUNMAP;
         return take_text(l, &l->cigar, &n);
     }

@@ -6,7 +6,7 @@
 enum { FLAG_MAX = 0xffff };
 
 /* The value of a digit; a value of at least the base: not a digit. */
-static unsigned digit_of(char c)
+static unsigned digit_value(char c)
 {
     if (ascii_is_digit(c))
         return (unsigned)(c - '0');
@@ -18,10 +18,10 @@ uint64_t sam_number_flag(const char **p, bool *over)
 {
     if (**p != '0')
         return **p >= '1' && **p <= '9' ? sam_number_digits(p, FLAG_MAX, over) : 0;
-    bool hex = ((*p)[1] | 0x20) == 'x' && digit_of((*p)[2]) < 16;
+    bool hex = ((*p)[1] | 0x20) == 'x' && digit_value((*p)[2]) < 16;
     unsigned base = hex ? 16 : 8, digit;
     uint64_t n = 0;
-    for (*p += hex ? 2 : 0; (digit = digit_of(**p)) < base; ++*p)
+    for (*p += hex ? 2 : 0; (digit = digit_value(**p)) < base; ++*p)
         n = n <= FLAG_MAX ? n * base + digit : n;
     if (n <= FLAG_MAX)
         return n;

@@ -7,7 +7,7 @@ enum { IGNORED = 3 };            /* bytes after the last tag that are ignored */
 
 /* One past the tag at p. More than IGNORED bytes follow p. NULL: it cannot be read. Arrays of these two types have a
  * size but no meaning. */
-static inline const uint8_t *next_tag(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *next_checked_tag(const uint8_t *p, const uint8_t *end)
 {
     bool no_array = p[2] == 'B' && (p[3] == 'A' || p[3] == 'd');
     return no_array ? NULL : bam_record_aux_next(p, end);
@@ -16,7 +16,7 @@ static inline const uint8_t *next_tag(const uint8_t *p, const uint8_t *end)
 bool tag_check_bam(const uint8_t *p, const uint8_t *end)
 {
     while (p && end - p > IGNORED)
-        p = next_tag(p, end);
+        p = next_checked_tag(p, end);
     return p;
 }
 
@@ -42,7 +42,7 @@ static bool is_field(const uint8_t *p, const uint8_t *next)
 bool tag_check_sam(const uint8_t *p, const uint8_t *end)
 {
     for (const uint8_t *next; end - p > IGNORED; p = next)
-        if (!(next = next_tag(p, end)) || !is_field(p, next))
+        if (!(next = next_checked_tag(p, end)) || !is_field(p, next))
             return false;
     return true;
 }
@@ -58,7 +58,7 @@ bool tag_check_sam_name(const char *name)
 bool tag_check_cram(const uint8_t *p, const uint8_t *end)
 {
     for (const uint8_t *next; end - p > IGNORED && *p; p = next)
-        if (p[2] == 'd' || !(next = next_tag(p, end))
+        if (p[2] == 'd' || !(next = next_checked_tag(p, end))
             || (bam_record_aux_is_text(p + 2) && memchr(p + 3, '\t', (size_t)(next - p - 3))))
             return false;
     return p == end || !*p;

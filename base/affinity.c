@@ -60,7 +60,7 @@ static struct affinity all_places(void)
     return mask;
 }
 
-static void change(const struct affinity *to, struct affinity *before)
+static void change_mask(const struct affinity *to, struct affinity *before)
 {
     *before = (struct affinity){0};
     if (to->known)
@@ -73,14 +73,14 @@ void affinity_widen(struct affinity *before)
 {
     int kept = errno;
     struct affinity places = all_places();
-    change(&places, before);
+    change_mask(&places, before);
     errno = kept;
 }
 
 void affinity_unbind(struct affinity *before)
 {
     if (at_start.known)
-        change(&at_start, before);
+        change_mask(&at_start, before);
     else
         affinity_widen(before);
 }

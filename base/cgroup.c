@@ -14,7 +14,7 @@ struct resource {
 };
 
 /* Reads up to two numbers from a file. Returns how many it read. "max" does not count as a number. */
-static int numbers_in(const char *folder, const char *name, int64_t *first, int64_t *second)
+static int read_two_numbers(const char *folder, const char *name, int64_t *first, int64_t *second)
 {
     char *path = NULL;
     FILE *file = asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : fopen(path, "r");
@@ -29,9 +29,9 @@ static int numbers_in(const char *folder, const char *name, int64_t *first, int6
 static uint64_t limit_in(const char *folder, const struct resource *r, bool is_v2)
 {
     int64_t limit = -1, period = 1, none;
-    int is_quota = r->v1_period != NULL, n = numbers_in(folder, is_v2 ? r->v2 : r->v1, &limit, &period);
+    int is_quota = r->v1_period != NULL, n = read_two_numbers(folder, is_v2 ? r->v2 : r->v1, &limit, &period);
     if (!is_v2 && is_quota)
-        n += numbers_in(folder, r->v1_period, &period, &none);
+        n += read_two_numbers(folder, r->v1_period, &period, &none);
     if (n < 1 + is_quota || limit < is_quota || period <= 0)
         return UINT64_MAX;
     return is_quota && limit < period ? 1 : (uint64_t)(limit / period);

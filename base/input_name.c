@@ -41,6 +41,12 @@ const char *input_name_index(const char *name, size_t *n)
     return mark ? mark + strlen(HTS_IDX_DELIM) : NULL;
 }
 
+const char *input_name_base(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
 bool input_name_is_url(const char *name)
 {
     static const char *const schemes[] = {"file:", "data:", "mem:", "preload:"};

@@ -17,6 +17,9 @@ char *input_name_file(const char *name);
  * is the complete name if there is no INDEX. */
 const char *input_name_index(const char *name, size_t *n);
 
+/* The name without its folder: what follows its last slash. */
+const char *input_name_base(const char *name);
+
 /* The name for messages: "standard input" for "-". */
 const char *input_name_shown(const char *name);
 

@@ -84,7 +84,7 @@ static void note_signal(int sig)
 
 /* Returns whether the signal has its default action or our handler. Ignored signals stay ignored, and others keep their
  * handlers: a profiler has one for PROF. */
-static bool is_ours(int sig)
+static bool may_be_handled(int sig)
 {
     struct sigaction old;
     sigaction(sig, NULL, &old);
@@ -95,7 +95,7 @@ void latch_catch_signals(void)
 {
     struct sigaction act = {.sa_handler = note_signal};      /* no SA_RESTART: reads must be interrupted */
     for (int i = 0; i < N_SIGNALS; i++)
-        if (is_ours(signals[i]))
+        if (may_be_handled(signals[i]))
             sigaction(signals[i], &act, NULL);
 }
 
@@ -104,7 +104,7 @@ void latch_hide_signals(bool hide)
     sigset_t set;
     sigemptyset(&set);
     for (int i = 0; i < N_SIGNALS; i++)
-        if (signals[i] != SIGPIPE && is_ours(signals[i]))
+        if (signals[i] != SIGPIPE && may_be_handled(signals[i]))
             sigaddset(&set, signals[i]);
     pthread_sigmask(hide ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }

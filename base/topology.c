@@ -3,7 +3,7 @@
 #include "base/topology.h"
 
 /* The numbers in a file like "0-3,8", below AFFINITY_CPUS. {0}: it cannot be read. */
-static struct affinity numbers_in(const char *path)
+static struct affinity read_cpu_list(const char *path)
 {
     struct affinity set = {0};
     FILE *file = fopen(path, "r");
@@ -24,7 +24,7 @@ static int first_in(const char *root, int cpu, const char *name)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu, name);
-    struct affinity set = numbers_in(path);
+    struct affinity set = read_cpu_list(path);
     for (int i = 0; i < AFFINITY_CPUS; i++)
         if (affinity_has(&set, i))
             return i;
@@ -32,11 +32,11 @@ static int first_in(const char *root, int cpu, const char *name)
 }
 
 /* Memory of other nodes is left out, and so are nodes without CPUs. */
-static bool is_near(const char *root, int node, const struct affinity *cpus)
+static bool has_allowed_cpu(const char *root, int node, const struct affinity *cpus)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
-    struct affinity set = numbers_in(path);
+    struct affinity set = read_cpu_list(path);
     for (int i = 0; i < AFFINITY_CPUS; i++)
         if (affinity_has(&set, i) && affinity_has(cpus, i))
             return true;
@@ -48,9 +48,9 @@ static int count_nodes(const char *root, const struct affinity *cpus)
     char path[4096];
     int n = 0;
     snprintf(path, sizeof path, "%s/sys/devices/system/node/online", root);
-    struct affinity online = numbers_in(path);
+    struct affinity online = read_cpu_list(path);
     for (int node = 0; node < AFFINITY_CPUS; node++)
-        n += affinity_has(&online, node) && is_near(root, node, cpus);
+        n += affinity_has(&online, node) && has_allowed_cpu(root, node, cpus);
     return n;
 }
 

@@ -12,9 +12,9 @@
 #include "bgzip/bgzip_opts.h"
 #include "read/held_data.h"
 
-static bool is_stdin(const char *in)
+static bool is_dash(const char *name)
 {
-    return strcmp(in, "-") == 0;
+    return strcmp(name, "-") == 0;
 }
 
 static char *joined(const char *name, const char *ending)
@@ -26,11 +26,11 @@ static char *joined(const char *name, const char *ending)
 /* The extension of a file's name, with its dot; NULL: none. */
 static const char *ending_of(const char *name)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    const char *base = input_name_base(name), *dot = strrchr(base, '.');
     return dot && dot > base ? dot : NULL;
 }
 
-static bool is_known(const char *ending)
+static bool is_gzip_ending(const char *ending)
 {
     return strcasecmp(ending, ".gz") == 0 || strcasecmp(ending, ".bgz") == 0 || strcasecmp(ending, ".bgzf") == 0;
 }
@@ -39,7 +39,7 @@ static bool is_known(const char *ending)
 static char *decompressed_name(const struct bgzip_opts *opts, const char *in, int *result)
 {
     const char *ending = ending_of(in);
-    if (ending && (is_known(ending) || opts->force > 0))
+    if (ending && (is_gzip_ending(ending) || opts->force > 0))
         return strndup(in, (size_t)(ending - in));
     *result = ending ? BGZIP_DECLINED : -1;
     if (!ending)
@@ -53,7 +53,7 @@ static char *out_name(const struct bgzip_opts *opts, const char *in, int *result
 {
     if (opts->output)
         return strdup(opts->output);
-    if (opts->to_stdout || is_stdin(in))
+    if (opts->to_stdout || is_dash(in))
         return strdup("-");
     return opts->mode == BGZIP_COMPRESS ? joined(in, ".gz") : decompressed_name(opts, in, result);
 }
@@ -62,9 +62,9 @@ static char *out_name(const struct bgzip_opts *opts, const char *in, int *result
  * it did not go to standard output, with .gzi. *named is false: there is none. NULL: that, or out of memory. */
 static char *index_name(const struct bgzip_opts *opts, const struct bgzip_names *names, const char *in, bool *named)
 {
-    bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && strcmp(names->out, "-") == 0;
+    bool writes = opts->mode == BGZIP_COMPRESS && !opts->rebgzip, nameless = writes && is_dash(names->out);
     const char *compressed = writes && !nameless ? names->out : in;
-    *named = !is_stdin(compressed);
+    *named = !is_dash(compressed);
     return *named ? joined(compressed, nameless ? ".gz.gzi" : ".gzi") : NULL;
 }
 
@@ -74,23 +74,17 @@ static bool needs_index(const struct bgzip_opts *o)
         || (o->mode == BGZIP_DECOMPRESS && o->ranged && o->offset > 0);
 }
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
-}
-
 /* Returns whether both are one regular file, or will be. */
-static bool is_same(const char *name, const char *other)
+static bool is_same_file(const char *name, const char *other)
 {
     struct stat st, other_st;
     char dir[PATH_MAX];
-    if (strcmp(name, "-") == 0 || strcmp(other, "-") == 0)
+    if (is_dash(name) || is_dash(other))
         return false;
     bool there = stat(name, &st) == 0, other_there = stat(other, &other_st) == 0;
     if (there || other_there)
         return there && other_there && S_ISREG(st.st_mode) && out_file_is_same(&st, &other_st);
-    return strcmp(base_of(name), base_of(other)) == 0 && stat(out_file_directory(name, dir), &st) == 0
+    return strcmp(input_name_base(name), input_name_base(other)) == 0 && stat(out_file_directory(name, dir), &st) == 0
         && stat(out_file_directory(other, dir), &other_st) == 0 && out_file_is_same(&st, &other_st);
 }
 
@@ -99,9 +93,9 @@ static bool is_same(const char *name, const char *other)
 static int check_index(const char *index, const struct bgzip_opts *opts)
 {
     for (size_t i = 0; i < opts->n_files; i++)
-        if (is_same(index, opts->files[i]))
+        if (is_same_file(index, opts->files[i]))
             return message_error("%s would be overwritten by an index", opts->files[i]);
-    const char *kind = strcmp(index, "-") == 0 ? NULL : held_data_kind(index);
+    const char *kind = is_dash(index) ? NULL : held_data_kind(index);
     return kind ? message_error("%s holds %s, so the index does not replace it. Name another file, or remove this one "
                             "first", index, kind) : 0;
 }
@@ -110,11 +104,11 @@ static int check_index(const char *index, const struct bgzip_opts *opts)
 static int check_apart(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
     bool writes_index = names->index && !opts->rebgzip && opts->mode != BGZIP_DECOMPRESS;
-    if (names->out && is_same(names->out, in))
+    if (names->out && is_same_file(names->out, in))
         return message_error("%s would be overwritten by its own output", in);
     if (writes_index && check_index(names->index, opts) < 0)
         return -1;
-    if (names->index && names->out && is_same(names->index, names->out))
+    if (names->index && names->out && is_same_file(names->index, names->out))
         return message_error("%s cannot be both the output and the index", names->index);
     return 0;
 }
@@ -165,10 +159,10 @@ static bool asked(const char *out)
 
 bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
-    if (!names->out || opts->output || strcmp(names->out, "-") == 0 || access(names->out, F_OK) < 0)
+    if (!names->out || opts->output || is_dash(names->out) || access(names->out, F_OK) < 0)
         return true;
     const char *ending = opts->mode == BGZIP_DECOMPRESS ? ending_of(in) : NULL;
-    int forced_before = ending && !is_known(ending);   /* one -f allows one of the two */
+    int forced_before = ending && !is_gzip_ending(ending);   /* one -f allows one of the two */
     if (opts->force > forced_before || asked(names->out))
         return true;
     message_error("%s exists and was kept. %s overwrites it", names->out, forced_before ? "A second -f" : "-f");
@@ -178,6 +172,6 @@ bool bgzip_names_may_write(const struct bgzip_names *names, const struct bgzip_o
 bool bgzip_names_removes(const struct bgzip_names *names, const struct bgzip_opts *opts, const char *in)
 {
     struct stat s;
-    return names->out && !opts->keep && !opts->to_stdout && !opts->output && !is_stdin(in) && !input_name_is_url(in)
+    return names->out && !opts->keep && !opts->to_stdout && !opts->output && !is_dash(in) && !input_name_is_url(in)
         && lstat(in, &s) == 0 && S_ISREG(s.st_mode);
 }

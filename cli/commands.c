@@ -93,7 +93,7 @@ const struct command *commands_find(const char *name)
 
 /* Returns whether adding, removing or changing one character, or swapping two neighbours, turns one word into the
  * other. */
-static bool is_near(const char *a, const char *b)
+static bool is_one_typo_away(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
     while (begin < n && begin < m && tolower((unsigned char)a[begin]) == b[begin])
@@ -109,10 +109,10 @@ const char *commands_meant(const char *word)
 {
     static const char *const others[] = {"bgzip", "report", "help", "version"};
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (is_near(word, commands[i].name))
+        if (is_one_typo_away(word, commands[i].name))
             return commands[i].name;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (is_near(word, others[i]))
+        if (is_one_typo_away(word, others[i]))
             return others[i];
     return NULL;
 }
@@ -224,7 +224,7 @@ struct listing {
 };
 
 /* Returns whether a line of the list describes one of our commands. */
-static bool is_ours(const char *line)
+static bool describes_our_command(const char *line)
 {
     char name[32];
     return strncmp(line, "    ", 4) == 0 && sscanf(line, "%31s", name) == 1 && commands_find(name);
@@ -238,7 +238,7 @@ static bool copy_commands(void *arg, FILE *from)
     size_t size = 0;
     bool found = false;
     while (getline(&line, &size, from) >= 0) {
-        if (found && is_ours(line)) {
+        if (found && describes_our_command(line)) {
             fprintf(l->to, "   *%s", line + 4);
         } else if (found) {
             fputs(line, l->to);

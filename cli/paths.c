@@ -13,19 +13,13 @@
 #include "cli/paths.h"
 #include "read/held_data.h"
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Returns whether two files that do not exist yet would be the same one. The paths may be links. */
 static bool same_place(const char *path_a, const char *path_b)
 {
     struct stat x, y;
     char a[PATH_MAX], b[PATH_MAX], dir[PATH_MAX];
     return out_file_target(path_a, a) == 0 && out_file_target(path_b, b) == 0
-        && strcmp(base_of(a), base_of(b)) == 0 && stat(out_file_directory(a, dir), &x) == 0
+        && strcmp(input_name_base(a), input_name_base(b)) == 0 && stat(out_file_directory(a, dir), &x) == 0
         && stat(out_file_directory(b, dir), &y) == 0 && out_file_is_same(&x, &y);
 }
 
@@ -110,7 +104,7 @@ static bool is_index_of(const char *name, const struct stat *file)
 {
     static const char *const endings[] = {".bai", ".csi", ".crai", ".fai", ".gzi"};
     char index[PATH_MAX];
-    const char *base = base_of(name), *dot = strrchr(base, '.');
+    const char *base = input_name_base(name), *dot = strrchr(base, '.');
     int n = (int)strlen(name), stem = dot && dot > base ? (int)(dot - name) : n;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         if (snprintf(index, sizeof index, "%s%s", name, endings[i]) < (int)sizeof index && leads_to(index, file))

@@ -68,7 +68,7 @@ static int check_stack(void)
 
 /* Prints the words for the completion of each shell (doc/samtools-omp.*). If command is NULL, the words are the
  * commands. */
-static void put_words(const char *command)
+static void print_completion_words(const char *command)
 {
     if (command && strcmp(command, "bgzip") == 0)
         bgzip_main_words(stdout);
@@ -88,7 +88,7 @@ static int tell(int argc, char **argv)
     else if (strcmp(word, "--env") == 0 || strncmp(word, "--env=", 6) == 0)
         return upstream_print_env(argv[0], word[5] ? word + 6 : "");
     else if (strcmp(word, "--complete") == 0)
-        put_words(argc > 2 ? argv[2] : NULL);
+        print_completion_words(argc > 2 ? argv[2] : NULL);
     else if (strcmp(word, "--version-only") == 0)
         commands_version_only(stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(help ? about : word, "version") == 0)

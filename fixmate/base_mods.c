@@ -27,7 +27,7 @@ static size_t tag_size(const uint8_t *p, const uint8_t *end)
 
 /* Returns the second letter of the tag at p (M, L or N) if it is one of ours; otherwise 0. A draft of the format has
  * them in lower case. */
-static uint8_t which_of(const uint8_t *p)
+static uint8_t mod_tag_letter(const uint8_t *p)
 {
     uint8_t second = p[1] & (uint8_t)~0x20;
     return p[0] == 'M' && (second == 'M' || second == 'L' || second == 'N') ? second : 0;
@@ -36,7 +36,7 @@ static uint8_t which_of(const uint8_t *p)
 bool base_mods_any(const uint8_t *p, const uint8_t *end)
 {
     for (; end - p >= HEAD; p += tag_size(p, end))
-        if (which_of(p))
+        if (mod_tag_letter(p))
             return true;
     return false;
 }
@@ -59,14 +59,15 @@ static uint8_t *end_of(const struct mods *m)
 }
 
 /* Finds our tags. The last tag of each name is used. */
-static void find_tags(struct mods *m)
+static void find_mod_tags(struct mods *m)
 {
     uint8_t *p = m->record->p + m->tags;
     for (; end_of(m) - p >= HEAD; p += tag_size(p, end_of(m))) {
-        size_t *place = which_of(p) == 'M' ? &m->mm : which_of(p) == 'L' ? &m->ml : which_of(p) ? &m->mn : NULL;
+        uint8_t letter = mod_tag_letter(p);
+        size_t *place = letter == 'M' ? &m->mm : letter == 'L' ? &m->ml : letter ? &m->mn : NULL;
         if (!place)
             continue;
-        p[1] = which_of(p);
+        p[1] = letter;
         m->twice = m->twice || (*place && place != &m->mn);
         *place = (size_t)(p - m->record->p);
     }
@@ -91,7 +92,7 @@ static void remove_tags(struct mods *m)
     uint8_t *to = m->record->p + m->tags, *end = end_of(m);
     for (uint8_t *p = to, *next; end - p >= HEAD; p = next) {
         next = p + tag_size(p, end);
-        if (which_of(p) && p[1] != 'n')
+        if (mod_tag_letter(p) && p[1] != 'n')
             continue;
         memmove(to, p, (size_t)(next - p));
         to += next - p;
@@ -181,7 +182,7 @@ static void close_gaps(struct mods *m, size_t mm_end, size_t mm_size, size_t ml_
     size_t to = m->tags;
     for (size_t at = m->tags, next; m->record->n - at >= HEAD; at = next) {
         next = at == m->mm ? mm_end : at == m->ml ? ml_end : at + tag_size(record + at, end_of(m));
-        size_t size = at == m->mm ? mm_size : at == m->ml ? ml_size : which_of(record + at) ? 0 : next - at;
+        size_t size = at == m->mm ? mm_size : at == m->ml ? ml_size : mod_tag_letter(record + at) ? 0 : next - at;
         memmove(record + to, record + at, size);
         to += size;
     }
@@ -190,7 +191,7 @@ static void close_gaps(struct mods *m, size_t mm_end, size_t mm_size, size_t ml_
 
 /* Cuts MM and ML to the remaining part of the primary record's SEQ, and removes MN. An ML of another type is removed,
  * too. False: all must be removed. */
-static bool cut(struct mods *m, const struct bam_record *primary)
+static bool cut_to_primary(struct mods *m, const struct bam_record *primary)
 {
     uint8_t *mm = m->record->p + m->mm, *ml = m->ml ? m->record->p + m->ml : NULL;
     size_t mm_size = tag_size(mm, end_of(m)), ml_size = ml ? tag_size(ml, end_of(m)) : 0;
@@ -263,7 +264,7 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
     if (m->length == m->l_seq)
         return BASE_MODS_NORMALISED;
     if (whole != m->l_seq + m->clip5 + m->clip3
-        || (!is_whole_read && (m->length < 0 || m->length == whole) && !cut(m, primary))) {
+        || (!is_whole_read && (m->length < 0 || m->length == whole) && !cut_to_primary(m, primary))) {
         remove_tags(m);
         return BASE_MODS_NORMALISED;
     }
@@ -273,7 +274,7 @@ static enum base_mods fix_other(struct mods *m, const struct bam_record *primary
 /* Corrects a primary record, or one that has a primary record. block_size is not changed. */
 static enum base_mods fix(struct mods *m, const struct bam_record *r, const struct bam_record *primary)
 {
-    find_tags(m);
+    find_mod_tags(m);
     if (!m->mm) {
         remove_tags(m);
         return BASE_MODS_NORMALISED;
@@ -319,7 +320,7 @@ static bool may_change(const uint8_t *p)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (memcmp(p, names[i], NAME) == 0)
             return true;
-    return which_of(p);
+    return mod_tag_letter(p);
 }
 
 static const uint8_t *pass_changed(const uint8_t *p, const uint8_t *end)

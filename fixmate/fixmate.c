@@ -80,7 +80,7 @@ static bool is_reverse(const struct fixmate_read *b)
     return b->flag & BAM_FREVERSE;
 }
 
-static int64_t end_of(const struct fixmate_read *b)
+static int64_t aligned_end(const struct fixmate_read *b)
 {
     return b->at.pos + b->span;
 }
@@ -93,7 +93,7 @@ static void set_flag(struct fixmate_read *b, unsigned flag, bool value)
 /* Returns where the read begins, counted from 0: its end if it is reverse. */
 static int64_t five_prime(const struct fixmate_read *b)
 {
-    return is_reverse(b) ? end_of(b) : b->at.pos;
+    return is_reverse(b) ? aligned_end(b) : b->at.pos;
 }
 
 /* Sets RNEXT, PNEXT and flags. MUNMAP is never removed, as in samtools. */
@@ -161,7 +161,7 @@ static int put_template_cigar(struct fixmate *f, struct fixmate_read *a, struct 
     if (!is_mapped(a) || !is_mapped(b) || a->ref_id != b->ref_id || a->ref_id < 0 || first->at.pos < 0)
         return 0;
     f->text.n = 0;
-    snprintf(between, sizeof between, "%lldT", (long long)(second->at.pos - end_of(first)));
+    snprintf(between, sizeof between, "%lldT", (long long)(second->at.pos - aligned_end(first)));
     mate_tags_drop(&second->tags, MATE_CT);
     return add_end(f, first) < 0 || add_text(f, between) < 0 || add_end(f, second) < 0 ? -1
          : mate_tags_put_text(&first->tags, MATE_CT, f->text.p, f->text.n);

@@ -6,7 +6,7 @@ enum { HEAD = 3 };               /* bytes of a tag before its value */
 static const char names[MATE_TAGS][2] = {{'M', 'Q'}, {'M', 'C'}, {'c', 't'}, {'m', 's'}, {'M', 'N'}};
 
 /* The tag at p if it is one of ours; MATE_TAGS: none. */
-static enum mate_tag which_of(const uint8_t *p)
+static enum mate_tag mate_tag_of(const uint8_t *p)
 {
     if (p[0] == 'M')
         return p[1] == 'Q' ? MATE_MQ : p[1] == 'C' ? MATE_MC : p[1] == 'N' ? MATE_MN : MATE_TAGS;
@@ -23,7 +23,7 @@ void mate_tags_begin(struct mate_tags *t, const uint8_t *p, const uint8_t *end)
     memset(t->n_added, 0, sizeof t->n_added);
     t->added.n = 0;
     for (const uint8_t *next; end - p >= HEAD && (next = bam_record_aux_next(p, end)); p = next) {
-        enum mate_tag which = which_of(p);
+        enum mate_tag which = mate_tag_of(p);
         if (which == MATE_TAGS)
             continue;
         t->first = t->first ? t->first : p;
@@ -37,7 +37,7 @@ static void drop_added(struct byte_buffer *added, enum mate_tag which)
     uint8_t *end = added->p + added->n;
     for (uint8_t *p = added->p, *next; p < end; p = next) {
         next = p + (bam_record_aux_next(p, end) - p);
-        if (which_of(p) == which) {
+        if (mate_tag_of(p) == which) {
             memmove(p, next, (size_t)(end - next));
             added->n -= (size_t)(next - p);
             return;
@@ -112,7 +112,7 @@ uint8_t *mate_tags_write(const struct mate_tags *t, uint8_t *to)
         left += gone[i] = t->gone[i];
     const uint8_t *from = t->begin;              /* start of the bytes not written yet */
     for (const uint8_t *p = t->first, *next; left > 0; p = next) {
-        enum mate_tag which = which_of(p);
+        enum mate_tag which = mate_tag_of(p);
         next = bam_record_aux_next(p, t->end);
         if (which == MATE_TAGS || gone[which] == 0)
             continue;

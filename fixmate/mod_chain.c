@@ -17,7 +17,7 @@ const uint8_t *mod_chain_number(const uint8_t *p, int64_t *value, bool *large)
 }
 
 /* Returns the base as BAM has it; 0: none. Tables of older htslibs lack U. */
-static unsigned base_of(uint8_t letter)
+static unsigned code_of_letter(uint8_t letter)
 {
     switch (letter) {
     case 'A': return 1;
@@ -33,7 +33,7 @@ bool mod_chain_read(const uint8_t *p, struct mod_chain *c)
 {
     bool large = false;
     int64_t code;
-    c->base = base_of(*p);
+    c->base = code_of_letter(*p);
     if (!c->base || (p[1] != '+' && p[1] != '-'))
         return false;
     p += 2;

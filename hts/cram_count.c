@@ -23,7 +23,7 @@ void cram_count_start(struct cram_count *c, bool checks)
     *c = (struct cram_count){.checks = checks};
 }
 
-static void give_up(struct cram_count *c)
+static void stop_counting(struct cram_count *c)
 {
     c->rest = UINT64_MAX;
 }
@@ -64,7 +64,7 @@ static void end_definition(struct cram_count *c)
         c->unknown = c->major != 2 && c->major != 3;
     }
     if (c->unknown || (c->field < 4 && c->value != (uint8_t)magic[c->field]))
-        give_up(c);
+        stop_counting(c);
 }
 
 /* Stores a length or a number. They are signed in the format, but never negative. */
@@ -72,7 +72,7 @@ static void keep(struct cram_count *c, uint32_t *as, uint32_t value)
 {
     *as = value;
     if (value > INT32_MAX)
-        give_up(c);
+        stop_counting(c);
 }
 
 /* Returns whether the maps say that the container needs no reference. The first n bytes are at `maps`. The first map
@@ -115,7 +115,7 @@ static void end_field(struct cram_count *c)
         break;
     case CRC:
         if (little_endian(c) != c->crc)
-            give_up(c);
+            stop_counting(c);
         break;
     case METHOD:
         c->block = c->at - 1;

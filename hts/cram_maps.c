@@ -21,7 +21,7 @@ static bool skip(struct view *v, size_t n)
 
 /* Reads the next itf8 number (CRAMv3 section 2.3). The first byte begins with 0 to 4 ones, and as many bytes follow it.
  * If there are 5 bytes, the last one holds 4 bits. */
-static bool number(struct view *v, uint32_t *value)
+static bool read_itf8(struct view *v, uint32_t *value)
 {
     if (v->n == 0)
         return false;
@@ -42,7 +42,7 @@ static bool number(struct view *v, uint32_t *value)
 static bool skip_counted(struct view *v)
 {
     uint32_t n;
-    return number(v, &n) && skip(v, n);
+    return read_itf8(v, &n) && skip(v, n);
 }
 
 static bool skip_preservation(struct view *v)
@@ -60,16 +60,16 @@ static bool skip_entry(struct view *v, enum map map)
     uint32_t name, codec;
     if (map == PRESERVATION)
         return skip_preservation(v);
-    return (map == TAGS ? number(v, &name) : skip(v, 2)) && number(v, &codec) && skip_counted(v);
+    return (map == TAGS ? read_itf8(v, &name) : skip(v, 2)) && read_itf8(v, &codec) && skip_counted(v);
 }
 
 static bool skip_map(struct view *v, enum map map)
 {
     uint32_t size, entries;
-    if (!number(v, &size) || size > v->n)
+    if (!read_itf8(v, &size) || size > v->n)
         return false;
     struct view inside = {v->at, size};
-    if (!number(&inside, &entries))
+    if (!read_itf8(&inside, &entries))
         return false;
     while (entries > 0 && skip_entry(&inside, map))
         entries--;
@@ -83,7 +83,7 @@ bool cram_maps_whole(const uint8_t *bytes, size_t n)
     if (n < 2 || bytes[0] != BLOCK_RAW || bytes[1] != BLOCK_COMPRESSION_HEADER)
         return true;
     skip(&v, 2);
-    if (!number(&v, &id) || !number(&v, &compressed) || !number(&v, &size) || size > v.n)
+    if (!read_itf8(&v, &id) || !read_itf8(&v, &compressed) || !read_itf8(&v, &size) || size > v.n)
         return true;
     v.n = size;
     return skip_map(&v, PRESERVATION) && skip_map(&v, DATA_SERIES) && skip_map(&v, TAGS) && v.n == 0;

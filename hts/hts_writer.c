@@ -164,7 +164,7 @@ static int set_up(struct hts_writer *w)
 /* ---- in tasks ---- */
 
 /* Converts each record of the batch to a bam1_t. */
-static void make_ready(void *writer, uint32_t slot)
+static void convert_batch(void *writer, uint32_t slot)
 {
     struct hts_writer *w = writer;
     struct batch *batch = &w->batches[slot];
@@ -184,7 +184,7 @@ static void make_ready(void *writer, uint32_t slot)
 static int batches_alloc(struct hts_writer *w)
 {
     uint32_t n = w->rings.sink_slots;
-    struct task_ring_options ring = {.n_slots = n, .n_threads = w->engine->n_threads, .run = make_ready, .arg = w};
+    struct task_ring_options ring = {.n_slots = n, .n_threads = w->engine->n_threads, .run = convert_batch, .arg = w};
     return task_ring_open(&w->ring, &ring) < 0 || !(w->batches = calloc(n, sizeof *w->batches)) ? -1 : 0;
 }
 

@@ -80,7 +80,7 @@ static int sum_sequence(struct ref_sums *s, const char *name, md5_text sum)
     return got > 0 ? 0 : -1;
 }
 
-static int compare(struct ref_sums *s, const char *name, const char *wanted)
+static int check_sequence(struct ref_sums *s, const char *name, const char *wanted)
 {
     md5_text sum;
     pthread_mutex_lock(&s->lock);
@@ -103,7 +103,7 @@ int ref_sums_check(struct ref_sums *s, int32_t reference)
     const char *name = sam_hdr_tid2name(s->header, reference);
     int result = 0;
     if (faidx_has_seq(s->index, name) && sam_hdr_find_tag_id(s->header, "SQ", "SN", name, "M5", &wanted) == 0)
-        result = compare(s, name, wanted.s);
+        result = check_sequence(s, name, wanted.s);
     ks_free(&wanted);
     return result;
 }

@@ -131,7 +131,7 @@ static enum dup_fault list_cluster(struct dup_chains *c, const struct origin *ro
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }
 
-static enum dup_fault list_run(struct dup_chains *c, const struct origin *root, uint32_t run)
+static enum dup_fault list_spilled(struct dup_chains *c, const struct origin *root, uint32_t run)
 {
     struct spilled_links_cluster away;
     if (spilled_links_read(&c->away, &c->links, run) < 0)
@@ -155,7 +155,7 @@ static enum dup_fault list_clusters(struct dup_chains *c, struct origin *root, u
         root->tiles = node_at(c, at)->away;
     for (uint32_t at = from; !fault && (at = next_here(c, at));) {
         if (node_at(c, at)->away) {
-            fault = list_run(c, root, at);
+            fault = list_spilled(c, root, at);
             continue;
         }
         const struct dup_link *link = link_at(c, at);

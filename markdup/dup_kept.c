@@ -3,19 +3,19 @@
 #include "markdup/dup_kept.h"
 
 /* Returns whether markdup may change the tag at p. */
-static bool is_ours(const uint8_t *p, bool umi)
+static bool is_markdup_tag(const uint8_t *p, bool umi)
 {
     return (p[0] == 'd' && (p[1] == 'o' || p[1] == 't' || p[1] == 'c')) || (umi && p[0] == 'R' && p[1] == 'X');
 }
 
 /* Returns the next tag from *p on that markdup may not change, or the rest if it cannot be read, and moves *p past it.
  * Returns `end` if there is none. */
-static const uint8_t *next_tag(const uint8_t **p, const uint8_t *end, bool umi)
+static const uint8_t *next_kept_tag(const uint8_t **p, const uint8_t *end, bool umi)
 {
     while (*p < end) {
         const uint8_t *tag = *p, *next = end - tag >= 3 ? bam_record_aux_next(tag, end) : NULL;
         *p = next ? next : end;
-        if (!next || !is_ours(tag, umi))
+        if (!next || !is_markdup_tag(tag, umi))
             return tag;
     }
     return end;
@@ -24,7 +24,7 @@ static const uint8_t *next_tag(const uint8_t **p, const uint8_t *end, bool umi)
 static bool same_tags(const uint8_t *a, const uint8_t *a_end, const uint8_t *b, const uint8_t *b_end, bool umi)
 {
     while (a < a_end || b < b_end) {
-        const uint8_t *x = next_tag(&a, a_end, umi), *y = next_tag(&b, b_end, umi);
+        const uint8_t *x = next_kept_tag(&a, a_end, umi), *y = next_kept_tag(&b, b_end, umi);
         if (a - x != b - y || memcmp(x, y, (size_t)(a - x)) != 0)
             return false;
     }

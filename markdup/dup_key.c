@@ -17,7 +17,7 @@ struct dup_tags { const uint8_t *mc, *ms, *barcode, *group; bool elsewhere; };
 
 /* Finds the tags in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in
  * htslib. */
-static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_record *r)
+static struct dup_tags dup_tags_find(const struct dup_rule *rule, const struct bam_record *r)
 {
     struct dup_tags tags = {NULL, NULL, NULL, NULL, bam_record_flag(r) & BAM_FMUNMAP};
     unsigned barcode = load_le16((const uint8_t *)rule->barcode_tag);
@@ -39,7 +39,7 @@ static struct dup_tags tags_find(const struct dup_rule *rule, const struct bam_r
 }
 
 /* type: type byte of the tag; NULL: the record does not have it. */
-static uint32_t group_of(const struct dup_rule *rule, const uint8_t *type)
+static uint32_t group_number_of(const struct dup_rule *rule, const uint8_t *type)
 {
     if (!rule->groups || !type || !bam_record_aux_is_text(type))
         return 0;
@@ -146,15 +146,15 @@ uint32_t dup_key_group(const struct dup_rule *rule, const struct bam_record *r)
 {
     const uint8_t *end = bam_record_end(r);
     int bad;
-    return rule->groups ? group_of(rule, bam_record_aux_find(bam_record_aux(r), end, "RG", &bad)) : 0;
+    return rule->groups ? group_number_of(rule, bam_record_aux_find(bam_record_aux(r), end, "RG", &bad)) : 0;
 }
 
 enum bam_fault dup_key_make(const struct dup_rule *rule, const struct bam_record *r, struct dup_read *read)
 {
     bool reverse = bam_record_flag(r) & BAM_FREVERSE;
-    struct dup_tags tags = tags_find(rule, r);
+    struct dup_tags tags = dup_tags_find(rule, r);
     *read = (struct dup_read){.kind = class_of(rule, r), .start = long_pos(r), .place = long_pos(r),
-                              .group = group_of(rule, tags.group), .elsewhere = tags.elsewhere};
+                              .group = group_number_of(rule, tags.group), .elsewhere = tags.elsewhere};
     if (read->kind == DUP_EXCLUDED)
         return BAM_OK;
     read->qc_fail = bam_record_flag(r) & BAM_FQCFAIL;

@@ -65,7 +65,7 @@ static size_t integer_size(const uint8_t *type)
 }
 
 /* Writes the number with `least` bytes, or more if it needs them, as htslib does. */
-static void put_number(struct marking *m, uint32_t number, size_t least)
+static void put_typed_number(struct marking *m, uint32_t number, size_t least)
 {
     size_t n = number < UINT8_MAX ? 1 : number < UINT16_MAX ? 2 : 4;
     uint8_t bytes[5] = {0};
@@ -83,7 +83,7 @@ static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
     request->wanted = false;
     put(m, names[tag], 2);
     if (!request->text) {
-        put_number(m, request->number, old ? integer_size(old) : 0);
+        put_typed_number(m, request->number, old ? integer_size(old) : 0);
         return;
     }
     put(m, "Z", 1);

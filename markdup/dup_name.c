@@ -33,7 +33,7 @@ void dup_coords_close(struct dup_coords_rule *rule)
 }
 
 /* The number at the beginning of text; other characters may follow it. */
-static bool read_number(const char *text, long *value)
+static bool parse_long(const char *text, long *value)
 {
     char *end;
     *value = strtol(text, &end, 10);
@@ -52,9 +52,9 @@ static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *c
     if (n >= sizeof x_field || !x_field[n])
         return DUP_NAME_UNLIKE;
     const char *x = field[x_field[n]];
-    if (!read_number(x, &coords->x))
+    if (!parse_long(x, &coords->x))
         return DUP_NAME_NO_X;
-    if (!read_number(field[x_field[n] + 1], &coords->y))
+    if (!parse_long(field[x_field[n] + 1], &coords->y))
         return DUP_NAME_NO_Y;
     coords->tile = 0;
     coords->n_tile = (uint8_t)(x - name);
@@ -62,7 +62,7 @@ static enum dup_name_fault read_by_colons(const char *name, struct dup_coords *c
 }
 
 /* The number at the beginning of the part of the name that a group matched; characters after it are ignored. */
-static bool read_group(const char *name, regmatch_t part, long *value)
+static bool parse_match(const char *name, regmatch_t part, long *value)
 {
     char text[BAM_NAME_SIZE_MAX];
     size_t n = (size_t)(part.rm_eo - part.rm_so);
@@ -70,7 +70,7 @@ static bool read_group(const char *name, regmatch_t part, long *value)
         return false;
     memcpy(text, name + part.rm_so, n);
     text[n] = 0;
-    return read_number(text, value);
+    return parse_long(text, value);
 }
 
 static enum dup_name_fault read_by_regex(const struct dup_coords_rule *rule, const char *name,
@@ -80,9 +80,9 @@ static enum dup_name_fault read_by_regex(const struct dup_coords_rule *rule, con
     if (regexec(&rule->regex, name, GROUPS, part, 0) != 0 || part[rule->x].rm_so < 0 || part[rule->y].rm_so < 0
         || (rule->tile && part[rule->tile].rm_so < 0))
         return DUP_NAME_NO_MATCH;
-    if (!read_group(name, part[rule->x], &coords->x))
+    if (!parse_match(name, part[rule->x], &coords->x))
         return DUP_NAME_NO_X;
-    if (!read_group(name, part[rule->y], &coords->y))
+    if (!parse_match(name, part[rule->y], &coords->y))
         return DUP_NAME_NO_Y;
     const regmatch_t *tile = &part[rule->tile];
     coords->tile = (uint8_t)(rule->tile ? tile->rm_so : 0);
@@ -95,7 +95,7 @@ enum dup_name_fault dup_coords_read(const struct dup_coords_rule *rule, const ch
     return rule->by_regex ? read_by_regex(rule, name, coords) : read_by_colons(name, coords);
 }
 
-static bool is_near(long a, long b, long distance)
+static bool is_within(long a, long b, long distance)
 {
     return (a > b ? (unsigned long)a - (unsigned long)b : (unsigned long)b - (unsigned long)a)
         <= (unsigned long)distance;
@@ -105,7 +105,7 @@ bool dup_coords_are_near(const char *name, const struct dup_coords *coords, cons
                          const struct dup_coords *there, long distance)
 {
     return coords->n_tile == there->n_tile && memcmp(name + coords->tile, other + there->tile, coords->n_tile) == 0
-        && is_near(coords->x, there->x, distance) && is_near(coords->y, there->y, distance);
+        && is_within(coords->x, there->x, distance) && is_within(coords->y, there->y, distance);
 }
 
 const char *dup_barcode_find(const regex_t *regex, unsigned group, const char *name, int *n)

@@ -109,7 +109,7 @@ static bool is_left(const struct sweep *s, uint32_t a, uint32_t b)
     return s->order[a].x < s->order[b].x;
 }
 
-static void heap_push(struct sweep *s, uint32_t cluster)
+static void sweep_push(struct sweep *s, uint32_t cluster)
 {
     size_t at = s->n_heap++;
     for (; at > 0 && is_left(s, cluster, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -117,7 +117,7 @@ static void heap_push(struct sweep *s, uint32_t cluster)
     s->heap[at] = cluster;
 }
 
-static uint32_t heap_pop(struct sweep *s)
+static uint32_t sweep_pop(struct sweep *s)
 {
     uint32_t top = s->heap[0], last = s->heap[--s->n_heap];
     size_t at = 0;
@@ -134,7 +134,7 @@ static uint32_t heap_pop(struct sweep *s)
 
 /* ---- the sweep ---- */
 
-static long less(long v, long distance)
+static long subtract_capped(long v, long distance)
 {
     return v < LONG_MIN + distance ? LONG_MIN : v - distance;
 }
@@ -169,12 +169,12 @@ static void sweep_cluster(struct sweep *s, uint32_t cluster)
 {
     long x = s->order[cluster].x, y = s->by_y[s->leaf[cluster]].y;
     uint32_t rank = s->rank[cluster];
-    while (s->n_heap > 0 && s->order[s->heap[0]].x < less(x, s->distance)) {
-        uint32_t gone = heap_pop(s);
+    while (s->n_heap > 0 && s->order[s->heap[0]].x < subtract_capped(x, s->distance)) {
+        uint32_t gone = sweep_pop(s);
         tree_set(s->best, s->n_leaves, s->leaf[gone], UINT32_MAX, true);
         tree_set(s->worst, s->n_leaves, s->leaf[gone], 0, false);
     }
-    size_t from = leaf_from(s, less(y, s->distance), false), to = leaf_from(s, more(y, s->distance), true);
+    size_t from = leaf_from(s, subtract_capped(y, s->distance), false), to = leaf_from(s, more(y, s->distance), true);
     if (tree_get(s->best, s->n_leaves, from, to, true) < rank)
         s->optical[cluster] = true;
     for (uint32_t worse; (worse = tree_get(s->worst, s->n_leaves, from, to, false)) > rank + 1;)
@@ -182,7 +182,7 @@ static void sweep_cluster(struct sweep *s, uint32_t cluster)
     tree_set(s->best, s->n_leaves, s->leaf[cluster], rank, true);
     if (!s->optical[cluster])
         tree_set(s->worst, s->n_leaves, s->leaf[cluster], rank + 1, false);
-    heap_push(s, cluster);
+    sweep_push(s, cluster);
 }
 
 /* Clusters and names are in the order of the list, not of the group: prefetches those needed soon. */

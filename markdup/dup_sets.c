@@ -57,7 +57,7 @@ static void slot_put(struct dup_sets *s, uint32_t hash, size_t place)
     s->slots[at] = (struct slot){hash, (uint32_t)place + 1};
 }
 
-static uint32_t hash_of(const struct dup_key *key)
+static uint32_t key_hash(const struct dup_key *key)
 {
     return (uint32_t)byte_hash((const uint8_t *)key, sizeof *key, 0);
 }
@@ -108,7 +108,7 @@ static int grow(struct dup_sets *s)
     s->ring_mask = size - 1;
     s->slot_mask = 2 * size - 1;
     for (size_t i = 0; i < s->n; i++)
-        slot_put(s, hash_of(&ring[i].key), i);
+        slot_put(s, key_hash(&ring[i].key), i);
     return 0;
 }
 
@@ -163,7 +163,7 @@ void dup_sets_pass(struct dup_sets *s, int64_t before)
 {
     while (s->n > 0 && (before == INT64_MAX || s->ring[s->first].closed_at <= before)) {
         struct dup_set *set = &s->ring[s->first];
-        slot_clear(s, hash_of(&set->key), s->first);
+        slot_clear(s, key_hash(&set->key), s->first);
         forget(s, set);
         s->first = (s->first + 1) & s->ring_mask;
         s->n--;
@@ -228,7 +228,7 @@ static struct dup_member member_of(const struct dup_sets *s, const struct dup_en
 static struct dup_set *find_or_open(struct dup_sets *s, const struct dup_key *key, const struct dup_entry *entry,
                                     const struct dup_member *member, bool name, enum dup_fault *fault)
 {
-    uint32_t hash = hash_of(key);
+    uint32_t hash = key_hash(key);
     dup_sets_pass(s, entry->before);
     struct dup_set *set = find(s, key, hash);
     *fault = set ? DUP_OK : open_set(s, key, hash, entry, member, name);

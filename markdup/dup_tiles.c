@@ -47,7 +47,7 @@ void dup_tiles_clear(struct dup_tiles *t)
     *t = (struct dup_tiles){.store = t->store};
 }
 
-static int put_list(struct dup_tiles *t, struct tile_list *list)
+static int store_list(struct dup_tiles *t, struct tile_list *list)
 {
     if (dup_store_put(t->store, &list->tail, &list->pieces) < 0)
         return -1;
@@ -62,7 +62,7 @@ static int leave(struct dup_tiles *t)
 {
     size_t most = t->store->most, least = most / PART < SHORT ? most / PART : SHORT;
     for (size_t i = 0; i < t->lists.n / sizeof(struct tile_list); i++)
-        if (list_at(t, i)->tail.n > least && put_list(t, list_at(t, i)) < 0)
+        if (list_at(t, i)->tail.n > least && store_list(t, list_at(t, i)) < 0)
             return -1;
     t->enough = 2 * t->memory > most ? 2 * t->memory : most;
     return 0;
@@ -167,8 +167,8 @@ static int take_open(const struct group *from, struct group *g)
 
 /* Takes the open clusters of `before`, and reads tiles of [*from, to), which are one group, until they use the memory
  * allowed, but at least as many clusters as were open. *from: the first tile that was not read. */
-static int read_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
-                      const struct group *before, struct group *g)
+static int read_tile_group(const struct dup_tiles *t, const struct dup_tile *tiles, size_t *from, size_t to,
+                           const struct group *before, struct group *g)
 {
     size_t begin = *from, n = before->n_open, bytes = n * UINT8_MAX;
     for (size_t i = begin; i < to; i++) {
@@ -199,7 +199,7 @@ static int mark_group(const struct dup_tiles *t, const struct dup_tile *tiles, s
     while (from < to && status == 0) {
         before = g;
         g = (struct group){.n = 0};
-        status = read_group(t, tiles, &from, to, &before, &g);
+        status = read_tile_group(t, tiles, &from, to, &before, &g);
         group_free(&before);
         if (status == 0)
             status = dup_group_mark(g.clusters, g.order, g.n, how->distance, &g.n_open);

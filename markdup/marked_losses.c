@@ -42,7 +42,7 @@ int marked_losses_keep(struct marked_losses *l, uint32_t shard, const struct dup
 
 /* ---- in order ---- */
 
-static uint64_t number_of(const struct dup_loss *loss)
+static uint64_t newcomer_number(const struct dup_loss *loss)
 {
     return loss->newcomer_won ? loss->winner.number : loss->loser.number;
 }
@@ -61,7 +61,7 @@ static int put_in_order(struct marked_losses *l, uint64_t from, size_t n)
         for (size_t k = 0; k < s->list.n / sizeof *list; k++) {
             struct dup_loss *loss = &list[k].loss;
             (loss->newcomer_won ? &loss->loser : &loss->winner)->name = (const char *)s->names.p + list[k].name;
-            order[2 * (number_of(loss) - from) + !loss->single] = loss;
+            order[2 * (newcomer_number(loss) - from) + !loss->single] = loss;
         }
     }
     return 0;

@@ -100,7 +100,7 @@ void marked_rounds_begin(struct marked_rounds *r, struct marked_queue *keyed)
 }
 
 /* The record's name in brackets; "" if the record is on disk or being written there. */
-static const char *name_of(struct marked_rounds *r, uint64_t number, char text[UINT8_MAX + 8])
+static const char *name_in_brackets(struct marked_rounds *r, uint64_t number, char text[UINT8_MAX + 8])
 {
     const struct marked_slice *s = marked_queue_is_empty(&r->waiting) ? NULL : marked_queue_find(&r->waiting, number);
     bool is_here = s && s->where == MARKED_HERE && number >= s->first && number - s->first < s->records.n;
@@ -116,7 +116,7 @@ static int report_number(struct marked_rounds *r, enum dup_fault fault, uint64_t
     char name[UINT8_MAX + 8];
     return fault == DUP_NO_MEMORY || fault == DUP_STOPPED ? out_of_memory(r)
          : latch_fail(r->opt.engine->latch, "%s: record %llu%s: %s", r->opt.path, (unsigned long long)number + 1,
-                      name_of(r, number, name), dup_fault_text(fault));
+                      name_in_brackets(r, number, name), dup_fault_text(fault));
 }
 
 /* Reports the first record with a fault, as one thread would find it. */

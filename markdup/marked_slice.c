@@ -280,7 +280,7 @@ enum dup_fault marked_slice_enter(const struct marked_slice *s, uint32_t shard, 
 /* ------------------------------------------------------------------ settled */
 
 /* Keeps a name. It is usually the one that was kept last. */
-static int keep_name(struct marked_slice *s, const char *name, struct marked_settled *settled)
+static int keep_original_name(struct marked_slice *s, const char *name, struct marked_settled *settled)
 {
     size_t n = strlen(name) + 1, had = s->names.n;
     bool again = had >= n && memcmp(s->names.p + had - n, name, n) == 0 && (had == n || s->names.p[had - n - 1] == 0);
@@ -301,7 +301,7 @@ int marked_slice_settle(struct marked_slice *s, const struct dup_verdict *verdic
     }
     settled->type = (uint32_t)verdict->type & 3;
     settled->original = 0;
-    return verdict->original ? keep_name(s, verdict->original, settled) : 0;
+    return verdict->original ? keep_original_name(s, verdict->original, settled) : 0;
 }
 
 size_t marked_slice_memory(const struct marked_slice *s)
@@ -381,7 +381,7 @@ static int write_anew(struct marked_slice *s, const struct marked_rule *rule, si
     return 0;
 }
 
-static void set_flag(struct marked_slice *s, struct bam_record *r, size_t size, unsigned flag)
+static void replace_flag(struct marked_slice *s, struct bam_record *r, size_t size, unsigned flag)
 {
     if (flag == bam_record_flag(r))
         return;
@@ -404,7 +404,7 @@ static int finish_record(struct marked_slice *s, const struct marked_rule *rule,
     if (!*stays)
         drop(s, rule, r, size, counts, v && v->duplicate && !has_lost(s, i));
     else if (!rule->adds_tags || dup_mark_is_flag(&rule->mark, r, v))
-        set_flag(s, r, size, flag);
+        replace_flag(s, r, size, flag);
     else
         return write_anew(s, rule, i, v);
     return 0;

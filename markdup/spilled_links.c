@@ -238,7 +238,7 @@ static int run_for(struct spilled_links *a, struct dup_links *l, const struct du
 }
 
 /* Removes plain links from the list of a tree. Those that have not left stay in the line, with their run. */
-static int thin_out(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
+static int remove_plain_links(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
 {
     uint32_t before = tree->root, run = 0;
     for (uint32_t at = dup_node_at(l, before)->next, next; at; at = next) {
@@ -299,7 +299,7 @@ int spilled_links_leave(struct spilled_links *a, struct dup_links *l)
     bool was_empty = a->n_logged == 0;
     count_line(l);
     for (uint32_t at = l->oldest; at; at = dup_tree_at(l, at)->newer)
-        if (thin_out(a, l, dup_tree_at(l, at)) < 0)
+        if (remove_plain_links(a, l, dup_tree_at(l, at)) < 0)
             return -1;
     if (put_chunk(a, l) < 0 || leave_line(a, l) < 0 || (was_empty && next_head(a) < 0))
         return -1;

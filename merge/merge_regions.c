@@ -49,7 +49,7 @@ static int bad_line(const struct merge_regions *r, const char *path, unsigned lo
 }
 
 /* Reads a number that samtools' scanf() would accept here. */
-static bool read_number(char **text, uint64_t *value)
+static bool scan_number(char **text, uint64_t *value)
 {
     char *end;
     *value = strtoull(*text, &end, 10);
@@ -67,7 +67,7 @@ static int add_line(struct merge_regions *r, char *name, const char *path, unsig
     if (n == 0 || *name == '#')
         return 0;
     char *rest = name + n;
-    bool has_begin = read_number(&rest, &begin), has_end = has_begin && read_number(&rest, &end);
+    bool has_begin = scan_number(&rest, &begin), has_end = has_begin && scan_number(&rest, &end);
     if (has_begin && !has_end)                   /* as in VCF: one base, counted from 1 */
         end = begin--;
     if (!has_begin || end < begin) {

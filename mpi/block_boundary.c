@@ -93,7 +93,7 @@ void block_boundary_add(struct block_boundary *s, const struct record_list *list
     }
 }
 
-static uint32_t size_of(const struct block_boundary *s, size_t i)
+static uint32_t record_size_at(const struct block_boundary *s, size_t i)
 {
     return s->sizes ? s->sizes[i] : s->kept.records[i].size;
 }
@@ -104,8 +104,8 @@ static uint32_t size_of(const struct block_boundary *s, size_t i)
 static uint32_t follow(struct block_boundary *s, uint32_t fill)
 {
     s->n_lead = s->lead_size = 0;
-    while (fill > 0 && s->n_lead < s->n && size_of(s, s->n_lead) <= BGZF_FILL - fill) {
-        uint32_t size = size_of(s, s->n_lead++);
+    while (fill > 0 && s->n_lead < s->n && record_size_at(s, s->n_lead) <= BGZF_FILL - fill) {
+        uint32_t size = record_size_at(s, s->n_lead++);
         s->lead_size += size;
         fill += size;
     }

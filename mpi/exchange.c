@@ -151,7 +151,7 @@ static int merge_more(struct exchange *x)
 /* ---- listing ---- */
 
 /* Lists the bytes of a record that are not listed yet, as far as the message has room. False: the message is full. */
-static bool list_record(struct exchange *x, struct out_message *m, const uint8_t *record, size_t size)
+static bool list_record_bytes(struct exchange *x, struct out_message *m, const uint8_t *record, size_t size)
 {
     size_t left = size - x->offset, room = MESSAGE - m->size, n = left < room ? left : room;
     if (m->n == PIECES || n == 0)
@@ -167,7 +167,7 @@ static void list_parts(struct exchange *x, struct out_message *m)
 {
     while (next_part(x)) {
         const struct bam_key *key = x->part.next;
-        if (!list_record(x, m, bam_key_record(x->part.base, *key), bam_key_record_size(x->part.base, *key)))
+        if (!list_record_bytes(x, m, bam_key_record(x->part.base, *key), bam_key_record_size(x->part.base, *key)))
             return;
         x->part.next++;
     }
@@ -178,7 +178,7 @@ static int list_merged(struct exchange *x, struct out_message *m)
 {
     int more = merge_more(x);
     for (; more > 0 && x->at < x->upto; x->at++)
-        if (!list_record(x, m, x->merged.records[x->at].data, x->merged.records[x->at].size))
+        if (!list_record_bytes(x, m, x->merged.records[x->at].data, x->merged.records[x->at].size))
             return 1;
     return more;
 }

@@ -32,7 +32,7 @@ int heavy_keys_find(const struct splitter *cuts, size_t n_cuts, const struct key
 }
 
 /* Appends a record without SEQ and QUAL. The result is still a record that can be compared. */
-static int append_record(struct byte_buffer *to, uint64_t key, const uint8_t *record)
+static int append_stripped_record(struct byte_buffer *to, uint64_t key, const uint8_t *record)
 {
     const struct bam_record *r = (const struct bam_record *)record;
     size_t size = bam_record_size(r), l_seq = load_le32(r->seq_len), dropped = (l_seq + 1) / 2 + l_seq;
@@ -65,7 +65,7 @@ static int sample_records(struct byte_buffer *to, const struct records_read *o, 
         struct merge_way part = splitter_with_key(o->lists[i], key);
         size_t size = (size_t)(part.end - part.next);
         for (at += i == 0 ? step / 2 : 0; at < size; at += step)
-            if (to->n < most && append_record(to, key, bam_key_record(part.base, part.next[at])) < 0)
+            if (to->n < most && append_stripped_record(to, key, bam_key_record(part.base, part.next[at])) < 0)
                 return -1;
         at -= size;
     }

@@ -300,7 +300,7 @@ static uint64_t data_of(const struct split_file *f)
 }
 
 /* Returns where a file ends. An input that one rank reads completely has only a beginning. */
-static uint64_t end_of(const struct split_file *f)
+static uint64_t end_of_file(const struct split_file *f)
 {
     return f->is_whole ? 1 : f->is_text ? f->size : f->size << 16;
 }
@@ -313,7 +313,7 @@ static uint64_t start_of(const struct split_file *f, int64_t skip)
     if (skip <= 0)
         return f->first;
     if (f->is_whole || from >= f->size)
-        return end_of(f);
+        return end_of_file(f);
     return f->is_text ? text_split_find(&f->text, from) : find_start(f, from);
 }
 
@@ -322,13 +322,13 @@ static void share_starts(const struct mpi_team *team, const struct split_file *f
 {
     uint64_t mine = start_of(f, skip);
     mpi_wait_allgather(&mine, 1, MPI_UINT64_T, starts);
-    starts[team->size] = end_of(f);
+    starts[team->size] = end_of_file(f);
     for (int i = team->size; i > 0; i--)         /* one long record may cover several ranges */
         if (starts[i - 1] > starts[i])
             starts[i - 1] = starts[i];
 }
 
-static void take_part(struct split_file *f, const struct mpi_team *team, const uint64_t *starts)
+static void choose_part(struct split_file *f, const struct mpi_team *team, const uint64_t *starts)
 {
     uint64_t start = starts[team->rank], end = starts[team->rank + 1];
     if (f->is_whole) {
@@ -363,7 +363,7 @@ static void share_files(const struct mpi_team *team, struct split_file *files, s
     for (size_t i = 0; i < n; i++) {
         bool shared = i >= first;
         share_starts(team, &files[i], shared ? skip : team->rank ? INT64_MAX >> 1 : 0, starts);
-        take_part(&files[i], team, starts);
+        choose_part(&files[i], team, starts);
         skip -= shared ? (int64_t)(files[i].size - data_of(&files[i])) : 0;
     }
 }

@@ -29,7 +29,7 @@ struct packed_sample {
 
 /* Appends the samples of a list. The middle one of several neighbours stands for them, so a cut at its key is too early
  * as often as it is too late. */
-static int take_list(struct byte_buffer *to, const struct merge_way *list, uint64_t step)
+static int append_samples(struct byte_buffer *to, const struct merge_way *list, uint64_t step)
 {
     struct packed_sample sample = {0};
     for (const struct bam_key *key = list->next; key < list->end; key++) {
@@ -55,7 +55,7 @@ static int take_keys(struct byte_buffer *to, const struct records_read *o)
 {
     uint64_t key, step = o->bytes / wanted(o->team->size) + 1;
     for (size_t i = 0; i < o->n_lists; i++)
-        if (take_list(to, &o->lists[i], step) < 0)
+        if (append_samples(to, &o->lists[i], step) < 0)
             return -1;
     for (size_t run = 0; run < o->runs->n; run++)
         for (size_t slice = 0; o->runs->first_key(o->runs->reader, run, slice, &key); slice++)
@@ -124,7 +124,7 @@ int key_samples_gather(struct key_samples *all, const struct records_read *o)
 /* ---- their order ---- */
 
 /* Samples that only have a key come first. */
-static int compare(const struct key_sample *x, const struct key_sample *y)
+static int compare_samples(const struct key_sample *x, const struct key_sample *y)
 {
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
@@ -135,11 +135,11 @@ static int compare(const struct key_sample *x, const struct key_sample *y)
 
 int key_samples_compare(const struct key_sample *x, const struct key_sample *y)
 {
-    int order = compare(x, y);
+    int order = compare_samples(x, y);
     return order ? order : x->source < y->source ? -1 : x->source > y->source;
 }
 
-static int in_order(const void *a, const void *b)
+static int by_key_sample(const void *a, const void *b)
 {
     return key_samples_compare(a, b);
 }
@@ -147,7 +147,7 @@ static int in_order(const void *a, const void *b)
 void key_samples_sort(struct key_samples *samples)
 {
     if (samples->n > 0)
-        qsort(samples->each, samples->n, sizeof *samples->each, in_order);
+        qsort(samples->each, samples->n, sizeof *samples->each, by_key_sample);
 }
 
 size_t key_samples_find(const struct key_samples *all, size_t n, uint64_t key)

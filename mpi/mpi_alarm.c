@@ -65,7 +65,7 @@ static void take(struct mpi_alarm *a, enum kind kind, int from)
     send(a, from, ANSWER);
 }
 
-static void take_all(struct mpi_alarm *a)
+static void receive_all(struct mpi_alarm *a)
 {
     MPI_Status status;
     for (int there = 1, kind; there;) {
@@ -88,7 +88,7 @@ static void *look(void *alarm)
         if (!a->speaks)
             continue;
         send_wanted(a);
-        take_all(a);
+        receive_all(a);
         ended += atomic_load(&a->ended_by) < a->size ? LOOK_MS : 0;
         if (ended > KILL_MS)
             _exit(EXIT_FAILURE);                 /* the rank that wanted to end the run has not done so */

@@ -43,7 +43,7 @@ static bool is_beside_first(void)
 /* Every rank calls it. Before other ranks write to rank 0's file from their hosts, rank 0's own bytes must have left
  * its host: where the blocks of two ranks meet, both write to one page. Returns what shared_file_open() returns; -1 at
  * rank 0. */
-static int share(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
+static int share_file(const struct mpi_team *team, const struct output_part *part, struct latch *latch)
 {
     struct shared_file file = {.fd = -1};
     bool beside = is_beside_first(), all_beside = mpi_team_all(beside);
@@ -149,7 +149,7 @@ static int receive_file(int from, const struct output_part *part, uint64_t place
 
 /* Returns the bytes of this rank's blocks. The EOF block counts if no rank comes after this one. 0 with an error in the
  * latch: failed. */
-static uint64_t size_of(const struct mpi_team *team, int fd, const char *path, struct latch *latch)
+static uint64_t size_of_blocks(const struct mpi_team *team, int fd, const char *path, struct latch *latch)
 {
     off_t end = lseek(fd, 0, SEEK_END), cut = team->rank > 0 && team->rank + 1 < team->size ? EOF_BLOCK : 0;
     if (end >= cut)
@@ -185,10 +185,10 @@ static int receive_files(const struct mpi_team *team, const struct output_part *
 static int bring_together(const struct mpi_team *team, const struct output_part *part, uint64_t *places,
                           uint64_t *sent, struct latch *latch)
 {
-    uint64_t mine = size_of(team, part->fd, part->path, latch);
+    uint64_t mine = size_of_blocks(team, part->fd, part->path, latch);
     if (latch_tripped(latch))
         return -1;
-    int shared = share(team, part, latch);
+    int shared = share_file(team, part, latch);
     uint64_t place = gather_places(team, mine, team->rank > 0 && shared < 0, places, sent);
     int result = latch_tripped(latch) ? -1 : 0;
     if (team->rank == 0 && result == 0)

@@ -199,7 +199,7 @@ static void put_options(FILE *to, const struct engine_opts *o)
 }
 
 /* Compares with rank 0's options. The names are the same as long as all values before them are equal. */
-static void compare(const char *mine, const char *first, size_t n, struct latch *latch)
+static void compare_with_first(const char *mine, const char *first, size_t n, struct latch *latch)
 {
     for (size_t at = 0, at_first = 0; at < n;) {
         const char *name = mine + at, *value = name + strlen(name) + 1;
@@ -214,7 +214,7 @@ static void compare(const char *mine, const char *first, size_t n, struct latch 
     }
 }
 
-static void share(const struct mpi_team *team, char *mine, size_t n, struct latch *latch)
+static void compare_ranks(const struct mpi_team *team, char *mine, size_t n, struct latch *latch)
 {
     uint64_t size = n;
     mpi_wait_bcast(&size, 1, MPI_UINT64_T, 0);
@@ -223,7 +223,7 @@ static void share(const struct mpi_team *team, char *mine, size_t n, struct latc
         latch_fail(latch, "out of memory");
     if (mpi_team_agree(team, latch) == 0) {
         mpi_wait_bcast(first, (int)size, MPI_CHAR, 0);
-        compare(mine, first, n, latch);
+        compare_with_first(mine, first, n, latch);
         if (mpi_team_agree(team, latch) < 0)
             latch_fail(latch, "another rank differs");
     } else {
@@ -243,7 +243,7 @@ static int compare_options(const struct engine_opts *opts, const struct mpi_team
         put_options(to, opts);
     if (!to || fclose(to) != 0)
         latch_fail(&latch, "out of memory");
-    share(team, text, n, &latch);
+    compare_ranks(team, text, n, &latch);
     free(text);
     return latch_tripped(&latch) ? -1 : 0;
 }

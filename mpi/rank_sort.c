@@ -42,7 +42,7 @@ static const uint64_t MEMORY_LEAST = (uint64_t)2 << 20;      /* -m 1M for each o
 
 /* ---- options that are refused ---- */
 
-static bool is_stdin(const char *path)
+static bool names_stdin(const char *path)
 {
     return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 }
@@ -51,7 +51,7 @@ static bool reads_stdin(const struct engine_opts *o)
 {
     bool reads = false;
     for (size_t i = 0; i < o->in.n; i++)
-        reads = reads || is_stdin(o->in.paths[i]);
+        reads = reads || names_stdin(o->in.paths[i]);
     return reads;
 }
 
@@ -106,7 +106,7 @@ static void share_options(struct rank_parts *s)
     }
 }
 
-static void read_part(void *sort)
+static void read_own_part(void *sort)
 {
     struct rank_parts *s = sort;
     latch_hide_signals(false);
@@ -135,7 +135,7 @@ static int sort_part(struct rank_parts *s, const struct memory_rings *rings)
         return -1;
     s->n_threads = limits_threads(s->opts, s->a.in.n_threads);
     rank_report_begin(&s->report, RANK_READ);
-    rank_parts_run(s, read_part);
+    rank_parts_run(s, read_own_part);
     rank_report_end(&s->report, RANK_READ);
     inputs_end(&s->a.in);                   /* the decoder of CRAM takes memory that sort B needs */
     if (s->a.minhash)

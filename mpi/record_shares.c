@@ -32,7 +32,7 @@ static void count_list(void *of, uint32_t list)
     }
 }
 
-static void add_list(struct record_shares *shares, size_t list)
+static void add_list_counts(struct record_shares *shares, size_t list)
 {
     const uint64_t *bytes = shares->counted + list * ((size_t)shares->size + 1), *largest = bytes + shares->size;
     for (int r = 0; r < shares->size; r++) {
@@ -48,7 +48,7 @@ static void count(struct record_shares *shares)
     task_ring_hand_out_all(&shares->ring);
     task_ring_take_all(&shares->ring, NULL);
     for (size_t i = 0; i < shares->n_lists; i++)
-        add_list(shares, i);
+        add_list_counts(shares, i);
 }
 
 int record_shares_make(struct record_shares *shares, const struct splitters *splitters,

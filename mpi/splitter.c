@@ -13,7 +13,7 @@ int splitter_compare(const struct splitter *s, const struct sort_rule *rule, uin
 
 /* Returns the first record, from `from` on, that ties with the splitter or comes after it; with `ties`, the first one
  * that comes after it. list->n: there is none. */
-static size_t find(const struct splitter *s, const struct splitter_list *list, size_t from, bool ties)
+static size_t find_from(const struct splitter *s, const struct splitter_list *list, size_t from, bool ties)
 {
     size_t end = list->n;
     while (from < end) {
@@ -29,10 +29,10 @@ static size_t find(const struct splitter *s, const struct splitter_list *list, s
 
 size_t splitter_below(const struct splitter *s, const struct splitter_list *list, size_t from, int rank, uint64_t *tied)
 {
-    size_t tie = find(s, list, from, false);
+    size_t tie = find_from(s, list, from, false);
     if (rank > s->source)
         return tie;
-    size_t end = find(s, list, tie, true);
+    size_t end = find_from(s, list, tie, true);
     if (rank < s->source)
         return end;
     for (; tie < end && *tied < s->bytes; tie++)
@@ -63,6 +63,6 @@ struct merge_way splitter_with_key(struct merge_way way, uint64_t key)
     struct splitter at = {.key = key};
     struct splitter_keys keys = {way, NULL};
     struct splitter_list list = splitter_list_of(&keys);
-    size_t from = find(&at, &list, 0, false);
-    return (struct merge_way){way.next + from, way.next + find(&at, &list, from, true), way.base};
+    size_t from = find_from(&at, &list, 0, false);
+    return (struct merge_way){way.next + from, way.next + find_from(&at, &list, from, true), way.base};
 }

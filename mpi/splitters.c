@@ -22,7 +22,7 @@ static struct splitter splitter_at(const struct key_sample *s, uint64_t tied, bo
 }
 
 /* Goes through the samples in order, and makes a cut where the ranks so far have their bytes. */
-static void cut(struct splitters *out, struct key_samples *all, bool keys_decide)
+static void make_cuts(struct splitters *out, struct key_samples *all, bool keys_decide)
 {
     uint64_t total = key_samples_sum(all), before = 0, tied = 0;
     size_t next = 0, size = out->n + 1;
@@ -60,7 +60,7 @@ static int cut_heavy(struct splitters *out, struct key_samples *all, const struc
     int result = key_samples_gather_bytes(o->team, mine.p, mine.n, records, &counts);
     if (result == 0 && rank == 0) {
         result = heavy_keys_replace(all, *records, counts, o->team->size, o->rule);
-        cut(out, all, false);
+        make_cuts(out, all, false);
     }
     free(counts);
     free(mine.p);
@@ -81,7 +81,7 @@ static void pack_records(struct splitters *s, const uint32_t *sizes, bool copies
 }
 
 /* failed: this rank has failed before. */
-static int share(struct splitters *s, const struct mpi_team *team, bool failed)
+static int send_splitters(struct splitters *s, const struct mpi_team *team, bool failed)
 {
     uint32_t *sizes = calloc(s->n + 1, sizeof *sizes);
     size_t bytes = 0;
@@ -112,11 +112,11 @@ static int find_splitters(struct splitters *out, const struct records_read *o, u
     bool failed = false;
     int result = key_samples_gather(&all, o);
     if (result == 0 && o->team->rank == 0)
-        cut(out, &all, !o->rule);
+        make_cuts(out, &all, !o->rule);
     if (result == 0 && o->rule)
         failed = cut_heavy(out, &all, o, keys, &records) < 0;
     if (result == 0)
-        result = share(out, o->team, failed);
+        result = send_splitters(out, o->team, failed);
     free(records);
     free(all.each);
     return result;

@@ -108,7 +108,7 @@ static void open_empty(struct whole_input *w, const struct news *news, const cha
         latch_fail(engine->latch, "%s: its header cannot be read", input_name_shown(path));
 }
 
-static void take_sample(struct whole_input *w, struct news *news)
+static void keep_sample(struct whole_input *w, struct news *news)
 {
     memmove(news->bytes, news->bytes + news->header, news->sample);
     w->sample = news->bytes;
@@ -128,7 +128,7 @@ int whole_input_open(struct whole_input *w, const struct mpi_team *team, int rea
     if (spreads && !reads)
         open_empty(w, &news, path, in, how->engine);
     if (spreads)
-        take_sample(w, &news);
+        keep_sample(w, &news);
     free(news.bytes);
     return spreads ? mpi_team_agree(team, latch) : -1;
 }

@@ -13,18 +13,18 @@ struct collate_key collate_key_init(uint32_t n_bins)
 }
 
 /* A byte as a signed number, modulo 2^32. */
-static uint32_t value_of(char c)
+static uint32_t signed_byte(char c)
 {
     unsigned char byte = (unsigned char)c;
     return byte < 0x80 ? byte : byte + UINT32_C(0xffffff00);
 }
 
 /* The hash of a name. Bytes of 0x80 and above are negative numbers, as in samtools on x86. */
-static uint32_t hash_of(const char *name)
+static uint32_t name_hash(const char *name)
 {
-    uint32_t h = value_of(*name);
+    uint32_t h = signed_byte(*name);
     for (const char *c = name + 1; *name && *c; c++)
-        h = 31 * h + value_of(*c);
+        h = 31 * h + signed_byte(*c);
     h += ~(h << 15);
     h ^= h >> 10;
     h += h << 3;
@@ -35,7 +35,7 @@ static uint32_t hash_of(const char *name)
 }
 
 /* Hashes of one bin are n_bins apart, so h / n_bins has their order. */
-static uint64_t place_of(const struct collate_key *rule, uint32_t h)
+static uint64_t key_of_hash(const struct collate_key *rule, uint32_t h)
 {
     return h % rule->n_bins * rule->per_bin + h / rule->n_bins;
 }
@@ -49,7 +49,7 @@ static unsigned mate(const struct bam_record *r)
  * Names with the same place are compared completely. */
 uint64_t collate_key_make(const struct collate_key *rule, const struct bam_record *r)
 {
-    return place_of(rule, hash_of(bam_record_name(r))) << (64 - PLACE_BITS);
+    return key_of_hash(rule, name_hash(bam_record_name(r))) << (64 - PLACE_BITS);
 }
 
 int collate_key_compare(const struct collate_key *rule, const struct bam_record *a, const struct bam_record *b)
@@ -58,6 +58,6 @@ int collate_key_compare(const struct collate_key *rule, const struct bam_record 
     int by_name = strcmp(x, y);
     if (by_name == 0)
         return key_compare(mate(a), mate(b));
-    int by_place = key_compare(place_of(rule, hash_of(x)), place_of(rule, hash_of(y)));
+    int by_place = key_compare(key_of_hash(rule, name_hash(x)), key_of_hash(rule, name_hash(y)));
     return by_place ? by_place : by_name;
 }

@@ -3,7 +3,7 @@
 #include "order/name_natural.h"
 
 /* Compares the runs of digits at *a and *b and moves both pointers past them. */
-static int number_compare(const char **a, const char **b)
+static int digits_compare(const char **a, const char **b)
 {
     const char *p = *a, *q = *b;
     while (*p == '0') p++;
@@ -24,7 +24,7 @@ int name_natural_prefix(const char *a, const char *b, const char **rest)
 {
     while (*a) {
         if (natural_digit(*a) && natural_digit(*b)) {
-            int order = number_compare(&a, &b);
+            int order = digits_compare(&a, &b);
             if (order)
                 return order;
         } else if (*a != *b) {

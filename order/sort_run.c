@@ -155,8 +155,8 @@ static void ask_for_records(const struct bam_key *keys, size_t n, const struct b
 
 /* Puts word `number` of the order into the field `sort` of keys that are equal in sort and in all words before.
  * *differ: whether the word decides anything. Returns SORT_WORD, or the reason why there is no such word. */
-static enum sort_word put_word(struct bam_key *keys, size_t n, const struct bam_key_order *order,
-                               unsigned number, bool *differ)
+static enum sort_word put_order_word(struct bam_key *keys, size_t n, const struct bam_key_order *order,
+                                     unsigned number, bool *differ)
 {
     size_t asked = 0;
     *differ = false;
@@ -183,7 +183,7 @@ static void sort_by_words(struct bam_key *keys, size_t n, const struct bam_key_o
     enum sort_word found = SORT_WORD;
     bool differ = false;
     for (; !differ && found == SORT_WORD; word++)
-        found = word < MOST_WORDS ? put_word(keys, n, order, word, &differ) : SORT_COMPARE;
+        found = word < MOST_WORDS ? put_order_word(keys, n, order, word, &differ) : SORT_COMPARE;
     if (differ) {
         sort_by_key(keys, n);
         sort_ties(keys, n, order, word);

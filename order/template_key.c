@@ -44,7 +44,7 @@ struct template_tags { struct template_tag mc, rg, cb, mi; };
 
 /* Finds all of them in one pass. The first tag of each name is used. A broken tag hides the tags after it, as in
  * htslib. */
-static struct template_tags tags_find(const struct bam_record *r)
+static struct template_tags template_tags_find(const struct bam_record *r)
 {
     enum { MC = 'M' | 'C' << 8, RG = 'R' | 'G' << 8, CB = 'C' | 'B' << 8, MI = 'M' | 'I' << 8 };
     struct template_tags tags = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
@@ -119,7 +119,7 @@ static enum bam_fault view_make(const struct template_key *rule, const struct ba
 {
     static const struct template_end nowhere = {0, INT32_MAX, false};
     static const struct text empty = {"", 0}, nothing = {NULL, 0};
-    struct template_tags tags = tags_find(r);
+    struct template_tags tags = template_tags_find(r);
     struct template_end own = nowhere, mate = nowhere;
     unsigned flag = bam_record_flag(r);
     if (!(flag & BAM_FUNMAP))
@@ -343,7 +343,7 @@ void template_key_learn(struct template_key *rule, const struct bam_record *cons
 {
     size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
-        struct template_tag cb = tags_find(records[i]).cb;
+        struct template_tag cb = template_tags_find(records[i]).cb;
         if (cb.type && bam_record_aux_is_text(cb.type))
             texts[n_cells++] = tag_text(cb);
     }

@@ -398,7 +398,7 @@ uint64_t text_code_key_top(const struct text_code *code, struct text t, unsigned
 /* At most this many bytes shared with a word are counted. More would cost bits, and no identifier is that long. */
 enum { WORD_LONGEST = 255 };
 
-static int text_compare(const void *a, const void *b)
+static int by_text(const void *a, const void *b)
 {
     const struct text *x = a, *y = b;
     size_t m = text_length(*x), n = text_length(*y);
@@ -452,9 +452,9 @@ int word_code_learn(struct word_code *code, uint64_t range, const struct text *s
     if (!words)
         return -1;
     memcpy(words, sample, n * sizeof *words);
-    qsort(words, n, sizeof *words, text_compare);
+    qsort(words, n, sizeof *words, by_text);
     for (size_t i = 0; i < n; i++)
-        if (n_words == 0 || text_compare(&words[i], &words[n_words - 1]))
+        if (n_words == 0 || by_text(&words[i], &words[n_words - 1]))
             words[n_words++] = words[i];
     int learned = n_words <= most_words ? words_learn(code, range, words, n_words) : 0;
     free(words);

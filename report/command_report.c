@@ -68,7 +68,7 @@ void command_report_measure_memory(struct command_report *s)
         s->huge_pages = machine_huge_pages();
 }
 
-static const char *name_of(const char *path, const char *dash)
+static const char *shown_path(const char *path, const char *dash)
 {
     return is_dash(path) ? dash : path;
 }
@@ -105,7 +105,7 @@ static struct report_facts gather_facts(struct command_report *s, const struct c
     bool converted = clocks_total(clocks, STAGE_CONVERT).events > 0;
     return (struct report_facts){
         .version = version_omp(), .command_line = o->command_line,
-        .input = name_of(o->inputs[0], "standard input"), .output = name_of(o->output, "standard output"),
+        .input = shown_path(o->inputs[0], "standard input"), .output = shown_path(o->output, "standard output"),
         .host = report_host_of(""), .in = s->in, .out = place_of_output(s), .temp = place_of_temp(o->temp_prefix),
         .input_is = kind_of(o->inputs[0], STDIN_FILENO), .output_is = kind_of(o->output, STDOUT_FILENO),
         .by_htslib = converted, .cpus = machine_cpus(), .topology = machine_topology(),

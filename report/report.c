@@ -120,7 +120,7 @@ double report_speed_in_all(const struct report *r)
 }
 
 /* Returns whether a was waited for longer than b, or as long and comes before it in the list. */
-static bool is_before(const struct report_input *a, const struct report_input *b)
+static bool was_waited_longer(const struct report_input *a, const struct report_input *b)
 {
     return a->waited != b->waited ? a->waited > b->waited : a < b;
 }
@@ -129,7 +129,7 @@ const struct report_input *report_next_input(const struct report_inputs *inputs,
 {
     const struct report_input *next = NULL;
     for (const struct report_input *i = inputs->each; i < inputs->each + inputs->n; i++)
-        if ((!last || is_before(last, i)) && (!next || is_before(i, next)))
+        if ((!last || was_waited_longer(last, i)) && (!next || was_waited_longer(i, next)))
             next = i;
     return next;
 }

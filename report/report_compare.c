@@ -139,11 +139,6 @@ static const char *caution(const struct report_compare_side sides[2])
     return "";
 }
 
-static const char *known(const char *text)
-{
-    return *text ? text : "unknown";
-}
-
 /* ---------------------------------------------------------------- headline */
 
 /* A smaller change may be noise: as a share of the time of all threads (for seconds), or of the number itself. */
@@ -221,7 +216,7 @@ static const char *headline(const struct report_compare_side sides[2], char text
 
 static void print_texts(FILE *to, const char *what, const char *a, const char *b)
 {
-    fprintf(to, "  %-28s %24.24s %24.24s\n", what, known(a), known(b));
+    fprintf(to, "  %-28s %24.24s %24.24s\n", what, report_host_known(a), report_host_known(b));
 }
 
 static void print_row(FILE *to, const char *what, enum unit unit, double a, double b)
@@ -263,9 +258,9 @@ void report_compare_text(const struct report_compare_side sides[2], FILE *to)
 static void put_texts(FILE *to, const char *what, const char *a, const char *b)
 {
     fprintf(to, "<tr><td>%s</td><td data-label=\"A\">", what);
-    report_markup_text(to, known(a));
+    report_markup_text(to, report_host_known(a));
     fputs("</td><td data-label=\"B\">", to);
-    report_markup_text(to, known(b));
+    report_markup_text(to, report_host_known(b));
     fputs("</td><td></td></tr>\n", to);
 }
 

@@ -70,6 +70,11 @@ struct report_host report_host_of(const char *root)
     return h;
 }
 
+const char *report_host_known(const char *text)
+{
+    return *text ? text : "unknown";
+}
+
 const char *report_host_cores(const struct report_host *h, char *text, size_t size)
 {
     size_t at = 0;

@@ -25,6 +25,9 @@ struct report_host {
 /* root: prefix of /proc and /sys; "" except in tests. */
 struct report_host report_host_of(const char *root);
 
+/* Returns a text of the report, or "unknown" if it is empty. */
+const char *report_host_known(const char *text);
+
 /* The cores of the sockets as "32 + 32", or "" if unknown. Returns text. */
 const char *report_host_cores(const struct report_host *host, char *text, size_t size);
 

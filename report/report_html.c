@@ -164,7 +164,7 @@ static void put_stage(const struct report *r, enum stage stage, FILE *to)
 }
 
 /* Returns whether a comes before b in the table: working stages by time, then resting ones. */
-static bool is_before(const struct report *r, enum stage a, enum stage b)
+static bool is_listed_before(const struct report *r, enum stage a, enum stage b)
 {
     bool a_rests = clocks_stage(a)->kind == STAGE_RESTS, b_rests = clocks_stage(b)->kind == STAGE_RESTS;
     double more = r->stages[a].busy - r->stages[b].busy;
@@ -179,7 +179,7 @@ static int sort_stages(const struct report *r, enum stage sorted[N_STAGES])
         if (!report_lists(&r->stages[stage]))
             continue;
         int at = n++;
-        for (; at > 0 && is_before(r, stage, sorted[at - 1]); at--)
+        for (; at > 0 && is_listed_before(r, stage, sorted[at - 1]); at--)
             sorted[at] = sorted[at - 1];
         sorted[at] = stage;
     }
@@ -278,7 +278,7 @@ static const char *const words[][2] = {
     {"huge pages", "Memory in pages of 2 MiB, which needs fewer address look-ups."},
 };
 
-static void put_words(FILE *to)
+static void put_glossary(FILE *to)
 {
     report_markup_fold(to, "Glossary");
     fputs("<dl class=\"words\">\n", to);
@@ -313,6 +313,6 @@ void report_html(const struct report *r, const struct clocks *clocks, FILE *to)
     put_stages(r, to);
     put_inputs(&r->facts.merged, to);
     put_facts(r, to);
-    put_words(to);
+    put_glossary(to);
     report_markup_end(to, r->facts.version, r->facts.command_line);
 }

@@ -70,7 +70,7 @@ static void put_measure(FILE *to, const char *key, double value)
 }
 
 /* 0 stands for an unknown number. */
-static uint64_t known(int n)
+static uint64_t known_count(int n)
 {
     return n > 0 ? (uint64_t)n : REPORT_UNKNOWN;
 }
@@ -118,10 +118,10 @@ static void put_facts(const struct report *r, FILE *to)
     put_host(r, to);
     put_count(to, "threads", (uint64_t)r->n_threads);
     put_count(to, "idle_threads", (uint64_t)r->idle_threads);
-    put_count(to, "cpus", known(f->cpus));
-    put_count(to, "cores", known(f->topology.cores));
-    put_count(to, "sockets", known(f->topology.sockets));
-    put_count(to, "numa_nodes", known(f->topology.nodes));
+    put_count(to, "cpus", known_count(f->cpus));
+    put_count(to, "cores", known_count(f->topology.cores));
+    put_count(to, "sockets", known_count(f->topology.sockets));
+    put_count(to, "numa_nodes", known_count(f->topology.nodes));
     fprintf(to, "  \"bound\": %s,\n", f->bound ? "true" : "false");
     put_seconds(to, "wall_s", r->wall);
     put_seconds(to, "user_s", f->user);

@@ -2,21 +2,18 @@
 #include "base/message.h"
 #include "report/report.h"
 
-static const char *known(const char *text)
-{
-    return *text ? text : "unknown";
-}
-
 static void print_host(const struct report *r, FILE *to)
 {
     const struct report_facts *f = &r->facts;
     const struct report_host *h = &f->host;
     char cores[64], count[REPORT_COUNT_SIZE];
-    fprintf(to, "  host %.48s, %.24s, %.64s\n", known(h->name), known(h->date), known(h->system));
-    fprintf(to, "  CPU %.64s, cores by socket %.32s, memory %.1f GB\n", known(h->cpu),
-            known(report_host_cores(h, cores, sizeof cores)), (double)f->machine_memory / 1e9);
+    fprintf(to, "  host %.48s, %.24s, %.64s\n", report_host_known(h->name), report_host_known(h->date),
+            report_host_known(h->system));
+    fprintf(to, "  CPU %.64s, cores by socket %.32s, memory %.1f GB\n", report_host_known(h->cpu),
+            report_host_known(report_host_cores(h, cores, sizeof cores)), (double)f->machine_memory / 1e9);
     fprintf(to, "  samtools-omp %s, htslib %.24s, libdeflate %s; code for %s, CPU has %s\n", f->version,
-            known(h->htslib), known(h->libdeflate), known(h->code), known(h->widest));
+            report_host_known(h->htslib), report_host_known(h->libdeflate), report_host_known(h->code),
+            report_host_known(h->widest));
     fprintf(to, "  input %s bytes (%s)", report_count(report_input_bytes(r), count), report_where(f->input_is, &f->in));
     fprintf(to, ", output %s bytes (%s)", report_count(report_output_bytes(r), count),
             report_where(f->output_is, &f->out));

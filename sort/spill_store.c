@@ -90,7 +90,7 @@ void spill_store_use_memory(struct spill_store *s, size_t size)
 }
 
 /* Opens a file without a name, or a file whose name is removed before a signal can come. */
-static int open_unnamed(const struct volume *v)
+static int open_volume_file(const struct volume *v)
 {
     int fd = -1;
 #ifdef O_TMPFILE
@@ -123,7 +123,7 @@ int spill_store_prepare(struct spill_store *s, uint64_t *free_bytes)
     uint64_t sum = 0;
     for (size_t i = 1; i < s->n_volumes; i++) {
         struct volume *v = &s->volumes[i];
-        if (v->fd < 0 && (v->fd = open_unnamed(v)) < 0)
+        if (v->fd < 0 && (v->fd = open_volume_file(v)) < 0)
             return latch_fail(s->engine->latch, "cannot create a temporary file in %s: %s. Choose another directory "
                               "with -T", v->dir, strerror(errno));
         sum += bytes_free(v);
@@ -170,7 +170,7 @@ static struct volume *choose_volume(struct spill_store *s)
 }
 
 /* 1: written; 0: no space left there; -1: failed, and the error is recorded in the latch. */
-static int write_at(struct spill_store *s, const struct volume *v, struct spill_bytes bytes, uint64_t at)
+static int write_to_volume(struct spill_store *s, const struct volume *v, struct spill_bytes bytes, uint64_t at)
 {
     for (size_t done = 0; done < bytes.n;) {
         ssize_t wrote = pwrite(v->fd, (const uint8_t *)bytes.data + done, bytes.n - done, (off_t)(at + done));
@@ -185,11 +185,11 @@ static int write_at(struct spill_store *s, const struct volume *v, struct spill_
     return 1;
 }
 
-/* Returns the same as write_at(). */
+/* Returns the same as write_to_volume(). */
 static int put_in_file(struct spill_store *s, const struct volume *v, uint64_t at, const struct spill_bytes both[2])
 {
-    int done = write_at(s, v, both[0], at);
-    return done > 0 ? write_at(s, v, both[1], at + both[0].n) : done;
+    int done = write_to_volume(s, v, both[0], at);
+    return done > 0 ? write_to_volume(s, v, both[1], at + both[0].n) : done;
 }
 
 static int all_full(struct spill_store *s, size_t n)

@@ -12,7 +12,7 @@
 /* ---- qualities ---- */
 
 /* The last column of FFQ, LFQ and MPC. */
-static int last_quality(const struct stats_sums *sums)
+static int last_quality_column(const struct stats_sums *sums)
 {
     int most = 0;
     for (int quality = 0; quality < QUALS; quality++)
@@ -25,7 +25,7 @@ void stats_section_qualities(const struct stats_sums *sums, FILE *out)
 {
     static const char *const heads[] = {"# First Fragment Qualities" USE_GREP("FFQ"),
                                         "# Last Fragment Qualities" USE_GREP("LFQ")};
-    int last = last_quality(sums);
+    int last = last_quality_column(sums);
     for (int end = 0; end < STATS_CYCLE_ENDS; end++) {
         fprintf(out, "%s\n# Columns correspond to qualities and rows to cycles. First column is the cycle number.\n",
                 heads[end]);
@@ -40,7 +40,7 @@ void stats_section_qualities(const struct stats_sums *sums, FILE *out)
 
 void stats_section_mismatches(const struct stats_sums *sums, const struct stats_whole *whole, FILE *out)
 {
-    int last = last_quality(sums);
+    int last = last_quality_column(sums);
     fputs("# Mismatches per cycle and quality" USE_GREP("MPC") "\n"
           "# Columns correspond to qualities, rows to cycles. First column is the cycle number, second\n"
           "# is the number of N's and the rest is the number of mismatches\n", out);

@@ -4,7 +4,7 @@
 #define TAG(a, b) ((a) | (b) << 8)
 
 /* Returns the place for the tag of this name, or NULL if it is not one of these tags. */
-static const uint8_t **place_of(struct stats_tags *tags, unsigned name)
+static const uint8_t **slot_for(struct stats_tags *tags, unsigned name)
 {
     switch (name) {
     case TAG('N', 'M'): return &tags->nm;
@@ -24,7 +24,7 @@ void stats_tags_find(struct stats_tags *tags, const uint8_t *p, const uint8_t *e
 {
     *tags = (struct stats_tags){0};
     for (const uint8_t *next; end - p >= 3 && (next = bam_record_aux_next(p, end)); p = next) {
-        const uint8_t **place = place_of(tags, load_le16(p));
+        const uint8_t **place = slot_for(tags, load_le16(p));
         if (place && !*place)
             *place = p + 2;
     }

@@ -11,7 +11,7 @@ static bool copies(const struct copied_blocks *b)
 }
 
 /* Returns whether the record follows the one before it in its input, too, and both are unchanged. */
-static bool goes_on(const struct copied_blocks *b, const struct record_ref *r)
+static bool follows_in_input(const struct copied_blocks *b, const struct record_ref *r)
 {
     return b->sound && r->source == b->source && r->size <= BGZF_FILL && !kept_block_is_changed(r->data);
 }
@@ -37,7 +37,7 @@ static bool begin(struct copied_blocks *b, const struct record_ref *r, struct co
     const struct kept_block *block = kept_block_of(r->data);
     bool joins = b->joins;
     b->joins = false;
-    if (!block || r->size > BGZF_FILL || (block->lead > 0 && (!goes_on(b, r) || block->lead >= b->last_size)))
+    if (!block || r->size > BGZF_FILL || (block->lead > 0 && (!follows_in_input(b, r) || block->lead >= b->last_size)))
         return false;
     bool was_copied = joins && b->n_before == BEFORE;
     if (!joins || block->lead != b->rest)
@@ -54,7 +54,7 @@ static bool begin(struct copied_blocks *b, const struct record_ref *r, struct co
 struct copy_step copied_blocks_next(struct copied_blocks *b, const struct record_ref *r)
 {
     struct copy_step step = {.whole = NULL};
-    bool is_in = b->block && goes_on(b, r);
+    bool is_in = b->block && follows_in_input(b, r);
     if (b->block && !is_in) {
         step.breaks = copies(b);
         b->block = NULL;

@@ -87,7 +87,7 @@ static struct group *insert(struct thread_sums *t, size_t at, const char *name, 
 }
 
 /* The group of the first n bytes of name, none of them NUL. NULL: out of memory. */
-static struct group *find(struct thread_sums *t, const char *name, size_t n)
+static struct group *find_or_insert(struct thread_sums *t, const char *name, size_t n)
 {
     size_t from = 0, to = t->n;
     if (t->last && compare_name(name, n, t->last->name) == 0)
@@ -123,7 +123,7 @@ static int tag_number(const uint8_t *p)
 }
 
 /* Stops at the first tag that cannot be read. */
-static void find_tags(struct tags *tags, const uint8_t *p, const uint8_t *end)
+static void find_summed_tags(struct tags *tags, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *next;
     for (; end - p >= 3 && (next = bam_record_aux_skip(p + 2, end)); p = next) {
@@ -223,9 +223,9 @@ int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t
     struct tags tags = {.group = NULL};
     crc_seq(crc, t->text, s->pair[reverse], r, seq);
     crc[QUAL] = crc_qual(crc[SEQ], t->text, qual, length, reverse);
-    find_tags(&tags, qual + length, record + size);
+    find_summed_tags(&tags, qual + length, record + size);
     crc[AUX] = crc_tags(crc[SEQ], &tags);
-    struct group *group = tags.group ? find(t, tags.group, tags.group_size) : NULL;
+    struct group *group = tags.group ? find_or_insert(t, tags.group, tags.group_size) : NULL;
     if (tags.group && !group)
         return -1;
     sums_add(&t->all, 1, crc);
@@ -233,7 +233,7 @@ int samtools_checksum_add(struct samtools_checksum *s, int thread, const uint8_t
     return 0;
 }
 
-static void fill_pairs(struct samtools_checksum *s)
+static void fill_base_pairs(struct samtools_checksum *s)
 {
     static const char forward[] = "=ACMGRSVTWYHKDBN", reverse[] = "=TGKCYSBAWRDMHVN";
     for (int i = 0; i < 256; i++) {
@@ -250,7 +250,7 @@ struct samtools_checksum *samtools_checksum_new(int n_threads)
     if (!s)
         return NULL;
     s->n_threads = n_threads;
-    fill_pairs(s);
+    fill_base_pairs(s);
     for (int i = 0; i < n_threads; i++)
         s->threads[i].all = s->threads[i].no_group = ONE;
     return s;
@@ -281,7 +281,7 @@ static int join(struct samtools_checksum *s, int thread)
     sums_add(&to->all, from->all.count, from->all.column);
     sums_add(&to->no_group, from->no_group.count, from->no_group.column);
     for (size_t k = 0; k < from->n; k++) {
-        struct group *group = find(to, from->groups[k]->name, strlen(from->groups[k]->name));
+        struct group *group = find_or_insert(to, from->groups[k]->name, strlen(from->groups[k]->name));
         if (!group)
             return -1;
         sums_add(&group->sums, from->groups[k]->sums.count, from->groups[k]->sums.column);
