@@ -82,7 +82,7 @@ struct record_ref {
     const uint8_t *data;
     uint32_t size;
     uint16_t segment;        /* the segment's number; 0: a record, or its first segment */
-    uint16_t source;         /* the input of a merge that it comes from, where that is needed (write/copied_blocks.h) */
+    uint16_t input;          /* the input of a merge that it comes from, where that is needed (write/copied_blocks.h) */
 };
 
 /* Changes a copy of a record in place, on its way to the output. */

@@ -4,7 +4,7 @@
 #include "codec/bgzf_block.h"
 #include "engine/engine_opts.h"
 #include "order/sort_key.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 #include "cli/sample_ratios.h"
 #include "read/input_sample.h"
 #include "sort/spill_slice.h"
@@ -106,7 +106,7 @@ int sample_ratios_measure(struct sample_ratios *ratios, const struct input_sampl
         memcpy(s.keys, sample->keys, sample->n * sizeof *s.keys);
         if (!sort_key_decides(rule))
             make_keys(&s, rule);
-        sort_run(s.keys, sample->n, &s.order);
+        sublist_sort(s.keys, sample->n, &s.order);
         bool is_bam = opts->out.format.format == bam;
         result = is_bam ? measure_deflated(ratios, &s, opts->out.level) : 0;
         result = spills && result == 0 ? measure_packed(ratios, &s) : result;

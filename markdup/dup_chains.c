@@ -131,10 +131,10 @@ static enum dup_fault list_cluster(struct dup_chains *c, const struct origin *ro
     return status < 0 ? DUP_STOPPED : DUP_OK;
 }
 
-static enum dup_fault list_spilled(struct dup_chains *c, const struct origin *root, uint32_t run)
+static enum dup_fault list_bundle(struct dup_chains *c, const struct origin *root, uint32_t bundle)
 {
     struct spilled_links_cluster away;
-    if (spilled_links_read(&c->away, &c->links, run) < 0)
+    if (spilled_links_read(&c->away, &c->links, bundle) < 0)
         return DUP_STOPPED;
     enum dup_fault fault = DUP_OK;
     for (size_t at = 0; !fault && spilled_links_next(&c->away, &at, &away);) {
@@ -155,7 +155,7 @@ static enum dup_fault list_clusters(struct dup_chains *c, struct origin *root, u
         root->tiles = node_at(c, at)->away;
     for (uint32_t at = from; !fault && (at = next_here(c, at));) {
         if (node_at(c, at)->away) {
-            fault = list_spilled(c, root, at);
+            fault = list_bundle(c, root, at);
             continue;
         }
         const struct dup_link *link = link_at(c, at);
@@ -230,12 +230,12 @@ static enum dup_fault leave_away(struct dup_chains *c)
 {
     struct spilled_links_loss loss = *spilled_links_first(&c->away);
     enum dup_fault fault = DUP_OK;
-    if (!node_at(c, loss.run)->checked)
-        fault = check(c, dup_links_root(&c->links, loss.run));
+    if (!node_at(c, loss.bundle)->checked)
+        fault = check(c, dup_links_root(&c->links, loss.bundle));
     struct dup_verdict verdict = {.number = loss.number, .duplicate = true,
                                   .type = type_of(c, spilled_links_is_optical(&c->away, spilled_links_seq(&c->away)))};
     if (c->opt.names)
-        verdict.original = name_of(c, node_at(c, loss.run)->original);
+        verdict.original = name_of(c, node_at(c, loss.bundle)->original);
     if (!fault)
         fault = settle(c, &verdict);
     return (!fault || fault == DUP_PAUSED) && spilled_links_pop(&c->away, &c->links) < 0 ? DUP_STOPPED : fault;

@@ -125,7 +125,7 @@ void dup_links_pop(struct dup_links *l)
 void dup_links_give(struct dup_links *l, uint32_t at)
 {
     const struct dup_node *node = dup_node_at(l, at);
-    small_pool_give(&l->pool, at, node->away ? sizeof(struct dup_run)
+    small_pool_give(&l->pool, at, node->away ? sizeof(struct dup_bundle)
                                              : offsetof(struct dup_link, name) + node->name_len);
 }
 

@@ -8,7 +8,7 @@
 #include "markdup/dup_sets.h"
 #include "markdup/small_pool.h"
 
-/* An entry in the list of a tree: a link, or a run of links that are in files. `next` leads through the full tree, root
+/* An entry in the list of a tree: a link, or a bundle of links in files. `next` leads through the full tree, root
  * first, in the order of upstream's chain, which decides between equal records. There may be millions of nodes, so they
  * refer to each other by handles of the pool. */
 struct dup_node {
@@ -16,13 +16,13 @@ struct dup_node {
     union {
         uint32_t above;          /* the record that won against it, or one further up */
         uint32_t tree;           /* for a root: its struct dup_tree, which has the fields that only roots need */
-        uint32_t run;            /* while a link is moved out of memory: the run that receives it */
+        uint32_t bundle;         /* while a link is moved out of memory: the bundle that receives it */
     };
     uint32_t original;           /* the record whose name do has so far */
     bool is_root : 1;
     bool checked : 1;            /* the chain pass has seen it */
     bool gone : 1;               /* it has left the queue and was reported */
-    bool away : 1;               /* a struct dup_run; the fields below belong to links and are here to save space */
+    bool away : 1;               /* a struct dup_bundle; the fields below belong to links and are here to save space */
     bool pair_end : 1, qc_fail : 1, has_mate_score : 1, elsewhere : 1, optical : 1;
     bool dropped : 1;            /* is no longer in a tree; freed when it is the first one that has not left */
     bool plain : 1;              /* arrived, lost, and can never win: no later record needs it */
@@ -44,7 +44,7 @@ struct dup_link {
 };
 
 /* Plain records that are in a file (markdup/spilled_links.h), and the location of their clusters. */
-struct dup_run {
+struct dup_bundle {
     struct dup_node node;
     uint32_t n_left;             /* records that have not left */
     uint32_t chunk;              /* the chunk that holds the clusters; 0: none are kept */
@@ -85,7 +85,7 @@ static inline struct dup_link *dup_link_at(const struct dup_links *links, uint32
     return small_pool_at(&links->pool, handle);
 }
 
-static inline struct dup_run *dup_run_at(const struct dup_links *links, uint32_t handle)
+static inline struct dup_bundle *dup_bundle_at(const struct dup_links *links, uint32_t handle)
 {
     return small_pool_at(&links->pool, handle);
 }

@@ -176,7 +176,7 @@ static struct dup_counts sum_of(const struct dup_counts *counts, size_t n)
 
 /* Compares the records taken with those the source gave. Each record that was taken was keyed, and is given or was left
  * out. */
-static int compare_tallies(struct marking *m, const struct dup_counts *counts, size_t n)
+static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
 {
     const struct marked_totals *t = marked_flow_totals(m->flow);
     const char *path = engine_opts_input(common(m));
@@ -226,7 +226,7 @@ static int end(void *marking, struct tally *given)
     if (!counts)
         return out_of_memory(m);
     marked_flow_counts(m->flow, counts);
-    int status = compare_tallies(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
+    int status = compare(m, counts, n) < 0 ? -1 : make_statistics(m, counts);
     free(counts);
     *given = marked_flow_totals(m->flow)->given;
     return status;

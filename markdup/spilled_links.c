@@ -10,7 +10,7 @@ struct chunk {
     uint32_t n_runs;             /* that have not left */
 };
 
-/* A cluster of a run, followed by its name. */
+/* A cluster of a bundle, followed by its name. */
 struct cluster {
     uint64_t seq, number;
     int64_t score;
@@ -19,8 +19,8 @@ struct cluster {
 };
 
 /* The most losers of the log (PIECE) and bytes of clusters (CHUNK, at least CHUNK_LEAST) that are stored at once, both
- * at most 1 / PART of the store's memory. A run may have 1 / RUN of such clusters. */
-enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, RUN = 4 };
+ * at most 1 / PART of the store's memory. A bundle may have 1 / BUNDLE of such clusters. */
+enum { PIECE = 2048, CHUNK = 1 << 18, CHUNK_LEAST = 1 << 11, PART = 16, BUNDLE = 4 };
 
 void spilled_links_open(struct spilled_links *a, const struct dup_store *store, bool keeps_clusters)
 {
@@ -67,16 +67,16 @@ static int put_chunk(struct spilled_links *a, struct dup_links *l)
     return 0;
 }
 
-/* Begins the part of the chunk for the run's clusters. */
-static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t run)
+/* Begins the part of the chunk for the bundle's clusters. */
+static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t bundle)
 {
     if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
         return -1;
     if (a->bytes.n == 0)
         *chunk_at(l, a->chunk) = (struct chunk){.n_runs = 0};
     chunk_at(l, a->chunk)->n_runs++;
-    dup_run_at(l, run)->chunk = a->chunk;
-    dup_run_at(l, run)->offset = (uint32_t)a->bytes.n;
+    dup_bundle_at(l, bundle)->chunk = a->chunk;
+    dup_bundle_at(l, bundle)->offset = (uint32_t)a->bytes.n;
     return 0;
 }
 
@@ -86,20 +86,20 @@ static size_t chunk_size(const struct spilled_links *a)
     return size < CHUNK_LEAST ? CHUNK_LEAST : size < CHUNK ? size : CHUNK;
 }
 
-/* Bytes of clusters that the run has in the chunk. */
-static size_t part_size(const struct spilled_links *a, const struct dup_links *l, uint32_t run)
+/* Bytes of clusters that the bundle has in the chunk. */
+static size_t part_size(const struct spilled_links *a, const struct dup_links *l, uint32_t bundle)
 {
-    return a->bytes.n - dup_run_at(l, run)->offset;
+    return a->bytes.n - dup_bundle_at(l, bundle)->offset;
 }
 
-/* Ends the run. */
+/* Ends the bundle. */
 static int end_part(struct spilled_links *a, struct dup_links *l, uint32_t at)
 {
     if (!at || !a->keeps_clusters)
         return 0;
-    struct dup_run *run = dup_run_at(l, at);
-    run->size = (uint32_t)(a->bytes.n - run->offset);
-    run->hash = byte_hash(a->bytes.p + run->offset, run->size, 0);
+    struct dup_bundle *bundle = dup_bundle_at(l, at);
+    bundle->size = (uint32_t)(a->bytes.n - bundle->offset);
+    bundle->hash = byte_hash(a->bytes.p + bundle->offset, bundle->size, 0);
     return a->bytes.n < chunk_size(a) ? 0 : put_chunk(a, l);
 }
 
@@ -119,23 +119,23 @@ static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
          : byte_buffer_append(&a->bytes, link->name, cluster.name_len);
 }
 
-/* Frees the clusters of the run, all of whose links have left. */
-static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_run *run)
+/* Frees the clusters of the bundle, all of whose links have left. */
+static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_bundle *bundle)
 {
-    struct chunk *chunk = run->chunk ? chunk_at(l, run->chunk) : NULL;
+    struct chunk *chunk = bundle->chunk ? chunk_at(l, bundle->chunk) : NULL;
     if (!chunk || --chunk->n_runs > 0)
         return;
     a->store->drop(a->store->context, &chunk->place);
-    small_pool_give(&l->pool, run->chunk, sizeof *chunk);
+    small_pool_give(&l->pool, bundle->chunk, sizeof *chunk);
 }
 
 int spilled_links_read(struct spilled_links *a, const struct dup_links *l, uint32_t at)
 {
-    const struct dup_run *run = dup_run_at(l, at);
-    a->clusters.n = run->size;
-    return byte_buffer_reserve(&a->clusters, run->size) < 0 ? -1
-         : a->store->get(a->store->context, &chunk_at(l, run->chunk)->place, run->offset, run->size, run->hash,
-                         a->clusters.p);
+    const struct dup_bundle *bundle = dup_bundle_at(l, at);
+    a->clusters.n = bundle->size;
+    return byte_buffer_reserve(&a->clusters, bundle->size) < 0 ? -1
+         : a->store->get(a->store->context, &chunk_at(l, bundle->chunk)->place, bundle->offset, bundle->size,
+                         bundle->hash, a->clusters.p);
 }
 
 bool spilled_links_next(const struct spilled_links *a, size_t *at, struct spilled_links_cluster *found)
@@ -188,28 +188,28 @@ static int next_head(struct spilled_links *a)
 
 int spilled_links_pop(struct spilled_links *a, struct dup_links *l)
 {
-    struct dup_run *run = dup_run_at(l, spilled_links_first(a)->run);
-    run->node.gone = --run->n_left == 0;
-    if (run->node.gone)
-        drop_part(a, l, run);
+    struct dup_bundle *bundle = dup_bundle_at(l, spilled_links_first(a)->bundle);
+    bundle->node.gone = --bundle->n_left == 0;
+    if (bundle->node.gone)
+        drop_part(a, l, bundle);
     a->at += sizeof(struct spilled_links_loss);
     if (++a->n_settled == a->n_logged)
         a->n_settled = a->n_logged = a->optical.n = 0;
     return a->at < a->head.n ? 0 : next_head(a);
 }
 
-/* ---- runs ---- */
+/* ---- bundles ---- */
 
-static bool is_like(const struct dup_node *run, const struct dup_node *link)
+static bool is_like(const struct dup_node *bundle, const struct dup_node *link)
 {
-    return run->checked == link->checked && (!run->checked || run->original == link->original);
+    return bundle->checked == link->checked && (!bundle->checked || bundle->original == link->original);
 }
 
-static uint32_t begin_run(struct dup_links *l, const struct dup_node *like)
+static uint32_t begin_bundle(struct dup_links *l, const struct dup_node *like)
 {
-    uint32_t at = small_pool_take(&l->pool, sizeof(struct dup_run));
+    uint32_t at = small_pool_take(&l->pool, sizeof(struct dup_bundle));
     if (at)
-        *dup_run_at(l, at) = (struct dup_run){.node = {.above = like->above, .original = like->original,
+        *dup_bundle_at(l, at) = (struct dup_bundle){.node = {.above = like->above, .original = like->original,
                                                        .checked = like->checked, .away = true}};
     return at;
 }
@@ -225,29 +225,29 @@ static void count_line(struct dup_links *l)
         }
 }
 
-/* Finds the run that the link joins: the previous run if that has the same state and room; otherwise a new one. -1:
+/* Finds the bundle that the link joins: the previous one if that has the same state and room; otherwise a new one. -1:
  * failed. */
-static int run_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *run)
+static int bundle_for(struct spilled_links *a, struct dup_links *l, const struct dup_node *link, uint32_t *bundle)
 {
-    if (*run && is_like(dup_node_at(l, *run), link)
-        && (!a->keeps_clusters || part_size(a, l, *run) < chunk_size(a) / RUN))
+    if (*bundle && is_like(dup_node_at(l, *bundle), link)
+        && (!a->keeps_clusters || part_size(a, l, *bundle) < chunk_size(a) / BUNDLE))
         return 0;
-    if (end_part(a, l, *run) < 0 || !(*run = begin_run(l, link)))
+    if (end_part(a, l, *bundle) < 0 || !(*bundle = begin_bundle(l, link)))
         return -1;
-    return a->keeps_clusters ? begin_part(a, l, *run) : 0;
+    return a->keeps_clusters ? begin_part(a, l, *bundle) : 0;
 }
 
-/* Removes plain links from the list of a tree. Those that have not left stay in the line, with their run. */
+/* Removes plain links from the list of a tree. Those that have not left stay in the line, with their bundle. */
 static int remove_plain_links(struct spilled_links *a, struct dup_links *l, struct dup_tree *tree)
 {
-    uint32_t before = tree->root, run = 0;
+    uint32_t before = tree->root, bundle = 0;
     for (uint32_t at = dup_node_at(l, before)->next, next; at; at = next) {
         struct dup_node *link = dup_node_at(l, at);
         next = link->next;
         if (!link->plain) {
-            if (end_part(a, l, run) < 0)
+            if (end_part(a, l, bundle) < 0)
                 return -1;
-            run = 0;
+            bundle = 0;
             before = at;
             continue;
         }
@@ -255,18 +255,18 @@ static int remove_plain_links(struct spilled_links *a, struct dup_links *l, stru
             dup_links_bucket_remove(l, at);
             dup_links_give(l, at);
         } else {
-            if (run_for(a, l, link, &run) < 0 || (a->keeps_clusters && keep_cluster(a, dup_link_at(l, at)) < 0))
+            if (bundle_for(a, l, link, &bundle) < 0 || (a->keeps_clusters && keep_cluster(a, dup_link_at(l, at)) < 0))
                 return -1;
-            if (before != run)
-                dup_node_at(l, before)->next = run;
-            before = run;
-            dup_run_at(l, run)->n_left++;
-            link->run = run;
+            if (before != bundle)
+                dup_node_at(l, before)->next = bundle;
+            before = bundle;
+            dup_bundle_at(l, bundle)->n_left++;
+            link->bundle = bundle;
         }
         dup_node_at(l, before)->next = next;
     }
     tree->last = before;
-    return end_part(a, l, run);
+    return end_part(a, l, bundle);
 }
 
 /* Moves plain links from the line to the log. */
@@ -281,7 +281,7 @@ static int leave_line(struct spilled_links *a, struct dup_links *l)
             to = &link->later;
             continue;
         }
-        struct spilled_links_loss loss = {link->number, link->leaves_at, link->node.run, 0};
+        struct spilled_links_loss loss = {link->number, link->leaves_at, link->node.bundle, 0};
         bool optical = link->node.optical;
         dup_links_give(l, at);
         if (append(a, &loss, optical) < 0)

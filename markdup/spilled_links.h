@@ -3,13 +3,13 @@
  * than the store allows, all plain ones are stored:
  *
  *   list of a tree   root - p - p - p - w - p - p        p: plain, w: has won
- *   becomes          root - a(3) ------ w - a(2)         a: a run (struct dup_run), for plain ones that are adjacent
+ *   becomes          root - a(3) ------ w - a(2)         a: a struct dup_bundle, for plain ones that are adjacent
  *
  *   the log          number, leaves_at, a | number, leaves_at, a | ...     in the order of the input, of all trees
  *
- *   the clusters     seq, number, score, name | seq, ...      of each run, in its order; only if they are needed (-d)
+ *   the clusters     seq, number, score, name | seq, ...      of each bundle, in its order; only if needed (-d)
  *
- * The log is read once, from its start, as its losers leave. Each run has one state: the chain pass sees all of it or
+ * The log is read once, from its start, as its losers leave. Each bundle has one state: the chain pass sees all or
  * nothing. Each pass reads the clusters. Serial. */
 #ifndef SPILLED_LINKS_H
 #define SPILLED_LINKS_H
@@ -21,7 +21,7 @@
 struct spilled_links_loss {
     uint64_t number;
     int64_t leaves_at;
-    uint32_t run;                /* its struct dup_run */
+    uint32_t bundle;             /* its struct dup_bundle */
     uint32_t unused;             /* 0, so that all bytes are defined */
 };
 
@@ -49,7 +49,7 @@ struct spilled_links {
     bool keeps_clusters;
     struct byte_buffer bytes;    /* of clusters that are not stored yet ... */
     uint32_t chunk;              /* ... and their chunk, in the links' pool; 0: none */
-    struct byte_buffer clusters;     /* of a run */
+    struct byte_buffer clusters;     /* of a bundle */
     struct byte_buffer optical;  /* one bit for each loser of the log, by seq */
 };
 
@@ -75,8 +75,8 @@ static inline uint64_t spilled_links_seq(const struct spilled_links *away)
 /* Removes that loser from the log. -1: as above. */
 int spilled_links_pop(struct spilled_links *away, struct dup_links *links);
 
-/* Reads the clusters of a run. -1: as above. */
-int spilled_links_read(struct spilled_links *away, const struct dup_links *links, uint32_t run);
+/* Reads the clusters of a bundle. -1: as above. */
+int spilled_links_read(struct spilled_links *away, const struct dup_links *links, uint32_t bundle);
 
 /* The next cluster of those read that has not left: *at is its position, at first 0. False: there is none. Its name is
  * valid until others are read. */

@@ -12,7 +12,7 @@
 enum {
     MESSAGE = 1 << 18,           /* bytes of a message at most: large enough for a network, and small enough to stay in
                                   * cache */
-    PIECES = 4096,               /* records of a message at most */
+    MOST_REFS = 4096,            /* records of a message at most */
     N_OUT_LEAST = 4, N_OUT_MOST = 32,   /* messages in flight; more if more threads fill them */
     N_IN = 8,                    /* buffers for received messages */
 };
@@ -20,8 +20,8 @@ enum {
 /* A message to another rank: the main thread lists its records, a task copies them, and the main thread sends it. */
 struct out_message {
     uint8_t *data;
-    struct record_ref *pieces;
-    size_t n, size;              /* number of pieces, and bytes of all of them */
+    struct record_ref *refs;     /* its records, or parts of them */
+    size_t n, size;              /* number of refs, and bytes of all of them */
     int to;
     MPI_Request request;
 };
@@ -116,7 +116,7 @@ static size_t limit(struct exchange *x)
 /* Returns whether records that tie with one splitter also tie with the other. */
 static bool tie(const struct exchange *x, const struct splitter *a, const struct splitter *b)
 {
-    if (a->key != b->key || a->source != b->source || !a->record != !b->record)
+    if (a->key != b->key || a->rank != b->rank || !a->record != !b->record)
         return false;
     return !a->record || sort_key_compare(x->records.rule, (const struct bam_record *)a->record,
                                           (const struct bam_record *)b->record) == 0;
@@ -154,9 +154,9 @@ static int merge_more(struct exchange *x)
 static bool list_record_bytes(struct exchange *x, struct out_message *m, const uint8_t *record, size_t size)
 {
     size_t left = size - x->offset, room = MESSAGE - m->size, n = left < room ? left : room;
-    if (m->n == PIECES || n == 0)
+    if (m->n == MOST_REFS || n == 0)
         return false;
-    m->pieces[m->n++] = (struct record_ref){record + x->offset, (uint32_t)n, 0, 0};
+    m->refs[m->n++] = (struct record_ref){record + x->offset, (uint32_t)n, 0, 0};
     m->size += n;
     x->bytes[EXCHANGE_LISTED] += n;
     x->offset = n < left ? x->offset + n : 0;
@@ -224,9 +224,9 @@ static void fill(void *exchange, uint32_t slot)
     uint8_t *to = m->data;
     for (size_t i = 0; i < m->n; i++) {
         if (i + AHEAD < m->n)
-            record_list_prefetch(&m->pieces[i + AHEAD]);
-        memcpy(to, m->pieces[i].data, m->pieces[i].size);
-        to += m->pieces[i].size;
+            record_list_prefetch(&m->refs[i + AHEAD]);
+        memcpy(to, m->refs[i].data, m->refs[i].size);
+        to += m->refs[i].size;
     }
 }
 
@@ -408,8 +408,8 @@ static int alloc(struct exchange *x)
         return -1;
     for (uint32_t i = 0; i < n; i++) {
         x->out[i].data = malloc(MESSAGE);
-        x->out[i].pieces = malloc(PIECES * sizeof *x->out[i].pieces);
-        if (!x->out[i].data || !x->out[i].pieces)
+        x->out[i].refs = malloc(MOST_REFS * sizeof *x->out[i].refs);
+        if (!x->out[i].data || !x->out[i].refs)
             return -1;
     }
     for (int i = 0; i < N_IN; i++) {
@@ -450,7 +450,7 @@ void exchange_close(struct exchange *x)
         return;
     for (uint32_t i = 0; x->out && i < x->ring.opt.n_slots; i++) {
         free(x->out[i].data);
-        free(x->out[i].pieces);
+        free(x->out[i].refs);
     }
     for (int i = 0; i < N_IN; i++)
         if (x->in[i].data)

@@ -84,11 +84,11 @@ int heavy_keys_records(struct byte_buffer *to, const struct records_read *o, con
 
 /* Returns the bytes of a rank's records with this key, according to the first n samples, which are sorted. These
  * samples stand for nothing afterwards. */
-static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int source)
+static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int rank)
 {
     uint64_t bytes = 0;
     for (size_t i = key_samples_find(all, n, key); i < n && all->each[i].key == key; i++)
-        if (all->each[i].source == source) {
+        if (all->each[i].rank == rank) {
             bytes += all->each[i].bytes;
             all->each[i].bytes = 0;
         }
@@ -97,7 +97,7 @@ static uint64_t take_key(struct key_samples *all, size_t n, uint64_t key, int so
 
 /* Adds samples for the records of one rank and one key, from p on. They share the bytes that the rank's samples of the
  * key had among the first n. Returns where these records end; NULL: out of memory. */
-static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8_t *p, const uint8_t *end, int source,
+static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8_t *p, const uint8_t *end, int rank,
                                   const struct sort_rule *rule)
 {
     struct record_head first, head;
@@ -108,11 +108,11 @@ static const uint8_t *replace_key(struct key_samples *all, size_t n, const uint8
         if (head.key != first.key)
             break;
     }
-    uint64_t bytes = take_key(all, n, first.key, source);
+    uint64_t bytes = take_key(all, n, first.key, rank);
     for (size_t i = 0; i < records; i++, p += sizeof head + head.size) {
         memcpy(&head, p, sizeof head);
         uint64_t part = bytes / records + (i < bytes % records);
-        if (key_samples_add(all, (struct key_sample){first.key, part, source, p + sizeof head, rule}) < 0)
+        if (key_samples_add(all, (struct key_sample){first.key, part, rank, p + sizeof head, rule}) < 0)
             return NULL;
     }
     return p;
@@ -122,9 +122,9 @@ int heavy_keys_replace(struct key_samples *all, const uint8_t *records, const in
                        const struct sort_rule *rule)
 {
     size_t n = all->n;
-    for (int source = 0; source < size; records += counts[source++])
-        for (const uint8_t *p = records; p < records + counts[source];)
-            if (!(p = replace_key(all, n, p, records + counts[source], source, rule)))
+    for (int rank = 0; rank < size; records += counts[rank++])
+        for (const uint8_t *p = records; p < records + counts[rank];)
+            if (!(p = replace_key(all, n, p, records + counts[rank], rank, rule)))
                 return -1;
     return 0;
 }

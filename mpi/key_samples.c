@@ -96,10 +96,10 @@ int key_samples_gather_bytes(const struct mpi_team *team, const void *mine, size
 static int unpack(struct key_samples *all, const uint8_t *bytes, const int *counts, int size)
 {
     struct packed_sample sample;
-    for (int source = 0; source < size; bytes += counts[source++])
-        for (size_t i = 0; i < (size_t)counts[source] / sizeof sample; i++) {
+    for (int rank = 0; rank < size; bytes += counts[rank++])
+        for (size_t i = 0; i < (size_t)counts[rank] / sizeof sample; i++) {
             memcpy(&sample, bytes + i * sizeof sample, sizeof sample);
-            if (key_samples_add(all, (struct key_sample){sample.key, sample.bytes, source, NULL, NULL}) < 0)
+            if (key_samples_add(all, (struct key_sample){sample.key, sample.bytes, rank, NULL, NULL}) < 0)
                 return -1;
         }
     return 0;
@@ -136,7 +136,7 @@ static int compare_samples(const struct key_sample *x, const struct key_sample *
 int key_samples_compare(const struct key_sample *x, const struct key_sample *y)
 {
     int order = compare_samples(x, y);
-    return order ? order : x->source < y->source ? -1 : x->source > y->source;
+    return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
 static int by_key_sample(const void *a, const void *b)

@@ -25,7 +25,7 @@ struct records_read {
 /* One of several neighbours in a sorted list, with the bytes of all of them. */
 struct key_sample {
     uint64_t key, bytes;
-    int source;                  /* the rank that has these records */
+    int rank;                    /* the rank that has these records */
     const uint8_t *record;       /* NULL: only the key is known */
     const struct sort_rule *rule;   /* the rule that compares the record */
 };

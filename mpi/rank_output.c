@@ -129,7 +129,7 @@ static void write_part(void *sort)
 }
 
 /* Compares records in and records out, as the ordinary sort does, but over all ranks. */
-static void compare_tallies(struct rank_parts *s)
+static void compare(struct rank_parts *s)
 {
     const struct record_sink *sink = s->out.sink;
     struct rank_totals mine = {{record_sink_count(sink), record_sink_checksum(sink)}, 0};
@@ -139,7 +139,7 @@ static void compare_tallies(struct rank_parts *s)
 
 /* Returns whether a file can be read by its descriptor. The files that out_file makes without a name are not readable.
  * Rank 0 reads nothing. */
-static bool has_read_access(int fd)
+static bool is_readable(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
@@ -147,8 +147,7 @@ static bool has_read_access(int fd)
 static void gather(struct rank_parts *s)
 {
     struct out_file *data = &s->out.data;
-    bool as_it_is = s->team.rank == 0 || has_read_access(data->fd);
-    int fd = as_it_is ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
+    int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->latch_b, "%s cannot be read again: %s", data->path, strerror(errno));
     struct output_part part = {fd, data->path, data->temp, s->n_threads};
@@ -179,7 +178,7 @@ int rank_output(struct rank_parts *s)
     rank_report_end(&s->report, RANK_BLOCKS);
     if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
-    compare_tallies(s);
+    compare(s);
     if (mpi_team_agree(&s->team, &s->latch_b) < 0)
         return -1;
     count_output(s);

@@ -30,10 +30,10 @@ static size_t find_from(const struct splitter *s, const struct splitter_list *li
 size_t splitter_below(const struct splitter *s, const struct splitter_list *list, size_t from, int rank, uint64_t *tied)
 {
     size_t tie = find_from(s, list, from, false);
-    if (rank > s->source)
+    if (rank > s->rank)
         return tie;
     size_t end = find_from(s, list, tie, true);
-    if (rank < s->source)
+    if (rank < s->rank)
         return end;
     for (; tie < end && *tied < s->bytes; tie++)
         *tied += list->size(list->of, tie);

@@ -6,13 +6,13 @@
 #include "sort/merge_ring.h"
 
 /* A splitter cuts the order of all ranks' records. A record is below the splitter if it comes before the splitter's key
- * and record. A record that ties with the splitter is below it in two cases: its rank comes before `source`, or its
- * rank is `source` and the tied records before it in this rank have fewer than `bytes` bytes. */
+ * and record. A record that ties with the splitter is below it in two cases: its rank comes before the splitter's,
+ * or it is the splitter's and the tied records before it in this rank have fewer than `bytes` bytes. */
 struct splitter {
     uint64_t key, bytes;
     const uint8_t *record;       /* without SEQ and QUAL. NULL: only the key is known; if records are compared, then all
                                   * records with this key come after the splitter */
-    int64_t source;
+    int64_t rank;
 };
 
 /* Compares a record with the splitter. < 0: it comes before records that tie; 0: it ties; > 0: it comes after them.

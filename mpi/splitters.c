@@ -17,7 +17,7 @@
 static struct splitter splitter_at(const struct key_sample *s, uint64_t tied, bool keys_decide)
 {
     if (s->record || keys_decide)
-        return (struct splitter){.key = s->key, .bytes = tied, .record = s->record, .source = s->source};
+        return (struct splitter){.key = s->key, .bytes = tied, .record = s->record, .rank = s->rank};
     return (struct splitter){.key = s->key};
 }
 
@@ -41,7 +41,7 @@ static void make_cuts(struct splitters *out, struct key_samples *all, bool keys_
         tied += s->bytes;
     }
     for (; next < out->n; next++)
-        out->each[next] = (struct splitter){.key = UINT64_MAX, .bytes = UINT64_MAX, .source = INT64_MAX};
+        out->each[next] = (struct splitter){.key = UINT64_MAX, .bytes = UINT64_MAX, .rank = INT64_MAX};
 }
 
 /* Cuts again with records of the keys that too many records share. Rank 0 finds these keys; `keys` has room for them.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sort/run_cut.h"
 #include "order/sort_key.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 
 bool run_cut_before(const struct run_cut *a, const struct run_cut *b, const struct sort_rule *rule)
 {
@@ -50,6 +50,6 @@ size_t run_cut_sample(const struct bam_arena *a, size_t every, struct bam_key *s
     size_t n = 0;
     for (size_t i = 0; i < a->n_sublists; i++)
         n += run_cut_take(&a->sublists[i], every, samples + n, max - n);
-    sort_run(samples, n, &order);
+    sublist_sort(samples, n, &order);
     return n;
 }

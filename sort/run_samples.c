@@ -5,7 +5,7 @@
 #include "base/engine.h"
 #include "sort/run_cut.h"
 #include "sort/run_samples.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 
 static void sample_sublist(void *samples, uint32_t number)
 {
@@ -38,7 +38,7 @@ void run_samples_take(struct run_samples *s)
     struct bam_key_order order = bam_arena_order(s->arena);
     task_ring_hand_out_all(&s->ring);
     task_ring_take_all(&s->ring, s->clocks);
-    sort_run(s->keys, s->n, &order);
+    sublist_sort(s->keys, s->n, &order);
 }
 
 void run_samples_free(struct run_samples *s)

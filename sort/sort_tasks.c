@@ -4,7 +4,7 @@
 #include "base/clocks.h"
 #include "bam/record_checksum.h"
 #include "order/minhash.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 #include "sort/sort_tasks.h"
 
 /* Records per sublist: SUBLIST_RECORDS take some 50 ms to sort, and keep sublists few enough for one heap. At the end
@@ -71,7 +71,7 @@ static void sort_sublist(struct sort_tasks *p, const struct bam_arena *arena, st
     enum stage before = clocks_enter(p->opt.engine->clocks, STAGE_SORT);
     if (p->opt.minhash)
         atomic_fetch_add(&p->turned, rank_sublist(&p->opt, arena->base, sublist));
-    sort_run(sublist.keys, sublist.n, &order);
+    sublist_sort(sublist.keys, sublist.n, &order);
     clocks_records(p->opt.engine->clocks, sublist.n);
     clocks_leave(p->opt.engine->clocks, before, sublist.n * sizeof *sublist.keys);
     sort_tasks_end_arena(p, arena);

@@ -29,7 +29,7 @@
 #include "hts/hts_writer.h"
 #include "write/output_block.h"
 #include "write/record_sink.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 #include "markdup/marked_store.h"
 #include "sormadup/sorted_stream.h"
 #include "read/chunk_reader.h"
@@ -215,16 +215,16 @@ int __wrap_bam_arena_cut_sublist(struct bam_arena *arena, size_t min_records, st
     return cut;
 }
 
-void __real_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
-void __wrap_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order);
+void __real_sublist_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order);
+void __wrap_sublist_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order);
 
-void __wrap_sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+void __wrap_sublist_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     if (n > 1 && strikes("arena", "flip"))
         flip((uint8_t *)(uintptr_t)bam_key_record(order->base, keys[n / 2]), bam_key_record_size(order->base, keys[n / 2]));
     if (n > 1 && strikes("arena", "both"))
         keys[0] = keys[n - 1];
-    __real_sort_run(keys, n, order);
+    __real_sublist_sort(keys, n, order);
     if (n > 1 && keys[0].sort != keys[n - 1].sort && strikes("arena", "swap")) {
         struct bam_key first = keys[0];
         keys[0] = keys[n - 1];

@@ -90,7 +90,7 @@ static void test_stream_that_changes_its_source(void **state)
     (void)state;
     struct slice slice = {.bytes.n = 0};
     make_slice(&slice, BLOCKS);
-    slice.refs[5 * RECORDS + 7].source = 2;
+    slice.refs[5 * RECORDS + 7].input = 2;
     struct copied_blocks copied = {.block = NULL};
     size_t whole = 0, breaks = 0, begins = 0;
     for (size_t i = 0; i < BLOCKS * RECORDS; i++) {

@@ -4,7 +4,7 @@
 #include "base/task_ring.h"
 #include "sort/run_merge.h"
 #include "order/sort_key.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 #include "sort/spill.h"
 #include "unit_spill.h"
 
@@ -88,7 +88,7 @@ static void count_sorted(struct sorting *s, size_t which)
 static void sort_one(struct sorting *s, size_t which, struct bam_sublist sublist)
 {
     struct bam_key_order order = {s->rule, s->arenas[which].base};
-    sort_run(sublist.keys, sublist.n, &order);
+    sublist_sort(sublist.keys, sublist.n, &order);
     count_sorted(s, which);
 }
 
@@ -624,7 +624,7 @@ static void test_tasks_left_over_from_one_arena_do_not_disturb_the_next(void **s
                 add_sublist(&arenas[i], &list, i * EACH + j * EACH / 5, i * EACH + (j + 1) * EACH / 5);
             for (size_t j = 0; j < arenas[i].n_sublists; j++) {
                 struct bam_key_order order = {NULL, arenas[i].base};
-                sort_run(arenas[i].sublists[j].keys, arenas[i].sublists[j].n, &order);
+                sublist_sort(arenas[i].sublists[j].keys, arenas[i].sublists[j].n, &order);
             }
         }
         int result = 0;

@@ -121,15 +121,15 @@ static void make(int size, size_t n, uint64_t (*key)(uint64_t *seed, int rank, s
     }
 }
 
-/* The rank for a record, by the definition in splitters.h. tied: bytes of this source's records before it that tie with
+/* The rank for a record, by the definition in splitters.h. tied: bytes of this rank's records before it that tie with
  * it. */
-static int rank_for(const struct splitters *s, struct bam_key key, int source, uint64_t tied)
+static int rank_for(const struct splitters *s, struct bam_key key, int rank, uint64_t tied)
 {
     size_t to = 0;
     for (; to < s->n; to++) {
         const struct splitter *at = &s->each[to];
         int order = splitter_compare(at, world.rule, key.sort, bam_key_record(world.base, key));
-        if (order < 0 || (order == 0 && (source < at->source || (source == at->source && tied < at->bytes))))
+        if (order < 0 || (order == 0 && (rank < at->rank || (rank == at->rank && tied < at->bytes))))
             break;
     }
     return (int)to;
@@ -153,7 +153,7 @@ static void expect_same_splitters(void)
     for (int r = 1; r < world.size; r++)
         for (size_t i = 0; i < world.found[0].n; i++) {
             const struct splitter *x = &world.found[r].each[i], *y = &world.found[0].each[i];
-            assert_true(x->key == y->key && x->bytes == y->bytes && x->source == y->source);
+            assert_true(x->key == y->key && x->bytes == y->bytes && x->rank == y->rank);
             assert_int_equal(!x->record, !y->record);
             if (x->record)
                 assert_memory_equal(x->record, y->record, bam_record_size((const struct bam_record *)x->record));

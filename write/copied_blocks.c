@@ -13,7 +13,7 @@ static bool copies(const struct copied_blocks *b)
 /* Returns whether the record follows the one before it in its input, too, and both are unchanged. */
 static bool follows_in_input(const struct copied_blocks *b, const struct record_ref *r)
 {
-    return b->sound && r->source == b->source && r->size <= BGZF_FILL && !kept_block_is_changed(r->data);
+    return b->sound && r->input == b->input && r->size <= BGZF_FILL && !kept_block_is_changed(r->data);
 }
 
 /* Adds the record to the block. */
@@ -62,7 +62,7 @@ struct copy_step copied_blocks_next(struct copied_blocks *b, const struct record
     if (is_in || begin(b, r, &step))
         take(b, r, &step);
     b->sound = r->size <= BGZF_FILL && !kept_block_is_changed(r->data);
-    b->source = r->source;
+    b->input = r->input;
     b->last_size = r->size;
     return step;
 }

@@ -26,8 +26,8 @@ struct copied_blocks {
     uint32_t n_before;           /* number of blocks that may be copied directly before it, BEFORE at most */
     bool joins;                  /* the latest record is the last of a block that may be copied, ... */
     uint32_t rest;               /* ... and this many bytes of it come after that block */
-    bool sound;                  /* the latest record is unchanged and not longer than a block; its source and size: */
-    uint16_t source;
+    bool sound;                  /* the latest record is unchanged and not longer than a block; its input and size: */
+    uint16_t input;
     uint32_t last_size;
 };
 

@@ -482,7 +482,7 @@ static int put_part(struct output_blocks *o, const struct record_ref *r, uint32_
     if (block->n == 0)
         block->before = at;
     block->behind = r->size - at - n;
-    block->own[block->n++] = (struct record_ref){r->data + at, n, 0, r->source};
+    block->own[block->n++] = (struct record_ref){r->data + at, n, 0, r->input};
     block->size += n;
     return 0;
 }

@@ -26,15 +26,15 @@ static inline void record_list_empty(struct record_list *list)
     list->n = list->open = list->open_size = 0;
 }
 
-/* The list must have room. source: as in struct record_ref. */
-static inline void record_list_add(struct record_list *list, const uint8_t *data, uint32_t size, uint16_t source)
+/* The list must have room. input: as in struct record_ref. */
+static inline void record_list_add(struct record_list *list, const uint8_t *data, uint32_t size, uint16_t input)
 {
     for (; list->open < list->n && size > BGZF_FILL - list->open_size; list->open++) {
         list->fit[list->open] = (uint16_t)(list->n - list->open);
         list->open_size -= list->records[list->open].size;
     }
     list->fit[list->n] = 0;
-    list->records[list->n++] = (struct record_ref){data, size, 0, source};
+    list->records[list->n++] = (struct record_ref){data, size, 0, input};
     if (size > BGZF_FILL)
         list->open = list->n;
     else

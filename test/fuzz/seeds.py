@@ -58,7 +58,7 @@ def of_records(recs):
         for by in range(7):
             order = bytes([by | i // 40 % 4 << 4, 20 | i & 1])
             seed("keys", order + b"\4" + b"".join(small))
-            seed("sort_run", order + bytes([60, *range(60)]) + b"".join(small[:6]))
+            seed("sublist_sort", order + bytes([60, *range(60)]) + b"".join(small[:6]))
         for turn in itertools.islice(TURNS, 2):    # no more, because the target runs the program three times for each
             seed("sort", bytes([turn % 10, 255 * (turn // 10 & 1)]) + b"".join(small))
         for wanted in range(0, 64, 9):

@@ -5,7 +5,7 @@
 #include "bam_arena.h"
 #include "fuzz.h"
 #include "sort/run_merge.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 
 enum { RECORDS = 6, LIST = 255 };
 
@@ -72,11 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fill(list, &f, rule);
     struct bam_key_order order = {sort_key_decides(rule) ? NULL : rule, list->base};
     size_t cut = list->n ? size % list->n : 0;
-    sort_run(list->keys, cut, &order);
-    sort_run(list->keys + cut, list->n - cut, &order);
+    sublist_sort(list->keys, cut, &order);
+    sublist_sort(list->keys + cut, list->n - cut, &order);
     merge_all(list, rule, &order, cut);
     uint64_t bytes = 0;
-    sort_run(list->keys, list->n, &order);
+    sublist_sort(list->keys, list->n, &order);
     for (size_t i = 0; i < list->n; i++) {
         MUST(i == 0 || bam_key_less(&order, &list->keys[i - 1], &list->keys[i]));
         bytes += bam_key_record_size(list->base, list->keys[i]);

@@ -2,9 +2,9 @@
 #include "unit.h"
 #include <sys/wait.h>
 #include "order/sort_key.h"
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 
-enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sort_run() changes its method */
+enum { SMALL = 48, MILLION = 1000000 };          /* SMALL: where sublist_sort() changes its method */
 
 static struct bam_key_order order;       /* qsort() passes no argument on; without a rule at first */
 
@@ -19,7 +19,7 @@ static void check_sort(const struct bam_key *keys, size_t n)
 {
     struct bam_key *ours = (struct bam_key *)exact_copy(keys, n * sizeof *keys);
     struct bam_key *theirs = (struct bam_key *)exact_copy(keys, n * sizeof *keys);
-    sort_run(ours, n, &order);
+    sublist_sort(ours, n, &order);
     if (n)
         qsort(theirs, n, sizeof *theirs, compare_keys);
     for (size_t i = 0; i < n; i++)
@@ -173,7 +173,7 @@ static void test_keys_that_are_the_same_end_the_recursion(void **state)
         for (size_t i = 0; i < N_OF(keys); i++)
             keys[i] = (struct bam_key){5, 6};
         for (size_t n = SMALL - 1; n <= N_OF(keys); n++)
-            sort_run(keys, n, &order);
+            sublist_sort(keys, n, &order);
         _exit(0);
     }
     MUST(waitpid(child, &status, 0) == child);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "order/sort_run.h"
+#include "order/sublist_sort.h"
 
 enum {
     RADIX_BITS = 8,
@@ -212,7 +212,7 @@ static void sort_ties(struct bam_key *keys, size_t n, const struct bam_key_order
     }
 }
 
-void sort_run(struct bam_key *keys, size_t n, const struct bam_key_order *order)
+void sublist_sort(struct bam_key *keys, size_t n, const struct bam_key_order *order)
 {
     sort_by_key(keys, n);
     if (order->rule)
