@@ -152,7 +152,7 @@ static inline struct htslib_use memory_shares_cram(const struct htslib_room *roo
     return (struct htslib_use){.n_threads = (int)n, .bytes = (size_t)n * each + lent};
 }
 
-/* Sizes of arenas and slices are multiples of 4 KiB, whatever the machine's page is. */
+/* Sizes of arenas and slices are whole pages. */
 static inline size_t whole_pages(size_t size)
 {
     enum { PAGE = 4096 };

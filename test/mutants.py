@@ -591,7 +591,7 @@ MUTANTS = [
     ("chunk_reader_compare", "return tally_compare(in, out, \"reading\", r->opt.in.path, r->opt.in.engine->latch);", "return 0;",
      [FIXMATE + "test_fault_passes[listed:drop]"], "the main thread's count of records"),
     ("end", "if (chunk_reader_compare(m->each[i].chunks) < 0)", "if (0)", [MERGE + "test_fault_passes[listed:drop]"], "likewise, in a merge"),
-    ("markdup/marking.c: compare", "|| tally_compare(source, t->taken,", "|| tally_compare(source, source,",
+    ("compare", "|| tally_compare(source, t->taken,", "|| tally_compare(source, source,",
      [MARKDUP + "test_fault_passes[slice:drop]"], "markdup counts records in front of its slices"),
     ("end", "return chunk_reader_compare(chunks);", "return 0;",
      [MARKDUP + "test_fault_passes[listed:drop]"], "and all that the main thread saw"),
