@@ -379,7 +379,7 @@ static bool put_body(struct byte_buffer *to, struct parse *l, const struct bases
     return true;
 }
 
-/* Appends the tag that holds a CIGAR of too many operations. */
+/* Appends CG, the tag that holds a CIGAR with more operations than fit into its field. */
 static bool put_cg(struct byte_buffer *to, struct parse *l)
 {
     if (l->n_cigar <= BAM_INLINE_OPS_MAX)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One table of the commands that run on the engine; `samtools help`, which lists them and those of the next samtools on
- * PATH; `samtools --version`. */
+/* The table of the commands that run on the engine, and what `samtools help` and `samtools --version` print. The help
+ * lists these commands and those of the next samtools on PATH. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
@@ -19,6 +19,7 @@ const char *commands_meant(const char *word);
  * options. Returns the exit status. */
 int commands_run(const struct command *command, int argc, char **argv);
 
+/* Prints the command's help. */
 void commands_usage(const struct command *command, FILE *to);
 
 /* Prints the words for shell completion, like option_table_words(): the options of the command; NULL: the commands.

@@ -16,8 +16,8 @@ void engine_args_free(struct engine_opts *opts);
 void engine_args_settle_order(struct engine_args *args);
 /* Settles the operands, one input and one output. It settles the output as the next function does. */
 int engine_args_settle_files(struct engine_args *args, int n, char **operands);
-/* Settles the output's name and that of its index, and format and level: by -O, otherwise by the name, otherwise BAM,
- * as in samtools. */
+/* Settles the names of the output and of its index, the format and the level. The format is that of -O, otherwise that
+ * of the name's ending, otherwise BAM, as in samtools. */
 int engine_args_settle_output(struct engine_args *args);
 /* Settles the index of --write-index, if one is requested. The output must be settled, and in an order that allows an
  * index. */

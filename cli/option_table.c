@@ -100,7 +100,7 @@ static bool is_help(const struct option_table *known, const char *word)
 /* -1, reported: the next word is a long option with one dash (-threads), which would be read as -t hreads. */
 static int check_dash(const struct option_table *known, int n, char *const *words)
 {
-    enum { LEAST = 4 };          /* characters: shorter words may mean several options */
+    enum { LEAST = 4 };          /* characters: a shorter word is the beginning of several options */
     const char *word = next_option(n, words);
     if (word[0] != '-' || word[1] == '-' || name_size(word, 1) < LEAST || is_help(known, word))
         return 0;
@@ -115,7 +115,7 @@ static int refuse_long(const struct option_table *known, const char *word)
 {
     const struct option *begun = find_begun(known->beyond, word);
     if (find_begun(known->samtools, word))
-        return message_mistake("option %s may mean several", word);
+        return message_mistake("option %s is the beginning of several: write one of them in full", word);
     if (strcmp(word, "--check") == 0)
         return message_mistake("there is no option --check in %s: samtools sort --check checks the "
                                "order of a file. --checksum=FILE writes a checksum", known->command);
@@ -299,7 +299,7 @@ int option_split(const char *text, char **words, int *n, int most, char **to)
 {
     for (const char *c = text; *(c += strspn(c, " \t\n"));) {
         if (*n == most)
-            return message_mistake("more than %d words: %s", most, text);
+            return message_mistake("there are more than %d words in: %s", most, text);
         words[(*n)++] = *to;
         char quote = 0;
         for (; *c && (quote || !strchr(" \t\n", *c)); c++) {

@@ -23,7 +23,7 @@ bool base_mods_any(const uint8_t *p, const uint8_t *end);
 
 enum base_mods {
     BASE_MODS_NORMALISED,
-    BASE_MODS_WITHOUT_LENGTH,    /* likewise; and MN, with the length of SEQ, must be appended after all other tags */
+    BASE_MODS_WITHOUT_LENGTH,    /* normalised, but MN, with the length of SEQ, must be appended after all other tags */
     BASE_MODS_BROKEN,            /* MN cannot be written: the existing one is not a number, or a tag cannot be read */
     BASE_MODS_NO_MEMORY,
 };

@@ -12,13 +12,13 @@
 struct bam_record;
 
 enum sanitize {
-    SANITIZE_POS = 1,            /* no reference: no position */
-    SANITIZE_MAPQ = 2,           /* unmapped: MAPQ 0 */
-    SANITIZE_UNMAP = 4,          /* no place: unmapped */
-    SANITIZE_CIGAR = 8,          /* within the reference; unmapped: none */
-    SANITIZE_AUX = 16,           /* unmapped: no NM, MD, CG, SM */
+    SANITIZE_POS = 1,            /* a record without a reference gets no position */
+    SANITIZE_MAPQ = 2,           /* an unmapped record gets MAPQ 0 */
+    SANITIZE_UNMAP = 4,          /* a record without a possible position becomes unmapped */
+    SANITIZE_CIGAR = 8,          /* CIGAR is clipped at the end of the reference; an unmapped record gets none */
+    SANITIZE_AUX = 16,           /* an unmapped record loses NM, MD, CG and SM */
     SANITIZE_CIGAR_JOIN = 32,    /* equal adjacent operations are joined, and none has length 0 */
-    SANITIZE_CIGAR_M = 64,       /* = and X become M, and operations are joined likewise */
+    SANITIZE_CIGAR_M = 64,       /* = and X become M, and equal adjacent operations are joined */
     SANITIZE_ON = SANITIZE_MAPQ | SANITIZE_UNMAP | SANITIZE_CIGAR | SANITIZE_AUX,
     SANITIZE_ALL = SANITIZE_ON | SANITIZE_POS | SANITIZE_CIGAR_JOIN,
 };

@@ -26,7 +26,7 @@
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
 enum {
-    BATCH_RECORDS = 128,         /* most records in a batch, ... */
+    BATCH_RECORDS = 128,         /* maximum of records in a batch, ... */
     BATCH_BYTES = 64 << 10,      /* ... and most bytes of them, unless a single record is longer */
     RECORD_KEPT = 1 << 10,       /* memory that a bam1_t keeps for the next record */
 };

@@ -17,7 +17,7 @@ struct ref_sums;
 struct ref_sums *ref_sums_new(sam_hdr_t *header, const char *fasta, const char *path, struct latch *latch);
 void ref_sums_free(struct ref_sums *sums);
 
-/* Returns hts_file_fasta(); NULL also if the user turned the comparison off. */
+/* Returns hts_file_fasta(), or NULL if the user turned the comparison off. */
 const char *ref_sums_fasta(const char *reference, const hts_opt *options);
 
 /* Any thread may call the next three functions. A reference without M5, or one that is missing in the FASTA, is

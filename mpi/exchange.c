@@ -48,7 +48,7 @@ struct exchange {
     int sending;                 /* step of the stream that is being listed; equals steps if all streams are listed */
     size_t offset;               /* bytes of the next record that are already listed */
     struct merge_way part;       /* the records of the list's part that are not yet listed */
-    size_t list;                 /* number of the part */
+    size_t list;                 /* number of the list whose part that is */
     struct record_list merged;   /* the records merged last: */
     size_t at, upto;             /* the next record of it, and the first one that is not for this stream */
     bool ended;                  /* the merge has no more lists */

@@ -225,9 +225,9 @@ static void compare_ranks(const struct mpi_team *team, char *mine, size_t n, str
         mpi_wait_bcast(first, (int)size, MPI_CHAR, 0);
         compare_with_first(mine, first, n, latch);
         if (mpi_team_agree(team, latch) < 0)
-            latch_fail(latch, "another rank differs");
+            latch_fail(latch, "another rank has another command line or environment than rank 0");
     } else {
-        latch_fail(latch, "another rank has no memory");
+        latch_fail(latch, "another rank is out of memory");
     }
     if (first != mine)
         free(first);

@@ -13,7 +13,7 @@ enum { COLLATE_BINS = 64 };      /* the default of samtools' -n */
 
 struct collate_key {
     uint32_t n_bins;             /* at least 1 */
-    uint64_t per_bin;            /* the most hashes that a bin has */
+    uint64_t per_bin;            /* the number of hashes in the largest bin */
 };
 
 struct collate_key collate_key_init(uint32_t n_bins);

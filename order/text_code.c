@@ -23,7 +23,7 @@ _Static_assert(sizeof power10 / sizeof *power10 == NATURAL_DIGITS + 1, "one per 
 /* The tokens of one column. */
 struct tokens {
     bool has[256];               /* bytes; 0 is the end */
-    unsigned digits;             /* the most digits of a number; 0: there were no numbers */
+    unsigned digits;             /* digits of the longest number; 0: there were no numbers */
 };
 
 /* Properties of the sample. */

@@ -28,9 +28,9 @@ struct chunk_text {
 struct chunk_pool_options {
     size_t n_inputs;
     uint32_t own_chunks, own_slices;     /* number of them for each input */
-    uint32_t borrows;            /* most chunks, and most slices, that an input may borrow */
+    uint32_t borrows;            /* maximum of chunks, and of slices, that an input borrows */
     size_t n_shared;             /* chunks, and slices, that all inputs may borrow together */
-    size_t records_size;         /* most bytes that the unused buffer for a chunk's records keeps */
+    size_t records_size;         /* maximum of bytes that the unused buffer for a chunk's records keeps */
 };
 
 struct chunk_pool {

@@ -27,7 +27,7 @@ struct record_stream {
      * and returns the latter. -1: they differ, and the error is recorded in the latch. */
     int (*end)(void *producer, struct tally *given);
     void *producer;              /* for all these functions */
-    uint32_t most_lent;          /* most slices that the consumer may have at one time, because slices are large; 0: any
+    uint32_t most_lent;          /* maximum of slices that the consumer holds, because slices are large; 0: any
                                   * number */
 };
 

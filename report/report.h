@@ -59,7 +59,7 @@ struct report_facts {
 /* Seconds are summed over threads. */
 struct report_stage {
     double busy;                 /* includes the time in which it was blocked */
-    double blocked;              /* in a system call, without a CPU */
+    double blocked;              /* time in system calls without a CPU */
     double critical;             /* the part of busy on the critical thread */
     double any_thread;           /* time in which at least one thread was in it; 0: not counted (clocks.h, spans) */
     uint64_t bytes, events, records;

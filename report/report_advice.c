@@ -36,7 +36,7 @@ static bool have_cpus(const struct report *r)
     return r->facts.cpus == 0 || r->n_threads <= r->facts.cpus;
 }
 
-/* Returns whether other programs use the CPUs; then, too, the times mean little. */
+/* Returns whether other programs use the CPUs. If they do, the times mean little. */
 static bool cpus_taken(const struct report *r)
 {
     return !r->facts.by_htslib && have_cpus(r) && r->facts.user + r->facts.system < CPU_TAKEN * report_work(r);

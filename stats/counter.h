@@ -61,8 +61,8 @@ struct counter {
      * needed */
     int (*begin)(void *settings, sam_hdr_t *sam, struct latch *latch);
     struct counter_store sums, part;
-    size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* likewise: the additional bytes of the part to
-                                                                      * which all others are joined; NULL: none */
+    size_t (*whole_memory)(const void *settings, sam_hdr_t *sam);    /* additional bytes of the part to which
+                                                                      * all others are joined; NULL: none */
     /* Prepares two parts, of which `right` follows `left`, so that less is left to do when both are joined. A part that
      * was prepared with parts after it stands for all of them in later calls. last: the last of the parts that `left`
      * stands for; `left` itself if there are no others. Any thread may call it, while another thread joins other parts.

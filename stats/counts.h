@@ -51,9 +51,10 @@ int counts_check(const struct counts *counts);
  * above. */
 int counts_print(struct counts *counts, size_t i, FILE *out);
 
-/* Likewise for the files that the counter writes in addition to the text: gets their number, gets the path of one (the
- * caller frees it), and prints one. Returns -1 or NULL on an error, as above. */
+/* These three functions are for the files that counter number i writes in addition to its text. Each returns -1 or NULL
+ * on an error, as above. *n: the number of files. */
 int counts_files(struct counts *counts, size_t i, size_t *n);
+/* Returns the path of a file; the caller frees it. */
 char *counts_file_path(const struct counts *counts, size_t i, size_t file);
 int counts_file_print(struct counts *counts, size_t i, size_t file, FILE *out);
 

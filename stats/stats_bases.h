@@ -46,7 +46,7 @@ struct bases_planes {
 struct stats_bases {
     size_t n_blocks;             /* the blocks of the longest read that there is room for */
     struct bases_waiting *waiting;       /* BASES_WAYS times n_blocks */
-    struct bases_planes *planes;         /* likewise */
+    struct bases_planes *planes;         /* BASES_WAYS times n_blocks */
     uint64_t (*others)[2];       /* for each cycle: N, and other bases */
     int n_planes;                /* planes from this one on are 0; stats_bases_close() sets it */
 };

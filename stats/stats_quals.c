@@ -268,7 +268,7 @@ ALWAYS static inline bool add_few(struct stats_quals *c, bool back, bool all, co
     return (words[0] & words[1]) == UINT64_MAX;
 }
 
-/* Likewise. The direction, and whether all are counted, are constants in each call. */
+/* Calls add_few() with the direction and `all` as constants, for each of which the compiler makes a loop of its own. */
 static bool add_known(struct stats_quals *c, bool back, const uint8_t *qual, uint32_t n)
 {
     if (c->n_levels > QUALS_FEW / 2)

@@ -358,8 +358,8 @@ def bam_of(recs, path):
 
 
 def greedy(inputs):
-    """The expected result: repeatedly takes the smallest of the inputs' next records. Of equal ones, the first input's
-    is taken."""
+    """Returns the expected result. It takes the smallest of the inputs' next records until none is left, of equal ones
+    that of the first input."""
     heads = [(struct.unpack_from("<i", recs[0], 8)[0], i, 0) for i, recs in enumerate(inputs) if recs]
     heapq.heapify(heads)
     out = []

@@ -254,7 +254,7 @@ static void test_blocks_of_any_one_size_lose_no_record(void **state)
     stream_free(&s);
 }
 
-/* Checks likewise, with a list of the records that was made while they were elsewhere. */
+/* Checks that the arena delivers records whose list was made while they were elsewhere. */
 static void check_known(const struct stream *s, uint64_t *seed)
 {
     enum { ELSEWHERE = 4711 };
