@@ -8,13 +8,12 @@ the order of the input. So names and flags are compared in order, and the record
 import itertools
 import os
 import random
-import re
 import struct
 
 import pytest
 
 import bamgen
-from conftest import (PRECIOUS, REAL_DIR, REPO, MORE_THREADS, bam_files, clean_env, oracle_process, read_bam, run,
+from conftest import (PRECIOUS, REAL_DIR, MORE_THREADS, bam_files, oracle_process, read_bam, run,
                       same_header, script)
 
 SPILLED = {"SAMTOOLS_OMP_ARENA": "262144"}
@@ -250,12 +249,3 @@ def test_help_is_missing(words):
 def test_help_lists_no_collate():
     p = run(["help"], env={"PATH": "/nonexistent"})
     assert b"\n     collate " in p.stdout
-
-
-def test_help_names_an_option_that_the_manual_lacks():
-    text = run(["collate", "--help"]).stdout.decode()
-    manual = (REPO / "doc" / "samtools-omp-collate.1").read_text().replace("\\-", "-")
-    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
-    assert len(options) > 20
-    for option in options:
-        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option

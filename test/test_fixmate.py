@@ -11,7 +11,7 @@ import pytest
 
 import bamgen
 import fixmategen
-from conftest import (PRECIOUS, REAL_DIR, REPO, SANITIZED, MORE_THREADS, bam_files, needs_htslib, oracle_call, read_bam,
+from conftest import (PRECIOUS, REAL_DIR, SANITIZED, MORE_THREADS, bam_files, needs_htslib, oracle_call, read_bam,
                       run, same_header, same_lines, sees_fault)
 
 REAL = bam_files(REAL_DIR, "shared/real") if REAL_DIR.exists() else []
@@ -476,13 +476,3 @@ def test_fault_passes(desk, fault):
         "q%d\t%d\tc1\t%d\t60\t50M\t*\t0\t0\t%s\t%s\tXA:Z:wxyz\n" % (i, flag, 5 + i, "ACGTA" * 10, "I" * 50)
         for i in range(500) for flag in (65, 145)))
     sees_fault(desk, fault, "fixmate", [*(["-M"] if fault == "fixed:flip:122" else []), "in.sam", "out.bam"])
-
-
-@pytest.mark.parametrize("command", ["fixmate", "markdup"])
-def test_help_names_an_option_that_the_manual_lacks(command):
-    text = run([command, "--help"]).stdout.decode()
-    manual = (REPO / "doc" / ("samtools-omp-%s.1" % command)).read_text().replace("\\-", "-")
-    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text)) - {"--help", "-h"}
-    assert len(options) > 20
-    for option in options:
-        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option

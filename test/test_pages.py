@@ -65,3 +65,17 @@ def test_line_of_a_page_is_longer_than_120_columns(page):
     """Rows of tables may be longer, because they cannot be broken."""
     lines = page.read_text().splitlines()
     assert [n for n, line in enumerate(lines, 1) if len(line) > 120 and not line.lstrip().startswith("|")] == []
+
+
+@pytest.mark.parametrize("command", ["sort", "collate", "merge", "fixmate", "markdup", "sormadup", "stats", "flagstat", "idxstats", "bgzip"])
+def test_help_names_an_option_that_the_manual_lacks(command):
+    """Some help texts show options of other commands, too: those of the steps of sormadup, and of stats."""
+    words = [command, "--help"] if command == "bgzip" else ["help", command]
+    text = subprocess.run([BINARY, *words], capture_output=True, check=True, text=True, env=clean_env()).stdout
+    page = {"flagstat": "samtools-omp-stats", "idxstats": "samtools-omp-stats", "bgzip": "bgzip-omp"}.get(command, "samtools-omp-" + command)
+    manual = (REPO / "doc" / (page + ".1")).read_text().replace("\\-", "-")
+    text = text.split("Steps\n")[1] if command == "sormadup" else text
+    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@1]\b|-@", text)) - {"--help", "-h"}
+    options -= set("-r -p -c -M -z -s -f".split() if command == "sormadup" else ["-F"] if command == "sort" else [])
+    assert len(options) > (20 if command not in ("flagstat", "idxstats") else 3)
+    assert [option for option in sorted(options) if not re.search(re.escape(option) + r"(?![a-zA-Z-])", manual)] == []

@@ -354,6 +354,7 @@ def test_cores_are_more_than_cpus(realistic_bam, tmp_path):
         assert r["cores"] == 1
 
 
+@pytest.mark.release
 def test_key_is_not_in_the_manual(realistic_bam, tmp_path):
     manual = re.sub(r"\\f[BIR]", "", (REPO / "doc" / "samtools-omp-report.5").read_text())
     r = reported(tmp_path, [realistic_bam])

@@ -148,6 +148,7 @@ def test_sort_is_lost_for_a_report(made, tmp_path, folder):
 # ---------------------------------------------------------------- the manual
 
 
+@pytest.mark.release
 def test_manual_lacks_a_variable():
     """All variables that our sources read."""
     asked = set()

@@ -12,7 +12,7 @@ import pytest
 
 import bamgen
 import fixmategen
-from conftest import PRECIOUS, REAL_BAMS, REPO, THREADS, oracle_call, read_bam, run, same_lines, sees_fault
+from conftest import PRECIOUS, REAL_BAMS, THREADS, oracle_call, read_bam, run, same_lines, sees_fault
 
 # An arena that spills and memory that does not hold two of them.
 SMALL = {"SAMTOOLS_OMP_ARENA": "300000"}
@@ -399,17 +399,6 @@ def test_mistake_is_taken(grouped, args):
     assert re.match(r"samtools (sormadup|fixmate|markdup): ", p.stderr), p.stderr
     word = re.search(r"-args -+([@OTw][a-z-]*)", " ".join(args))    # the message names it, not the options after it
     assert not word or re.match(r"samtools \w+: -+%s is not an option" % word[1], p.stderr), p.stderr
-
-
-def test_help_names_an_option_that_the_manual_lacks():
-    text = run(["sormadup", "--help"]).stdout.decode()
-    assert text.startswith("Usage: samtools sormadup ")
-    manual = (REPO / "doc" / "samtools-omp-sormadup.1").read_text().replace("\\-", "-")
-    options = set(re.findall(r"--[a-zA-Z][a-zA-Z-]+|(?<=\s)-[a-zA-Z@]\b|-@", text.split("Steps\n")[1]))
-    options -= {"--help", "-h", "-r", "-p", "-c", "-M", "-z", "-s", "-f"}
-    assert len(options) > 20
-    for option in options:
-        assert re.search(re.escape(option) + r"(?![a-zA-Z-])", manual), option
 
 
 @pytest.mark.parametrize("option", ["--markdup-args", "--fixmate-args"])
