@@ -19,7 +19,7 @@
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make debian       the link that dpkg-buildpackage wants, to packaging/debian
-#   make check-release   pages, packages and scripts; the static tarball: the same bytes twice, and it runs in an empty root
+#   make check-release   pages, packages, scripts; the static tarball: the same bytes twice, and it runs in an empty root; check-mutants
 #   make dist         the release: tarball with ./configure, and its SHA-256
 #   make help         this list
 
@@ -338,6 +338,7 @@ check-static:
 check-release: check-programs
 	@sh test/check_release.sh
 	@BUILD=$(BUILD) TESTS=release sh test/run_tests.sh
+	@python3 test/check_mutants.py
 
 STATIC_COMPILER = $(STATIC_SRCS:%=static-compiler/%)
 TIDY_SRCS = $(STATIC_SRCS)

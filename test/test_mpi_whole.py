@@ -193,7 +193,7 @@ def test_decoding_cram_takes_memory_of_the_second_sort(programs, desk, gen_bam):
     """The limit is -m 16M and 64 MiB, including the memory of MPI."""
     import pysam
     source = desk / "in.cram"
-    pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(source), str(gen_bam("--size", "300M", "--level", "1")),
+    pysam.view("-C", "--output-fmt-option", "no_ref=1", "-o", str(source), str(gen_bam("--size", "120M", "--level", "1")),
                catch_stdout=False)
     status, err = sort_mpi(programs[KINDS[0]], KINDS[0], 1, ["-m", "16M", "-l", "0", "--report=%s" % (desk / "r.json"),
                                                             "-T", desk / "tmp", "-o", desk / "out.bam", source])
