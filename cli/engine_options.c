@@ -95,7 +95,7 @@ static int take_index(struct engine_args *args, const char *format)
 {
     args->write_index = true;
     args->index_format = format;
-    return format ? 0 : option_check_next("--write-index", args->next);
+    return 0;
 }
 
 static int take_no_index(struct engine_args *args, const char *none)
@@ -206,9 +206,7 @@ static int take_verbosity(struct engine_args *args, const char *text)
 static int take_plan(struct engine_args *args, const char *text)
 {
     args->o->plan = text ? PLAN_JSON : PLAN_TEXT;
-    if (!text)
-        return option_check_next("--plan", args->next);
-    return strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
+    return !text || strcmp(text, "json") == 0 ? 0 : message_mistake("--plan can be json, not '%s'", text);
 }
 
 static int take_report(struct engine_args *args, const char *file)
@@ -217,7 +215,7 @@ static int take_report(struct engine_args *args, const char *file)
     report->file = file;
     report->format = file && option_ends_with(file, ".json") ? REPORT_JSON
                    : file && option_ends_with(file, ".html") ? REPORT_HTML : REPORT_TEXT;
-    return file ? 0 : option_check_next("--report", args->next);
+    return 0;
 }
 
 static int take_trace(struct engine_args *args, const char *file)
@@ -355,10 +353,11 @@ enum engine_args_result engine_args_options(struct engine_args *args, int argc, 
     opterr = 0;
     while ((next = option_table_next(&table, argc, argv, &row, &by_name)) > 0) {
         args->apart = optarg && optarg == argv[optind - 1];
-        args->next = optind < argc ? argv[optind] : NULL;
         enum engine_args_result taken = take(args, row, by_name);
         if (taken == ENGINE_ARGS_ERROR || taken == ENGINE_ARGS_DONE)
             return taken;
+        if (!optarg && option_check_next(row, optind < argc ? argv[optind] : NULL) < 0)
+            return ENGINE_ARGS_ERROR;
         result = taken == ENGINE_ARGS_HAND_ON ? taken : result;
     }
     return next < 0 ? ENGINE_ARGS_ERROR : result;

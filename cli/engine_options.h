@@ -35,7 +35,6 @@ struct engine_args {
     char option[48];             /* the current option as given: "-K", "--report" ... */
     void *target;                /* ... and its target, if its row has one */
     bool apart;                  /* the current option's value is a separate word */
-    const char *next;            /* the word after it and its value; NULL: none */
     bool ascii;                  /* -N was given: names stay ASCII, even if -n follows */
     bool by_tag, many_tags;      /* -t was given; -t was given with another tag, too */
     bool format_given;           /* by -O or --output-fmt */

@@ -280,19 +280,27 @@ int option_check_file(const char *option, const char *file, bool apart)
     return 0;
 }
 
-int option_check_next(const char *option, const char *next)
+/* Returns whether the word is one of "[=A|B]". */
+static bool is_choice(const char *choices, const char *word)
 {
-    static const struct { const char *option, *ending; } values[] = {
-        {"--report", ".html"}, {"--report", ".json"}, {"--report", ".txt"},
-        {"--plan", "json"}, {"--write-index", "bai"}, {"--write-index", "csi"},
-    };
-    for (size_t i = 0; next && i < sizeof values / sizeof *values; i++) {
-        const char *ending = values[i].ending;
-        bool is_value = *ending == '.' || (strlen(next) == strlen(ending) && access(next, F_OK) < 0);
-        if (strcmp(option, values[i].option) == 0 && option_ends_with(next, ending) && is_value)
-            return message_mistake("%s takes its value as %s=%s", option, option, next);
+    size_t n;
+    for (const char *c = choices + 2; *c; c += n + 1) {
+        n = strcspn(c, "|]");
+        if (strlen(word) == n && strncasecmp(c, word, n) == 0)
+            return true;
     }
-    return 0;
+    return false;
+}
+
+int option_check_next(const struct option_row *row, const char *next)
+{
+    row = option_resolved(row);
+    if (!next || !row->value || *row->value != '[')
+        return 0;
+    bool is_page = option_ends_with(next, ".html") || option_ends_with(next, ".json") || option_ends_with(next, ".txt");
+    if (row->writes ? !is_page : !is_choice(row->value, next) || access(next, F_OK) == 0)
+        return 0;
+    return message_mistake("--%s takes its value as --%s=%s", row->name, row->name, next);
 }
 
 int option_split(const char *text, char **words, int *n, int most, char **to)

@@ -102,9 +102,9 @@ void option_table_words(const struct option_row *rows, FILE *to);
  * is a separate word, so it may be the input, or the next option. */
 int option_check_file(const char *option, const char *file, bool apart);
 
-/* Checks `next`, the word after an option that was given without its value; NULL: there is none. -1: it looks like that
- * value, reported. */
-int option_check_next(const char *option, const char *next);
+/* Checks `next`, the word after an option that was given without its optional value; NULL: there is none. -1: it is one
+ * of the values that the row lists, or a page or text if the option writes one; reported. */
+int option_check_next(const struct option_row *row, const char *next);
 
 enum { OPTION_WORDS_MOST = 64 };  /* words of a text */
 
