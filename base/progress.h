@@ -56,6 +56,7 @@ struct progress_now {
     double left;                 /* seconds until the sort is done; below 0: unknown */
 };
 
+/* Writes the text of a line of progress, without a newline, to line[size]; it is cut if it does not fit. */
 void progress_line(char *line, size_t size, const struct progress_now *now);
 
 #endif

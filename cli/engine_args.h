@@ -13,7 +13,9 @@ void engine_args_free(struct engine_opts *opts);
 
 /* ---- Settle the options after all are read. -1: a mistake, reported. ---- */
 
+/* Settles the order of the output from -n, -N, -t and similar options. Warns of a tag that no record can have. */
 void engine_args_settle_order(struct engine_args *args);
+
 /* Settles the operands, one input and one output. It settles the output as the next function does. */
 int engine_args_settle_files(struct engine_args *args, int n, char **operands);
 /* Settles the names of the output and of its index, the format and the level. The format is that of -O, otherwise that

@@ -50,6 +50,7 @@ struct forecast {
     const char *copies_none;     /* ... copies none, for this reason; a constant string. NULL: some, or unknown */
 };
 
+/* Returns the forecast of each command. If an input could not be read, `latch` holds the error. */
 struct forecast forecast_sort(const struct engine_opts *opts);
 struct forecast forecast_merge(const struct merge_opts *opts);
 struct forecast forecast_markdup(const struct markdup_opts *opts);

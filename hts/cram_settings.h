@@ -49,6 +49,7 @@ struct cram_settings {
  * needs a reference to embed. With embed_ref=2, no_ref=1 has priority. */
 bool cram_settings_clash(const hts_opt *options);
 
+/* Returns how CRAM must be written so that the same records are read again. */
 struct cram_settings cram_settings_choose(const struct cram_settings_case *which);
 
 /* The version of CRAM to request before the user's options, which may request another; NULL: htslib's default. 3.1 is a

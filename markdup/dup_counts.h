@@ -17,6 +17,7 @@ struct dup_counts {
     uint64_t non_primary, non_primary_optical;         /* marked by -S */
 };
 
+/* Adds all fields of `other` to *sum. */
 void dup_counts_add(struct dup_counts *sum, const struct dup_counts *other);
 
 /* Estimates the number of different templates in the library from the reads of pairs that were drawn, the duplicates

@@ -47,6 +47,7 @@ int rank_report_open(struct rank_report *report, const struct report_request *re
 /* Every rank calls it when all ranks can begin at once. */
 void rank_report_start(struct rank_report *report);
 
+/* Note the time at which this rank begins or ends a step. */
 void rank_report_begin(struct rank_report *report, enum rank_step step);
 void rank_report_end(struct rank_report *report, enum rank_step step);
 
@@ -64,8 +65,14 @@ struct rank_step_name {
     int alone;                   /* in this step no rank waits for another */
 };
 
+/* Returns a constant. */
 const struct rank_step_name *rank_step_name(enum rank_step step);
+
+/* Returns the seconds from the start until the last rank has ended its last step. Call it
+ * at rank 0, while rank_report_write() writes, as the functions below. */
 double rank_report_wall(const struct rank_report *report);
+
+/* Returns the seconds that the rank spent in the step. */
 double rank_report_seconds(const struct rank_numbers *rank, enum rank_step step);
 
 /* Returns sums over all ranks, also of threads, but the greatest peak. The host and the steps are empty. */
@@ -78,6 +85,7 @@ struct rank_slowest {
     double seconds, mean;
 };
 
+/* Finds it at rank 0, from the numbers of all ranks. */
 struct rank_slowest rank_report_slowest(const struct rank_report *report);
 
 #endif

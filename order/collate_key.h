@@ -16,6 +16,7 @@ struct collate_key {
     uint64_t per_bin;            /* the number of hashes in the largest bin */
 };
 
+/* n_bins: as in samtools collate -n, at least 1. */
 struct collate_key collate_key_init(uint32_t n_bins);
 
 /* The key of a record: the place of its name's hash. If a comes before b, then key(a) <= key(b). */

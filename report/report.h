@@ -165,6 +165,7 @@ const char *report_count(uint64_t n, char text[REPORT_COUNT_SIZE]);
 /* Returns whether the stage did enough work to be listed. */
 bool report_lists(const struct report_stage *stage);
 
+/* Write the report as text for people, or as the JSON that samtools-omp-report(5) describes. */
 void report_text(const struct report *report, FILE *to);
 void report_json(const struct report *report, const struct clocks *clocks, FILE *to);
 

@@ -21,6 +21,7 @@ struct report_compare_side {
 /* Reads a report. name must stay valid. -1: the bytes are not one of our reports. */
 int report_compare_read(struct report_compare_side *side, const char *name, const char *json, size_t size);
 
+/* Write the comparison of two reports that were read as text, or as a page. */
 void report_compare_text(const struct report_compare_side sides[2], FILE *to);
 void report_compare_html(const struct report_compare_side sides[2], FILE *to);
 

@@ -20,6 +20,8 @@ struct insert_summary {
     bool any;                    /* ... if there is one */
 };
 
+/* Computes *summary from closed counts. Average and deviation are those of the smallest sizes, up to the one with which
+ * they have more than the share `most` of all pairs. */
 void stats_section_summarise(const struct stats_inserts *inserts, float most, struct insert_summary *summary);
 
 /* All these functions take closed sums. */

@@ -12,9 +12,10 @@ from test_spill import MANY
 
 ORDERS = [[], ["-n"], ["-M"], ["-t", "NM"]]
 HEADER = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:1000\n@RG\tID:Z\n@RG\tID:A\n"
-TAGS = [b"RTi\5\0\0\0", b"RTI\0\1\1\0", b"RTs\x7f\xff", b"RTs\x80\xff", b"RTs\xff\0", b"RTi\0\x80\xff\xff", b"RTi\xff\x7f\xff\xff", b"RTc\5",
+TAGS = [b"RTi\5\0\0\0", b"RTI\0\1\1\0", b"RTs\x7f\xff", b"RTs\x80\xff", b"RTs\xff\0", b"RTi\0\x80\xff\xff", b"RTi\xff\x7f\xff\xff", b"RTi\0\1\0\0",
+        b"RTi\xff\xff\0\0", b"RTi\0\0\1\0", b"RTc\5",
         b"RTf\0\0\0\0", b"RTAx", b"RTHAB\0", b"RTBc\2\0\0\0\1\2", b"TCZx\0RTZy\0BCZz\0", b"BCZx\0BCZy\0", b"FIS\x2c\1QTZII\0XXZBC\0"]
-GROUPS = [b"", b"RGZA\0", b"RGZZ\0", b"RGZA\0RGZZ\0", b"RGZlonger than the column\0", b"RGZ-\0", b"RGZall\0"]
+GROUPS = [b"", b"RGZA\0", b"RGZZ\0", b"RGZA\0RGZZ\0", b"RGZAB\0", b"RGZlonger than the column\0", b"RGZ-\0", b"RGZall\0"]
 
 
 def record(rnd, long):

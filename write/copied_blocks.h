@@ -46,6 +46,8 @@ struct copied_count {
     uint64_t blocks, bytes;
 };
 
+/* Returns what the next record of the output means for the blocks that are copied. Call it once for each record, in
+ * output order. */
 struct copy_step copied_blocks_next(struct copied_blocks *blocks, const struct record_ref *record);
 
 #endif
