@@ -10,6 +10,8 @@
 #include "base/latch.h"
 #include "codec/bgzf_block.h"
 #include "write/output_block.h"
+#include "write/record_out.h"
+#include "write/sam_text.h"
 
 enum { N = 4000, N_SLOTS = 7, LONGEST = 3 << 20 };
 
@@ -258,6 +260,62 @@ static void test_text_takes_more_memory_than_is_planned(void **state)
             }
 }
 
+/* ---- one slot ---- */
+
+static struct sam_text *open_text(const struct engine *engine, const struct record_out_options *how)
+{
+    struct bgzf_sink_options sink = {.path = "the output", .form = SINK_SAM, .engine = engine, .n_slots = RING};
+    struct sam_text *text = sam_text_new(&sink, how);
+    MUST(text);
+    memset(&latch, 0, sizeof latch);
+    return text;
+}
+
+static void test_room_that_a_slot_had_is_taken_back_twice(void **state)
+{
+    (void)state;
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    const struct record_out_options how = {.header = header, .format = sam, .latch = &latch};
+    struct sam_text *text = open_text(&engine, &how);
+    struct unit_bytes record = {NULL, 0, 0};
+    append_ml(&record, 1000, 600000);
+    const struct record_ref line = {record.data, (uint32_t)record.n, 0, 0};
+    for (uint32_t slot = 0; slot < RING; slot++)
+        assert_true(sam_text_begin(text, slot, NULL));
+    for (uint32_t slot = 1; slot < RING; slot++) {
+        assert_false(sam_text_begin(text, 0, &line));
+        sam_text_give_back(text, slot);
+    }
+    assert_true(sam_text_begin(text, 0, &line));
+    assert_false(sam_text_begin(text, 1, NULL));
+    sam_text_free(text);
+    unit_free(&record);
+}
+
+static void test_memory_of_a_long_line_is_kept(void **state)
+{
+    (void)state;
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    const struct record_out_options how = {.header = header, .format = sam, .latch = &latch};
+    struct sam_text *text = open_text(&engine, &how);
+    static const uint32_t n_ml[] = {600000, 10};
+    size_t before = unit_allocated(), line = 2 * (size_t)n_ml[0];
+    for (int i = 0; i < 2; i++) {
+        struct unit_bytes record = {NULL, 0, 0};
+        const uint8_t *bytes;
+        uint64_t checksum;
+        append_ml(&record, 1000, n_ml[i]);
+        const struct record_ref ref = {record.data, (uint32_t)record.n, 0, 0};
+        assert_true(sam_text_begin(text, 0, record.n > BGZF_FILL ? &ref : NULL));
+        uint32_t n = sam_text_records(text, 0, &ref, 1, &checksum, &bytes);
+        assert_true(i == 0 ? n > line : n > 0);
+        sam_text_give_back(text, 0);
+        unit_free(&record);
+    }
+    assert_in_range(unit_allocated() - before, 0, line);
+    sam_text_free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +323,8 @@ int main(void)
         cmocka_unit_test(test_full_disk_passes),
         cmocka_unit_test(test_record_that_changed_is_written),
         cmocka_unit_test(test_text_takes_more_memory_than_is_planned),
+        cmocka_unit_test(test_room_that_a_slot_had_is_taken_back_twice),
+        cmocka_unit_test(test_memory_of_a_long_line_is_kept),
     };
     header = sam_hdr_parse(sizeof header_text - 1, header_text);
     MUST(header);
