@@ -107,13 +107,12 @@ static bool help(void *check)
 
 static int take_all(struct sort_check *c)
 {
-    struct tally given;
     for (;;) {
         task_wait(is_made, help, c, NULL);
         enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
         if (state == CHUNK_NONE)
-            return c->stream.end(c->stream.producer, &given) < 0 ? -1
-                 : tally_compare(given, c->taken, "--check", engine_opts_input(c->opts), &c->latch);
+            return record_stream_end(&c->stream, c->taken, "on the way into --check", engine_opts_input(c->opts),
+                                     &c->latch);
         if (state == CHUNK_FAILED || take_slice(c) < 0)
             return -1;
     }

@@ -104,13 +104,7 @@ int slice_copies_take(struct slice_copies *s, bool wait)
 
 int slice_copies_end(const struct slice_copies *s)
 {
-    const struct record_stream *stream = &s->in->stream;
-    struct tally given, taken = s->taken;
-    if (stream->end(stream->producer, &given) < 0)
-        return -1;
-    if (given.checksum == 0)                     /* a reader of a file counts records, and its consumer sums them */
-        taken.checksum = 0;
-    return tally_compare(given, taken, "reading", s->in->name, s->opt.engine->latch);
+    return record_stream_end(&s->in->stream, s->taken, "on the way into the sort", s->in->name, s->opt.engine->latch);
 }
 
 /* ---------------------------------------------------------- open and close */
