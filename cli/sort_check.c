@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* The driver of `sort --check`, which reads a file as a merge would, and checks that it is in order.
+ *
+ *   in.bam --> blocks --> chunks ----> slices -----------> checksum
+ *              inflate    records      compared with the   printed
+ *              tasks      and keys,    slice before;       when complete
+ *                         compared     summed up by
+ *                         by tasks     tasks
+ *
+ * The main thread hands the work out and takes the slices in order: take_all(), take_slice(), check_order(). Only the
+ * slices that are being summed up are in memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "bam/bam_record.h"
@@ -172,13 +182,13 @@ static int print_checksum(struct sort_check *c)
           ? -1 : 0;
 }
 
-static void in_team(void *check)
+static void work(void *check)
 {
     struct sort_check *c = check;
     struct input *in = c->in.each;
     if (input_begin(in) < 0)
         return;
-    c->stream = chunk_reader_stream(passed_records_chunks(in->passed));
+    c->stream = in->stream;
     if (take_all(c) < 0)
         return;
     task_ring_take_all(&c->ring, NULL);
@@ -191,7 +201,7 @@ int sort_check(const struct engine_opts *opts)
     machine_share_heaps();
     int n_threads = open_input(&c) < 0 ? 0 : limits_threads(opts, c.in.n_converted);
     if (n_threads > 0 && open_all(&c, n_threads) == 0) {
-        task_team(n_threads, in_team, &c);
+        task_team(n_threads, work, &c);
         if (!latch_tripped(&c.latch))
             print_checksum(&c);
     }

@@ -184,7 +184,7 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     struct tally taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
     struct latch *latch = m->d->engine.latch;
-    return record_stream_end(&m->source, t->taken, "on the way into markdup", path, latch) < 0
+    return record_stream_end(m->source, t->taken, "on the way into markdup", path, latch) < 0
         || tally_compare(taken, seen, "where markdup makes keys", path, latch) < 0
         || tally_compare(taken, judged, "where markdup finds duplicates", path, latch) < 0
         || tally_compare(taken, gone, "where markdup marks duplicates", path, latch) < 0 ? -1 : 0;

@@ -29,6 +29,9 @@ struct record_stream {
     void *producer;              /* for all these functions */
     uint32_t most_lent;          /* most slices that the consumer may have at one time, because slices are large; 0: any
                                   * number */
+    bool has_keys;               /* the slices have the keys of a sort by coordinate */
+    bool is_reordered;           /* the records are not in the order of the input: a sort has read them, and has counted
+                                  * them with the same clocks */
 };
 
 /* Ends a stream of which all slices were taken: compares the tally that its producer gave with the tally that the

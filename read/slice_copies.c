@@ -35,7 +35,7 @@ static void copy(void *copies, uint32_t slot)
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
         latch_fail(s->opt.engine->latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
-    bool is_counted = s->in->has_keys;           /* the producer before this one found the records, and counted them */
+    bool is_counted = s->in->stream.has_keys;    /* the producer before this one found the records, and counted them */
     clocks_leave(s->opt.engine->clocks, before, is_counted ? 0 : span->size);
 }
 
@@ -76,7 +76,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     a->checksum += w->checksum;
     tally_add(&s->taken, (struct tally){w->n, w->checksum});
     a->beyond |= w->beyond;
-    if (!s->in->is_collated)
+    if (!s->in->stream.is_reordered)
         clocks_records(s->opt.engine->clocks, w->n);
     s->offset = c->offset;
     if (w->end == c->start + c->span.size)
@@ -140,7 +140,7 @@ int slice_copies_begin(struct slice_copies *s, const struct input *in, struct ba
     s->arena = arena;
     s->offset = 0;
     s->taken = (struct tally){.n = 0};
-    s->keyed = in->has_keys && !arena->rule;
+    s->keyed = in->stream.has_keys && !arena->rule;
     return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.engine) < 0
          ? latch_fail(s->opt.engine->latch, "out of memory") : 0;
 }
