@@ -22,9 +22,10 @@
 #include "base/machine.h"
 #include "base/clocks.h"
 #include "merge/bam_merge.h"
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "sort/merge_ring.h"
 #include "engine/driver.h"
+#include "engine/engine_memory.h"
 #include "engine/engine_opts.h"
 #include "sort/sorted.h"
 #include "write/list_stream.h"
@@ -37,10 +38,10 @@ static int take_block(struct sorted *s, bool wait);
 static int take_blocks(struct sorted *s, bool wait);
 static int end_run(struct sorted *s);
 
-static void look_around(struct sorted *s)
+/* Warns, once, if the records will take more memory than the machine has. */
+static void watch_memory(struct sorted *s)
 {
     uint64_t taken = arenas_taken(&s->arenas);
-    progress_tick(s->progress);
     if (memory_watch_due(&s->watch, taken))
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
@@ -54,7 +55,8 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
         return -1;
     if (in->stream.producer == producer)
         block_reader_hand_out(&s->reader, size);
-    look_around(s);
+    watch_memory(s);
+    progress_tick(s->progress);
     return 0;
 }
 
@@ -282,16 +284,17 @@ static void read_merge_and_write(void *sorted)
 
 static int sort(const struct engine_opts *opts, struct driver *d, struct sorted *s)
 {
-    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint,
-                                 .engine = &d->engine, .progress = &d->progress};
+    struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_IN_TURN, true);
+    struct sorted_options how = {.opts = opts, .in = &opts->in, .size_hint = opts->size_hint, .rings = &rings,
+                                 .to = &d->out, .engine = &d->engine, .progress = &d->progress};
     int n_threads = 1;
-    if (!latch_tripped(d->engine.latch) && driver_begin(d, opts) == 0 && sorted_open(s, &how, &d->out) == 0) {
+    if (!latch_tripped(d->engine.latch) && driver_open(d, opts, &rings) == 0 && sorted_open(s, &how) == 0) {
         n_threads = driver_run(d, opts, &s->in, read_merge_and_write, s);
         if (!latch_tripped(s->engine->latch))
             command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sorted_finish(s, n_threads);                 /* names the output, then frees the memory, in a second team */
+    sorted_finish(s, n_threads, d);              /* names the output and frees the memory, in a second team */
     return driver_end(d, records);               /* the finish is in the report */
 }
 

@@ -8,6 +8,9 @@ enum { SEARCH_TIMES = 4 };
  * nothing when the main thread walks them. */
 enum { SEARCH_SPAN = 16384 };
 
+/* The records that a start needs at least, if it is not verified and the last record is cut. */
+enum { START_LEAST = 2 };
+
 static void spend(struct record_search *s, uint64_t bytes)
 {
     s->left -= bytes < s->left ? bytes : s->left;
@@ -44,13 +47,23 @@ void record_search_walked(struct record_search *s, size_t from, size_t at)
     spend(s, at - from + checked(s, at, fault));
 }
 
-/* Follows the records from `at` on, to the last complete one. */
-static struct record_chain follow(const uint8_t *p, size_t n, size_t at)
+/* The chains that a search accepts. */
+struct search_rule {
+    size_t last;                 /* the first record begins before this place */
+    uint64_t least;              /* number of records that the chain has at least */
+    bool checks;                 /* each record passes the check; if not set, only the first one must pass */
+    bool ends;                   /* the last record ends with the bytes; if not set, it may be cut */
+};
+
+/* Follows the records from `at` on, to the last complete one, or to the first one that does not pass the check. */
+static struct record_chain follow(const struct record_search *s, size_t at, bool checks)
 {
     struct record_chain chain = {at, at, 0};
-    while (n - chain.end >= BAM_FIXED) {
-        size_t size = bam_record_size(bam_record_at(p + chain.end));
-        if (size < BAM_FIXED || size > n - chain.end)
+    while (s->n - chain.end >= BAM_FIXED) {
+        if (checks && bam_record_check(s->p + chain.end, s->n - chain.end, s->n_ref).fault)
+            break;
+        size_t size = bam_record_size(bam_record_at(s->p + chain.end));
+        if (size < BAM_FIXED || size > s->n - chain.end)
             break;
         chain.end += size;
         chain.n++;
@@ -58,15 +71,32 @@ static struct record_chain follow(const uint8_t *p, size_t n, size_t at)
     return chain;
 }
 
-struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref)
+static bool is_accepted(const struct record_search *s, const struct record_chain *chain, const struct search_rule *rule)
 {
-    struct record_search search = record_search_begin(p, n, n_ref);
-    size_t last = n > SEARCH_SPAN ? SEARCH_SPAN : n;
-    for (size_t at = 0; (at = record_search_next(&search, at, last)) < last; at++) {
-        struct record_chain chain = follow(p, n, at);
-        if (chain.end == n || bam_record_check(p + chain.end, n - chain.end, n_ref).fault == BAM_CUT)
+    if (chain->n < rule->least || chain->end == s->n)
+        return chain->n >= rule->least;
+    return !rule->ends && bam_record_check(s->p + chain->end, s->n - chain->end, s->n_ref).fault == BAM_CUT;
+}
+
+static struct record_chain find(struct record_search search, const struct search_rule *rule)
+{
+    for (size_t at = 0; (at = record_search_next(&search, at, rule->last)) < rule->last; at++) {
+        struct record_chain chain = follow(&search, at, rule->checks);
+        if (is_accepted(&search, &chain, rule))
             return chain;
         record_search_walked(&search, at, chain.end);
     }
-    return (struct record_chain){n, n, 0};
+    return (struct record_chain){search.n, search.n, 0};
+}
+
+struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref)
+{
+    struct search_rule rule = {.last = n > SEARCH_SPAN ? SEARCH_SPAN : n, .least = 1};
+    return find(record_search_begin(p, n, n_ref), &rule);
+}
+
+size_t record_search_start(const uint8_t *p, size_t n, int32_t n_ref, bool ends)
+{
+    struct search_rule rule = {.last = n, .least = ends ? 1 : START_LEAST, .checks = true, .ends = ends};
+    return find(record_search_begin(p, n, n_ref), &rule).begin;
 }

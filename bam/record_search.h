@@ -7,6 +7,7 @@
 #ifndef RECORD_SEARCH_H
 #define RECORD_SEARCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "bam/bam_record.h"
@@ -37,5 +38,11 @@ struct record_chain {
  * checked as far as their bytes are available. If there is no such place, or the budget is used up, the chain is empty
  * and begins at n. */
 struct record_chain record_search_chain(const uint8_t *p, size_t n, int32_t n_ref);
+
+/* Finds a start that the caller cannot verify: the first place in p[n] from which records follow each other to the end.
+ * Each record is checked. At least two of them are complete, and the last one may be cut. ends: the stream ends with
+ * p[n], so the last record is complete, and one is enough. Returns n if there is no such place, or the budget is used
+ * up. */
+size_t record_search_start(const uint8_t *p, size_t n, int32_t n_ref, bool ends);
 
 #endif

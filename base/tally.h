@@ -20,8 +20,9 @@ static inline void tally_add(struct tally *sum, struct tally more)
     sum->checksum += more.checksum;
 }
 
-/* Compares the records that a producer took with those it gave. producer: its name, for the message; path: the input.
- * -1 if they differ, and the error is recorded in the latch. */
-int tally_compare(struct tally in, struct tally out, const char *producer, const char *path, struct latch *latch);
+/* Compares the records that came to some place with those that came out of it. For the message: where is the place, as
+ * in "in the merge" or "on the way into the sort", and path is the input. -1 if they differ, and the error is recorded
+ * in the latch. */
+int tally_compare(struct tally in, struct tally out, const char *where, const char *path, struct latch *latch);
 
 #endif

@@ -11,7 +11,7 @@
 #include "merge/bam_merge.h"
 #include "sormadup/bam_sormadup.h"
 #include "stats/bam_stats.h"
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "base/affinity.h"
 #include "hts/htslib_version.h"
 #include "base/message.h"

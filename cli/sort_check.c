@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* The driver of `sort --check`, which reads a file as a merge would, and checks that it is in order.
+ *
+ *   in.bam --> blocks --> chunks ----> slices -----------> checksum
+ *              inflate    records      compared with the   printed
+ *              tasks      and keys,    slice before;       when complete
+ *                         compared     summed up by
+ *                         by tasks     tasks
+ *
+ * The main thread hands the work out and takes the slices in order: take_all(), take_slice(), check_order(). Only the
+ * slices that are being summed up are in memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "bam/bam_record.h"
@@ -107,13 +117,12 @@ static bool help(void *check)
 
 static int take_all(struct sort_check *c)
 {
-    struct tally given;
     for (;;) {
         task_wait(is_made, help, c, NULL);
         enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
         if (state == CHUNK_NONE)
-            return c->stream.end(c->stream.producer, &given) < 0 ? -1
-                 : tally_compare(given, c->taken, "--check", engine_opts_input(c->opts), &c->latch);
+            return record_stream_end(&c->stream, c->taken, "on the way into --check", engine_opts_input(c->opts),
+                                     &c->latch);
         if (state == CHUNK_FAILED || take_slice(c) < 0)
             return -1;
     }
@@ -173,13 +182,13 @@ static int print_checksum(struct sort_check *c)
           ? -1 : 0;
 }
 
-static void in_team(void *check)
+static void work(void *check)
 {
     struct sort_check *c = check;
     struct input *in = c->in.each;
     if (input_begin(in) < 0)
         return;
-    c->stream = chunk_reader_stream(passed_records_chunks(in->passed));
+    c->stream = in->stream;
     if (take_all(c) < 0)
         return;
     task_ring_take_all(&c->ring, NULL);
@@ -192,7 +201,7 @@ int sort_check(const struct engine_opts *opts)
     machine_share_heaps();
     int n_threads = open_input(&c) < 0 ? 0 : limits_threads(opts, c.in.n_converted);
     if (n_threads > 0 && open_all(&c, n_threads) == 0) {
-        task_team(n_threads, in_team, &c);
+        task_team(n_threads, work, &c);
         if (!latch_tripped(&c.latch))
             print_checksum(&c);
     }

@@ -59,10 +59,14 @@ int driver_run(struct driver *d, const struct engine_opts *opts, const struct in
 
 void driver_finish(struct driver *d)
 {
-    clocks_phase(d->engine.clocks, PHASE_FINISH);
+    struct clocks *clocks = d->engine.clocks;
+    clocks_phase(clocks, PHASE_FINISH);
+    enum stage before = clocks_enter(clocks, STAGE_WRITE);
     if (!latch_tripped(d->engine.latch))
         written_commit(&d->out);
+    clocks_enter(clocks, STAGE_FREE);
     written_close(&d->out);
+    clocks_leave(clocks, before, 0);
 }
 
 void driver_forget(struct driver *d)

@@ -24,12 +24,13 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Begins the line of progress, and the clocks. -1: the error is recorded in the latch; call driver_end() anyway. */
+/* Begins the line of progress, and the clocks, for `stats`, whose output is only text. -1: the error is recorded in the
+ * latch; call driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
-/* Calls driver_begin(), and opens the output. A sort opens its output in sorted_open(), and `stats` has none, so these
- * two call driver_begin() themselves. -1: the error is recorded in the latch; call
- * driver_finish() and driver_end() anyway. */
+/* Does the same as driver_begin(), and opens the output. It makes the checks that do not need input, so that a mistake
+ * is reported before the program waits for a pipe. -1: the error is recorded in the latch; call driver_finish() and
+ * driver_end() anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
 /* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns the number of threads in the
@@ -38,7 +39,7 @@ int driver_run(struct driver *driver, const struct engine_opts *opts, const stru
                void (*work)(void *arg), void *arg);
 
 /* Gives the outputs their names, unless the latch holds an error. A failure here is recorded in the latch. Closes the
- * output. Call it after the parallel region. */
+ * output. Call it after the parallel region of the work. */
 void driver_finish(struct driver *driver);
 
 /* Resets the driver after a failed attempt, when producers and output are finished. Keeps the report. */

@@ -34,7 +34,7 @@ int bam_fixmate(const struct fixmate_opts *opts)
     machine_share_heaps();
     if (command_report_open(&d.report, &opts->common.report, &latch) == 0 && fixed_open(&f, opts) == 0)
         driver_run(&d, &opts->common, &f.in, work, &f);
-    uint64_t records = f.records ? chunk_reader_counts(fixed_records_chunks(f.records))->made.n : 0;
+    uint64_t records = f.slices.taken.n;
     fixed_finish(&f);
     return driver_end(&d, records);
 }

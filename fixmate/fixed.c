@@ -63,7 +63,7 @@ static int open_records(struct fixed *f)
     struct sliced_input_options slices = {.n_slices = f->rings.n_slices, .engine = &f->d->engine};
     if (!(f->records = fixed_records_open(&how, &f->in.each->header)))
         return -1;
-    return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_chunks(f->records), &slices);
+    return sliced_input_begin_of(&f->slices, f->in.each, fixed_records_stream(f->records), &slices);
 }
 
 int fixed_open(struct fixed *f, const struct fixmate_opts *opts)
@@ -133,7 +133,9 @@ static int next(void *fixed, struct record_list *list)
 
 static int end(void *fixed, struct tally *given)
 {
-    return chunk_reader_tally(fixed_records_chunks(((struct fixed *)fixed)->records), given);
+    const struct sliced_input *slices = &((struct fixed *)fixed)->slices;
+    *given = slices->taken;
+    return sliced_input_end(slices, "on the way to the output");
 }
 
 struct list_stream fixed_stream(struct fixed *f)

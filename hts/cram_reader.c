@@ -186,7 +186,7 @@ static int end(void *reader, struct tally *given)
 
 struct record_stream cram_reader_stream(struct cram_reader *r)
 {
-    return (struct record_stream){advance, take, help, end, r, MEMORY_CRAM_LENT};
+    return (struct record_stream){advance, take, help, end, r, .most_lent = MEMORY_CRAM_LENT};
 }
 
 size_t cram_reader_memory(const struct cram_reader *r)

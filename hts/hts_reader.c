@@ -399,5 +399,5 @@ struct record_stream hts_reader_stream(struct hts_reader *r)
 {
     size_t share = r->opt.n_pieces * r->opt.piece_size / (r->opt.chunks.n_lent + 1);
     r->slice_size = share < r->opt.chunks.records_size ? share : r->opt.chunks.records_size;
-    return (struct record_stream){advance, take, task_no_help, end, r, 0};
+    return (struct record_stream){advance, take, task_no_help, end, r, .most_lent = 0};
 }

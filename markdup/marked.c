@@ -84,35 +84,6 @@ size_t marked_room(const struct memory_plan *plan)
     return marking_room(plan->rings.job.n_threads, plan->rings.chunks.records_size, left_by(plan));
 }
 
-static enum chunk_state advance(void *marked)
-{
-    struct marked *m = marked;
-    enum chunk_state state = chunk_reader_advance(passed_records_chunks(m->in.each->passed));
-    if (state == CHUNK_NONE)
-        input_end(m->in.each);
-    return state;
-}
-
-static int take(void *marked, struct record_slice *slice)
-{
-    struct marked *m = marked;
-    return chunk_reader_take(passed_records_chunks(m->in.each->passed), slice);
-}
-
-static bool help(void *marked)
-{
-    struct marked *m = marked;
-    return chunk_reader_help(passed_records_chunks(m->in.each->passed));
-}
-
-static int end(void *marked, struct tally *given)
-{
-    struct marked *m = marked;
-    const struct chunk_reader *chunks = passed_records_chunks(m->in.each->passed);
-    *given = chunk_reader_counts(chunks)->made;
-    return chunk_reader_compare(chunks);
-}
-
 static int open_marking(struct marked *m)
 {
     const struct engine_opts *o = common(m);
@@ -123,7 +94,7 @@ static int open_marking(struct marked *m)
         return -1;
     struct marking_options how = {
         .opts = m->opts,
-        .source = {advance, take, help, end, m, 0},
+        .source = &m->in.each->stream,
         .sam = m->sam,
         .is_broken = m->in.each->header.is_broken,
         .slice_size = m->rings.chunks.records_size,

@@ -152,7 +152,7 @@ static int take_slice(struct marked_flow *f)
     struct marked_slice *s = new_slice(f);
     if (!s)
         return -1;
-    if (f->opt.source.take(f->opt.source.producer, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
+    if (f->opt.source->take(f->opt.source->producer, &s->records) < 0 || s->records.n == 0 || take_entries(f, s) < 0) {
         drop_slice(f, s);
         return latch_tripped(f->opt.engine->latch) ? -1 : 0;
     }
@@ -180,7 +180,7 @@ static void read_on(struct marked_flow *f)
         return;
     while (!f->ended && !task_ring_full(&f->keys)
            && (memory_of(f) < f->opt.room || !(is_busy(f) || marked_rounds_final(f->rounds, 0)))) {
-        enum chunk_state state = f->opt.source.advance(f->opt.source.producer);
+        enum chunk_state state = f->opt.source->advance(f->opt.source->producer);
         f->ended = state == CHUNK_NONE;
         if (state != CHUNK_MADE || take_slice(f) < 0)
             return;
@@ -352,7 +352,7 @@ static bool help(void *flow)
     task_ring_make_task(&f->leave);
     return task_ring_help(&f->finish) || marked_rounds_help(f->rounds)
         || record_sink_help(f->opt.sink) || task_ring_help(&f->keys)
-        || task_ring_help(&f->leave) || (!f->ended && f->opt.source.help(f->opt.source.producer));
+        || task_ring_help(&f->leave) || (!f->ended && f->opt.source->help(f->opt.source->producer));
 }
 
 static int leave_given(struct marked_flow *f)

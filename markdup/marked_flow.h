@@ -23,7 +23,7 @@ struct marked_store;
 struct record_sink;
 
 struct marked_flow_options {
-    struct record_stream source; /* in coordinate order */
+    const struct record_stream *source;  /* in coordinate order; the caller's */
     struct marked_rule rule;     /* with -S, rule.others is chains.others */
     struct dup_chains_opt chains; /* without totals, settled and context */
     bool follows;                /* losses are needed, not only flags */

@@ -181,13 +181,13 @@ static int compare(struct marking *m, const struct dup_counts *counts, size_t n)
     const struct marked_totals *t = marked_flow_totals(m->flow);
     const char *path = engine_opts_input(common(m));
     struct dup_counts sum = sum_of(counts, n);
-    struct tally source, taken = {.n = t->taken.n}, seen = {.n = sum.read};
+    struct tally taken = {.n = t->taken.n}, seen = {.n = sum.read};
     struct tally judged = {.n = sum.examined + sum.excluded}, gone = {.n = t->given.n + t->dropped};
-    return m->source.end(m->source.producer, &source) < 0
-        || tally_compare(source, t->taken, "markdup, input", path, m->d->engine.latch) < 0
-        || tally_compare(taken, seen, "markdup, reading", path, m->d->engine.latch) < 0
-        || tally_compare(taken, judged, "markdup, marking", path, m->d->engine.latch) < 0
-        || tally_compare(taken, gone, "markdup, output", path, m->d->engine.latch) < 0 ? -1 : 0;
+    struct latch *latch = m->d->engine.latch;
+    return record_stream_end(m->source, t->taken, "on the way into markdup", path, latch) < 0
+        || tally_compare(taken, seen, "where markdup makes keys", path, latch) < 0
+        || tally_compare(taken, judged, "where markdup finds duplicates", path, latch) < 0
+        || tally_compare(taken, gone, "where markdup marks duplicates", path, latch) < 0 ? -1 : 0;
 }
 
 /* The command line as in statistics, where other programs expect "samtools markdup": another program name is replaced

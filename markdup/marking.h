@@ -18,7 +18,7 @@ struct markdup_opts;
 
 struct marking_options {
     const struct markdup_opts *opts;
-    struct record_stream source;
+    const struct record_stream *source;  /* it stays the caller's, and is set when the records are taken */
     sam_hdr_t *sam;              /* the header, with the read groups */
     bool is_broken;              /* as in bam_header */
     size_t slice_size;           /* usual bytes of records in a slice */
@@ -38,7 +38,7 @@ struct marking {
     struct dup_others others;
     struct dup_warnings warnings;
     struct marked_store *store;
-    struct record_stream source;
+    const struct record_stream *source;
     struct marked_flow *flow;
     struct byte_buffer statistics;   /* text of the statistics, if requested; made at the end of the stream */
 };

@@ -60,7 +60,7 @@ static struct report_copied copied(const struct merged *m)
 static int finish(struct merged *m)
 {
     struct driver *d = m->d;
-    uint64_t records = merged_counts(m).made.n;
+    uint64_t records = merged_tally(m).n;
     bool is_whole = !latch_tripped(d->engine.latch);
     struct report_input *inputs = is_whole ? merged_report(m) : NULL;
     d->report.merged = (struct report_inputs){inputs, inputs ? m->n : 0};

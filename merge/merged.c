@@ -264,8 +264,9 @@ static void collect_tasks(struct merged *m, uint32_t number)
     enum { THREADS_LEAST = 8 };
     if (m->rings.job.n_threads < THREADS_LEAST)
         return;
-    chunk_reader_use_batches(m->each[number].chunks, &m->tasks);
-    read_ahead_use_batches(m->inputs.in.each[number].format->ahead, &m->tasks);
+    const struct input *in = &m->inputs.in.each[number];
+    chunk_reader_use_batches(passed_records_chunks(in->passed), &m->tasks);
+    read_ahead_use_batches(in->format->ahead, &m->tasks);
 }
 
 /* Begins reading an input. An error is recorded in the latch. */
@@ -353,12 +354,11 @@ void merged_end(struct merged *m)
         chunk_pool_end(&m->pool);
 }
 
-struct chunk_counts merged_counts(const struct merged *m)
+struct tally merged_tally(const struct merged *m)
 {
-    struct chunk_counts sum = {.seen = 0};
+    struct tally sum = {.n = 0};
     for (size_t i = 0; m->each && i < m->n; i++)
-        if (m->each[i].chunks)
-            chunk_counts_add(&sum, chunk_reader_counts(m->each[i].chunks));
+        tally_add(&sum, m->each[i].taken);
     return sum;
 }
 
@@ -366,9 +366,9 @@ struct chunk_counts merged_counts(const struct merged *m)
 static int end(void *merged, struct tally *given)
 {
     const struct merged *m = merged;
-    *given = merged_counts(m).made;
+    *given = merged_tally(m);
     for (size_t i = 0; i < m->n; i++)
-        if (chunk_reader_compare(m->each[i].chunks) < 0)
+        if (sliced_input_end(&m->each[i], "on the way into the merge") < 0)
             return -1;
     return 0;
 }
@@ -390,7 +390,7 @@ struct report_input *merged_report(const struct merged *m)
         each[i] = (struct report_input){
             .name = s->in->name,
             .bytes = size == REPORT_UNKNOWN && is_read_by_us ? format->window->offset : size,
-            .records = chunk_reader_counts(s->chunks)->made.n,
+            .records = s->taken.n,
             .waits = s->waits,
             .waited = (double)s->waited / 1e9,
         };

@@ -58,7 +58,7 @@ struct list_stream merged_stream(struct merged *merged);
 void merged_end(struct merged *merged);
 
 /* The tally of all inputs: the records as they will be written. */
-struct chunk_counts merged_counts(const struct merged *merged);
+struct tally merged_tally(const struct merged *merged);
 
 /* The report's data about the inputs, one entry for each; the caller frees the list, the names belong to the request.
  * NULL: out of memory, or no report is requested. */

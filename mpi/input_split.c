@@ -25,9 +25,9 @@
 
 enum {
     SAMPLE_BYTES = BGZF_MAX_BLOCK,
-    /* A guessed start needs at least RECORDS_LEAST records that follow each other in a window of the stream. The window
-     * has WINDOW_FIRST bytes at first, and WINDOW_MOST at most. */
-    WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20, RECORDS_LEAST = 2,
+    /* A start is looked for in a window of the stream, which has WINDOW_FIRST bytes at first, and WINDOW_MOST at
+     * most. */
+    WINDOW_FIRST = 256 << 10, WINDOW_MOST = 256 << 20,
 };
 
 #define NOT_READ "reading %s failed at file offset %llu"
@@ -98,26 +98,6 @@ static uint64_t find_block(const struct split_file *f, uint64_t from)
     return n > 0 && at < (size_t)n ? from + at : f->size;
 }
 
-/* Returns the first place in p[n] from which on records follow each other up to the end; n if there is none. whole: the
- * file ends with p[n]. */
-static size_t find_record(const uint8_t *p, size_t n, int32_t n_ref, bool whole)
-{
-    struct record_search search = record_search_begin(p, n, n_ref);
-    for (size_t start = 0; (start = record_search_next(&search, start, n)) < n; start++) {
-        size_t at = start;
-        unsigned found = 0;
-        enum bam_fault fault;
-        while (!(fault = bam_record_check(p + at, n - at, n_ref).fault)) {
-            at += bam_record_size((const struct bam_record *)(p + at));
-            found++;
-        }
-        if (whole ? at == n && found > 0 : fault == BAM_CUT && found >= RECORDS_LEAST)
-            return start;
-        record_search_walked(&search, start, at);
-    }
-    return n;
-}
-
 static int64_t virtual_of(const struct split_file *f, uint64_t block, uint8_t *scratch, size_t n)
 {
     if (bgzf_seek(f->bgzf, (int64_t)(block << 16), SEEK_SET) < 0 || bgzf_read(f->bgzf, scratch, n) != (ssize_t)n)
@@ -138,7 +118,7 @@ static uint64_t find_start(const struct split_file *f, uint64_t from)
         }
         ssize_t n = bgzf_read(f->bgzf, p, window);
         bool whole = n >= 0 && (size_t)n < window;
-        size_t at = n > 0 ? find_record(p, (size_t)n, f->n_ref, whole) : 0;
+        size_t at = n > 0 ? record_search_start(p, (size_t)n, f->n_ref, whole) : 0;
         int64_t start = n > 0 && at < (size_t)n ? virtual_of(f, block, p, at) : -1;
         free(p);
         if (start >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "base/clocks.h"
 #include "mpi/mpi_wait.h"
 #include "mpi/rank_exchange.h"
@@ -26,7 +26,7 @@ static int open_arrivals(struct rank_parts *s, struct inputs *in, const struct i
         sam_hdr_t *sam = sam_hdr_dup(s->split.sam);
         if (!sam)
             return latch_fail(&s->latch_b, "out of memory");
-        if (input_of_window(each, how->request->paths[0], exchange_window(s->exchange), sam, &s->engine_b) < 0)
+        if (input_of_window(each, how->request->paths[0], exchange_window(s->exchange), sam, &s->d.engine) < 0)
             return -1;
     }
     inputs_complete(in, how);
@@ -38,14 +38,17 @@ static int open_sort(struct rank_parts *s)
     char *names[] = {s->opts->in.paths[0], s->opts->in.paths[0]};
     struct input_request request = {.paths = names, .n = 2};
     struct memory_rings rings = engine_memory_rings(&s->each, &request, MEMORY_PARTS, true);
-    struct inputs_options how = engine_memory_inputs(&s->each, &request, &rings, &s->engine_b);
+    struct inputs_options how = engine_memory_inputs(&s->each, &request, &rings, &s->d.engine);
     struct inputs in;
     /* The number of bytes is that of the last input only. */
     uint64_t expected = s->opts->in.n > 1 ? 0 : s->in.bytes / (uint64_t)s->team.size;
     struct sorted_options sort = {.opts = &s->each, .opened = &in, .turn = SORT_SECOND, .size_hint = expected,
-                                  .rings = &rings, .output.overhead = RANK_PARTS_OVERHEAD, .engine = &s->engine_b};
-    s->engine_b.clocks = clocks_new(s->each.n_threads, CLOCKS_TIMES);
-    int status = open_arrivals(s, &in, &how) < 0 ? -1 : sorted_open(&s->b, &sort, &s->out);
+                                  .rings = &rings, .to = &s->d.out, .output.overhead = RANK_PARTS_OVERHEAD,
+                                  .engine = &s->d.engine};
+    s->b.engine = &s->d.engine;
+    if (driver_open(&s->d, &s->each, &rings) < 0)
+        return -1;
+    int status = open_arrivals(s, &in, &how) < 0 ? -1 : sorted_open(&s->b, &sort);
     inputs_close(&in);                           /* unless the sort has taken them over */
     if (status < 0)
         return -1;
@@ -64,7 +67,7 @@ static int open_b(struct rank_parts *s)
     if (!(s->exchange = exchange_open(&how)) || open_sort(s) < 0)
         return latch_fail(&s->latch, "%s", s->latch_b.message);
     if (s->team.rank > 0)
-        out_file_drop_name(&s->out.data);
+        out_file_drop_name(&s->d.out.data);
     return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "base/engine.h"
 #include "hts/bam_index.h"
-#include "sort/sort_steps.h"
 #include "mpi/index_gather.h"
 #include "mpi/output_gather.h"
 #include "mpi/rank_output.h"
@@ -93,14 +92,14 @@ static int put_merged(struct rank_parts *s)
         return -1;
     struct behind_lead behind = {s->b.merge, s->boundary.n_lead};
     struct list_stream stream = {.next = next_behind_lead, .producer = &behind};
-    return written_put(&s->out, &stream);
+    return written_put(&s->d.out, &stream);
 }
 
 static int put_kept(struct rank_parts *s)
 {
     struct record_list list = s->boundary.kept;
     skip(&list, s->boundary.n_lead);
-    return record_sink_put(s->out.sink, &list);
+    return record_sink_put(s->d.out.sink, &list);
 }
 
 static int put_records(struct rank_parts *s)
@@ -109,15 +108,15 @@ static int put_records(struct rank_parts *s)
     if ((s->boundary.sizes ? put_merged(s) : put_kept(s)) < 0)
         return -1;
     struct record_list list = {.records = tail, .n = block_boundary_tail(&s->boundary, tail)};
-    return record_sink_put(s->out.sink, &list);
+    return record_sink_put(s->d.out.sink, &list);
 }
 
 /* Begins the output with the header, which only the first rank writes. */
 static int begin_output(struct rank_parts *s)
 {
     if (s->team.rank == 0)
-        return written_header(&s->out, s->b.sam, &s->opts->order, s->unplaced, false);
-    return s->opts->out.index ? written_index(&s->out, bam_index_new(s->b.sam, HTS_FMT_CSI, NULL)) : 0;
+        return written_header(&s->d.out, s->b.sam, &s->opts->order, s->unplaced, false);
+    return s->opts->out.index ? written_index(&s->d.out, bam_index_new(s->b.sam, HTS_FMT_CSI, NULL)) : 0;
 }
 
 static void write_part(void *sort)
@@ -125,16 +124,16 @@ static void write_part(void *sort)
     struct rank_parts *s = sort;
     latch_hide_signals(false);
     if (begin_output(s) == 0 && put_records(s) == 0)
-        record_sink_finish(s->out.sink);
+        record_sink_finish(s->d.out.sink);
 }
 
 /* Compares records in and records out, as the ordinary sort does, but over all ranks. */
 static void compare(struct rank_parts *s)
 {
-    const struct record_sink *sink = s->out.sink;
+    const struct record_sink *sink = s->d.out.sink;
     struct rank_totals mine = {{record_sink_count(sink), record_sink_checksum(sink)}, 0};
     struct rank_totals out = rank_parts_add_up(mine);
-    tally_compare(s->in.records, out.records, "writing", s->out.input, s->out.engine->latch);
+    tally_compare(s->in.records, out.records, "in the output", s->d.out.input, s->d.out.engine->latch);
 }
 
 /* Returns whether a file can be read by its descriptor. The files that out_file makes without a name are not readable.
@@ -146,7 +145,7 @@ static bool is_readable(int fd)
 
 static void gather(struct rank_parts *s)
 {
-    struct out_file *data = &s->out.data;
+    struct out_file *data = &s->d.out.data;
     int fd = s->team.rank == 0 || is_readable(data->fd) ? data->fd : open(out_file_name(data), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         latch_fail(&s->latch_b, "%s cannot be read again: %s", data->path, strerror(errno));
@@ -155,7 +154,7 @@ static void gather(struct rank_parts *s)
     if (!places)
         latch_fail(&s->latch_b, "out of memory");
     if (fd < 0 || !places || output_gather(&s->team, &part, places, &s->latch_b) < 0
-        || (s->opts->out.index && index_gather(&s->team, s->out.bam_index, places, &s->latch_b) < 0))
+        || (s->opts->out.index && index_gather(&s->team, s->d.out.bam_index, places, &s->latch_b) < 0))
         rank_parts_abort(s);
     if (fd != data->fd)
         close(fd);
@@ -165,7 +164,7 @@ static void gather(struct rank_parts *s)
 static void count_output(struct rank_parts *s)
 {
     struct stat st;
-    if (fstat(s->out.data.fd, &st) == 0)
+    if (fstat(s->d.out.data.fd, &st) == 0)
         s->report.mine.written = (uint64_t)st.st_size;
 }
 

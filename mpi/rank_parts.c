@@ -27,14 +27,14 @@ void rank_parts_run(struct rank_parts *s, void (*main_thread)(void *))
 /* MPI ends a process without the work of exit(), but the output may have a temporary name. */
 _Noreturn void rank_parts_abort(struct rank_parts *s)
 {
-    written_abandon(&s->out);
+    written_abandon(&s->d.out);
     mpi_team_abort(&s->team, &s->latch_b);
 }
 
 void rank_parts_close(struct rank_parts *s, struct sorted *p)
 {
-    struct engine *engine = p == &s->a ? &s->engine_a : &s->engine_b;
-    sorted_finish(p, s->n_threads);
+    struct engine *engine = p == &s->a ? &s->engine_a : &s->d.engine;
+    sorted_finish(p, s->n_threads, p == &s->b ? &s->d : NULL);
     if (engine->clocks)
         s->report.mine.temporary += clocks_total(engine->clocks, STAGE_SPILL_WRITE).bytes;
     clocks_free(engine->clocks);

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <htslib/hts_log.h>
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "base/engine.h"
 #include "base/input_name.h"
 #include "base/machine.h"
@@ -100,6 +100,7 @@ static void share_options(struct rank_parts *s)
     s->each.memory = memory_for_records(s->opts) / 2;
     s->each.memory_overhead = MEMORY_OVERHEAD;
     s->each.report = (struct report_request){.format = REPORT_NONE};     /* there is one report of all ranks */
+    s->each.progress = PROGRESS_NEVER;
     if (s->team.rank > 0) {
         s->each.out.path = s->part_path;
         s->each.out.index = NULL;
@@ -128,7 +129,7 @@ static int sort_part(struct rank_parts *s, const struct memory_rings *rings)
     uint64_t expected = s->opts->size_hint / (s->split.has_whole ? 1 : (uint64_t)s->team.size);
     struct sorted_options how = {.opts = &s->each, .opened = &s->split.in, .turn = SORT_FIRST, .size_hint = expected,
                                  .rings = rings, .output.overhead = RANK_PARTS_OVERHEAD, .engine = &s->engine_a};
-    if (sorted_open(&s->a, &how, NULL) == 0)
+    if (sorted_open(&s->a, &how) == 0)
         rank_parts_teach(s, &s->a);
     rank_report_end(&s->report, RANK_OPEN);
     if (mpi_team_agree(&s->team, &s->latch_a) < 0)
@@ -175,7 +176,7 @@ static int close_all(struct rank_parts *s, int result)
         rank_parts_close(s, &s->a);
     if (s->b.engine) {
         if (result < 0 || s->team.rank > 0)
-            written_abandon(&s->out);
+            written_abandon(&s->d.out);
         rank_parts_close(s, &s->b);
         if (result == 0)
             result = mpi_team_agree(&s->team, &s->latch_b);
@@ -187,7 +188,7 @@ static int close_all(struct rank_parts *s, int result)
     rank_lists_free(&s->lists);
     splitters_free(&s->splitters);
     clocks_free(s->engine_a.clocks);
-    clocks_free(s->engine_b.clocks);
+    clocks_free(s->d.engine.clocks);
     return result;
 }
 
@@ -207,11 +208,11 @@ int rank_sort(const struct engine_opts *opts, const struct mpi_team *team)
     s->opts = opts;
     s->team = *team;
     s->n_threads = 1;
-    s->out = (struct written)WRITTEN_CLOSED;
+    s->d.out = (struct written)WRITTEN_CLOSED;
     name_part(s);
     share_options(s);
     s->engine_a = (struct engine){.latch = &s->latch_a, .n_threads = s->each.n_threads};
-    s->engine_b = (struct engine){.latch = &s->latch_b, .n_threads = s->each.n_threads};
+    s->d.engine.latch = &s->latch_b;
     rank_report_open(&s->report, &opts->report, team, &s->latch);
     int result = mpi_team_agree(&s->team, &s->latch) == 0 ? close_all(s, sort_all(s)) : -1;
     if (result == 0) {

@@ -385,12 +385,9 @@ static enum chunk_state advance(struct chunk_reader *r, bool *filled)
 /* Checks that the records taken from the stream are those that its producer gave. */
 static int compare_stream(const struct chunk_reader *r)
 {
-    const struct record_stream *stream = &r->opt.in.stream;
-    struct tally given, seen = {.n = r->counts.seen + r->left - r->gone_on};
-    if (stream->end(stream->producer, &given) < 0)
-        return -1;
-    given.checksum = 0;
-    return tally_compare(given, seen, "reading", r->opt.in.path, r->opt.in.engine->latch);
+    struct tally seen = {.n = r->counts.seen + r->left - r->gone_on};
+    return record_stream_end(&r->opt.in.stream, seen, "on the way into chunks", r->opt.in.path,
+                             r->opt.in.engine->latch);
 }
 
 /* Compares, and calls the owner's ended(), once. Not after an error, because then the last chunk that was lent may be
@@ -483,7 +480,7 @@ const struct chunk_counts *chunk_reader_counts(const struct chunk_reader *r)
 int chunk_reader_compare(const struct chunk_reader *r)
 {
     struct tally in = {.n = r->counts.seen}, out = {.n = r->counts.made.n + r->counts.dropped};
-    return tally_compare(in, out, "reading", r->opt.in.path, r->opt.in.engine->latch);
+    return tally_compare(in, out, "where chunks become records", r->opt.in.path, r->opt.in.engine->latch);
 }
 
 int chunk_reader_report(const struct chunk_reader *r, const struct chunk *c, enum bam_fault fault,

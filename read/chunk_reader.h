@@ -72,13 +72,6 @@ struct chunk_counts {
     struct tally made;           /* records that are listed in the slices that were made */
 };
 
-/* Adds the counts of another input. */
-static inline void chunk_counts_add(struct chunk_counts *sum, const struct chunk_counts *more)
-{
-    sum->seen += more->seen;
-    tally_add(&sum->made, more->made);
-}
-
 /* The input of chunks, which the owner of a reader passes on. */
 struct chunk_input {
     /* One of these three is set; it stays the caller's: */
@@ -196,7 +189,7 @@ static inline int chunk_reader_tally(void *reader, struct tally *given)
 static inline struct record_stream chunk_reader_stream(struct chunk_reader *reader)
 {
     return (struct record_stream){chunk_reader_advance, chunk_reader_take, chunk_reader_help, chunk_reader_tally,
-                                  reader, 0};
+                                  reader, .most_lent = 0};
 }
 
 #endif

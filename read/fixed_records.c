@@ -172,7 +172,7 @@ static int report(const struct fixed_records *r, const struct fix_found *f, cons
                         "our bug: please report it",
     };
     char text[2 * UINT8_MAX + 64];
-    snprintf(text, sizeof text, "%s(%s) %s", r->opt.collated ? "as collated " : "", f->name,
+    snprintf(text, sizeof text, "%s(%s) %s", r->opt.in.stream.is_reordered ? "as collated " : "", f->name,
              found.status < 0 ? no_memory : why[found.status]);
     return chunk_reader_report(r->chunks, c, found.fault, NULL, text);
 }
@@ -189,9 +189,9 @@ static int lend(void *records, uint32_t number, struct chunk *c)
     return request->orphans ? request->orphans(request->orphans_arg, orphans, f->orphans.n / sizeof(uint64_t)) : 0;
 }
 
-struct chunk_reader *fixed_records_chunks(struct fixed_records *r)
+struct record_stream fixed_records_stream(struct fixed_records *r)
 {
-    return r->chunks;
+    return chunk_reader_stream(r->chunks);
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -203,7 +203,7 @@ static int prepare(struct fixed_records *r, struct bam_header *header)
         .n_chunks = r->opt.in.use.n_chunks,
         .n_ref = sam_hdr_nref(header->sam),
         .by_name = true,
-        .counts_bytes = !r->opt.collated,        /* if collated, the sort that collates has counted them */
+        .counts_bytes = !r->opt.in.stream.is_reordered,
         .unit = fix_unit,
         .arg = r,
     };

@@ -39,7 +39,6 @@ struct fixed_records_options {
     const int64_t *lengths;      /* lengths of the references: records that begin after the end of their reference are
                                   * refused. NULL: none is refused */
     bool is_last;                /* no other input continues the template in which this one ends */
-    bool collated;               /* the order of the records is not that of the file */
 };
 
 /* Takes over, from `header`, the records after the header. NULL: out of memory, and the error is recorded in the
@@ -53,7 +52,7 @@ void fixed_records_end(struct fixed_records *records);
 /* Call it after the parallel region, and after the source that it reads is closed. */
 void fixed_records_close(struct fixed_records *records);
 
-/* Returns the chunks of the records, with keys. */
-struct chunk_reader *fixed_records_chunks(struct fixed_records *records);
+/* Returns the stream of the records, with keys. */
+struct record_stream fixed_records_stream(struct fixed_records *records);
 
 #endif

@@ -47,8 +47,6 @@ struct input {
                                         * input_begin(). NULL: no merge reads the records */
     const struct look_request *looks; /* set if `passed` only looks at the records. Set it before input_begin(). NULL:
                                        * it does not */
-    bool has_keys;               /* the stream's slices have keys, by coordinate */
-    bool is_collated;            /* another sort has collated the records, and has counted them with the same clocks */
     uint32_t n_slots;            /* slots of the source, or of the consumer of the stream */
     int n_sharing;               /* this and the next field: see bgzf_source_options */
     struct bgzf_codec **codecs;

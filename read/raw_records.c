@@ -172,7 +172,7 @@ static int end(void *records, struct tally *given)
 
 struct record_stream raw_records_stream(struct raw_records *r)
 {
-    return (struct record_stream){advance, take, task_no_help, end, r, r->most_lent};
+    return (struct record_stream){advance, take, task_no_help, end, r, .most_lent = r->most_lent};
 }
 
 struct raw_records *raw_records_open(struct byte_window *window, int32_t n_ref, const struct engine *engine)

@@ -23,12 +23,22 @@ struct record_stream {
                                   * uses again. The slice may have no records. -1: failed, and the error is recorded in
                                   * the latch */
     bool (*help)(void *producer); /* does a small part of the work that is handed out. False: there is none */
-    /* Call it when all slices were taken. Compares the tally of what the producer took with the tally of what it gave,
+    /* Called when all slices were taken. Compares the tally of what the producer took with the tally of what it gave,
      * and returns the latter. -1: they differ, and the error is recorded in the latch. */
     int (*end)(void *producer, struct tally *given);
     void *producer;              /* for all these functions */
     uint32_t most_lent;          /* maximum of slices that the consumer holds, because slices are large; 0: any
                                   * number */
+    bool has_keys;               /* the slices have the keys of a sort by coordinate */
+    bool is_reordered;           /* the records are not in the order of the input: a sort has read them, and has counted
+                                  * them with the same clocks */
 };
+
+/* Ends a stream of which all slices were taken: compares the tally that its producer gave with the tally that the
+ * consumer took. Some producers and consumers only count the records; their checksum is 0, and then only the numbers
+ * are compared. where, path: as in tally_compare(). -1: they differ, or the producer has found that it lost records,
+ * and the error is recorded in the latch. */
+int record_stream_end(const struct record_stream *stream, struct tally taken, const char *where, const char *path,
+                      struct latch *latch);
 
 #endif

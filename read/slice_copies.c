@@ -35,7 +35,7 @@ static void copy(void *copies, uint32_t slot)
     if (c->walk.n_fix && bam_arena_fix(s->arena, c->place, c->walk.n, &c->walk.checksum) < 0)
         latch_fail(s->opt.engine->latch, "%s: out of memory while normalising a CIGAR", s->in->name);
     slice_span_release(span);
-    bool is_counted = s->in->has_keys;           /* the producer before this one found the records, and counted them */
+    bool is_counted = s->in->stream.has_keys;    /* the producer before this one found the records, and counted them */
     clocks_leave(s->opt.engine->clocks, before, is_counted ? 0 : span->size);
 }
 
@@ -76,7 +76,7 @@ static int accept(struct slice_copies *s, const struct copied_span *c)
     a->checksum += w->checksum;
     tally_add(&s->taken, (struct tally){w->n, w->checksum});
     a->beyond |= w->beyond;
-    if (!s->in->is_collated)
+    if (!s->in->stream.is_reordered)
         clocks_records(s->opt.engine->clocks, w->n);
     s->offset = c->offset;
     if (w->end == c->start + c->span.size)
@@ -104,13 +104,7 @@ int slice_copies_take(struct slice_copies *s, bool wait)
 
 int slice_copies_end(const struct slice_copies *s)
 {
-    const struct record_stream *stream = &s->in->stream;
-    struct tally given, taken = s->taken;
-    if (stream->end(stream->producer, &given) < 0)
-        return -1;
-    if (given.checksum == 0)                     /* a reader of a file counts records, and its consumer sums them */
-        taken.checksum = 0;
-    return tally_compare(given, taken, "reading", s->in->name, s->opt.engine->latch);
+    return record_stream_end(&s->in->stream, s->taken, "on the way into the sort", s->in->name, s->opt.engine->latch);
 }
 
 /* ---------------------------------------------------------- open and close */
@@ -146,7 +140,7 @@ int slice_copies_begin(struct slice_copies *s, const struct input *in, struct ba
     s->arena = arena;
     s->offset = 0;
     s->taken = (struct tally){.n = 0};
-    s->keyed = in->has_keys && !arena->rule;
+    s->keyed = in->stream.has_keys && !arena->rule;
     return slice_feed_open(&s->feed, &in->stream, s->opt.n_lent, span_size(arena), s->opt.engine) < 0
          ? latch_fail(s->opt.engine->latch, "out of memory") : 0;
 }

@@ -7,11 +7,11 @@
 enum { SLICE_LEAST = 64 << 10 }; /* least bytes of records in a slice: so a block of the sink has records of at most two
                                   * slices */
 
-int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct chunk_reader *chunks,
+int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct record_stream from,
                           const struct sliced_input_options *options)
 {
     s->in = in;
-    s->chunks = chunks;
+    s->from = from;
     s->opt = *options;
     s->slices = calloc(options->n_slices, sizeof *s->slices);
     return s->slices ? 0 : latch_fail(options->engine->latch, "%s: out of memory", in->name);
@@ -25,7 +25,12 @@ int sliced_input_begin(struct sliced_input *s, struct input *in, const struct sl
     in->merge = &s->request;
     if (input_begin(in) < 0)
         return -1;
-    return sliced_input_begin_of(s, in, passed_records_chunks(in->passed), options);
+    return sliced_input_begin_of(s, in, in->stream, options);
+}
+
+int sliced_input_end(const struct sliced_input *s, const char *where)
+{
+    return record_stream_end(&s->from, s->taken, where, s->in->name, s->opt.engine->latch);
 }
 
 void sliced_input_close(struct sliced_input *s)
@@ -74,14 +79,22 @@ static void put_slice(struct sliced_input *s)
         chunk_pool_keeps(&s->borrower, s->made - s->freed);
 }
 
-/* Takes the records of a chunk. In most cases they become a slice unchanged. */
+static int take(struct sliced_input *s, struct record_slice *slice)
+{
+    if (s->from.take(s->from.producer, slice) < 0)
+        return -1;
+    tally_add(&s->taken, (struct tally){slice->n, slice->checksum});
+    return 0;
+}
+
+/* Takes a slice of the stream. In most cases it becomes a slice unchanged. */
 static int collect(struct sliced_input *s)
 {
     struct record_slice *to = &s->next, more;
     if (to->n == 0)
-        return chunk_reader_take(s->chunks, to);
+        return take(s, to);
     more = s->spare;
-    int status = chunk_reader_take(s->chunks, &more);
+    int status = take(s, &more);
     if (status == 0 && record_slice_append(to, &more, s->opt.rule) < 0)
         status = latch_fail(s->opt.engine->latch, "%s: out of memory", s->in->name);
     s->spare = more;
@@ -98,7 +111,7 @@ static void end(struct sliced_input *s)
 int sliced_input_advance(struct sliced_input *s)
 {
     while (!s->ended && has_room(s)) {
-        enum chunk_state state = chunk_reader_advance(s->chunks);
+        enum chunk_state state = s->from.advance(s->from.producer);
         if (state == CHUNK_FAILED || (state == CHUNK_MADE && collect(s) < 0))
             return -1;
         if (state == CHUNK_AWAITED)
@@ -113,7 +126,7 @@ int sliced_input_advance(struct sliced_input *s)
 
 bool sliced_input_help(struct sliced_input *s)
 {
-    return !s->ended && chunk_reader_help(s->chunks);
+    return !s->ended && s->from.help(s->from.producer);
 }
 
 void sliced_input_await(struct sliced_input *s, bool awaited, uint64_t now)

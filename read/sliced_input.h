@@ -5,7 +5,7 @@
  *   slices   4     5     6     7     8     9
  *          | passed by | left by   | ready    | made |
  *          | the sink  | the merge |          |      |
- *          freed ----->  left ---->  the merge  made ---> chunk_reader
+ *          freed ----->  left ---->  the merge  made ---> the stream
  *
  * A slice is ready when the one after it is made, too, or when there is none after it. So the key that follows its last
  * key is known. A slice has at least SLICE_LEAST bytes of records, except the last slice. */
@@ -47,7 +47,8 @@ struct made_slice {
 /* A zero-initialised struct has nothing open. */
 struct sliced_input {
     struct input *in;       /* owned by the caller, which opens and closes it */
-    struct chunk_reader *chunks; /* chunks of its records; owned by the caller, which closes them later */
+    struct record_stream from;   /* its records; the caller closes the producer later */
+    struct tally taken;          /* of the records taken from it */
     struct merge_request request;
     struct chunk_borrower borrower; /* its share in the pool, if there is a pool */
     struct sliced_input_options opt;
@@ -67,9 +68,12 @@ struct sliced_input {
  * recorded in the latch. */
 int sliced_input_begin(struct sliced_input *input, struct input *in, const struct sliced_input_options *options);
 
-/* As sliced_input_begin(), but takes the records from `chunks`, which the caller has made from the input. */
-int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct chunk_reader *chunks,
+/* As sliced_input_begin(), but takes the records from a stream that the caller has made from the input. */
+int sliced_input_begin_of(struct sliced_input *input, struct input *in, struct record_stream from,
                           const struct sliced_input_options *options);
+
+/* Call it when all slices are made: see record_stream_end(). */
+int sliced_input_end(const struct sliced_input *input, const char *where);
 
 void sliced_input_close(struct sliced_input *input);
 

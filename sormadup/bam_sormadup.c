@@ -9,7 +9,7 @@
  *   write     the file, and its index         blocks (write/written.h)
  */
 #include "sormadup/bam_sormadup.h"
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "base/engine.h"
 #include "base/machine.h"
 #include "base/clocks.h"
@@ -38,6 +38,7 @@ struct sormadup {
     struct orphans *orphans;     /* found by fixmate */
     struct sorted sorted;
     struct sorted_stream merged;
+    struct record_stream in_order;   /* the records of `merged` */
     struct marking marking;
 };
 
@@ -120,7 +121,7 @@ static int open_sort(struct sormadup *c)
     };
     how.output.more = sormadup_overhead;
     how.output.arg = &c->use;
-    return sorted_open(&c->sorted, &how, NULL);
+    return sorted_open(&c->sorted, &how);
 }
 
 static int prepare_output(struct sormadup *c)
@@ -146,9 +147,10 @@ static int begin_marking(struct sormadup *c)
 {
     if (sorted_stream_begin(&c->merged, &c->sorted) < 0)
         return -1;
+    c->in_order = sorted_stream_records(&c->merged);
     struct marking_options marking = {
         .opts = &c->opts->markdup,
-        .source = sorted_stream_records(&c->merged),
+        .source = &c->in_order,
         .sam = c->sorted.sam,
         .slice_size = SORTED_SLICE,
         .left = sormadup_memory_marking(&c->rings) - sormadup_memory_least(c->common->n_threads),
@@ -174,8 +176,7 @@ static void work(void *sormadup)
 
 static void finish(struct sormadup *c, int n_threads)
 {
-    driver_finish(c->d);
-    sorted_finish(&c->sorted, n_threads);
+    sorted_finish(&c->sorted, n_threads, c->d);
     collated_finish(&c->collated, n_threads);
     marking_close(&c->marking);
     sorted_stream_close(&c->merged);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "base/engine.h"
 #include "base/latch.h"
 #include "base/version.h"
@@ -58,13 +58,12 @@ int collated_open(struct collated *c, struct inputs *in, const struct collated_o
     c->opts = *behind;
     c->opts.order = (struct sort_order){.by = SORT_COLLATE, .n_bins = COLLATE_BINS};
     c->opts.memory_overhead = 1;                 /* A larger request is reduced, not refused. */
-    if (sorted_open(&c->sort, &how, NULL) < 0)
+    if (sorted_open(&c->sort, &how) < 0)
         return -1;
     if (bam_header_mark_sorted(c->sort.sam, &c->opts.order, false, version_of_both(), options->command_line) < 0)
         return latch_fail(options->engine->latch, "%s: the header could not be changed", engine_opts_input(behind));
     if (inputs_of_stream(in, &c->sort.in, sorted_stream_records(&c->merged), c->sort.sam) < 0)
         return latch_fail(options->engine->latch, "out of memory");
-    in->each->is_collated = true;
     in->n_chunked = 0;                           /* this sort parses them */
     return 0;
 }
@@ -79,6 +78,6 @@ int collated_read(struct collated *c)
 void collated_finish(struct collated *c, int n_threads)
 {
     if (c->sort.engine)
-        sorted_finish(&c->sort, n_threads);
+        sorted_finish(&c->sort, n_threads, NULL);
     sorted_stream_close(&c->merged);
 }

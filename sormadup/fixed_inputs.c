@@ -5,9 +5,9 @@
 #include "read/input_format.h"
 #include "sormadup/fixed_inputs.h"
 
-static struct chunk_reader *current(const struct fixed_inputs *f)
+static struct record_stream current(const struct fixed_inputs *f)
 {
-    return fixed_records_chunks(f->each[f->n_begun - 1]);
+    return fixed_records_stream(f->each[f->n_begun - 1]);
 }
 
 static int begin_input(struct fixed_inputs *f)
@@ -16,7 +16,6 @@ static int begin_input(struct fixed_inputs *f)
     struct fixed_records_options how = {
         .request = &f->request,
         .is_last = f->n_begun + 1 == f->in.n,
-        .collated = in->is_collated,
     };
     if (input_begin(in) < 0)
         return -1;
@@ -41,7 +40,8 @@ static enum chunk_state advance(void *fixed)
     if (f->n_begun == 0 && begin_input(f) < 0)
         return CHUNK_FAILED;
     for (;;) {
-        enum chunk_state state = chunk_reader_advance(current(f));
+        struct record_stream from = current(f);
+        enum chunk_state state = from.advance(from.producer);
         if (state != CHUNK_NONE || f->n_begun == f->in.n)
             return state;
         end_input(f);
@@ -53,7 +53,8 @@ static enum chunk_state advance(void *fixed)
 static int take(void *fixed, struct record_slice *slice)
 {
     const struct fixed_inputs *f = fixed;
-    if (chunk_reader_take(current(f), slice) < 0)
+    struct record_stream from = current(f);
+    if (from.take(from.producer, slice) < 0)
         return -1;
     slice->offset += slice->offset ? f->before : 0;
     return 0;
@@ -62,7 +63,7 @@ static int take(void *fixed, struct record_slice *slice)
 static bool help(void *fixed)
 {
     const struct fixed_inputs *f = fixed;
-    return f->n_begun > 0 && chunk_reader_help(current(f));
+    return f->n_begun > 0 && current(f).help(current(f).producer);
 }
 
 /* Each record of the inputs is now counted in *given, or was left out. */
@@ -71,8 +72,9 @@ static int end(void *fixed, struct tally *given)
     const struct fixed_inputs *f = fixed;
     *given = (struct tally){.n = 0};
     for (size_t i = 0; i < f->in.n; i++) {
+        struct record_stream from = fixed_records_stream(f->each[i]);
         struct tally made;
-        if (chunk_reader_tally(fixed_records_chunks(f->each[i]), &made) < 0)
+        if (from.end(from.producer, &made) < 0)
             return -1;
         tally_add(given, made);
     }
@@ -82,7 +84,8 @@ static int end(void *fixed, struct tally *given)
 /* The number of records is unknown if some are left out. */
 int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fixed_inputs_options *options)
 {
-    struct record_stream stream = {advance, take, help, end, f, 0};
+    struct record_stream stream = {advance, take, help, end, f, .has_keys = true,
+                                   .is_reordered = in->each->stream.is_reordered};
     f->opt = *options;
     f->in = *in;
     *in = (struct inputs){.each = NULL};
@@ -95,8 +98,6 @@ int fixed_inputs_open(struct fixed_inputs *f, struct inputs *in, const struct fi
     f->request.rules.lengths = f->lengths;
     if (!f->each || !f->lengths || inputs_of_stream(in, &f->in, stream, sam) < 0)
         return latch_fail(options->engine->latch, "out of memory for the header");
-    in->each->has_keys = true;
-    in->each->is_collated = f->in.each->is_collated;
     in->n_chunked++;                             /* its records go through chunks again */
     in->size = options->rules->drops ? 0 : in->size;
     in->size_known = in->size_known && !options->rules->drops;

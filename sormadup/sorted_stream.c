@@ -118,6 +118,6 @@ int sorted_stream_end(void *stream, struct tally *given)
 {
     const struct sorted_stream *s = stream;
     *given = s->taken;
-    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "merging",
+    return tally_compare(bam_arena_tally(s->sorted->arenas.filled), s->taken, "in the merge",
                          engine_opts_input(s->sorted->opts), s->sorted->engine->latch);
 }

@@ -35,7 +35,7 @@ int sorted_stream_end(void *stream, struct tally *given);
 static inline struct record_stream sorted_stream_records(struct sorted_stream *stream)
 {
     return (struct record_stream){sorted_stream_advance, sorted_stream_take, sorted_stream_help, sorted_stream_end,
-                                  stream, 0};
+                                  stream, .is_reordered = true};
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "bam/long_pos.h"
 #include "base/engine.h"
 #include "base/latch.h"
+#include "engine/driver.h"
 #include "engine/engine_opts.h"
 #include "base/clocks.h"
 #include "sort/merge_ring.h"
@@ -72,7 +73,8 @@ static int prepare_order(struct sorted *s)
     return 0;
 }
 
-struct output_use sorted_output(const struct sorted *s)
+/* Returns the memory of the output and of the order, for the plan. */
+static struct output_use output_use_of(const struct sorted *s)
 {
     struct output_use output = s->output;
     if (s->to) {
@@ -86,7 +88,7 @@ struct output_use sorted_output(const struct sorted *s)
 /* The second part of the plan, made when the headers are read and the index of -I is made. */
 static int plan_memory(struct sorted *s)
 {
-    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, sorted_output(s), s->engine->latch);
+    return engine_memory_plan(&s->plan, &s->rings, s->opts, &s->in, output_use_of(s), s->engine->latch);
 }
 
 static int open_inputs(struct sorted *s, const struct sorted_options *options)
@@ -139,39 +141,27 @@ static int reserve_memory(struct sorted *s, uint64_t size_hint)
         || arenas_open(&s->arenas, s->plan.arena_size, s->engine->latch) < 0 || open_spill(s) < 0 ? -1 : 0;
 }
 
-static int open_output(struct sorted *s)
-{
-    if (!s->to)
-        return 0;
-    if (written_open(s->to, &s->opts->out, &s->rings, engine_opts_input(s->opts), s->engine) < 0)
-        return -1;
-    s->sink = s->to->sink;
-    if (s->progress)
-        record_sink_set_progress(s->sink, s->progress);
-    return 0;
-}
-
 static int prepare_output(struct sorted *s)
 {
     bool sorts = s->opts->order.by != SORT_COLLATE;
     return written_prepare(s->to, s->sam, inputs_held(&s->in, s->sam, sorts), s->minhash ? NULL : s->rule);
 }
 
-int sorted_open(struct sorted *s, const struct sorted_options *how, struct written *to)
+int sorted_open(struct sorted *s, const struct sorted_options *how)
 {
     s->opts = how->opts;
     s->turn = how->turn;
-    s->to = to;
+    s->to = how->to;
+    s->sink = s->to ? s->to->sink : NULL;
+    s->rings = *how->rings;
     s->output = how->output;
     s->engine = how->engine;
     s->progress = how->progress;
     if (!s->engine->clocks)
         return latch_fail(s->engine->latch, "out of memory");
-    s->rings = how->rings ? *how->rings
-             : engine_memory_rings(s->opts, how->in, MEMORY_IN_TURN, to != NULL);
-    if (open_output(s) < 0 || open_inputs(s, how) < 0 || prepare_minhash(s) < 0 || plan_memory(s) < 0
+    if (open_inputs(s, how) < 0 || prepare_minhash(s) < 0 || plan_memory(s) < 0
         || reserve_memory(s, how->size_hint) < 0 || prepare_lengths(s) < 0 || prepare_order(s) < 0
-        || (to && prepare_output(s) < 0))
+        || (s->to && prepare_output(s) < 0))
         return -1;
     if (s->progress) {
         s->progress->file_bytes = (double)s->in.length;
@@ -256,17 +246,10 @@ static void close_slot(void *sorted, uint32_t slot)
     clocks_leave(s->engine->clocks, before, 0);
 }
 
-/* If there was no error, gives all files their names at once. Removes files that have no name. */
-static void finish_files(struct sorted *s)
+static void finish_output(const struct sorted *s)
 {
-    if (!s->to)
-        return;
-    enum stage before = clocks_enter(s->engine->clocks, STAGE_WRITE);
-    if (!latch_tripped(s->engine->latch))
-        written_commit(s->to);
-    clocks_enter(s->engine->clocks, STAGE_FREE);
-    written_close(s->to);
-    clocks_leave(s->engine->clocks, before, 0);
+    if (s->driver)
+        driver_finish(s->driver);
 }
 
 /* The OpenMP runtime ends the program when there is no memory for a task. So the main thread makes all tasks before an
@@ -275,23 +258,24 @@ static void close_in_team(void *sorted)
 {
     struct sorted *s = sorted;
     task_ring_hand_out_all(&s->closing);
-    finish_files(s);
+    finish_output(s);
     task_ring_take_all(&s->closing, s->engine->clocks);
 }
 
 static void close_alone(struct sorted *s)
 {
-    finish_files(s);
+    finish_output(s);
     for (uint32_t i = 0; i < N_CLOSED; i++)
         close_one(s, i);
 }
 
-void sorted_finish(struct sorted *s, int n_threads)
+void sorted_finish(struct sorted *s, int n_threads, struct driver *d)
 {
     static const uint64_t LEAST = (uint64_t)16 << 20;        /* bytes in the arenas: fewer bytes are quickly given
                                                               * back */
     struct task_ring_options ring = {.n_slots = N_CLOSED + (uint32_t)n_threads, .run = close_slot, .arg = s};
     clocks_phase(s->engine->clocks, PHASE_FINISH);
+    s->driver = d;
     bool much = !latch_tripped(s->engine->latch) && (s->spill.spilling || arenas_taken(&s->arenas) >= LEAST);
     if (much && task_ring_open(&s->closing, &ring) == 0)
         task_team(n_threads, close_in_team, s);

@@ -13,6 +13,7 @@
 #include "sort/sort_tasks.h"
 #include "sort/spill_policy.h"
 
+struct driver;
 struct engine;
 struct input_request;
 struct merge_ring_options;
@@ -32,11 +33,13 @@ enum sort_turn {
 
 struct sorted_options {
     const struct engine_opts *opts;    /* all options except for their inputs, ... */
-    const struct input_request *in;    /* ... which this request replaces; NULL if `opened` and `rings` are set */
+    const struct input_request *in;    /* ... which this request replaces; NULL if `opened` is set */
     struct inputs *opened;       /* open inputs, which the sort takes over. NULL: it opens the inputs of `in` */
     enum sort_turn turn;
     uint64_t size_hint;
-    const struct memory_rings *rings;    /* NULL: the sort derives them from the options; else it uses these */
+    const struct memory_rings *rings;
+    struct written *to;          /* the output, which is open: the sort prepares it. NULL: the next producer copies the
+                                  * records */
     struct output_use output;    /* memory that others take at the same time, such as consumers after the sort. If there
                                   * is an output, only the overhead counts */
     const struct engine *engine; /* if its clocks are NULL, memory was short, and the sort fails */
@@ -50,8 +53,8 @@ struct sorted {
     struct progress *progress;
     struct memory_watch watch;   /* the driver starts it */
     struct inputs in;
-    struct written *to;          /* the output; NULL: there is none ... */
-    struct record_sink *sink;    /* ... and its sink; NULL: the next producer copies the records */
+    struct written *to;          /* the output; NULL: the next producer copies the records ... */
+    struct record_sink *sink;    /* ... and its sink, or NULL */
     struct output_use output;    /* as in the options */
     struct memory_rings rings;   /* memory, before anything is opened ... */
     struct memory_plan plan;     /* ... and once the headers are known */
@@ -64,17 +67,14 @@ struct sorted {
     sam_hdr_t *sam;              /* header of the first input, then of the output */
     struct sort_rule *rule;
     struct minhash *minhash;     /* of -M; else NULL */
-    struct task_ring closing;    /* of sorted_finish() */
+    struct task_ring closing;    /* this field and the next serve sorted_finish() */
+    struct driver *driver;
 };
 
-/* Opens and allocates everything that may fail, before the work begins. It first makes the checks that do not need
- * input, so that a mistake is reported before the program waits for a pipe. to: the output, which is opened and
- * prepared too, with the options' output; NULL: there is no output. Both structs must be zero. -1: the error is
- * recorded in the latch; call sorted_finish() anyway. */
-int sorted_open(struct sorted *sorted, const struct sorted_options *options, struct written *to);
-
-/* The memory of the output and of the order, for the plan. */
-struct output_use sorted_output(const struct sorted *sorted);
+/* Opens and allocates everything that may fail, before the work begins, and prepares the output. The struct must be
+ * zero, except that `engine` may be set. -1: the error is recorded in the latch; call sorted_finish() anyway, with
+ * `engine` set. */
+int sorted_open(struct sorted *sorted, const struct sorted_options *options);
 
 /* Count and checksum of the records that were read, as they will be written (-M turns reads). */
 struct tally sorted_tally(const struct sorted *sorted);
@@ -91,9 +91,9 @@ int sorted_begin_merge(struct sorted *sorted, const struct merge_ring_options *h
 /* Reports on stderr that runs are merged, if there are any. Upstream's sort does so, but its collate does not. */
 void sorted_say_merge(const struct sort_order *order, uint64_t n_runs, uint64_t n_sublists);
 
-/* Ends a sort: gives the outputs their names, unless the latch holds an error, and closes the sort and its output. An
- * error is recorded in the latch. A team of n_threads closes them if one thread would take long. Call it after the
- * parallel region in which they were used: late tasks still look at their slots. */
-void sorted_finish(struct sorted *sorted, int n_threads);
+/* Closes the sort, in a team of n_threads if one thread would take long. driver: it has the output, which
+ * driver_finish() names and closes meanwhile; NULL: the records go to another producer. Call it after the parallel
+ * region in which the sort was used: late tasks still look at their slots. */
+void sorted_finish(struct sorted *sorted, int n_threads, struct driver *driver);
 
 #endif

@@ -153,7 +153,8 @@ int counted_begin(struct counted *c)
 static bool is_made(void *counted)
 {
     struct counted *c = counted;
-    c->state = chunk_reader_advance(c->chunks);
+    const struct record_stream *from = &c->in.each->stream;
+    c->state = from->advance(from->producer);
     return c->state != CHUNK_AWAITED || latch_tripped(c->d->engine.latch);
 }
 
@@ -163,22 +164,27 @@ static bool help(void *counted)
 {
     enum { FEW_THREADS = 8 };
     const struct counted *c = counted;
+    const struct record_stream *from = &c->in.each->stream;
     return c->opts->common.n_threads > FEW_THREADS ? chunk_reader_help_briefly(c->chunks)
-                                                   : chunk_reader_help(c->chunks);
+                                                   : from->help(from->producer);
 }
 
 int counted_next(struct counted *c)
 {
     progress_tick(&c->d->progress);
     task_wait(is_made, help, c, c->d->engine.clocks);
-    if (c->state == CHUNK_MADE && chunk_reader_take(c->chunks, &c->spare) == 0)
+    const struct record_stream *from = &c->in.each->stream;
+    if (c->state == CHUNK_MADE && from->take(from->producer, &c->spare) == 0) {
+        c->taken.n += c->spare.n;
         return 1;
+    }
     return c->state == CHUNK_NONE && !latch_tripped(c->d->engine.latch) ? 0 : -1;
 }
 
 int counted_end(const struct counted *c)
 {
-    return chunk_reader_compare(c->chunks);
+    return record_stream_end(&c->in.each->stream, c->taken, "on the way to the counters", c->in.each->name,
+                             c->d->engine.latch);
 }
 
 void counted_close(struct counted *c)

@@ -20,7 +20,8 @@ struct counted {
     struct memory_rings rings;
     struct inputs in;            /* one input */
     struct look_request looks;
-    struct chunk_reader *chunks; /* the chunks of the input */
+    struct chunk_reader *chunks; /* the producer of the input's stream */
+    struct tally taken;          /* number of records that were counted */
     struct counts *counts;
     struct join_tree tree;       /* joins the parts of chunks */
     uint64_t n_looked;           /* chunks that the main thread has taken back */
@@ -40,8 +41,7 @@ int counted_begin(struct counted *counted);
  * error, as above. */
 int counted_next(struct counted *counted);
 
-/* Call it when all chunks are joined: it compares the number of records found in the input with the number that chunks
- * made or left out. Returns -1 on an error, as above. */
+/* Call it when all chunks are joined: see record_stream_end(). */
 int counted_end(const struct counted *counted);
 
 /* Call it after the parallel region. */

@@ -6,7 +6,7 @@
 #include <htslib/hts.h>
 #include "fuzz.h"
 #include "program.h"
-#include "sort/sort_steps.h"
+#include "bam_sort.h"
 #include "cli/sort_check.h"
 #include "cli/command_args.h"
 

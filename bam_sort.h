@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver of a sort, and its steps. bam_sort.c has both. */
-#ifndef SORT_STEPS_H
-#define SORT_STEPS_H
+#ifndef BAM_SORT_H
+#define BAM_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>
