@@ -215,8 +215,8 @@ hts_idx_t *hts_file_load_index(samFile *sam, const char *path, const char *name,
     return found;
 }
 
-/* Measured with htslib 1.16, where CRAM keeps complete containers for each thread: a file without threads, and what each
- * thread adds. */
+/* Measured with htslib 1.16, where CRAM keeps complete containers for each thread: a file without threads, and what
+ * each thread adds. */
 struct htslib_use hts_file_use(bool is_cram, bool writing, const struct htslib_room *room, int n_threads)
 {
     const size_t mib = (size_t)1 << 20, base = !is_cram ? 3 * mib : writing ? 20 * mib : 10 * mib;

@@ -22,7 +22,7 @@ struct hts_file_options {
     struct latch *latch;
 };
 
-/* Returns how many of n_threads threads a file of htslib gets within the room, and the memory that it takes with them. */
+/* Returns how many of n_threads threads a file of htslib gets within the room, and the memory it takes with them. */
 struct htslib_use hts_file_use(bool is_cram, bool writing, const struct htslib_room *room, int n_threads);
 
 /* Returns the last option of this kind, the one that htslib uses; NULL: none. */
