@@ -27,6 +27,10 @@ struct bam_header {
 
 void bam_header_free(struct bam_header *header);
 
+/* Returns the bytes that headers with `size` bytes of text and n @SQ lines take, those of the inputs and of the output.
+ * parsed: htslib parses them; if not set, all are plain (plain_header.h). */
+size_t bam_header_memory(size_t size, size_t n, bool parsed);
+
 /* Frees `rest` only. */
 void bam_header_drop_rest(struct bam_header *header);
 

@@ -203,3 +203,19 @@ uint64_t machine_program_memory(void)
         at_first = 0;
     return at_first;
 }
+
+/* Data of the libraries, the OpenMP runtime and what the allocator keeps for itself come after the start. libhts alone
+ * may load 30 libraries, for URLs. The numbers bound what no other count has, with Debian's htslib. */
+size_t machine_program_grown(size_t at_start, size_t most)
+{
+    static const size_t GROWS = (size_t)12 << 20, LEAST = (size_t)14 << 20;
+    size_t grown = at_start + GROWS;
+    grown = grown < most ? grown : most;
+    return grown > LEAST ? grown : LEAST;
+}
+
+size_t machine_thread_memory(void)
+{
+    enum { TOUCHED = 160 << 10 };                /* of its stack, and of the allocator's heap for it */
+    return TOUCHED;
+}

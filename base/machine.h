@@ -3,6 +3,7 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "base/topology.h"
 
@@ -63,5 +64,12 @@ uint64_t machine_huge_pages(void);
 /* Bytes of the code of the program and its libraries, and of the memory that they have written at the first call, which
  * is before anything large is allocated; 0: unknown. Only the main thread calls it. */
 uint64_t machine_program_memory(void);
+
+/* Returns the bytes that a program takes while it works, if it had at_start by machine_program_memory(): `most` at most,
+ * but not less than the smallest program needs. */
+size_t machine_program_grown(size_t at_start, size_t most);
+
+/* Returns the bytes that a thread takes besides the buffers that are made for it. */
+size_t machine_thread_memory(void);
 
 #endif

@@ -25,7 +25,6 @@ struct memory_job {
     int n_threads;
     int level;                   /* compression level of BAM and SAM.gz, see bgzf_codec_new() */
     size_t n_inputs;
-    size_t found;                /* bytes of one list of the records found in a block */
     size_t thread_space;         /* bytes of address space for one more thread; 0: address space has no limit */
     enum sink_form form;         /* of the output */
     size_t program;              /* see machine_program_memory() */
@@ -75,7 +74,8 @@ struct htslib_use {
     size_t bytes;
 };
 
-/* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered, changed or merged. */
+/* Records made in chunks (read/chunk_reader.h): of SAM text, or of BAM that is filtered, changed or merged. See
+ * chunk_reader_chunk_memory(). */
 struct chunk_memory {
     size_t piece_size;           /* bytes per read of the text */
     uint32_t source_slots;       /* blocks of text being read */
@@ -84,7 +84,6 @@ struct chunk_memory {
     size_t chunk_size;           /* bytes of a chunk's text; any block fits */
     size_t records_size;         /* usual bytes for a chunk's records */
     bool keeps;                  /* with the compressed blocks that they came from (codec/kept_block.h) */
-    size_t bytes;                /* all together */
     bool tight;                  /* chunks are smaller than they should be, because memory is short */
 };
 
@@ -115,48 +114,17 @@ struct memory_plan {
     size_t spilling;             /* ... of which this many are not touched if all records stay in memory */
 };
 
-/* Returns how many of n_threads threads htslib gets within the room, and the memory that it uses with them. Measured
- * with htslib 1.16, where CRAM keeps complete containers for each thread. */
-static inline struct htslib_use memory_shares_htslib(bool is_cram, bool writing, const struct htslib_room *room,
-                                                     int n_threads)
-{
-    const size_t mib = (size_t)1 << 20, base = !is_cram ? 3 * mib : writing ? 20 * mib : 10 * mib;
-    size_t each = room->thread_space + (!is_cram ? 3 * mib / 2 : writing ? 32 * mib : 16 * mib);
-    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0;
-    int n = (uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1;
-    return (struct htslib_use){.n_threads = n, .bytes = base + (n > 1 ? (size_t)n * each : 0)};
-}
-
-/* Chunks that each input of a merge has of its own. */
-enum { MEMORY_CHUNKS_LEAST = 2 };
-
-/* Usual bytes of BAM records in a container that htslib writes. */
-static const size_t MEMORY_CRAM_RECORDS = (size_t)4 << 20;
-
-/* The consumer holds the records of this many containers. It copies them, which takes a hundredth of the time to decode
- * them. */
-enum { MEMORY_CRAM_LENT = 2 };
-
-/* The number of containers that are decoded at once (n_threads) for a CRAM whose header has this size, and the memory
- * for them besides htslib's first file. Each thread has one, and some wait until the containers before them are
- * decoded. */
-static inline struct htslib_use memory_shares_cram(const struct htslib_room *room, size_t header, int n_threads)
-{
-    enum { MOST = 64, HEADER_COPIES = 8 };
-    const size_t mib = (size_t)1 << 20, each = 16 * mib + MEMORY_CRAM_RECORDS + HEADER_COPIES * header;
-    const size_t lent = MEMORY_CRAM_LENT * MEMORY_CRAM_RECORDS;
-    uint64_t base = memory_shares_htslib(true, false, room, 1).bytes + lent;
-    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0, n = 2 + 3 * (uint64_t)n_threads / 2;
-    n = n < most ? n : most;
-    n = n < MOST ? n : MOST;
-    return (struct htslib_use){.n_threads = (int)n, .bytes = (size_t)n * each + lent};
-}
-
 /* Sizes of arenas and slices are whole pages. */
 static inline size_t whole_pages(size_t size)
 {
     enum { PAGE = 4096 };
     return size / PAGE * PAGE;
+}
+
+/* Returns the value, or the bound that it exceeds. */
+static inline size_t memory_clamp(size_t value, size_t low, size_t high)
+{
+    return value < low ? low : value > high ? high : value;
 }
 
 #endif

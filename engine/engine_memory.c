@@ -8,7 +8,6 @@
 #include "engine/memory_plan.h"
 #include "engine/limits.h"
 #include "engine/engine_memory.h"
-#include "read/block_reader.h"
 #include "report/command_report.h"
 #include "write/record_sink.h"
 
@@ -48,7 +47,6 @@ struct memory_rings engine_memory_rings(const struct engine_opts *opts, const st
         .in_chunks = reads == MEMORY_AT_ONCE,
         .copies = reads == MEMORY_AT_ONCE && may_copy(opts, in),
         .program = (size_t)machine_program_memory(),
-        .found = block_reader_slot_memory(),
         .thread_space = limits_thread_space(),
     };
     return memory_plan_rings(&job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How the memory is divided. This is the only place that counts it. memory_plan_rings() comes first, before any file is
- * opened: it decides how many blocks are under way, and how much is read at once. When the headers are known,
- * memory_plan_make() gives the remaining memory to the arenas. A merge has no arenas: memory_plan_rings() gives the
- * remaining memory to its inputs. */
+/* How the memory is divided. Each module says in a function *_memory() what it takes; this module adds the numbers up,
+ * and divides the rest. memory_plan_rings() comes first, before any file is opened: it decides how many blocks are under
+ * way, and how much is read at once. When the headers are known, memory_plan_make() gives the remaining memory to the
+ * arenas. A merge has no arenas: memory_plan_rings() gives the remaining memory to its inputs (engine/chunk_plan.h). */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H
 
@@ -21,9 +21,5 @@ uint64_t memory_plan_takes(const struct memory_plan *plan);
 /* The next larger job->all, in bytes and a multiple of 1 MiB, with which a plan takes at most job->all, and for which
  * the same is true with 1 MiB more. */
 uint64_t memory_plan_enough(const struct memory_job *job, const struct memory_use *use);
-
-/* Memory to parse SAM text: at most an eighth of `all` for n_inputs inputs together, or the least that works for each
- * input. */
-struct chunk_memory memory_plan_chunks(uint64_t all, size_t n_inputs, int n_threads);
 
 #endif

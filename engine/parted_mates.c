@@ -3,11 +3,16 @@
 #include "base/message.h"
 #include "engine/parted_mates.h"
 
-enum { BITS = 12 };              /* of the index into `last`, which takes 32 KiB */
+enum { BITS = 12, MATES = 1 << BITS };   /* of the index into `last`, and their number */
+
+size_t parted_mates_memory(void)
+{
+    return MATES * sizeof(uint64_t);
+}
 
 int parted_mates_open(struct parted_mates *m, const char *path)
 {
-    *m = (struct parted_mates){.path = path, .last = calloc((size_t)1 << BITS, sizeof *m->last)};
+    *m = (struct parted_mates){.path = path, .last = calloc(MATES, sizeof *m->last)};
     return m->last ? 0 : -1;
 }
 

@@ -18,6 +18,9 @@ struct parted_mates {
 int parted_mates_open(struct parted_mates *mates, const char *path);
 void parted_mates_free(struct parted_mates *mates);
 
+/* Returns the bytes that it takes. */
+size_t parted_mates_memory(void);
+
 /* A fixed_orphans_fn for struct parted_mates: takes n numbers. Warns once, at the first two numbers that are halves of
  * a pair. */
 int parted_mates_put(void *parted_mates, const uint64_t *mates, size_t n);

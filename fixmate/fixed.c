@@ -49,6 +49,7 @@ static int check_memory(struct fixed *f)
 {
     struct memory_plan plan;
     struct output_use output = written_use(&common(f)->out, f->in.each->header.sam, &f->rings);
+    output.overhead += parted_mates_memory();
     return engine_memory_plan(&plan, &f->rings, common(f), &f->in, output, f->d->engine.latch);
 }
 

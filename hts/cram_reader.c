@@ -10,6 +10,7 @@
 #include <htslib/cram.h>
 #include <htslib/faidx.h>
 #include <htslib/hts_log.h>
+#include "bam/bam_header.h"
 #include "hts/ref_sums.h"
 #include "base/byte_buffer.h"
 #include "hts/hts_file.h"
@@ -36,6 +37,11 @@ struct cram_slot {
     bool ended;                  /* htslib reported the end of the file after these records */
 };
 
+/* LENT: the consumer holds the records of this many containers. It copies them, which takes a hundredth of the time to
+ * decode them. */
+enum { LENT = 2 };
+static const size_t RECORDS = (size_t)4 << 20;   /* usual bytes of BAM records in a container that htslib writes */
+
 struct cram_reader {
     struct input_options opt;
     const struct input_file *file;
@@ -52,6 +58,27 @@ struct cram_reader {
     bool has_ended;              /* all containers are handed out, and the bytes after them were looked at */
     uint64_t n;                  /* number of records that were taken */
 };
+
+/* Returns how many containers are decoded at once (n_threads), and the memory for them besides htslib's first file. Each
+ * thread has one, and some wait until the containers before them are decoded. A slot takes what a thread of htslib
+ * takes, the records, and a header. */
+static struct htslib_use use_of(const struct htslib_room *room, size_t header, int n_threads)
+{
+    enum { MOST = 64, DECODED = 16 << 20 };
+    const size_t each = DECODED + RECORDS + bam_header_memory(header, 0, true), lent = LENT * RECORDS;
+    uint64_t base = hts_file_use(true, false, room, 1).bytes + lent;
+    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0, n = 2 + 3 * (uint64_t)n_threads / 2;
+    n = n < most ? n : most;
+    n = n < MOST ? n : MOST;
+    return (struct htslib_use){.n_threads = (int)n, .bytes = (size_t)n * each + lent};
+}
+
+size_t cram_reader_memory_most(const struct htslib_room *room, size_t header, int n_threads)
+{
+    size_t alone = hts_file_use(true, false, room, n_threads).bytes;
+    size_t in_tasks = hts_file_use(true, false, room, 1).bytes + use_of(room, header, n_threads).bytes;
+    return alone > in_tasks ? alone : in_tasks;
+}
 
 /* ------------------------------------------------------------------- tasks */
 
@@ -165,7 +192,7 @@ static int take(void *reader, struct record_slice *slice)
     r->n += c->n;
     c->made = *slice;
     record_slice_clear(&c->made);
-    byte_buffer_trim(&c->made.records, MEMORY_CRAM_RECORDS);
+    byte_buffer_trim(&c->made.records, RECORDS);
     c->n = 0;
     task_ring_take(&r->ring);
     *slice = made;
@@ -186,7 +213,7 @@ static int end(void *reader, struct tally *given)
 
 struct record_stream cram_reader_stream(struct cram_reader *r)
 {
-    return (struct record_stream){advance, take, help, end, r, .most_lent = MEMORY_CRAM_LENT};
+    return (struct record_stream){advance, take, help, end, r, .most_lent = LENT};
 }
 
 size_t cram_reader_memory(const struct cram_reader *r)
@@ -286,7 +313,7 @@ int cram_reader_open(struct cram_reader **reader, const struct input_file *file,
                      struct cram_input *cram, struct hts_reader *first, sam_hdr_t *header)
 {
     enum { LEAST = 2 };
-    struct htslib_use use = memory_shares_cram(&options->htslib, sam_hdr_length(header), options->engine->n_threads);
+    struct htslib_use use = use_of(&options->htslib, sam_hdr_length(header), options->engine->n_threads);
     *reader = NULL;
     if (use.n_threads > most_files())
         use.n_threads = most_files();

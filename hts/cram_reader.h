@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <htslib/sam.h>
+#include "base/memory_shares.h"
 #include "read/input_options.h"
 #include "read/record_stream.h"
 
@@ -13,6 +14,9 @@ struct cram_input;
 struct cram_reader;
 struct hts_reader;
 struct input_file;
+
+/* Returns the most bytes that reading a CRAM takes, in this way or with threads of htslib. header: bytes of text. */
+size_t cram_reader_memory_most(const struct htslib_room *room, size_t header, int n_threads);
 
 /* Returns whether the file may be read in this way, as far as this is known before it is opened. format: as detected.
  * cram: counts the records of the file; may be NULL. */

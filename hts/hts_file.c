@@ -215,6 +215,17 @@ hts_idx_t *hts_file_load_index(samFile *sam, const char *path, const char *name,
     return found;
 }
 
+/* Measured with htslib 1.16, where CRAM keeps complete containers for each thread: a file without threads, and what
+ * each thread adds. */
+struct htslib_use hts_file_use(bool is_cram, bool writing, const struct htslib_room *room, int n_threads)
+{
+    const size_t mib = (size_t)1 << 20, base = !is_cram ? 3 * mib : writing ? 20 * mib : 10 * mib;
+    size_t each = room->thread_space + (!is_cram ? 3 * mib / 2 : writing ? 32 * mib : 16 * mib);
+    uint64_t most = room->bytes > base ? (room->bytes - base) / each : 0;
+    int n = (uint64_t)n_threads < most ? n_threads : most > 1 ? (int)most : 1;
+    return (struct htslib_use){.n_threads = n, .bytes = base + (n > 1 ? (size_t)n * each : 0)};
+}
+
 int hts_file_wrong_index(const char *path, struct latch *latch)
 {
     return latch_fail(latch, "%s: its index is that of another file, or the file or its index is damaged. Nothing was "

@@ -8,6 +8,7 @@
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
 #include <htslib/sam.h>
+#include "base/memory_shares.h"
 
 struct latch;
 
@@ -20,6 +21,9 @@ struct hts_file_options {
     bool no_threads;             /* a format option "nthreads" starts none either */
     struct latch *latch;
 };
+
+/* Returns how many of n_threads threads a file of htslib gets within the room, and the memory it takes with them. */
+struct htslib_use hts_file_use(bool is_cram, bool writing, const struct htslib_room *room, int n_threads);
 
 /* Returns the last option of this kind, the one that htslib uses; NULL: none. */
 const hts_opt *hts_file_option(const hts_opt *options, enum hts_fmt_option kind);

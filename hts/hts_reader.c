@@ -49,7 +49,7 @@ static int set_up(struct hts_reader *r, int n_threads)
 {
     enum htsExactFormat format = hts_get_format(r->sam)->format;
     /* Text is read without threads, so that this thread sees errno. */
-    r->use = memory_shares_htslib(format == cram, false, &r->opt.htslib, format == cram ? n_threads : 1);
+    r->use = hts_file_use(format == cram, false, &r->opt.htslib, format == cram ? n_threads : 1);
     struct hts_file_options how = {
         .path = r->opt.path,
         .format_options = r->opt.format_options,
@@ -212,7 +212,7 @@ void hts_reader_close(struct hts_reader *r)
 
 int hts_reader_start_threads(struct hts_reader *r, int n)
 {
-    r->use = memory_shares_htslib(true, false, &r->opt.htslib, n);
+    r->use = hts_file_use(true, false, &r->opt.htslib, n);
     struct hts_file_options how = {.path = r->opt.path, .n_threads = r->use.n_threads, .latch = r->opt.engine->latch};
     return hts_file_set_up(r->sam, &r->threads, &how);
 }

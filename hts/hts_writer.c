@@ -117,7 +117,7 @@ static int open_sam(struct hts_writer *w)
 {
     char mode[16], level[4] = "";
     htsFormat format = w->request->format;       /* htslib needs it writable */
-    w->use = memory_shares_htslib(format.format == cram, true, &w->rings.writer, w->rings.job.n_threads);
+    w->use = hts_file_use(format.format == cram, true, &w->rings.writer, w->rings.job.n_threads);
     /* Threads that make an index of lines would write outside their memory if a tag holds a line end. Our tasks make
      * most SAM. */
     if (format.format == sam)

@@ -19,7 +19,7 @@ struct marked_store {
 
 size_t marked_store_memory(int n_threads, size_t slice_size)
 {
-    return (size_t)n_threads * (spill_packer_memory(slice_size) + record_packer_memory() + 2 * slice_size);
+    return (size_t)n_threads * (spill_packer_memory(slice_size) + spill_loader_memory(slice_size) + slice_size);
 }
 
 struct marked_store *marked_store_open(const struct marked_store_options *options)

@@ -240,7 +240,7 @@ static int open_pool(struct merged *m)
     const struct memory_rings *rings = &m->rings;
     struct chunk_pool_options how = {
         .n_inputs = m->n,
-        .own_chunks = MEMORY_CHUNKS_LEAST,
+        .own_chunks = CHUNK_POOL_OWN,
         .own_slices = own_slices(m),
         .borrows = rings->borrows,
         .n_shared = rings->n_shared,

@@ -49,9 +49,9 @@ void block_reader_set_arena(struct block_reader *r, struct bam_arena *arena)
     r->arena = r->copies.arena = arena;
 }
 
-size_t block_reader_slot_memory(void)
+size_t block_reader_memory(uint32_t n_slots)
 {
-    return sizeof(struct found) + slice_copies_slot_memory();
+    return n_slots * (sizeof(struct found) + slice_copies_slot_memory());
 }
 
 /* Returns the bytes of this input's records that were listed. */

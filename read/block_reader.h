@@ -89,7 +89,7 @@ uint64_t block_reader_to_come(const struct block_reader *reader);
 /* Returns the bytes of records that will certainly come. */
 uint64_t block_reader_least(const struct block_reader *reader);
 
-/* Returns the bytes of memory for each slot. */
-size_t block_reader_slot_memory(void);
+/* Returns the bytes of memory for n_slots slots. */
+size_t block_reader_memory(uint32_t n_slots);
 
 #endif

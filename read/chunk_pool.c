@@ -25,12 +25,28 @@ static void free_part(void *pool, uint32_t number)
         record_slice_free(&p->records[i]);
 }
 
+static size_t most_texts(const struct chunk_pool_options *o)
+{
+    return o->n_inputs * o->own_chunks + o->n_shared;
+}
+
+static size_t most_records(const struct chunk_pool_options *o)
+{
+    return most_texts(o) + o->n_inputs * o->own_slices + o->n_shared;
+}
+
+size_t chunk_pool_memory(const struct chunk_pool_options *o)
+{
+    return o->n_shared * sizeof(struct chunk_borrower *) + most_texts(o) * sizeof(struct chunk_text)
+         + most_records(o) * sizeof(struct record_slice) + task_ring_memory(PARTS);
+}
+
 int chunk_pool_open(struct chunk_pool *p, const struct chunk_pool_options *o)
 {
     struct task_ring_options ring = {.n_slots = PARTS, .run = free_part, .arg = p};
     *p = (struct chunk_pool){.opt = *o, .chunks = o->n_shared, .slices = o->n_shared};
-    p->most_texts = o->n_inputs * o->own_chunks + o->n_shared;
-    p->most_records = p->most_texts + o->n_inputs * o->own_slices + o->n_shared;
+    p->most_texts = most_texts(o);
+    p->most_records = most_records(o);
     p->last = calloc(o->n_shared, sizeof *p->last);
     p->texts = calloc(p->most_texts, sizeof *p->texts);
     p->records = calloc(p->most_records, sizeof *p->records);

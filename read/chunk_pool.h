@@ -25,6 +25,8 @@ struct chunk_text {
     uint8_t *kept;
 };
 
+enum { CHUNK_POOL_OWN = 2 };     /* chunks that each input of a merge has of its own */
+
 struct chunk_pool_options {
     size_t n_inputs;
     uint32_t own_chunks, own_slices;     /* number of them for each input */
@@ -55,6 +57,9 @@ struct chunk_borrower {
 /* -1: out of memory. A zero-initialised pool may be ended and closed. */
 int chunk_pool_open(struct chunk_pool *pool, const struct chunk_pool_options *options);
 void chunk_pool_close(struct chunk_pool *pool);
+
+/* Returns the bytes that a pool takes besides the chunks and slices. */
+size_t chunk_pool_memory(const struct chunk_pool_options *options);
 
 /* Call it when nothing is taken or put any more: tasks begin to free the memory. Close the pool after the parallel
  * region. */

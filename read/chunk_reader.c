@@ -61,6 +61,9 @@ static void make_records(void *reader, uint32_t number)
     enum stage before = clocks_enter(r->opt.in.engine->clocks, STAGE_PARSE);
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
+    if (!c->made.records.p)                      /* the slice came from a consumer that had none: without this, it would
+                                                  * grow to twice the size. If it fails, make() fails, too */
+        byte_buffer_reserve(&c->made.records, r->opt.in.use.records_size);
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)
         slice_span_release(&c->span);
@@ -147,13 +150,19 @@ static void update_pool(const struct chunk_reader *r)
         chunk_pool_fills(r->opt.borrower, r->filling - r->ring.tail);
 }
 
+/* Returns how many blocks of a chunk may be kept. */
+static size_t kept_blocks(const struct chunk_memory *use)
+{
+    return use->chunk_size / KEPT_BLOCK_LEAST;
+}
+
 /* Allocates the memory for a chunk's bytes. */
 static int make_text(const struct chunk_reader *r, struct chunk *c)
 {
-    size_t size = r->opt.in.use.chunk_size;
-    c->bytes = malloc(size + 1);
-    if (!c->bytes || (r->opt.in.use.keeps && (!(c->blocks = malloc(size / KEPT_BLOCK_LEAST * sizeof *c->blocks))
-                                           || !(c->kept = malloc(size)))))
+    const struct chunk_memory *use = &r->opt.in.use;
+    c->bytes = malloc(use->chunk_size + 1);
+    if (!c->bytes || (use->keeps && (!(c->blocks = malloc(kept_blocks(use) * sizeof *c->blocks))
+                                     || !(c->kept = malloc(use->chunk_size)))))
         return latch_fail(r->opt.in.engine->latch, "%s: out of memory for its records", r->opt.in.path);
     return 0;
 }
@@ -547,6 +556,24 @@ static void begin(struct chunk_reader *r)
     }
     if (r->opt.cutter.inflated)
         bgzf_source_on_inflated(r->opt.in.source, r->opt.cutter.inflated, r->opt.cutter.arg);
+}
+
+size_t chunk_reader_slice_memory(const struct chunk_memory *use)
+{
+    enum { TEXT_OF_RECORD = 256 };
+    return record_slice_memory(use->records_size, use->chunk_size / TEXT_OF_RECORD);
+}
+
+size_t chunk_reader_chunk_memory(const struct chunk_memory *use)
+{
+    size_t text = use->chunk_size + 1;
+    size_t kept = use->keeps ? use->chunk_size + kept_blocks(use) * sizeof(struct chunk_block) : 0;
+    return text + kept + chunk_reader_slice_memory(use);
+}
+
+size_t chunk_reader_slot_memory(void)
+{
+    return sizeof(struct chunk) + task_ring_memory(1);
 }
 
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options)

@@ -126,6 +126,15 @@ struct chunk_reader_options {
 /* NULL: out of memory, and the error is recorded in the latch. */
 struct chunk_reader *chunk_reader_open(const struct chunk_reader_options *options);
 
+/* Returns the bytes of one slice of its records; and those of a chunk with such a slice, and with text of its own. The
+ * number of keys bounds records whose lines have 256 bytes and more. Records of shorter lines have more keys, but are
+ * smaller: of lines from 48 bytes on, records and keys together touch less. */
+size_t chunk_reader_slice_memory(const struct chunk_memory *use);
+size_t chunk_reader_chunk_memory(const struct chunk_memory *use);
+
+/* Returns the bytes that it keeps for each chunk, even if it has borrowed no memory for that chunk. */
+size_t chunk_reader_slot_memory(void);
+
 /* Call it after the parallel region, because late tasks still look at their chunk; and after the source is closed. */
 void chunk_reader_close(struct chunk_reader *reader);
 

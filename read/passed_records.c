@@ -255,6 +255,11 @@ static int prepare(struct passed_records *r, struct bam_header *header)
     return (r->chunks = chunk_reader_open(&how)) ? 0 : -1;
 }
 
+size_t passed_records_memory(uint32_t n_chunks, uint32_t n_slots)
+{
+    return record_cut_memory(n_chunks, n_slots) + n_chunks * (sizeof(struct pass_found) + chunk_reader_slot_memory());
+}
+
 struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,
                                            struct bam_header *header)
 {

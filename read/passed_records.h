@@ -49,6 +49,9 @@ struct passed_records_options {
     const struct look_request *looks; /* NULL: no task looks at them */
 };
 
+/* Returns the bytes that it takes besides the chunks' memory, for this many chunks and a source of n_slots. */
+size_t passed_records_memory(uint32_t n_chunks, uint32_t n_slots);
+
 /* Takes over the remap, which may be empty, and from `header` the records after the header. NULL: out of memory, and
  * the error is recorded in the latch; free both anyway. */
 struct passed_records *passed_records_open(const struct passed_records_options *options, struct record_remap *remap,

@@ -352,6 +352,11 @@ struct record_found record_cut_found(const struct record_cut *c, uint32_t number
 
 /* ---------------------------------------------------------- open and close */
 
+size_t record_cut_memory(uint32_t n_chunks, uint32_t n_slots)
+{
+    return n_chunks * sizeof(struct record_walk) + n_slots * sizeof(struct block_records);
+}
+
 int record_cut_open(struct record_cut *c, const struct record_cut_options *options)
 {
     const struct chunk_input *in = options->in;

@@ -79,6 +79,9 @@ struct record_cut {
     struct unit_borders borders; /* ... and these borders were found so far */
 };
 
+/* Returns the bytes that it takes for this many chunks, and for the blocks of a source of n_slots. */
+size_t record_cut_memory(uint32_t n_chunks, uint32_t n_slots);
+
 /* -1: out of memory; close it anyway. */
 int record_cut_open(struct record_cut *cut, const struct record_cut_options *options);
 void record_cut_close(struct record_cut *cut);

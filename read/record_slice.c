@@ -20,13 +20,19 @@ void record_slice_free(struct record_slice *s)
     *s = (struct record_slice){.n = 0};
 }
 
+enum { KEYS_LEAST = 512 };
+
+size_t record_slice_memory(size_t size, size_t n)
+{
+    return size + (n > KEYS_LEAST ? n : KEYS_LEAST) * sizeof(struct bam_key);
+}
+
 static int reserve(struct record_slice *s, size_t n)
 {
-    enum { LEAST = 512 };
     if (n <= s->max)
         return 0;
     size_t max = n > 2 * s->max ? n : 2 * s->max;
-    max = max > LEAST ? max : LEAST;
+    max = max > KEYS_LEAST ? max : KEYS_LEAST;
     struct bam_key *keys = realloc(s->keys, max * sizeof *keys);
     if (!keys)
         return -1;

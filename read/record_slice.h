@@ -29,6 +29,9 @@ static inline void record_slice_clear(struct record_slice *slice)
     slice->checksum = 0;
 }
 
+/* Returns the bytes of a slice that has listed n records of `size` bytes in all. */
+size_t record_slice_memory(size_t size, size_t n);
+
 void record_slice_free(struct record_slice *slice);
 
 /* Empties the slice, and keeps only the memory of the keys. */

@@ -339,6 +339,11 @@ static int open_source(struct sam_reader *r, struct byte_window *text)
     return r->source ? 0 : -1;
 }
 
+size_t sam_reader_memory(uint32_t n_chunks)
+{
+    return n_chunks * (sizeof(struct sam_found) + chunk_reader_slot_memory());
+}
+
 struct sam_reader *sam_reader_open(struct byte_window *text, bool packed, const struct input_options *options,
                                    sam_hdr_t **header)
 {

@@ -30,6 +30,9 @@ void sam_reader_close(struct sam_reader *reader);
  * and used. */
 void sam_reader_end(struct sam_reader *reader);
 
+/* Returns the bytes that a reader takes for n_chunks chunks, besides their buffers. */
+size_t sam_reader_memory(uint32_t n_chunks);
+
 /* Returns the stream of the records, which are only noted (record_slice_note()). Errors name the number of the record
  * and of its line. */
 struct record_stream sam_reader_stream(struct sam_reader *reader);

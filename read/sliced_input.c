@@ -7,6 +7,11 @@
 enum { SLICE_LEAST = 64 << 10 }; /* least bytes of records in a slice: so a block of the sink has records of at most two
                                   * slices */
 
+size_t sliced_input_slots_memory(uint32_t n_slices)
+{
+    return n_slices * sizeof(struct made_slice);
+}
+
 int sliced_input_begin_of(struct sliced_input *s, struct input *in, struct record_stream from,
                           const struct sliced_input_options *options)
 {

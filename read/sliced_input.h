@@ -38,6 +38,9 @@ static inline uint32_t sliced_input_in_range(uint32_t n_slices, bool copies)
     return (n_slices - 3 - copies) / 2;
 }
 
+/* Returns the bytes of n slices, besides their records. */
+size_t sliced_input_slots_memory(uint32_t n_slices);
+
 /* A slice in memory. */
 struct made_slice {
     struct record_slice records;

@@ -70,8 +70,8 @@ static uint32_t count_slices(int n_threads)
 
 size_t sorted_stream_memory(int n_threads)
 {
-    enum { KEYS_SHARE = 16 };    /* 16 bytes of key for some 256 each */
-    return count_slices(n_threads) * (size_t)(SORTED_SLICE + SORTED_SLICE / KEYS_SHARE);
+    enum { RECORD = 256 };       /* usual bytes of a record */
+    return count_slices(n_threads) * record_slice_memory(SORTED_SLICE, SORTED_SLICE / RECORD);
 }
 
 /* Records of a slice, estimated from the mean of all. */

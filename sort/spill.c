@@ -79,6 +79,11 @@ struct spill {
     atomic_bool cancelled;       /* the merging is no longer wanted; set by the main thread, read by its tasks */
 };
 
+size_t spill_memory(int n_threads, size_t slice_size)
+{
+    return (size_t)n_threads * (spill_packer_memory(slice_size) + spill_loader_memory(slice_size) + slice_size);
+}
+
 static void run_range(void *spill, uint32_t number);
 static void run_merge_range(void *spill, uint32_t number);
 

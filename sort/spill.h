@@ -20,6 +20,10 @@ struct spill_options {
 struct spill *spill_open(const struct spill_options *options);
 void spill_close(struct spill *spill);
 
+/* Returns the bytes that writing and loading slices of this size takes, besides merge_memory: each thread has a packer,
+ * whose streams may hold a record as large as a slice, and a loader. */
+size_t spill_memory(int n_threads, size_t slice_size);
+
 /* Call before the first arena. slice_size: bytes in memory of a slice, a multiple of 16. fan_in: how
  * many runs of such slices the last merge can take. */
 void spill_set_sizes(struct spill *spill, size_t slice_size, size_t fan_in);

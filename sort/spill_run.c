@@ -148,6 +148,11 @@ void spill_loader_free(struct spill_loader *loader)
     *loader = (struct spill_loader){.unpacker = NULL};
 }
 
+size_t spill_loader_memory(size_t slice_size)
+{
+    return record_packer_memory() + slice_size;
+}
+
 static int read_packed(struct spill_store *store, struct spill_place place, struct spill_loader *loader,
                        struct latch *latch)
 {

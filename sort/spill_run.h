@@ -48,6 +48,9 @@ struct spill_loader {
 
 void spill_loader_free(struct spill_loader *loader);
 
+/* Returns the bytes that a loader takes: a packed slice is at most as large as the slice. */
+size_t spill_loader_memory(size_t slice_size);
+
 /* Mapped memory; pages that are not written to take no memory. */
 struct spill_extra {
     uint8_t *memory;             /* NULL: there is no extra memory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/memory_plan.h"
+#include "engine/chunk_plan.h"
 #include "unit.h"
 #include <fcntl.h>
 #include "codec/bgzf_block.h"
@@ -83,7 +83,7 @@ static struct input_format *open_path(const char *path)
 {
     struct input_options options = {.path = path, .engine = &engine, .piece_size = piece_size, .n_pieces = 16,
                                     .header_max = 1 << 20,
-                                    .chunks = memory_plan_chunks(1 << 20, 1, 1)};
+                                    .chunks = chunk_plan_text(1 << 20, 1, 1)};
     memset(&latch, 0, sizeof latch);
     return input_format_open(&options);
 }
@@ -387,7 +387,7 @@ static struct alike open_alike(const struct unit_bytes *const *files, size_t n, 
     how.rings.job = (struct memory_job){.n_threads = 1, .n_inputs = n};
     how.rings.piece_size = piece_size;
     how.rings.n_pieces = 16;
-    how.rings.chunks = memory_plan_chunks(1 << 20, 1, 1);
+    how.rings.chunks = chunk_plan_text(1 << 20, 1, 1);
     how.rings.source_slots = 4;
     for (size_t i = 0; i < n; i++) {
         unit_write(fds[i] = unit_temp_file(), files[i]->data, files[i]->n);

@@ -4,6 +4,9 @@
  * smaller, and not so much larger that memory which could hold records lies idle. glibc's allocator counts the bytes.
  * With another allocator, or a sanitizer, nothing is tested. */
 #include "unit.h"
+#include "bam/bam_header.h"
+#include "bam/plain_header.h"
+#include "bam/ref_names.h"
 #include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
@@ -11,20 +14,26 @@
 #include "bgzf_omp.h"
 #include "codec/bam_inflate.h"
 #include "codec/bgzf_block.h"
+#include "engine/chunk_plan.h"
 #include "engine/memory_plan.h"
+#include "engine/parted_mates.h"
 #include "hts/bam1_bytes.h"
+#include "hts/hts_file.h"
 #include "read/input.h"
 #include "read/input_request.h"
 #include "read/read_ahead.h"
 #include "read/record_slice.h"
+#include "read/sliced_input.h"
 #include "sort/merge_ring.h"
 #include "sort/record_pack.h"
+#include "sort/spill.h"
 #include "sort/spill_slice.h"
 #include "stats/counts.h"
 #include "stats/join_tree.h"
 #include "stats/stats_counter.h"
 #include "stats/stats_settings.h"
 #include "unit_source.h"
+#include "write/samtools_checksum.h"
 #include "write/sink_verify.h"
 
 enum { SLACK = 24 << 10 };       /* for pages, the allocator, and small structs that are not counted */
@@ -212,18 +221,35 @@ static void test_reading_takes_more_than_is_counted(void **state)
 
 /* ---- inputs ---- */
 
-/* Makes a file of SAM with n reads of 100 bases, as text or in blocks. */
-static int sam_file(int n, bool packed)
+enum sam_kind { READS, NUMBERS };
+
+/* Writes the line of a read of 100 bases, or one whose record is twice as large, because it has 150 integers of one
+ * digit. Returns its size. */
+static int sam_line(char line[1024], int number, enum sam_kind kind)
+{
+    static const char fields[] = "4\t*\t0\t0\t*\t*\t0\t0";
+    if (kind == READS) {
+        int size = sprintf(line, "r%d\t%s\t%0100d\t%0100d\n", number, fields, 0, 0);
+        for (char *c = strrchr(line, '*') + 7; *c != '\t'; c++)
+            *c = 'A';
+        return size;
+    }
+    int size = sprintf(line, "r%d\t%s\t*\t*\tXB:B:i", number, fields);
+    for (int i = 0; i < 150; i++)
+        size += sprintf(line + size, ",%d", i % 10);
+    line[size++] = '\n';
+    return size;
+}
+
+/* Makes a file of SAM with n such lines, as text or in blocks. */
+static int sam_file(int n, bool packed, enum sam_kind kind)
 {
     static uint8_t block[BGZF_MAX_BLOCK];
     struct unit_bytes text = {NULL, 0, 0};
     unit_append(&text, "@HD\tVN:1.6\n", 11);
     for (int i = 0; i < n; i++) {
-        char line[256];
-        int size = snprintf(line, sizeof line, "r%d\t4\t*\t0\t0\t*\t*\t0\t0\t%0100d\t%0100d\n", i, 0, 0);
-        for (char *c = strrchr(line, '*') + 7; *c != '\t'; c++)
-            *c = 'A';
-        unit_append(&text, line, (size_t)size);
+        char line[1024];
+        unit_append(&text, line, (size_t)sam_line(line, i, kind));
     }
     int fd = unit_temp_file();
     struct bgzf_codec *codec = bgzf_codec_new(1);
@@ -256,44 +282,108 @@ static size_t take(struct record_stream stream, struct record_slice *slices, uin
     return n;
 }
 
-static void test_reading_of_text_takes_more_than_is_counted(void **state)
-{
-    (void)state;
-    enum { RECORDS = 40000, KEPT = 8 };
-    for (int packed = 0; packed < 2; packed++) {
-        struct latch latch = {.tripped = LATCH_OPEN};
-        const struct engine engine = {.latch = &latch, .n_threads = 1};
-        const struct memory_job job = {.all = 24 << 20, .n_threads = 1, .n_inputs = 1, .found = 1 << 15};
-        char path[64], *name = path;
-        int fd = sam_file(RECORDS, packed);
-        unit_fd_path(path, fd);
-        struct input_request request = {.paths = &name, .n = 1};
-        struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
-                                     .engine = &engine};
-        const struct memory_rings *r = &how.rings;
-        size_t reading = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(1, r->source_slots)
-                       + input_memory(r->source_slots);
-        struct record_slice slices[KEPT] = {{.n = 0}};
-        struct inputs inputs;
-        begin();
-        MUST(inputs_open(&inputs, &how) == 0 && r->chunks.n_lent <= KEPT);
-        check("SAM that is open", reading + r->chunks.bytes - r->chunks.n_lent * r->chunks.records_size, 70);
-        size_t n = take(inputs.each->stream, slices, r->chunks.n_lent, 10);
-        check(packed ? "packed SAM" : "SAM", reading + r->chunks.bytes, 70);
-        n += take(inputs.each->stream, slices, r->chunks.n_lent, SIZE_MAX);
-        assert_int_equal(n, RECORDS);
-        for (int i = 0; i < KEPT; i++)
-            record_slice_free(&slices[i]);
-        inputs_close(&inputs);
-        close(fd);
-    }
-}
-
 static int join_nothing(void *arg, struct input *in)
 {
     (void)arg;
     (void)in;
     return 0;
+}
+
+static void read_text(bool packed, enum sam_kind kind)
+{
+    enum { RECORDS = 40000, KEPT = 8 };
+    struct latch latch = {.tripped = LATCH_OPEN};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    const struct memory_job job = {.all = 24 << 20, .n_threads = 1, .n_inputs = 1};
+    char path[64], *name = path;
+    int fd = sam_file(RECORDS, packed, kind);
+    unit_fd_path(path, fd);
+    struct input_request request = {.paths = &name, .n = 1};
+    struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
+                                 .engine = &engine};
+    const struct memory_rings *r = &how.rings;
+    size_t counted = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(1, r->source_slots)
+                   + input_memory(r->source_slots) + chunk_plan_memory(r, 1);
+    struct record_slice slices[KEPT] = {{.n = 0}};
+    struct inputs inputs;
+    begin();
+    MUST(inputs_open(&inputs, &how) == 0 && r->chunks.n_lent <= KEPT);
+    check("SAM that is open", counted - r->chunks.n_lent * chunk_reader_slice_memory(&r->chunks), 70);
+    size_t n = take(inputs.each->stream, slices, r->chunks.n_lent, 10);
+    check(packed ? "packed SAM" : "SAM", counted, kind == READS ? 70 : 85);
+    n += take(inputs.each->stream, slices, r->chunks.n_lent, SIZE_MAX);
+    check(packed ? "packed SAM, later" : "SAM, later", counted, kind == READS ? 70 : 85);
+    assert_int_equal(n, RECORDS);
+    for (int i = 0; i < KEPT; i++)
+        record_slice_free(&slices[i]);
+    inputs_close(&inputs);
+    close(fd);
+}
+
+/* A record of numbers has twice the size of its line: no record has more. */
+static void test_reading_of_text_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    for (int packed = 0; packed < 2; packed++) {
+        read_text(packed, READS);
+        read_text(packed, NUMBERS);
+    }
+}
+
+/* Reads until the merge would have to leave slices. */
+static void fill_slices(struct sliced_input *s)
+{
+    size_t made;
+    do {
+        made = s->made;
+        MUST(sliced_input_advance(s) == 0);
+    } while (sliced_input_help(s) || s->made > made);
+    assert_int_equal(s->made, s->opt.n_slices);
+}
+
+/* The records of SAM go through chunks twice. */
+static void test_input_of_a_merge_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    struct latch latch = {.tripped = LATCH_OPEN};
+    const struct engine engine = {.latch = &latch, .n_threads = 1};
+    char path[64], *name = path;
+    int fd = sam_file(40000, true, NUMBERS);
+    unit_fd_path(path, fd);
+    for (int copies = 0; copies < 2; copies++) {
+        const struct memory_job job = {.all = 24 << 20, .n_threads = 1, .n_inputs = 1, .in_chunks = true,
+                                       .copies = copies};
+        struct input_request request = {.paths = &name, .n = 1};
+        struct inputs_options how = {.request = &request, .rings = memory_plan_rings(&job), .header_max = 1 << 20,
+                                     .join = join_nothing, .engine = &engine};
+        const struct memory_rings *r = &how.rings;
+        struct sliced_input_options slices = {.n_slices = r->n_slices, .engine = &engine};
+        struct sliced_input s = {.made = 0};
+        struct inputs inputs;
+        begin();
+        MUST(inputs_open(&inputs, &how) == 0 && sliced_input_begin(&s, inputs.each, &slices) == 0);
+        fill_slices(&s);
+        assert_int_equal(inputs.n_chunked, 2);
+        size_t reading = read_ahead_memory(r->piece_size, r->n_pieces) + bgzf_source_memory(1, r->source_slots);
+        check("an input of a merge", reading + input_memory(r->source_slots) + chunk_plan_memory(r, 2), 75);
+        sliced_input_close(&s);
+        inputs_close(&inputs);
+    }
+    close(fd);
+}
+
+static void test_pool_of_chunks_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n < 2000; n *= 3) {
+        const struct chunk_pool_options how = {.n_inputs = n, .own_chunks = CHUNK_POOL_OWN, .own_slices = 8,
+                                               .borrows = 5, .n_shared = 3 * n, .records_size = 1 << 17};
+        struct chunk_pool pool;
+        begin();
+        MUST(chunk_pool_open(&pool, &how) == 0);
+        check("a pool", chunk_pool_memory(&how), 90);
+        chunk_pool_close(&pool);
+    }
 }
 
 /* A merge opens all inputs before it reads any of them. Some memory remains when an input has been read. The buffer of
@@ -305,9 +395,9 @@ static void test_inputs_that_are_open_take_more_than_is_counted(void **state)
     struct latch latch = {.tripped = LATCH_OPEN};
     const struct engine engine = {.latch = &latch, .n_threads = 1};
     const struct memory_job job = {.all = 64 << 20, .n_threads = 1, .n_inputs = N, .n_waiting = N - 1,
-                                   .found = 1 << 15, .in_chunks = true};
+                                   .in_chunks = true};
     char paths[N][64], *names[N];
-    int fd = sam_file(1000, true);
+    int fd = sam_file(1000, true, READS);
     for (int i = 0; i < N; i++)
         unit_fd_path(names[i] = paths[i], fd);
     struct input_request request = {.paths = names, .n = N};
@@ -363,6 +453,20 @@ static void test_merge_takes_more_than_is_counted(void **state)
 
 /* ---- what leaves memory ---- */
 
+/* Loads a packed slice as a loader does, beside the packer that was measured. */
+static void load_packed(size_t slice_size, const uint8_t *packed, size_t n)
+{
+    struct spill_slice slice = {.base = must_alloc(slice_size), .size = slice_size};
+    before += slice_size;                        /* where a slice is loaded to is counted elsewhere */
+    struct spill_loader loader = {.unpacker = record_unpacker_new()};
+    MUST(loader.unpacker && byte_buffer_resize(&loader.packed, n + RECORD_PACK_SLACK) == 0);
+    memcpy(loader.packed.p, packed, n);
+    MUST(spill_slice_unpack(&slice, loader.unpacker, loader.packed.p, n) == 0);
+    check("writing and loading slices", spill_memory(1, slice_size), 20);
+    spill_loader_free(&loader);
+    free(slice.base);
+}
+
 static void test_packer_takes_more_than_is_counted(void **state)
 {
     (void)state;
@@ -385,6 +489,7 @@ static void test_packer_takes_more_than_is_counted(void **state)
                 MUST(spill_packer_pack(packer, &packed, &n) == 0);
             }
             check("a packer", spill_packer_memory(slices[s]), 20);
+            load_packed(slices[s], packed, n);
             spill_packer_free(packer);
             unit_free(&record);
         }
@@ -409,6 +514,127 @@ static void test_check_of_the_output_takes_more_than_is_counted(void **state)
         sink_verify_free(v);
     }
     bgzf_codec_free(codec);
+}
+
+/* ---- headers ---- */
+
+/* Writes n @SQ lines: their names fill most of a line, or it has other fields. Returns the size of the text. */
+static size_t header_text(char *text, int n, bool long_names)
+{
+    size_t size = (size_t)sprintf(text, "@HD\tVN:1.6\tSO:unknown\n");
+    for (int i = 0; i < n; i++)
+        size += (size_t)sprintf(text + size, long_names ? "@SQ\tSN:NODE_%d_length_1234\tLN:1234\n"
+                                : "@SQ\tSN:%d\tLN:1234\tSP:human\tM5:0123456789abcdef0123456789abcdef\n", i);
+    return size;
+}
+
+static void test_headers_take_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { N = 20000, LINE = 100 };
+    char *text = must_alloc((size_t)N * LINE);
+    for (int long_names = 0; long_names < 2; long_names++) {
+        size_t size = header_text(text, N, long_names), n_bytes;
+        uint8_t *bytes;
+        begin();
+        sam_hdr_t *plain = plain_header_of_text((const uint8_t *)text, size);
+        MUST(plain && bam_header_bytes(plain, &bytes, &n_bytes) == 0);
+        struct ref_names *names = ref_names_new(plain);
+        MUST(names);
+        check("a plain header", bam_header_memory(size, N, false), long_names ? 80 : 60);
+        ref_names_free(names);
+        free(bytes);
+        sam_hdr_destroy(plain);
+        begin();
+        sam_hdr_t *in = sam_hdr_parse(size, text), *out = sam_hdr_dup(in);
+        MUST(in && out && sam_hdr_count_lines(in, "SQ") == N && sam_hdr_count_lines(out, "SQ") == N);
+        check("a parsed header", bam_header_memory(size, N, true), 70);
+        sam_hdr_destroy(in);
+        sam_hdr_destroy(out);
+    }
+    free(text);
+}
+
+/* ---- htslib ---- */
+
+/* Writes and reads two containers of CRAM without threads. */
+static void test_files_of_htslib_take_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { RECORDS = 12000 };
+    const struct htslib_room none = {0, 0};
+    static const char text[] = "@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:400000\n";
+    char path[64];
+    int fd = unit_temp_file();
+    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    bam1_t *record = bam_init1();
+    MUST(header && record);
+    begin();
+    samFile *out = sam_open(unit_fd_path(path, fd), "wc"), *in;
+    MUST(out && hts_set_opt(out, CRAM_OPT_NO_REF, 1) == 0 && sam_hdr_write(out, header) == 0);
+    for (int i = 0; i < RECORDS; i++) {
+        char line[1024];
+        kstring_t of = {(size_t)sam_line(line, i, READS) - 1, sizeof line, line};
+        line[of.l] = '\0';
+        MUST(sam_parse1(&of, header, record) >= 0 && sam_write1(out, header, record) >= 0);
+    }
+    check("a CRAM that is written", hts_file_use(true, true, &none, 1).bytes, 10);
+    MUST(sam_close(out) == 0);
+    begin();
+    in = sam_open(path, "r");
+    sam_hdr_t *read = in ? sam_hdr_read(in) : NULL;
+    MUST(read);
+    for (int i = 0; i < RECORDS; i++)
+        MUST(sam_read1(in, read, record) >= 0);
+    check("a CRAM that is read", hts_file_use(true, false, &none, 1).bytes, 5);
+    sam_hdr_destroy(read);
+    sam_close(in);
+    sam_hdr_destroy(header);
+    bam_destroy1(record);
+    close(fd);
+}
+
+/* ---- what looks at the records ---- */
+
+static void test_checksum_of_samtools_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    enum { GROUPS = 1000 };
+    static const int threads[] = {1, 8};
+    struct unit_bytes text = {NULL, 0, 0};
+    for (int i = 0; i < GROUPS; i++) {
+        char line[64];
+        unit_append(&text, line, (size_t)sprintf(line, "@RG\tID:group%d\tSM:a sample\n", i));
+    }
+    sam_hdr_t *header = sam_hdr_parse(text.n, (const char *)text.data);
+    for (size_t i = 0; i < N_OF(threads); i++) {
+        begin();
+        struct samtools_checksum *sum = samtools_checksum_new(threads[i]);
+        MUST(header && sum);
+        for (int t = 0; t < threads[i]; t++)
+            for (int g = 0; g < GROUPS; g++) {
+                struct unit_bytes record = {NULL, 0, 0};
+                char tag[32] = "RGZ";
+                uint32_t n = (uint32_t)sprintf(tag + 3, "group%d", g) + 4;
+                unit_append_record(&record, &(struct unit_record){.name = "r", .aux = tag, .n_aux = n});
+                MUST(samtools_checksum_add(sum, t, record.data, record.n) == 0);
+                unit_free(&record);
+            }
+        check("the checksum of samtools", samtools_checksum_memory(threads[i], header), 60);
+        samtools_checksum_free(sum);
+    }
+    sam_hdr_destroy(header);
+    unit_free(&text);
+}
+
+static void test_search_for_parted_mates_takes_more_than_is_counted(void **state)
+{
+    (void)state;
+    struct parted_mates mates;
+    begin();
+    MUST(parted_mates_open(&mates, "in.bam") == 0);
+    check("the search for parted mates", parted_mates_memory(), 90);
+    parted_mates_free(&mates);
 }
 
 /* Counts the records of one range: reads of 150 bases at `pos` and after it. Returns the place after them. */
@@ -479,9 +705,15 @@ int main(void)
         cmocka_unit_test(test_sink_takes_more_than_is_counted),
         cmocka_unit_test(test_reading_takes_more_than_is_counted),
         cmocka_unit_test(test_reading_of_text_takes_more_than_is_counted),
+        cmocka_unit_test(test_input_of_a_merge_takes_more_than_is_counted),
+        cmocka_unit_test(test_pool_of_chunks_takes_more_than_is_counted),
         cmocka_unit_test(test_inputs_that_are_open_take_more_than_is_counted),
         cmocka_unit_test(test_merge_takes_more_than_is_counted),
         cmocka_unit_test(test_packer_takes_more_than_is_counted),
+        cmocka_unit_test(test_headers_take_more_than_is_counted),
+        cmocka_unit_test(test_files_of_htslib_take_more_than_is_counted),
+        cmocka_unit_test(test_checksum_of_samtools_takes_more_than_is_counted),
+        cmocka_unit_test(test_search_for_parted_mates_takes_more_than_is_counted),
         cmocka_unit_test(test_check_of_the_output_takes_more_than_is_counted),
         cmocka_unit_test(test_counts_of_stats_take_more_than_is_counted),
         cmocka_unit_test(test_join_of_parts_takes_more_than_is_counted),

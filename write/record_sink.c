@@ -24,6 +24,12 @@ struct record_sink {
     enum sink_form form;
 };
 
+size_t record_sink_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size)
+{
+    return form == SINK_HTSLIB ? hts_writer_batches_memory(n_slots)
+         : output_blocks_memory(form, n_threads, n_slots, level, piece_size);
+}
+
 /* Returns whether tasks make SAM with these options. With other options htslib makes it. */
 static bool are_ours(const hts_opt *options)
 {

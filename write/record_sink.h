@@ -23,6 +23,9 @@ struct record_sink;
 /* Returns how this output is made. Only this function decides it. */
 enum sink_form record_sink_form(const struct output_request *request);
 
+/* Returns the bytes that a sink takes. piece_size: see bgzf_sink_piece_size(). */
+size_t record_sink_memory(enum sink_form form, int n_threads, uint32_t n_slots, int level, size_t piece_size);
+
 /* Allocates all memory that the sink needs. The caller owns fd; path is for messages; rings has the number of threads,
  * the most blocks in use, and the memory for htslib. NULL: failed, and the error is recorded in the latch. */
 struct record_sink *record_sink_open(const struct output_request *request, const struct memory_rings *rings, int fd,

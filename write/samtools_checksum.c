@@ -13,6 +13,7 @@
 #include <string.h>
 #include <libdeflate.h>
 #include "bam/bam_record.h"
+#include "bam/plain_header.h"
 #include "base/byte_buffer.h"
 #include "write/samtools_checksum.h"
 
@@ -244,9 +245,34 @@ static void fill_base_pairs(struct samtools_checksum *s)
     }
 }
 
+static size_t size_of(int n_threads)
+{
+    return sizeof(struct samtools_checksum) + (size_t)n_threads * sizeof(struct thread_sums);
+}
+
+/* A group's name is shorter than its @RG line, and the list of groups has room for 64, or twice as many as it has. The
+ * text is searched because counting lines with htslib would parse the header. */
+size_t samtools_checksum_memory(int n_threads, sam_hdr_t *sam)
+{
+    static const char tag[] = "@RG\t";
+    enum { ROOM_LEAST = 64, ALLOCATION = 16 };
+    size_t size, n = 0, names = 0;
+    const char *text = plain_header_text(sam, &size), *end = text ? text + size : NULL;
+    for (const char *line = text, *next; line < end; line = next) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        next = newline ? newline + 1 : end;
+        if ((size_t)(next - line) < sizeof tag || memcmp(line, tag, sizeof tag - 1) != 0)
+            continue;
+        n++;
+        names += (size_t)(next - line);
+    }
+    size_t room = n > ROOM_LEAST ? 2 * n : n > 0 ? (size_t)ROOM_LEAST : 0, list = room * sizeof(struct group *);
+    return size_of(n_threads) + (size_t)n_threads * (list + n * (sizeof(struct group) + ALLOCATION) + names);
+}
+
 struct samtools_checksum *samtools_checksum_new(int n_threads)
 {
-    struct samtools_checksum *s = calloc(1, sizeof *s + (size_t)n_threads * sizeof *s->threads);
+    struct samtools_checksum *s = calloc(1, size_of(n_threads));
     if (!s)
         return NULL;
     s->n_threads = n_threads;

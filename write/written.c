@@ -7,6 +7,7 @@
 #include "bam/bam_header.h"
 #include "codec/bgzf_block.h"
 #include "hts/bam_index.h"
+#include "hts/hts_file.h"
 #include "bam/long_pos.h"
 #include "base/engine.h"
 #include "base/latch.h"
@@ -80,9 +81,10 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
     bool is_cram = format->format == cram;
     int n = rings->job.n_threads;
     return (struct output_use){
-        .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
+        .htslib = rings->job.form == SINK_HTSLIB ? hts_file_use(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
         .overhead = (request->verify ? sink_verify_memory(n) : 0)
+                + (request->checksum_samtools ? samtools_checksum_memory(n, sam) : 0)
                 + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
