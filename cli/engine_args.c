@@ -319,6 +319,7 @@ void engine_args_settle_report(struct engine_opts *o)
     report->output = o->out.path;
     report->temp_prefix = o->temp_prefixes[0];
     report->command_line = o->out.command_line;
+    report->level = o->out.level;
 }
 
 void engine_args_free(struct engine_opts *o)

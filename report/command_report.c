@@ -112,7 +112,8 @@ static struct report_facts gather_facts(struct command_report *s, const struct c
         .bound = omp_get_proc_bind() != omp_proc_bind_false,
         .user = usage.user, .system = usage.system, .run_queue = queue < UINT64_MAX ? (double)queue / 1e9 : -1,
         .major_faults = usage.major_faults,
-        .memory = o->memory, .more_threads = o->more_threads, .machine_memory = machine_memory(),
+        .memory = o->memory, .more_threads = o->more_threads, .level = o->level,
+        .machine_memory = machine_memory(),
         .peak_rss = usage.peak_rss, .huge = s->huge_pages, .records = records,
         .merged = s->merged, .copied = s->copied, .counted = s->counted,
     };

@@ -47,7 +47,7 @@ struct report_facts {
     double run_queue;            /* seconds in which threads were ready to run and had no CPU; below 0: unknown */
     uint64_t major_faults;       /* pages that were read from a disk */
     uint64_t memory;             /* bytes that the process may take */
-    int more_threads;            /* threads in addition to those of -@, for the advice */
+    int more_threads, level;     /* as in report_request.h, for the advice */
     uint64_t machine_memory;
     uint64_t peak_rss, huge;     /* bytes, and the number of bytes in huge pages; or REPORT_UNKNOWN */
     uint64_t records;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Advice from a report's numbers: possible findings, the most important first. */
+/* Advice from a report's numbers: possible findings, the most important first. An option that advice names is one that
+ * all commands have: -l and -m mean other things in some. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static void advise_on_files(struct report *r)
         [REPORT_REMOTE] = "Download the input first",
     };
     static const char *const to[] = {
-        [REPORT_REGULAR] = "Write to a local or faster disk, or less with a higher -l",
+        [REPORT_REGULAR] = "Write to a local or faster disk, or raise the compression level",
         [REPORT_PIPE] = "Give more CPUs to the program that reads from the pipe",
         [REPORT_REMOTE] = "Write to a local disk",
     };
@@ -87,10 +88,10 @@ static void advise_on_files(struct report *r)
 static void advise_on_memory(struct report *r)
 {
     static const uint64_t KEY = 16;
-    uint64_t needed = r->bytes + r->facts.records * KEY, room = needed + needed / 8 + 64 * MIB;
-    if (r->stages[STAGE_SPILL_WRITE].events > 0 && room < r->facts.machine_memory)
-        say(r, "Use -m %lluM to keep everything in memory: %.1f GB were spilled to disk.",
-            (unsigned long long)(room / MIB / (uint64_t)r->n_threads + 1),
+    uint64_t needed = r->bytes + r->facts.records * KEY, total = needed + needed / 8 + 128 * MIB;
+    if (r->stages[STAGE_SPILL_WRITE].events > 0 && total < r->facts.machine_memory)
+        say(r, "Use --total-memory %lluM to keep everything in memory: %.1f GB were spilled to disk.",
+            (unsigned long long)(total / MIB + 1),
             (double)r->stages[STAGE_SPILL_WRITE].bytes / 1e9);
 }
 
@@ -192,7 +193,6 @@ void report_advise(struct report *r)
     if (times_count)
         advise_on_threads(r);
     advise_on_machine(r);
-    if (r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all)
-        say(r, "Use -l 1 if the file may be somewhat larger: %.0f %% of the work was compression.",
-            100 * deflate / all);
+    if (r->busy > MOSTLY_BUSY && deflate > DEFLATE_RULES * all && f->level != 1)
+        say(r, "Use --output-fmt-option level=1 if the file may be somewhat larger: compression is most of the work.");
 }

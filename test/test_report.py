@@ -403,6 +403,16 @@ def test_report_that_cannot_be_written_ends_other_commands_in_a_crash(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("command", "sort merge collate fixmate markdup sormadup".split())
+def test_advice_names_an_option_that_means_something_else(command):
+    """-l is a window in markdup, -m a mode. -T is there where something is spilled."""
+    said = re.findall(r'"((?:Use|Write|Name|Set) [^"]*)', (REPO / "report" / "report_advice.c").read_text())
+    named = set(re.findall(r"(?<![\w-])-{1,2}[A-Za-z@][\w-]*", " ".join(said))) - {"-T", "-@"}
+    assert named == {"--total-memory", "--output-fmt-option"}
+    usage = run([command, "--help"]).stdout.decode()
+    assert all(option in usage for option in named)
+
+
 @pytest.mark.parametrize("args", [
     ["--report=in.bam", "-o", "o.bam", "in.bam"], ["--report=./in.bam", "in.bam"], ["--trace=o.bam", "-o", "o.bam", "in.bam"],
     ["--report=o.bam.csi", "--write-index", "-o", "o.bam", "in.bam"], ["--report=x", "--trace=x", "in.bam"],

@@ -97,8 +97,8 @@ static void test_where_files_are_slow_is_told(void **state)
          "Give more CPUs to the program that writes to the pipe: in.bam was read at 284 MB/s."},
         {STAGE_READ, REPORT_REMOTE, REPORT_REGULAR,
          "Download the input first: in.bam was read at 284 MB/s."},
-        {STAGE_WRITE, REPORT_REGULAR, REPORT_REGULAR, "Write to a local or faster disk, or less with a "
-         "higher -l: out.bam was written at 284 MB/s."},
+        {STAGE_WRITE, REPORT_REGULAR, REPORT_REGULAR, "Write to a local or faster disk, or raise the "
+         "compression level: out.bam was written at 284 MB/s."},
         {STAGE_WRITE, REPORT_REGULAR, REPORT_PIPE,
          "Give more CPUs to the program that reads from the pipe: out.bam was written at 284 MB/s."},
         {STAGE_SPILL_READ, REPORT_REGULAR, REPORT_REGULAR,
@@ -121,7 +121,7 @@ static void test_memory_that_would_do_is_named_if_there_is_so_much(void **state)
     (void)state;
     struct report r = quiet();
     r.stages[STAGE_SPILL_WRITE] = (struct report_stage){.busy = 1, .bytes = 5000000000, .events = 2500};
-    check_advice(r, "Use -m 1414M to keep everything in memory: 5.0 GB were spilled to disk.", "");
+    check_advice(r, "Use --total-memory 11372M to keep everything in memory: 5.0 GB were spilled to disk.", "");
     r.facts.machine_memory = 10000000000;
     check_advice(r, "", "");
 }
@@ -219,7 +219,10 @@ static void test_compression_that_takes_most_is_told_if_all_threads_are_busy(voi
     r.busy = 0.95;
     check_advice(r, "", "");
     r.stages[STAGE_INFLATE].busy = 6;
-    check_advice(r, "Use -l 1 if the file may be somewhat larger: 85 % of the work was compression.", "");
+    check_advice(r, "Use --output-fmt-option level=1 if the file may be somewhat larger: compression is most of the "
+                 "work.", "");
+    r.facts.level = 1;
+    check_advice(r, "", "");
 }
 
 static void test_no_more_than_two_sentences_are_said(void **state)
