@@ -149,7 +149,7 @@ void progress_tick(struct progress *p)
     fprintf(stderr, p->painted ? "\r%s\033[K\r" : "%s\n", line);
 }
 
-void progress_end(struct progress *p, bool succeeded)
+void progress_end(struct progress *p, bool succeeded, uint64_t records)
 {
     if (p->on && p->painted) {
         fputs("\r\033[K", stderr);
@@ -158,8 +158,7 @@ void progress_end(struct progress *p, bool succeeded)
         char took[32];
         duration(took, sizeof took, seconds);
         fprintf(stderr, "samtools %s: done: 100 %%, %.2f M records, %.0f MB/s, %s\n", message_command(),
-                (double)clocks_total(p->clocks, STAGE_DEAL).records / 1e6,
-                input_bytes(p) / 1e6 / seconds, took);
+                (double)records / 1e6, input_bytes(p) / 1e6 / seconds, took);
     }
     p->on = false;
 }

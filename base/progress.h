@@ -30,8 +30,8 @@ void progress_start(struct progress *progress, enum progress_when when, const st
  * shown. progress may be NULL. */
 void progress_tick(struct progress *progress);
 
-/* Removes a painted line; otherwise prints a last plain line if the command succeeded. */
-void progress_end(struct progress *progress, bool succeeded);
+/* Removes a painted line; otherwise prints a last plain line, with the number of records, if the command succeeded. */
+void progress_end(struct progress *progress, bool succeeded, uint64_t records);
 
 /* The state of the complete sort at some moment. */
 struct progress_work {

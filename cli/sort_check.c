@@ -18,12 +18,12 @@
 #include "base/latch.h"
 #include "base/machine.h"
 #include "base/out_file.h"
-#include "base/message.h"
+#include "base/clocks.h"
 #include "cli/sort_check.h"
 #include "read/input.h"
 #include "read/passed_records.h"
 #include "order/sort_key.h"
-#include "engine/limits.h"
+#include "engine/driver.h"
 #include "engine/engine_memory.h"
 #include "engine/engine_opts.h"
 #include "base/task_ring.h"
@@ -32,8 +32,7 @@ static const char NO_MEMORY[] = "out of memory for --checksum";
 
 struct sort_check {
     const struct engine_opts *opts;
-    struct latch latch;
-    struct engine engine;        /* with this latch */
+    struct driver *d;
     struct inputs in;            /* one */
     struct merge_request request; /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
@@ -54,7 +53,7 @@ static void add_to_samtools(void *check, uint32_t slot)
     for (size_t i = 0; c->samtools && i < s->n; i++)
         if (samtools_checksum_add(c->samtools, task_thread(), bam_key_record(s->records.p, s->keys[i]),
                                   bam_key_record_size(s->records.p, s->keys[i])) < 0) {
-            latch_fail(&c->latch, NO_MEMORY);
+            latch_fail(c->d->engine.latch, NO_MEMORY);
             return;
         }
 }
@@ -70,7 +69,7 @@ static const char *name_in(const struct record_slice *s, size_t number)
 static int report_offence(struct sort_check *c, const struct record_slice *s, size_t number, const char *name_before)
 {
     uint64_t n = s->number + number;
-    return latch_fail(&c->latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
+    return latch_fail(c->d->engine.latch, "%s: record %" PRIu64 " (%s) belongs before record %" PRIu64 " (%s)",
                       engine_opts_input(c->opts), n, name_in(s, number), n - 1, name_before);
 }
 
@@ -106,7 +105,7 @@ static int take_slice(struct sort_check *c)
 static bool is_made(void *check)
 {
     struct sort_check *c = check;
-    return latch_tripped(&c->latch) || c->stream.advance(c->stream.producer) != CHUNK_AWAITED;
+    return latch_tripped(c->d->engine.latch) || c->stream.advance(c->stream.producer) != CHUNK_AWAITED;
 }
 
 static bool help(void *check)
@@ -117,12 +116,14 @@ static bool help(void *check)
 
 static int take_all(struct sort_check *c)
 {
+    struct latch *latch = c->d->engine.latch;
     for (;;) {
-        task_wait(is_made, help, c, NULL);
-        enum chunk_state state = latch_tripped(&c->latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
+        progress_tick(&c->d->progress);
+        task_wait(is_made, help, c, c->d->engine.clocks);
+        enum chunk_state state = latch_tripped(latch) ? CHUNK_FAILED : c->stream.advance(c->stream.producer);
         if (state == CHUNK_NONE)
             return record_stream_end(&c->stream, c->taken, "on the way into --check", engine_opts_input(c->opts),
-                                     &c->latch);
+                                     latch);
         if (state == CHUNK_FAILED || take_slice(c) < 0)
             return -1;
     }
@@ -136,21 +137,22 @@ static int take_header(void *check, struct input *in)
     struct sort_check *c = check;
     const struct engine_opts *opts = c->opts;
     if (!(c->rule = sort_rule_new(&opts->order, in->header.sam)))
-        return latch_fail(&c->latch, "out of memory");
+        return latch_fail(c->d->engine.latch, "out of memory");
     c->request.rule = c->rule;
     in->merge = &c->request;
     return 0;
 }
 
-static int open_all(struct sort_check *c, int n_threads)
+static int open_ring(struct sort_check *c)
 {
     const struct engine_opts *opts = c->opts;
+    int n_threads = opts->n_threads;
     struct task_ring_options ring = {.n_slots = (uint32_t)n_threads + 2, .run = add_to_samtools, .arg = c};
     c->slices = calloc(ring.n_slots, sizeof *c->slices);
     if (!c->slices || task_ring_open(&c->ring, &ring) < 0)
-        return latch_fail(&c->latch, "out of memory");
+        return latch_fail(c->d->engine.latch, "out of memory");
     if (opts->out.checksum_samtools && !(c->samtools = samtools_checksum_new(n_threads)))
-        return latch_fail(&c->latch, NO_MEMORY);
+        return latch_fail(c->d->engine.latch, NO_MEMORY);
     return 0;
 }
 
@@ -158,9 +160,9 @@ static int open_input(struct sort_check *c)
 {
     const struct engine_opts *opts = c->opts;
     if (opts->order.by == SORT_MINHASH)
-        return latch_fail(&c->latch, "-M cannot be checked: the sort changes the reads it ranks");
+        return latch_fail(c->d->engine.latch, "-M cannot be checked: the sort changes the reads it ranks");
     struct memory_rings rings = engine_memory_rings(opts, &opts->in, MEMORY_AT_ONCE, false);
-    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->engine);
+    struct inputs_options how = engine_memory_inputs(opts, &opts->in, &rings, &c->d->engine);
     how.far = true;                          /* positions beyond 2^31-1 in SAM are read */
     how.join = take_header;
     how.arg = c;
@@ -171,15 +173,15 @@ static int open_input(struct sort_check *c)
     return 0;
 }
 
-static int print_checksum(struct sort_check *c)
+static void print_checksum(struct sort_check *c)
 {
-    if (!c->opts->out.checksum)
-        return 0;
-    return out_file_open(&c->out, c->opts->out.checksum, &c->latch) < 0
-        || (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], &c->latch)
-            : written_checksum(&c->out, c->taken, &c->latch)) < 0
-        || out_file_finish(&c->out, &c->latch) < 0 || out_file_commit(&c->out, &c->latch) < 0
-          ? -1 : 0;
+    struct latch *latch = c->d->engine.latch;
+    const char *path = c->opts->out.checksum;
+    if (path && out_file_open(&c->out, path, latch) == 0
+        && (c->samtools ? written_samtools(&c->out, c->samtools, c->opts->in.paths[0], latch)
+                        : written_checksum(&c->out, c->taken, latch)) == 0
+        && out_file_finish(&c->out, latch) == 0)
+        out_file_commit(&c->out, latch);
 }
 
 static void work(void *check)
@@ -189,33 +191,34 @@ static void work(void *check)
     if (input_begin(in) < 0)
         return;
     c->stream = in->stream;
-    if (take_all(c) < 0)
-        return;
-    task_ring_take_all(&c->ring, NULL);
+    clocks_phase(c->d->engine.clocks, PHASE_READ);
+    if (take_all(c) == 0)
+        task_ring_take_all(&c->ring, c->d->engine.clocks);
+}
+
+static void close_all(struct sort_check *c)
+{
+    out_file_abandon(&c->out);
+    inputs_close(&c->in);
+    task_ring_close(&c->ring, !latch_tripped(c->d->engine.latch));
+    for (uint32_t i = 0; c->slices && i < c->ring.opt.n_slots; i++)
+        record_slice_free(&c->slices[i]);
+    free(c->slices);
+    sort_rule_free(c->rule);
+    samtools_checksum_free(c->samtools);
 }
 
 int sort_check(const struct engine_opts *opts)
 {
-    struct sort_check c = {.opts = opts, .out.fd = -1, .engine.n_threads = opts->n_threads};
-    c.engine.latch = &c.latch;
+    struct latch latch = {0};
+    struct driver d = {.engine.latch = &latch, .out = WRITTEN_CLOSED};
+    struct sort_check c = {.opts = opts, .d = &d, .out.fd = -1};
     machine_share_heaps();
-    int n_threads = open_input(&c) < 0 ? 0 : limits_threads(opts, c.in.n_converted);
-    if (n_threads > 0 && open_all(&c, n_threads) == 0) {
-        task_team(n_threads, work, &c);
-        if (!latch_tripped(&c.latch))
-            print_checksum(&c);
-    }
-    out_file_abandon(&c.out);
-    inputs_close(&c.in);
-    task_ring_close(&c.ring, !latch_tripped(&c.latch));
-    for (uint32_t i = 0; c.slices && i < c.ring.opt.n_slots; i++)
-        record_slice_free(&c.slices[i]);
-    free(c.slices);
-    sort_rule_free(c.rule);
-    samtools_checksum_free(c.samtools);
-    latch_reraise();
-    if (!latch_tripped(&c.latch))
-        return EXIT_SUCCESS;
-    message_error("%s.", c.latch.message);
-    return EXIT_FAILURE;
+    if (command_report_open(&d.report, &opts->report, &latch) == 0 && driver_begin(&d, opts) == 0
+        && open_input(&c) == 0 && open_ring(&c) == 0)
+        driver_run(&d, opts, &c.in, work, &c);
+    if (!latch_tripped(&latch))
+        print_checksum(&c);
+    close_all(&c);
+    return driver_end(&d, c.taken.n);
 }

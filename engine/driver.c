@@ -19,7 +19,7 @@ static void in_team(void *driver)
     d->work(d->arg);
     if (!latch_signalled())
         return;
-    progress_end(&d->progress, false);
+    progress_end(&d->progress, false, 0);
     written_abandon(&d->out);
     command_report_close(&d->report);
     latch_reraise();
@@ -71,7 +71,7 @@ void driver_finish(struct driver *d)
 
 void driver_forget(struct driver *d)
 {
-    progress_end(&d->progress, false);
+    progress_end(&d->progress, false, 0);
     clocks_free(d->engine.clocks);
     d->engine.clocks = NULL;
     d->out = (struct written){0};
@@ -81,7 +81,7 @@ void driver_forget(struct driver *d)
 int driver_end(struct driver *d, uint64_t records)
 {
     clocks_stop(d->engine.clocks);
-    progress_end(&d->progress, !latch_tripped(d->engine.latch));
+    progress_end(&d->progress, !latch_tripped(d->engine.latch), records);
     d->report.counted = d->out.numbers;
     if (!latch_tripped(d->engine.latch))
         command_report_write(&d->report, d->engine.clocks, records, d->engine.latch);

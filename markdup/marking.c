@@ -257,7 +257,7 @@ static void say_all(struct marking *m)
 {
     if (latch_tripped(m->d->engine.latch))
         return;
-    progress_end(&m->d->progress, true);
+    progress_end(&m->d->progress, true, marking_count(m));
     dup_warnings_end(&m->warnings, m->opts->barcode_tag);
     if (m->opts->stats)
         write_statistics(m);

@@ -695,7 +695,7 @@ MUTANTS = [
      "only a few tiles of a large group are in memory"),
     ("take_open", "g->n < from->n_open;", "0;", ["unit_dup_cells"], "the scan goes on from tile to tile"),
     ("mark_list", "if (list->bytes > t->store->most)", "if (0)", ["unit_dup_cells"], "a large tile stays in files"),
-    ("say_all", "    progress_end(&m->d->progress, true);\n", "", ["test_report.py::test_statistics_begin_in_a_painted_line"],
+    ("say_all", "    progress_end(&m->d->progress, true, marking_count(m));\n", "", ["test_report.py::test_statistics_begin_in_a_painted_line"],
      "the line of progress has gone when statistics are written"),
     ("get_losses", "return byte_hash(data, n, 0) == hash ? 0", "return 1 ? 0", [MARKDUP + "test_fault_passes[losses:flip]"],
      "losses come back as they were"),

@@ -747,6 +747,15 @@ def test_progress_that_is_asked_for_is_no_plain_line(realistic_bam):
     assert re.fullmatch(r"(samtools sort: (reading|writing).*MB/s.*\n)+samtools sort: done: 100 %, 0\.02 M records, [0-9]+ MB/s, [0-9]+ s\n", said), said
 
 
+@pytest.mark.parametrize("args", ["sort --check in.bam", "merge -f -o out.bam in.bam", "flagstat in.bam", "markdup in.bam out.bam"])
+def test_progress_ends_without_the_number_of_records(args, tmp_path):
+    recs = [bamgen.record(name="q%d" % i, pos=i) for i in range(6000)]
+    (tmp_path / "in.bam").write_bytes(bamgen.bam(bamgen.header(), recs))
+    command, *rest = args.split()
+    p = run([command, "--progress", *rest], cwd=tmp_path)
+    assert p.returncode == 0 and "samtools %s: done: 100 %%, 0.01 M records, " % command in p.stderr, p.stderr
+
+
 def slow_sort(realistic_bam, *args):
     """The text on a terminal for a sort whose input and output both take some two seconds."""
     try:
