@@ -22,7 +22,7 @@ void bam_header_free(struct bam_header *header)
 
 /* A plain header is kept as text and as a list of names, and the output's bytes have both again. SAM also has a table
  * of names (name_table.h). A name is at most as long as its line, and glibc allocates at least 32 bytes. The other
- * numbers bound what htslib 1.13 to 1.24 allocates for a header that it parses, in structs of its own: measured
+ * numbers bound what htslib 1.16 allocates for a header that it parses, in structs of its own: measured
  * with 10^5 and 10^6 @SQ lines of 22 to 98 bytes. There are two of these, the input's and the output's. */
 size_t bam_header_memory(size_t size, size_t n, bool parsed)
 {
