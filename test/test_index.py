@@ -10,7 +10,7 @@ import pysam
 import pytest
 
 import bamgen
-from conftest import DATA_BAMS, REAL_BAMS, htslib_version, in_turn, run_sort, oracle_sort
+from conftest import DATA_BAMS, REAL_BAMS, htslib_version, in_turn, needs_htslib, run_sort, oracle_sort
 
 REFS = [("c1", 2000), ("c2", 30000)]
 MOST = 300  # records read in one place
@@ -250,6 +250,18 @@ def test_csi_gets_the_name_of_bai(made, tmp_path, args, source):
 def test_long_reference_makes_csi_too_shallow(made, tmp_path, length):
     path = made("long_%d" % length, content=long_refs(length))
     assert same_index(tmp_path, path, ["--write-index", "-@", 2], "out.bam", "out.bam.csi", 300) > 300
+
+
+@pytest.mark.parametrize("kind, content", [("csi", spread_input), ("bai", spread_input), ("csi", long_refs(1 << 29))],
+                         ids=["csi", "bai", "csi-long"])
+def test_index_has_other_bytes_than_that_of_samtools(made, tmp_path, kind, content):
+    """Places at the end of a block are those at the start of the next one, and CSI has as many levels."""
+    needs_htslib(1, 16)
+    out, args, index = KINDS[kind]
+    name = "index" if content == spread_input else "long_%d" % (1 << 29)
+    p = run_sort([*args, "-l", "1", "-o", out, made(name, content=content)], cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert same_bytes(tmp_path / index, made_afterwards(tmp_path / out, index))
 
 
 # ---------------------------------------------------------------- not possible
