@@ -201,7 +201,7 @@ next_steps() {
     fi
     # shellcheck disable=SC2016
     next_step 'eval "$(samtools-omp --env)"' 'from now on, samtools is samtools-omp in this shell'
-    next_step './bootstrap.sh check' 'tests, some 5 minutes'
+    next_step './bootstrap.sh check' 'tests, some 4 minutes'
 }
 
 mkdir -p "$demo"
