@@ -121,7 +121,7 @@ MUTANTS = [
     ("bc_subfield", "if (at + 4 + len > xlen)", "if (0)", ["unit_bgzf_block"], "subfields that leave the extra field"),
     ("find_long", "at - cand > furthest)", "0)", ["unit_bam_deflate"], "no match lies further back than DEFLATE allows"),
     ("parse_any", "bytes == GREEDY_STEPS ||", "false ||", ["unit_bam_deflate"], "size of small steps"),
-    ("parse_any", "|| has_small_steps(p->in, p->n)", "|| true", ["unit_bam_deflate"], "size of data without small steps"),
+    ("tune", ".steps = !cheap &&", ".steps = true ||", ["unit_bam_deflate"], "size of data without small steps"),
     ("parse_ahead", "while (p.at < end) {", "while (p.at < min_u32(end, stop)) {", ["unit_bam_deflate"], "no position is looked up twice"),
     ("is_cut", "is_mostly_heads(h, p->anchor)", "false", ["unit_bam_deflate"], "size by heads"),
     ("look", "return SHORT;", "return BYTES;", ["unit_bam_deflate"], "size of short reads of many levels"),
