@@ -50,8 +50,6 @@ enum {
      * larger. */
     NOISY_RATE = 5,
     HALF_FROM = 31, HALF_TO = 66, /* SEQ is half explained if its literals are between these percentages */
-    FEW_LITERALS = 9,             /* less than one byte in this many is a literal */
-    FEW_SEQ = 40,                 /* where copies lie at one place, at most one byte of SEQ in this many is a literal */
     /* Tags are mostly literals if more than one byte of the block in this many is a literal of tags: OQ of 40 levels
      * has one in 6, other tags have one in 11 and fewer. */
     TAG_LITERALS = 7,
@@ -146,7 +144,6 @@ struct history {
     uint32_t tags;                                 /* where the tags of the last record begin */
     struct mates mates;
     struct reads reads;
-    bool in_turn;                                  /* reads.in_turn, at some record so far */
     bool noisy;                                    /* qualities do not come in runs */
     bool alike;                                    /* mapped reads are alike so far */
     bool hashed;                                   /* fast_head has qualities */
@@ -254,19 +251,16 @@ INLINE bool is_mostly_heads(const struct history *h, uint32_t bytes)
     return h->head.bytes * 100 >= bytes * HEAD_MUCH && h->qual.lits * FEW_QUALS < h->qual.bytes;
 }
 
-/* Returns whether fields cut matches that a search among any bytes would find complete: snippets of SEQ, or copies of
- * records. Also returns true if SEQ is half explained, as in bisulfite reads. Whole genomes have 8 to 30 % of SEQ left,
- * unrelated reads 70 % and more. */
+/* Returns whether fields cut matches that a search among any bytes would find complete: snippets of SEQ. Also returns
+ * true if SEQ is half explained, as in bisulfite reads. Whole genomes have 8 to 30 % of SEQ left, unrelated reads 70 %
+ * and more. */
 INLINE bool is_cut(const struct deflate_parse *d, const struct parse *p, const struct history *h)
 {
     uint32_t matched = p->anchor - d->n_lits, seq = h->reads.seq_bytes - FIRST_SEQ, lits = h->reads.seq_lits;
     bool half = lits * 100 > seq * HALF_FROM && lits * 100 < seq * HALF_TO;
-    if ((half && !h->in_turn) || is_mostly_heads(h, p->anchor))
+    if (half || is_mostly_heads(h, p->anchor))
         return true;
-    if (h->noisy)
-        return false;
-    return matched < SHORT_MATCHES * d->n_seqs
-        || (d->n_lits * FEW_LITERALS < p->anchor && lits * FEW_SEQ > h->reads.seq_bytes);
+    return !h->noisy && matched < SHORT_MATCHES * d->n_seqs;
 }
 
 /* Returns whether more than n in `of` SEQ bytes of mapped reads are literals. */
@@ -279,12 +273,11 @@ INLINE bool is_seq_left(const struct reads *h, uint32_t n, uint32_t of)
  * one byte in two is a literal. */
 INLINE bool are_unrelated(const struct reads *h) { return is_seq_left(h, 3, 4); }
 
-/* Returns whether unrelated reads whose qualities are not in runs have bases in common after all, or come without
- * mates, as in a deep file by coordinate, where the reads that are alike lie far apart. By fields such reads of 12
- * levels at 130 places are 2.4 % larger, and deep HiSeq is above 1.01 of libdeflate's level 1. */
+/* Returns whether unrelated reads whose qualities are not in runs come without mates, as in a deep file by coordinate,
+ * where the reads that are alike lie far apart. By fields such reads of 12 levels at 130 places are 2.4 % larger. */
 INLINE bool is_known_from_afar(const struct history *h)
 {
-    return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes || !is_seq_left(&h->reads, 12, 13);
+    return h->head.lits * MANY_HEAD_LITERALS > h->head.bytes;
 }
 
 /* Returns whether fields do not suit a block after all, although is_cut() passed it. `bytes` of the block were looked
@@ -314,7 +307,7 @@ INLINE bool is_given_up(const struct deflate_parse *d, const struct parse *p, co
     }
     if (h->noisy || at >= SECOND_TRIAL || end < SECOND_TRIAL)
         return false;
-    *rest = are_unrelated(&h->reads) || !is_seq_left(&h->reads, 1, SEQ_LEFT) ? GREEDY_HARD : GREEDY_STEPS;
+    *rest = GREEDY_HARD;
     return is_cut_later(h, end);
 }
 
@@ -344,7 +337,6 @@ INLINE enum greedy_bytes parse_records(struct deflate_parse *d, struct parse *p,
             match_seq(d, p, &h.reads, &f, many, agree);
         else
             match_seq(d, p, &h.reads, &f, few, agree);
-        h.in_turn |= h.reads.in_turn;
         lits = lits_before(d, p, f.qual);
         if (h.alike && is_unlike(&h.reads)) {
             if (is_short(&f) || !is_seq_left(&h.reads, 2, 3))

@@ -2,7 +2,7 @@
 /* The default level, any bytes: finds the cheapest of all ways to write a part of a block.
  *
  *   probe     each position finds a position before it with the same four bytes; every other position also finds one
- *             with the same seven
+ *             with the same ten
  *   choose    goes from the last position to the first. Each position gets its least cost to the end, and the match
  *             or literal that gives it. A match that is found at x + 1 is known at x, too, one byte longer, if the
  *             byte at x agrees as well. So positions find what a search of many more positions would find
@@ -572,7 +572,7 @@ INLINE void parse_parts(struct deflate_parse *d, struct parse *p, bool newer, ch
     struct lanes *l = &d->lanes;
     struct part part;
     memset(l->of_4, 0, sizeof l->of_4);
-    memset(l->of_7, 0, sizeof l->of_7);
+    memset(l->of_10, 0, sizeof l->of_10);
     guess_prices(l, p->in, p->n);
     for (uint32_t begin = 1, end; begin < p->last; begin = end) {
         uint32_t left = p->last - begin, parts = (left + LANES_PART - 1) / LANES_PART;

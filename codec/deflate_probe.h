@@ -20,35 +20,37 @@ _Alignas(32) static const uint16_t lane_numbers[LANES] = {0, 1, 2, 3, 4, 5, 6, 7
  *   find_match   the candidates in both tables for each position, and which of ALL_SEEN bytes agree
  *   keep_longer  the longer match of the two, and its distance; matches beyond the window are dropped
  *
- * Only every other position looks into the table of seven bytes. A match of eight bytes and more contains such a
+ * Only every other position looks into the table of ten bytes. A match of eleven bytes and more contains such a
  * position, and choose() carries the match back from there. */
 _Static_assert(LEAST_GAP >= SPAN / 2, "what is passed reaches beyond what is probed already");
 
 #define FACTOR_4 0x9e3779b1u
-#define FACTOR_7 0x85ebca77u
+#define FACTOR_8 0x85ebca77u
+#define FACTOR_10 0xc2b2ae35u
 
 struct slots {
-    uint16_t *of_4, *of_7;
+    uint16_t *of_4, *of_10;
 };
 
 static inline struct slots slots_of(struct lanes *l, const uint8_t *at)
 {
-    uint32_t of_4 = load_le32(at) * FACTOR_4, of_7 = of_4 + load_le32(at + 3) * FACTOR_7;
-    return (struct slots){&l->of_4[of_4 >> (32 - BITS_OF_4)], &l->of_7[of_7 >> (32 - BITS_OF_7)]};
+    uint32_t of_4 = load_le32(at) * FACTOR_4;
+    uint32_t of_10 = of_4 + load_le32(at + 4) * FACTOR_8 + load_le32(at + 6) * FACTOR_10;
+    return (struct slots){&l->of_4[of_4 >> (32 - BITS_OF_4)], &l->of_10[of_10 >> (32 - BITS_OF_10)]};
 }
 
 /* Probes positions [x, x + n). The results go to place i of a part and the places after it. */
 static void probe_older(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t at = x + k, len_7 = 0;
+        uint32_t at = x + k, len_10 = 0;
         struct slots slot = slots_of(l, in + at);
-        uint32_t with = *slot.of_4, with_7 = *slot.of_7, len = agree16(in + at, in + with);
-        *slot.of_4 = *slot.of_7 = (uint16_t)at;
+        uint32_t with = *slot.of_4, with_10 = *slot.of_10, len = agree16(in + at, in + with);
+        *slot.of_4 = *slot.of_10 = (uint16_t)at;
         if (k % 2 == 0)
-            len_7 = agree16(in + at, in + with_7);
-        if (len_7 > len)
-            len = len_7, with = with_7;
+            len_10 = agree16(in + at, in + with_10);
+        if (len_10 > len)
+            len = len_10, with = with_10;
         l->len[i + k] = (uint8_t)(at - with > MAX_DIST ? 0 : len);
         l->found[i + k] = (uint16_t)(at - with);
     }
@@ -67,24 +69,28 @@ static uint64_t ends_older(const uint8_t *len, const uint16_t *found)
 #ifdef __x86_64__
 /* A span while it is probed. */
 struct probes {
-    _Alignas(32) uint32_t slot_4[SPAN], slot_7[SPAN];
-    _Alignas(32) uint16_t with_4[SPAN], with_7[SPAN], same_4[SPAN], same_7[SPAN];
+    _Alignas(32) uint32_t slot_4[SPAN], slot_10[SPAN];
+    _Alignas(32) uint16_t with_4[SPAN], with_10[SPAN], same_4[SPAN], same_10[SPAN];
 };
 
-/* Finds the slots of a span. Two shuffles of the same 16 bytes give the four bytes at each of eight positions, and the
- * four that begin three bytes later. */
+/* Returns the products of `factor` and the four bytes at each of eight positions. */
+NEWER_AVX2 static inline __m256i multiply(const uint8_t *in, uint32_t factor)
+{
+    const __m256i fours = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
+                                           4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
+    __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)in));
+    return _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, fours), _mm256_set1_epi32((int)factor));
+}
+
+/* Finds the slots of a span, as slots_of() does. */
 NEWER_AVX2 static inline void find_slots(struct probes *o, const uint8_t *in)
 {
-    const __m256i first = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,
-                                           4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
-    const __m256i last = _mm256_add_epi8(first, _mm256_set1_epi8(3));
     for (uint32_t k = 0; k < SPAN; k += 8) {
-        __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(in + k)));
-        __m256i of_4 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, first), _mm256_set1_epi32((int)FACTOR_4));
-        __m256i of_7 = _mm256_mullo_epi32(_mm256_shuffle_epi8(bytes, last), _mm256_set1_epi32((int)FACTOR_7));
-        of_7 = _mm256_add_epi32(of_4, of_7);
+        __m256i of_4 = multiply(in + k, FACTOR_4);
+        __m256i of_8 = _mm256_add_epi32(of_4, multiply(in + k + 4, FACTOR_8));
+        __m256i of_10 = _mm256_add_epi32(of_8, multiply(in + k + 6, FACTOR_10));
         _mm256_store_si256((void *)(o->slot_4 + k), _mm256_srli_epi32(of_4, 32 - BITS_OF_4));
-        _mm256_store_si256((void *)(o->slot_7 + k), _mm256_srli_epi32(of_7, 32 - BITS_OF_7));
+        _mm256_store_si256((void *)(o->slot_10 + k), _mm256_srli_epi32(of_10, 32 - BITS_OF_10));
     }
 }
 
@@ -97,14 +103,14 @@ NEWER_AVX2 static inline uint16_t same16(__m128i here, const uint8_t *there)
 NEWER_AVX2 static inline void find_match(struct lanes *l, struct probes *o, const uint8_t *in, uint64_t x, uint64_t k,
                                          bool both)
 {
-    uint64_t slot_4 = o->slot_4[k], slot_7 = o->slot_7[k], with = l->of_4[slot_4], with_7 = l->of_7[slot_7];
+    uint64_t slot_4 = o->slot_4[k], slot_10 = o->slot_10[k], with = l->of_4[slot_4], with_10 = l->of_10[slot_10];
     __m128i here = _mm_loadu_si128((const void *)(in + x + k));
-    l->of_4[slot_4] = l->of_7[slot_7] = (uint16_t)(x + k);
+    l->of_4[slot_4] = l->of_10[slot_10] = (uint16_t)(x + k);
     o->with_4[k] = (uint16_t)with;
     o->same_4[k] = same16(here, in + with);
     if (both) {
-        o->with_7[k] = (uint16_t)with_7;
-        o->same_7[k] = same16(here, in + with_7);
+        o->with_10[k] = (uint16_t)with_10;
+        o->same_10[k] = same16(here, in + with_10);
     }
 }
 
@@ -132,8 +138,8 @@ NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *
     UNROLL(1)
     for (uint32_t k = 0; k < SPAN; k += 16) {
         __m256i same_4 = first_set(_mm256_load_si256((const void *)(o->same_4 + k)));
-        __m256i same = _mm256_max_epu16(same_4, first_set(_mm256_load_si256((const void *)(o->same_7 + k))));
-        __m256i with = _mm256_blendv_epi8(_mm256_load_si256((const void *)(o->with_7 + k)),
+        __m256i same = _mm256_max_epu16(same_4, first_set(_mm256_load_si256((const void *)(o->same_10 + k))));
+        __m256i with = _mm256_blendv_epi8(_mm256_load_si256((const void *)(o->with_10 + k)),
                                           _mm256_load_si256((const void *)(o->with_4 + k)),
                                           _mm256_cmpeq_epi16(same, same_4));
         __m256i at = _mm256_add_epi16(_mm256_set1_epi16((short)(x + k)),
@@ -149,7 +155,7 @@ NEWER_AVX2 static inline void keep_longer(struct lanes *l, const struct probes *
 NEWER_AVX2 static void probe_newer(struct lanes *l, const uint8_t *in, uint32_t x, uint32_t i)
 {
     struct probes o;
-    memset(o.same_7, 0, sizeof o.same_7);
+    memset(o.same_10, 0, sizeof o.same_10);
     find_slots(&o, in + x);
     UNROLL(1)
     for (uint32_t k = 0; k < SPAN; k += 2) {
@@ -203,7 +209,7 @@ static uint32_t pass_inside(struct lanes *l, const uint8_t *in, uint32_t x, uint
     uint32_t last = x + len - 1;
     for (uint32_t at = known; at <= last; at++) {
         struct slots slot = slots_of(l, in + at);
-        *slot.of_4 = *slot.of_7 = (uint16_t)at;
+        *slot.of_4 = *slot.of_10 = (uint16_t)at;
     }
     l->len[i] = 0;
     l->found[i] = (uint16_t)l->n_gaps;

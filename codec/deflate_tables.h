@@ -19,7 +19,7 @@ enum {
     SPAN = 64,                    /* positions that are probed at once */
     LEAST_GAP = SPAN,             /* positions inside a match are passed if there are at least this many */
 
-    BITS_OF_4 = 15, BITS_OF_7 = 14,                /* 64 and 32 KiB */
+    BITS_OF_4 = 15, BITS_OF_10 = 14,                /* 64 and 32 KiB */
     ALL_SEEN = 16,                /* shorter lengths are distinguished; this and longer ones are not */
 
     PRICE = 4,                    /* of one bit: prices are quarters of a bit */
@@ -43,8 +43,8 @@ struct gap {
 };
 
 struct lanes {
-    /* The last position with the same first four and seven bytes, by the hash of these. */
-    uint16_t of_4[1 << BITS_OF_4], of_7[1 << BITS_OF_7];
+    /* The last position with the same first four and ten bytes, by the hash of these. */
+    uint16_t of_4[1 << BITS_OF_4], of_10[1 << BITS_OF_10];
     /* For each place of a part, which is a position that is not passed: the match's length in len, its distance in
      * found, and in chosen the length to take, as `length` above has it; 0: a literal. */
     uint8_t len[LANE_ROOM], chosen[LANE_ROOM];

@@ -141,7 +141,7 @@ MUTANTS = [
     ("pass_inside", "for (uint32_t at = known;", "for (uint32_t at = last;", ["unit_deflate_lanes"], "size where a copy's middle comes again"),
     ("pass_inside", "if (len < LEAST_GAP + 2)", "if (false)", ["unit_deflate_lanes"], "places that were probed already are not passed"),
     ("emit_gap", "if (len < MIN_MATCH)", "if (len == 0)", ["unit_deflate_lanes"], "the rest of a long match is none if it is short"),
-    ("parse_regions", "if (are_copies_short(&copies))", "if (false)", ["unit_deflate_long"], "size of long reads that overlap and differ"),
+    ("parse_regions", "if (is_much_copied(&copies))", "if (false)", ["unit_deflate_long"], "size of long reads that overlap and differ"),
     ("deflate_long", "if (!fast && have_small_steps(&r, p))", "if (false)", ["unit_deflate_long"], "size of long reads whose qualities walk in small steps"),
     ("find_copy", "- 1 < MAX_DIST)", "- 1 < 2 * MAX_DIST)", ["unit_bam_deflate"], "nor does a copy of SEQ"),
     ("find_regions", "if (!find_by_fields(r, p->in, n))", "if (true)", ["unit_bam_deflate"], "size of long reads by their fields"),
