@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How the memory is divided. Each module says in a function *_memory() what it takes; this module adds the numbers up,
- * and divides the rest. memory_plan_rings() comes first, before any file is opened: it decides how many blocks are under
- * way, and how much is read at once. When the headers are known, memory_plan_make() gives the remaining memory to the
+ * and divides the rest. memory_plan_rings() comes first, before any file is opened: it decides how many blocks are in
+ * use, and how much is read at once. When the headers are known, memory_plan_make() gives the remaining memory to the
  * arenas. A merge has no arenas: memory_plan_rings() gives the remaining memory to its inputs (engine/chunk_plan.h). */
 #ifndef MEMORY_PLAN_H
 #define MEMORY_PLAN_H

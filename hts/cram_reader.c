@@ -59,8 +59,8 @@ struct cram_reader {
     uint64_t n;                  /* number of records that were taken */
 };
 
-/* Returns how many containers are decoded at once (n_threads), and the memory for them besides htslib's first file. Each
- * thread has one, and some wait until the containers before them are decoded. A slot takes what a thread of htslib
+/* Returns how many containers are decoded at once (n_threads), and the memory for them besides htslib's first file.
+ * Each thread has one, and some wait until the containers before them are decoded. A slot takes what a thread of htslib
  * takes, the records, and a header. */
 static struct htslib_use use_of(const struct htslib_room *room, size_t header, int n_threads)
 {
