@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "markdup/dup_cells.h"
@@ -137,6 +138,7 @@ void dup_cells_end(struct dup_cells *c, const struct dup_marker *to)
             to->mark(to->context, cell->member, &cell->cluster);
         small_pool_give(&c->names, cell->name, strlen(cell->cluster.name) + 1);
     }
+    assert(c->names.taken == 0);
     if (c->n_slots > SLOTS_KEPT) {
         dup_cells_free(c);
         return;
