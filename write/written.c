@@ -20,6 +20,7 @@
 #include "write/written.h"
 #include "base/version.h"
 #include "stats/counts.h"
+#include "stats/join_tree.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -83,7 +84,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
         .htslib = rings->job.form == SINK_HTSLIB ? memory_shares_htslib(is_cram, true, &rings->writer, n).bytes : 0,
         .is_cram = is_cram,
         .overhead = (request->verify ? sink_verify_memory(n) : 0)
-                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK),
+                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK)
+                + (request->n_counters > 0 ? join_tree_memory(rings->sink_slots) : 0),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
