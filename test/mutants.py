@@ -27,6 +27,8 @@ SUM_FIRST = """    if (!o->how.verify)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
+    if (!o->how.verify)
+        put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, block->size);
     return block->size;
 }
@@ -753,7 +755,7 @@ MUTANTS = [
     ("stats/stats_quals.c: widen", "if (may_count(c, i) && !is_zero(row, c->stride * size))", "if (i < 64)", ["unit_stats_cycles"], "all qualities are kept when there is more room"),
     ("stats_ring_count_left", "!start->is_listed[bin]", "ring->left[bin] == 0", [TURNS], "a bin that was empty again is listed once"),
     ("take_pair", "|| t->slots[right].is_apart", "", ["unit_join_tree"], "parts that cannot be paired are tried once"),
-    ("join_tree_add", "if (!is_done) break;", "", ["unit_join_tree"], "after an error nothing is joined"),
+    ("join_tree_work", "if (!is_done) break;", "", ["unit_join_tree"], "after an error nothing is joined"),
     ("stats/stats_range.c: can_join", "range->is_left || range->odd", "range->odd", [TURNS], "coverage that was counted from the log is not joined again"),
     ("stats/stats_range.c: can_join", "|| range->odd ||", "||", [TURNS], "a range that cannot be joined is counted from its log"),
     ("stats/stats_range.c: can_join", "|| range->ring.size != ring->size)", ")", [TURNS], "so is one whose ring has another size"),

@@ -229,6 +229,13 @@ static const uint8_t *kept(void *blocks, uint32_t slot, uint32_t *length)
     return kept_block_bytes(block);
 }
 
+/* Leaves what was counted in the block to the threads that join. */
+static void put_counts(struct output_blocks *o, uint32_t slot)
+{
+    if (o->how.counts)
+        join_tree_put(&o->joins, slot);
+}
+
 static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
 {
     struct output_blocks *o = blocks;
@@ -240,6 +247,8 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
+    if (!o->how.verify)
+        put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, block->size);
     return block->size;
 }
@@ -259,6 +268,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
+    put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, block->size);
 }
 
@@ -273,17 +283,17 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
                            : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
     if (o->how.verify && !is_header && n > 0)
         sink_verify_order(o->how.verify, block->records, block->n, &block->ends);
+    put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, records_size(block));
     return n ? n : 1;
 }
 
-/* Joins what was counted in the block. No thread waits for the block any more, so it does not matter if this takes
- * long. */
+/* Joins counts. No thread waits for this thread's block any more, so it does not matter if this takes long. */
 static void join(void *blocks, uint32_t slot)
 {
     struct output_blocks *o = blocks;
     if (o->how.counts && !latch_tripped(o->opt.engine->latch))
-        join_tree_add(&o->joins, slot);
+        join_tree_work(&o->joins, slot);
 }
 
 /* ---- under the ticket ---- */
