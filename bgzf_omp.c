@@ -515,6 +515,8 @@ static void sink_run(void *sink, uint32_t index)
     const uint8_t *bytes = NULL;
     uint32_t length = sink_deflate(k, index, &bytes);
     bgzf_ticket_finish(k->ticket, index, bytes, length);
+    if (k->opt.finished)
+        k->opt.finished(k->opt.arg, index);
 }
 
 void bgzf_sink_make_task(struct bgzf_sink *k)

@@ -149,6 +149,10 @@ typedef const uint8_t *bgzf_sink_kept_fn(void *arg, uint32_t slot, uint32_t *len
  * error. */
 typedef uint32_t bgzf_sink_make_fn(void *arg, uint32_t slot, const uint8_t **bytes);
 
+/* Called in the same task when the slot's block no longer needs this thread: other threads may write the block, and the
+ * slot may be begun again. */
+typedef void bgzf_sink_finished_fn(void *arg, uint32_t slot);
+
 struct bgzf_sink_options {
     int fd;                      /* the caller's; written from its present position on, and left at the end */
     const char *path;            /* for messages */
@@ -164,6 +168,7 @@ struct bgzf_sink_options {
     bgzf_sink_deflated_fn *deflated;     /* may be NULL */
     bgzf_sink_make_fn *make;     /* for SAM */
     bgzf_ticket_placed_fn *placed;
+    bgzf_sink_finished_fn *finished;     /* may be NULL */
     void *arg;                   /* of these functions */
 };
 

@@ -483,19 +483,30 @@ INLINE enum result decode_most(struct bam_inflate *d)
 static enum result decode_older(struct bam_inflate *d) { return decode_most(d); }
 NEWER static enum result decode_newer(struct bam_inflate *d) { return decode_most(d); }
 
+/* Takes an entry and its extra bits where the input may end. *bits: the entry's bits and those after it. Returns a bad
+ * entry if the input has fewer bits. */
+static uint64_t take_careful(struct bam_inflate *d, bool is_dist, uint64_t *bits)
+{
+    struct cursor *c = &d->at;
+    refill_careful(c, d->in_end);
+    *bits = c->bits;
+    uint64_t e = is_dist ? dist_at(d, *bits) : litlen_at(d, *bits);
+    if (e & RARE)
+        e = is_dist ? dist_of_rare(d, e, *bits) : litlen_of_rare(d, e, *bits);
+    if ((e & TOTAL) > c->left)
+        return BAD;
+    drop_bits(c, e & TOTAL);
+    return e;
+}
+
 /* Takes a distance and copies a match where the input or the output may end. */
 static enum result match_careful(struct bam_inflate *d, size_t len)
 {
-    struct cursor *c = &d->at;
     struct output *o = &d->out;
-    refill_careful(c, d->in_end);
-    uint64_t e = dist_at(d, c->bits);
-    if (e & RARE)
-        e = dist_of_rare(d, e, c->bits);
-    size_t dist = dist_of(c->bits, e);
-    if (e & BAD || (e & TOTAL) > c->left || dist > (size_t)(o->at - o->start))
+    uint64_t bits, e = take_careful(d, true, &bits);
+    size_t dist = dist_of(bits, e);
+    if (e & BAD || dist > (size_t)(o->at - o->start))
         return DAMAGED;
-    drop_bits(c, e & TOTAL);
     copy_bytes(o->at, dist, len);
     o->at += len;
     return GO_ON;
@@ -504,18 +515,11 @@ static enum result match_careful(struct bam_inflate *d, size_t len)
 /* Decodes one entry, and the distance after a length, where the input or the output may end. */
 static enum result decode_careful(struct bam_inflate *d)
 {
-    struct cursor *c = &d->at;
     struct output *o = &d->out;
-    refill_careful(c, d->in_end);
-    uint64_t e = litlen_at(d, c->bits);
-    if (e & RARE)
-        e = litlen_of_rare(d, e, c->bits);
-    if (e & BAD || (e & TOTAL) > c->left)
-        return DAMAGED;
-    size_t literals = e >> COUNT_SHIFT, len = e & TOKEN ? len_of(c->bits, e) : 0;
-    drop_bits(c, e & TOTAL);
-    if (e & RARE)
-        return BLOCK_DONE;
+    uint64_t bits, e = take_careful(d, false, &bits);
+    size_t literals = e >> COUNT_SHIFT, len = e & TOKEN ? len_of(bits, e) : 0;
+    if (e & (BAD | RARE))
+        return e & BAD ? DAMAGED : BLOCK_DONE;
     if (literals + len > (size_t)(o->end - o->at))
         return DAMAGED;
     for (size_t i = 0; i < literals; i++)

@@ -24,7 +24,7 @@
 #ifdef __x86_64__
 #define NEWER __attribute__((target("bmi,bmi2,lzcnt")))
 #define NEWER_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#define NEWER_AVX512 __attribute__((target("avx512f,vpclmulqdq")))
+#define NEWER_CLMUL __attribute__((target("avx2,vpclmulqdq")))
 #else
 #define NEWER
 #define NEWER_AVX2

@@ -281,9 +281,11 @@ static int write_oldest(struct hts_writer *w, bool wait)
         return latch_tripped(w->engine->latch) ? -1 : 0;
     enum stage before = clocks_enter(w->engine->clocks, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
+    clocks_leave(w->engine->clocks, before, w->batches[slot].size);
+    before = clocks_enter(w->engine->clocks, STAGE_JOIN);
     if (result == 0 && w->how.counts)
         result = counts_join(w->how.counts, slot);
-    clocks_leave(w->engine->clocks, before, w->batches[slot].size);
+    clocks_leave(w->engine->clocks, before, 0);
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }

@@ -5,6 +5,7 @@
 #include "bam/ref_regions.h"
 #include "base/engine.h"
 #include "base/latch.h"
+#include "base/task_ring.h"
 #include "codec/kept_block.h"
 #include "order/group_mark.h"
 #include "read/chunk_reader.h"
@@ -31,6 +32,7 @@ struct pass_found {
     size_t at;                   /* for a merge: where the record with a fault begins */
     struct remap_unknown unknown;    /* for a merge */
     size_t n_blocks;             /* number of kept blocks of the chunk that have been passed */
+    int thread;                  /* number of the thread that runs the task */
 };
 
 struct passed_records {
@@ -132,7 +134,8 @@ static int look_at(const struct passed_records *r, uint32_t number, struct chunk
         copies->n = request->look ? start : start + bam_record_size(record);
     }
     if (request->look)
-        request->look(request->arg, number, (const uint8_t *)record, (uint32_t)bam_record_size(record));
+        request->look(request->arg, r->found[number].thread, number, (const uint8_t *)record,
+                      (uint32_t)bam_record_size(record));
     return PASS_FINE;
 }
 
@@ -176,7 +179,7 @@ static void pass_chunk(void *records, uint32_t number, struct chunk *c)
 {
     struct passed_records *r = records;
     struct pass_found *f = &r->found[number];
-    *f = (struct pass_found){.unknown = f->unknown};
+    *f = (struct pass_found){.unknown = f->unknown, .thread = task_thread()};
     remap_unknown_clear(&f->unknown);
     record_cut_make(&r->cut, number, c);
     struct record_found found = record_cut_found(&r->cut, number);

@@ -28,9 +28,9 @@ struct merge_request {
 
 /* An alternative to a merge_request: the records that pass are looked at, checked and normalised, but not kept. */
 struct look_request {
-    /* Looks at a record of a chunk, in place. Called in the chunk's task, one record after the other. NULL: the task
-     * looks at no record. */
-    void (*look)(void *arg, uint32_t chunk, const uint8_t *record, uint32_t size);
+    /* Looks at a record of a chunk, in place. Called in the chunk's task, one record after the other. thread: the
+     * number of the task's thread. NULL: the task looks at no record. */
+    void (*look)(void *arg, int thread, uint32_t chunk, const uint8_t *record, uint32_t size);
     /* look() has seen all records of the chunk, and none has a fault. Called in the chunk's task. Set if look() is
      * set. */
     void (*seen)(void *arg, uint32_t chunk);

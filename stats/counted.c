@@ -92,10 +92,10 @@ int counted_open(struct counted *c)
 
 /* ------------------------------------------------------------------- count */
 
-static void look(void *counted, uint32_t chunk, const uint8_t *record, uint32_t size)
+static void look(void *counted, int thread, uint32_t chunk, const uint8_t *record, uint32_t size)
 {
     struct counted *c = counted;
-    counts_add(c->counts, task_thread(), chunk, record, size);
+    counts_add(c->counts, thread, chunk, record, size);
 }
 
 static void seen(void *counted, uint32_t chunk)

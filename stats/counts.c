@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdlib.h>
-#include "base/clocks.h"
 #include "base/engine.h"
 #include "base/latch.h"
 #include "stats/counts.h"
@@ -110,7 +109,7 @@ static int check(const struct counts *c, const struct counter *counter, const vo
     return !fault ? 0 : latch_fail(c->opt.engine->latch, "%s: record %" PRIu64 ": %s", c->opt.path, record + 1, fault);
 }
 
-static int join_each(struct counts *c, uint32_t slot)
+int counts_join(struct counts *c, uint32_t slot)
 {
     for (size_t i = 0; i < c->opt.n; i++) {
         const struct counter *counter = &c->opt.counters[i];
@@ -123,14 +122,6 @@ static int join_each(struct counts *c, uint32_t slot)
             return -1;
     }
     return 0;
-}
-
-int counts_join(struct counts *c, uint32_t slot)
-{
-    enum stage before = clocks_enter(c->opt.engine->clocks, STAGE_JOIN);
-    int result = join_each(c, slot);
-    clocks_leave(c->opt.engine->clocks, before, 0);
-    return result;
 }
 
 bool counts_pair(struct counts *c, uint32_t left, uint32_t last, uint32_t right)

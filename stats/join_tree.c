@@ -128,12 +128,25 @@ static bool make(struct join_tree *t, const struct step *step, struct run *run)
     return true;
 }
 
-void join_tree_add(struct join_tree *t, uint32_t slot)
+void join_tree_put(struct join_tree *t, uint32_t slot)
 {
-    enum stage before = clocks_enter(t->clocks, STAGE_JOIN);
-    struct run run = {slot, 1};
     pthread_mutex_lock(&t->lock);
     t->slots[slot].is_apart = false;
+    set_waiting(t, (struct run){slot, 1}, 1);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Returns the part of the slot, if it waits alone. Otherwise another thread has it, or it is prepared or joined. */
+static struct run waiting_alone(const struct join_tree *t, uint32_t slot)
+{
+    return (struct run){slot, t->slots[slot].n == 1};
+}
+
+void join_tree_work(struct join_tree *t, uint32_t slot)
+{
+    enum stage before = clocks_enter(t->clocks, STAGE_JOIN);
+    pthread_mutex_lock(&t->lock);
+    struct run run = waiting_alone(t, slot);
     for (struct step step; (step = leave(t, run)).kind != STEP_NONE;) {
         pthread_mutex_unlock(&t->lock);
         bool is_done = make(t, &step, &run);

@@ -43,10 +43,19 @@ void join_tree_close(struct join_tree *tree);
 /* Returns the bytes of memory for n_slots slots. */
 size_t join_tree_memory(uint32_t n_slots);
 
-/* Joins and prepares parts as long as any of them can be. Any thread may call it, when the slot is counted. After an
- * error, which is recorded in the latch, no more parts are joined. The slot may be used again once join_tree_has() is
- * true for its part. */
-void join_tree_add(struct join_tree *tree, uint32_t slot);
+/* Leaves the part of a counted slot, which any thread may join from now on. The slot may be used again once
+ * join_tree_has() is true for its part. */
+void join_tree_put(struct join_tree *tree, uint32_t slot);
+
+/* Joins and prepares parts as long as any of them can be. Each thread must call it after it has left the part of the
+ * slot, even if the slot is in use again. After an error, which is recorded in the latch, no more parts are joined. */
+void join_tree_work(struct join_tree *tree, uint32_t slot);
+
+static inline void join_tree_add(struct join_tree *tree, uint32_t slot)
+{
+    join_tree_put(tree, slot);
+    join_tree_work(tree, slot);
+}
 
 /* Returns true if at least n parts are joined. */
 static inline bool join_tree_has(const struct join_tree *tree, uint64_t n)

@@ -11,6 +11,7 @@
 #include "codec/bgzf_block.h"
 #include "codec/kept_block.h"
 #include "stats/counts.h"
+#include "stats/join_tree.h"
 #include "hts/bam_index.h"
 #include "write/output_block.h"
 #include "write/samtools_checksum.h"
@@ -66,6 +67,8 @@ struct output_blocks {
     struct copied_blocks copied; /* main thread; used if opt.copies */
     uint64_t checksum;           /* of all blocks that have been placed; this and the next: used by placed() */
     struct copied_count count;
+    struct join_tree joins;      /* of the slots' counts; open if how.counts */
+    uint64_t n_begun;            /* blocks; main thread */
 };
 
 /* ---- in the deflate task ---- */
@@ -107,7 +110,7 @@ static const uint8_t *ending_record(const struct output_block *block, uint32_t i
     return before + r->size == *size ? record : NULL;
 }
 
-static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t *record, size_t size)
+static void count_finished(struct output_blocks *o, int thread, uint32_t slot, const uint8_t *record, size_t size)
 {
     uint8_t *copy = malloc(size);
     if (!copy) {
@@ -116,34 +119,40 @@ static void count_finished(struct output_blocks *o, uint32_t slot, const uint8_t
     }
     memcpy(copy, record, size);
     o->how.finish(copy);
-    counts_add(o->how.counts, task_thread(), slot, copy, (uint32_t)size);
+    counts_add(o->how.counts, thread, slot, copy, (uint32_t)size);
     free(copy);
 }
 
-/* Returns whether record i is whole in the block. data: its bytes in the block, which the cache still has. */
-static bool is_whole(const struct output_block *block, uint32_t i, const uint8_t *data)
+/* Returns whether another block has a part of record i, except of a long record. */
+static bool is_parted(const struct output_block *block, uint32_t i)
 {
-    const struct record_ref *r = &block->records[i];
-    return r->segment == 0 && (i > 0 || block->before == 0) && r->size >= BAM_FIXED
-        && bam_record_size(bam_record_at(data)) == r->size;
+    return (i == 0 && block->before > 0) || (i + 1 == block->n && block->behind > 0);
 }
 
-/* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of a record in
- * one piece; a longer record is read where its segments are. */
+/* Returns true if reference i is surely a whole record. A record of BGZF_FILL bytes looks like a segment. */
+static bool is_whole(const struct output_block *block, uint32_t i)
+{
+    const struct record_ref *r = &block->records[i];
+    return r->segment == 0 && r->size < BGZF_FILL && !is_parted(block, i);
+}
+
+/* Counts the records that end in the block, and adds them to the checksum of samtools. data: the bytes of the records,
+ * which the cache still has. A record in several blocks is read where it was put. */
 static void look_at_records(struct output_blocks *o, const struct output_block *block, const uint8_t *data)
 {
     uint32_t slot = (uint32_t)(block - o->slots);
+    int thread = task_thread();
     for (uint32_t i = 0; i < block->n; i++) {
         const struct record_ref *r = &block->records[i];
         size_t size = r->size;
-        bool whole = is_whole(block, i, data), is_unfinished = !whole && o->how.finish;
+        bool whole = is_whole(block, i), is_unfinished = !whole && o->how.finish;
         const uint8_t *record = whole ? data : ending_record(block, i, &size);
-        if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, task_thread(), record, size) < 0)
+        if (record && o->how.samtools && samtools_checksum_add(o->how.samtools, thread, record, size) < 0)
             latch_fail(o->opt.engine->latch, "out of memory for --checksum");
         if (record && o->how.counts && is_unfinished)
-            count_finished(o, slot, record, size);
+            count_finished(o, thread, slot, record, size);
         else if (record && o->how.counts)
-            counts_add(o->how.counts, task_thread(), slot, record, (uint32_t)size);
+            counts_add(o->how.counts, thread, slot, record, (uint32_t)size);
         data += r->size;
     }
 }
@@ -154,9 +163,9 @@ static uint64_t checksum_of(const struct output_block *block, uint32_t i, const 
 {
     const struct record_ref *r = &block->records[i];
     size_t size;
-    bool is_parted = (i == 0 && block->before > 0) || (i + 1 == block->n && block->behind > 0);
-    const uint8_t *record = is_parted ? ending_record(block, i, &size) : NULL;
-    if (is_parted)
+    bool parted = is_parted(block, i);
+    const uint8_t *record = parted ? ending_record(block, i, &size) : NULL;
+    if (parted)
         return record ? record_checksum(record, size) : 0;
     return r->segment != NO_RECORD ? byte_hash(data, r->size, r->segment) : 0;
 }
@@ -220,6 +229,13 @@ static const uint8_t *kept(void *blocks, uint32_t slot, uint32_t *length)
     return kept_block_bytes(block);
 }
 
+/* Leaves what was counted in the block to the threads that join. */
+static void put_counts(struct output_blocks *o, uint32_t slot)
+{
+    if (o->how.counts)
+        join_tree_put(&o->joins, slot);
+}
+
 static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
 {
     struct output_blocks *o = blocks;
@@ -231,6 +247,8 @@ static uint32_t fill(void *blocks, uint32_t slot, uint8_t *data)
         block->checksum = checksum_block(o, block, data);
     if (o->index)
         list_entries(o, block);
+    if (!o->how.verify)
+        put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, block->size);
     return block->size;
 }
@@ -250,6 +268,7 @@ static void verify(void *blocks, uint32_t slot, const uint8_t *data, const uint8
     if (sink_verify_block(look, thread, deflated, length, data, block->size) == 0
         && sink_verify_order(look, block->records + parted, block->n - parted, &block->ends) == 0)
         block->checksum = checksum_block(o, block, sink_verify_inflated(look, thread));
+    put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, block->size);
 }
 
@@ -264,8 +283,17 @@ static uint32_t make_text(void *blocks, uint32_t slot, const uint8_t **bytes)
                            : sam_text_records(o->text, slot, block->records, block->n, &block->checksum, bytes);
     if (o->how.verify && !is_header && n > 0)
         sink_verify_order(o->how.verify, block->records, block->n, &block->ends);
+    put_counts(o, slot);
     clocks_leave(o->opt.engine->clocks, before, records_size(block));
     return n ? n : 1;
+}
+
+/* Joins counts. No thread waits for this thread's block any more, so it does not matter if this takes long. */
+static void join(void *blocks, uint32_t slot)
+{
+    struct output_blocks *o = blocks;
+    if (o->how.counts && !latch_tripped(o->opt.engine->latch))
+        join_tree_work(&o->joins, slot);
 }
 
 /* ---- under the ticket ---- */
@@ -301,8 +329,6 @@ static void placed(void *blocks, uint32_t slot, uint64_t place, uint64_t next)
     o->count.bytes += block->kept ? next - place : 0;
     if (o->index && block->records[0].segment != NO_RECORD)   /* the header ends its block */
         enter_index(o, block, place, next);
-    if (o->how.counts)
-        counts_join(o->how.counts, slot);
     if (o->how.verify)
         sink_verify_join(o->how.verify, &block->ends);
 }
@@ -335,6 +361,7 @@ struct output_blocks *output_blocks_open(const struct bgzf_sink_options *options
         o->opt.deflated = verify;
         o->opt.make = make_text;
         o->opt.placed = placed;
+        o->opt.finished = join;
         o->opt.arg = o;
         if (slots_alloc(o) == 0 && (o->bgzf = bgzf_sink_open(&o->opt)))
             return o;
@@ -349,6 +376,7 @@ void output_blocks_close(struct output_blocks *o)
     if (!o)
         return;
     bgzf_sink_close(o->bgzf);
+    join_tree_close(&o->joins);
     for (uint32_t i = 0; o->slots && i < o->opt.n_slots; i++)
         free(o->slots[i].entries);
     free(o->records);
@@ -394,11 +422,46 @@ static int begin_text(struct output_blocks *o, uint32_t slot, const struct recor
     return 0;
 }
 
+struct join_wait {
+    const struct output_blocks *blocks;
+    uint64_t n;
+};
+
+static bool is_joined(void *wait)
+{
+    const struct join_wait *w = wait;
+    return join_tree_has(&w->blocks->joins, w->n) || latch_tripped(w->blocks->opt.engine->latch);
+}
+
+static bool help_deflate(void *wait)
+{
+    return bgzf_sink_help(((const struct join_wait *)wait)->blocks->bgzf);
+}
+
+/* Waits until the counts of the first n blocks are joined. All these blocks have been deflated. */
+static int wait_for_joins(const struct output_blocks *o, uint64_t n)
+{
+    struct join_wait w = {o, n};
+    if (o->how.counts && !is_joined(&w))
+        task_wait(is_joined, help_deflate, &w, o->opt.engine->clocks);
+    return latch_tripped(o->opt.engine->latch) ? -1 : 0;
+}
+
+static int begin_counts(struct output_blocks *o)
+{
+    uint64_t before = o->n_begun++;
+    if (!o->how.counts)
+        return 0;
+    if (before == 0 && join_tree_open(&o->joins, o->how.counts, o->opt.n_slots, o->opt.engine->clocks) < 0)
+        return latch_fail(o->opt.engine->latch, BGZF_SINK_NO_MEMORY, o->opt.path);
+    return before < o->opt.n_slots ? 0 : wait_for_joins(o, before + 1 - o->opt.n_slots);
+}
+
 /* line: a record of SAM that is longer than the room of a block; otherwise NULL. */
 static int begin_block(struct output_blocks *o, const struct record_ref *line)
 {
     uint32_t slot;
-    if (bgzf_sink_begin(o->bgzf, &slot) < 0 || (o->text && begin_text(o, slot, line) < 0))
+    if (bgzf_sink_begin(o->bgzf, &slot) < 0 || begin_counts(o) < 0 || (o->text && begin_text(o, slot, line) < 0))
         return -1;
     o->filling = &o->slots[slot];
     o->filling->records = o->filling->own;
@@ -563,7 +626,8 @@ int output_blocks_put(struct output_blocks *o, const struct record_list *list)
 
 int output_blocks_finish(struct output_blocks *o)
 {
-    return settle(o) < 0 || output_blocks_flush(o) < 0 ? -1 : bgzf_sink_finish(o->bgzf);
+    return settle(o) < 0 || output_blocks_flush(o) < 0 || bgzf_sink_finish(o->bgzf) < 0 ? -1
+         : wait_for_joins(o, o->n_begun);
 }
 
 uint64_t output_blocks_checksum(const struct output_blocks *o)

@@ -21,6 +21,7 @@
 #include "write/written.h"
 #include "base/version.h"
 #include "stats/counts.h"
+#include "stats/join_tree.h"
 
 /* ---------------------------------------------------------- before reading */
 
@@ -85,7 +86,8 @@ struct output_use written_use(const struct output_request *request, sam_hdr_t *s
         .is_cram = is_cram,
         .overhead = (request->verify ? sink_verify_memory(n) : 0)
                 + (request->checksum_samtools ? samtools_checksum_memory(n, sam) : 0)
-                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK),
+                + counts_memory(request->counters, request->n_counters, sam, n, rings->sink_slots, BGZF_MAX_BLOCK)
+                + (request->n_counters > 0 ? join_tree_memory(rings->sink_slots) : 0),
         .references = written_takes_reference(format) ? 2 * (uint64_t)long_pos_longest(sam)
                     : request->index && !is_cram ? bam_index_memory(sam) : 0,
     };
