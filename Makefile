@@ -19,7 +19,7 @@
 #   make install SAMTOOLS_NAME=yes                 bin/samtools as well
 #   make install-mpi  what `make mpi` built        (make uninstall removes it)
 #   make debian       the link that dpkg-buildpackage wants, to packaging/debian
-#   make check-release   pages, packages, scripts; the static tarball: the same bytes twice, and it runs in an empty root; check-mutants
+#   make check-release   pages, packages, scripts, all mutants; the static tarball, in an empty root too
 #   make dist         the release: tarball with ./configure, and its SHA-256
 #   make help         this list
 

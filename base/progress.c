@@ -59,6 +59,8 @@ void progress_line(char *line, size_t size, const struct progress_now *now)
 double progress_left(const struct progress_work *w)
 {
     static const double GUESS_WEIGHS = 0.05;     /* the guess weighs as much as this share of the writing */
+    if (w->writing && w->write_share < 0)
+        return -1;
     if (w->writing) {
         double share = w->write_share < 1 ? w->write_share : 1;
         return (1 - share) * (w->write_seconds + GUESS_WEIGHS * w->write_guess) / (share + GUESS_WEIGHS);
@@ -108,11 +110,11 @@ static struct progress_work work_of(const struct progress *p, struct progress_no
         .write_seconds = seconds_of(p->clocks, PHASE_WRITE),
     };
     uint64_t dealt = clocks_total(p->clocks, STAGE_DEAL).records;
-    *now = (struct progress_now){"reading", dealt, bytes, w.read_seconds, -1, -1};
+    *now = (struct progress_now){"reading", dealt ? dealt : p->taken, bytes, w.read_seconds, -1, -1};
     if (w.writing) {
         uint64_t put = clocks_total(p->clocks, STAGE_FILL).records + clocks_total(p->clocks, STAGE_CONVERT).records;
-        w.write_share = dealt ? (double)put / (double)dealt : 1;
-        *now = (struct progress_now){"writing", put, w.write_share * bytes, w.write_seconds, -1, -1};
+        w.write_share = dealt ? (double)put / (double)dealt : w.read_share;   /* without a sort, both at once */
+        *now = (struct progress_now){"writing", put, dealt ? w.write_share * bytes : bytes, w.write_seconds, -1, -1};
     } else if (w.read_share > 0 && w.read_share < 1) {
         all = bytes / w.read_share;
     }

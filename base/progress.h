@@ -15,6 +15,7 @@ struct progress {
     const struct clocks *clocks; /* counts of the work so far */
     double file_bytes;           /* size of all input files; 0: unknown */
     double data_bytes;           /* if that is unknown: expected uncompressed bytes; 0: unknown, too */
+    uint64_t taken;              /* records that were read, by a command whose main thread deals none */
     double write_cost;           /* time to write a byte, divided by the time to inflate a byte */
     bool on;
     int cpus;
@@ -39,7 +40,7 @@ struct progress_work {
     double read_share;           /* share of the input; below 0: unknown */
     double write_guess;          /* seconds that writing will take, estimated while reading */
     bool writing;
-    double write_seconds, write_share;   /* seconds so far; share of the records */
+    double write_seconds, write_share;   /* seconds so far; share of the records, below 0: unknown */
 };
 
 /* Seconds until the sort is done; below 0: unknown. While it reads, the rest is assumed to be read at the speed so far,

@@ -86,7 +86,7 @@ static int take_slice(struct sort_check *c)
 {
     struct task_ring *ring = &c->ring;
     if (task_ring_full(ring)) {
-        task_ring_wait(ring, task_ring_oldest(ring), TASK_DONE, NULL, NULL);
+        task_ring_wait(ring, task_ring_oldest(ring), TASK_DONE, NULL, c->d->engine.clocks);
         task_ring_take(ring);
     }
     struct record_slice *s = &c->slices[task_ring_next(ring)];
@@ -98,6 +98,7 @@ static int take_slice(struct sort_check *c)
     if (check_order(c, s, before) < 0)
         return -1;
     tally_add(&c->taken, (struct tally){s->n, s->checksum});
+    c->d->progress.taken = c->taken.n;
     task_ring_hand_out(ring);
     return 0;
 }

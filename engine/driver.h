@@ -24,8 +24,8 @@ struct driver {
     char why_sorted[1024];       /* why bam_merge_for_sort() did not do the work */
 };
 
-/* Begins the line of progress, and the clocks, for `stats` and `sort --check`, which write no records. -1: the error is
- * recorded in the latch; call driver_end() anyway. */
+/* Begins the line of progress, and the clocks. Only `stats` and `sort --check` call it, which write no records; for the
+ * others driver_open() does. -1: the error is recorded in the latch; call driver_end() anyway. */
 int driver_begin(struct driver *driver, const struct engine_opts *opts);
 
 /* Does the same as driver_begin(), and opens the output. It makes the checks that do not need input, so that a mistake

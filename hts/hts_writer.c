@@ -26,7 +26,7 @@
 enum { CSI_MIN_SHIFT = 14 };     /* as samtools index -c */
 
 enum {
-    BATCH_RECORDS = 128,         /* maximum of records in a batch, ... */
+    BATCH_RECORDS = 128,         /* largest number of records in a batch, ... */
     BATCH_BYTES = 64 << 10,      /* ... and most bytes of them, unless a single record is longer */
     RECORD_KEPT = 1 << 10,       /* memory that a bam1_t keeps for the next record */
 };
@@ -282,10 +282,11 @@ static int write_oldest(struct hts_writer *w, bool wait)
     enum stage before = clocks_enter(w->engine->clocks, STAGE_CONVERT);
     int result = write_batch(w, &w->batches[slot]);
     clocks_leave(w->engine->clocks, before, w->batches[slot].size);
-    before = clocks_enter(w->engine->clocks, STAGE_JOIN);
-    if (result == 0 && w->how.counts)
+    if (result == 0 && w->how.counts) {
+        before = clocks_enter(w->engine->clocks, STAGE_JOIN);
         result = counts_join(w->how.counts, slot);
-    clocks_leave(w->engine->clocks, before, 0);
+        clocks_leave(w->engine->clocks, before, 0);
+    }
     task_ring_take(&w->ring);
     return result < 0 ? -1 : 1;
 }

@@ -7,7 +7,7 @@
 /* Clusters that were stored at once; in the pool. */
 struct chunk {
     struct dup_place place;
-    uint32_t n_runs;             /* that have not left */
+    uint32_t n_bundles;          /* that have not left */
 };
 
 /* A cluster of a bundle, followed by its name. */
@@ -73,8 +73,8 @@ static int begin_part(struct spilled_links *a, struct dup_links *l, uint32_t bun
     if (!a->chunk && !(a->chunk = small_pool_take(&l->pool, sizeof(struct chunk))))
         return -1;
     if (a->bytes.n == 0)
-        *chunk_at(l, a->chunk) = (struct chunk){.n_runs = 0};
-    chunk_at(l, a->chunk)->n_runs++;
+        *chunk_at(l, a->chunk) = (struct chunk){.n_bundles = 0};
+    chunk_at(l, a->chunk)->n_bundles++;
     dup_bundle_at(l, bundle)->chunk = a->chunk;
     dup_bundle_at(l, bundle)->offset = (uint32_t)a->bytes.n;
     return 0;
@@ -123,7 +123,7 @@ static int keep_cluster(struct spilled_links *a, const struct dup_link *link)
 static void drop_part(struct spilled_links *a, struct dup_links *l, const struct dup_bundle *bundle)
 {
     struct chunk *chunk = bundle->chunk ? chunk_at(l, bundle->chunk) : NULL;
-    if (!chunk || --chunk->n_runs > 0)
+    if (!chunk || --chunk->n_bundles > 0)
         return;
     a->store->drop(a->store->context, &chunk->place);
     small_pool_give(&l->pool, bundle->chunk, sizeof *chunk);

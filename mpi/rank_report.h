@@ -68,8 +68,8 @@ struct rank_step_name {
 /* Returns a constant. */
 const struct rank_step_name *rank_step_name(enum rank_step step);
 
-/* Returns the seconds from the start until the last rank has ended its last step. Call it
- * at rank 0, while rank_report_write() writes, as the functions below. */
+/* Returns the seconds from the start until the last rank has ended its last step. Call this and the functions below at
+ * rank 0, while rank_report_write() writes. */
 double rank_report_wall(const struct rank_report *report);
 
 /* Returns the seconds that the rank spent in the step. */

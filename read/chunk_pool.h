@@ -30,9 +30,9 @@ enum { CHUNK_POOL_OWN = 2 };     /* chunks that each input of a merge has of its
 struct chunk_pool_options {
     size_t n_inputs;
     uint32_t own_chunks, own_slices;     /* number of them for each input */
-    uint32_t borrows;            /* maximum of chunks, and of slices, that an input borrows */
+    uint32_t borrows;            /* largest number of chunks, and of slices, that an input borrows */
     size_t n_shared;             /* chunks, and slices, that all inputs may borrow together */
-    size_t records_size;         /* maximum of bytes that the unused buffer for a chunk's records keeps */
+    size_t records_size;         /* largest number of bytes that the unused buffer for a chunk's records keeps */
 };
 
 struct chunk_pool {

@@ -62,7 +62,7 @@ static void make_records(void *reader, uint32_t number)
     size_t size = c->head.n + c->end - c->begin;
     c->n = c->size = c->dropped = 0;
     if (!c->made.records.p)                      /* the slice came from a consumer that had none: without this, it would
-                                                  * grow to twice the size. If it fails, make() fails, too */
+                                                  * grow to twice the size. If it fails, make() asks again */
         byte_buffer_reserve(&c->made.records, r->opt.in.use.records_size);
     r->opt.make(r->opt.arg, number, c);
     if (c->span.users)

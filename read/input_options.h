@@ -22,7 +22,7 @@ struct input_options {
     size_t piece_size;           /* bytes per read, except for SAM */
     uint32_t n_pieces;           /* see read_ahead_open() */
     struct htslib_room htslib;   /* memory for formats that htslib decodes */
-    struct chunk_memory chunks;  /* memory for SAM, see memory_plan_chunks() */
+    struct chunk_memory chunks;  /* memory for SAM, see chunk_plan_text() */
     uint64_t header_max;         /* largest size of a SAM header in bytes */
     const char *reference;       /* FASTA for CRAM; NULL: the one that htslib finds */
     const hts_opt *format_options;   /* --input-fmt-option; NULL: none */

@@ -10,11 +10,11 @@
 enum {
     FILES = 8,                   /* the largest number of files that are read; the others are assumed to be like them */
     PLACES = 8,                  /* places in all of these files together; at least two in each */
-    PLACE_IN = 512 << 10,        /* maximum of bytes read at a place: 4 MB of a file are read in some ms */
-    PLACE_OUT = 1 << 20,         /* maximum of inflated bytes of a place: 8 MB are deflated in a second at any level */
+    PLACE_IN = 512 << 10,        /* largest number of bytes read at a place: 4 MB of a file are read in some ms */
+    PLACE_OUT = 1 << 20,         /* the same, inflated: 8 MB are deflated in a second at any level */
     READ_SIZE = PLACE_IN + BGZF_MAX_BLOCK,
-    HEADER_READ_MAX = 64 << 20,  /* maximum of bytes of header blocks that are skipped */
-    BLOCKS_MAX = 4096,           /* maximum of blocks of a place whose records are searched */
+    HEADER_READ_MAX = 64 << 20,  /* largest number of bytes of header blocks that are skipped */
+    BLOCKS_MAX = 4096,           /* largest number of blocks of a place whose records are searched */
 };
 
 /* The sample while it is taken. */

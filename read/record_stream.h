@@ -27,8 +27,7 @@ struct record_stream {
      * and returns the latter. -1: they differ, and the error is recorded in the latch. */
     int (*end)(void *producer, struct tally *given);
     void *producer;              /* for all these functions */
-    uint32_t most_lent;          /* maximum of slices that the consumer holds, because slices are large; 0: any
-                                  * number */
+    uint32_t most_lent;          /* slices that the consumer may hold at most, because they are large; 0: any */
     bool has_keys;               /* the slices have the keys of a sort by coordinate */
     bool is_reordered;           /* the records are not in the order of the input: a sort has read them, and has counted
                                   * them with the same clocks */

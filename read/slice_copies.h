@@ -14,8 +14,8 @@ struct engine;
 struct input;
 
 struct slice_copies_options {
-    uint32_t n_slots;            /* maximum of spans that are being copied at one time */
-    uint32_t n_lent;             /* maximum of slices that it holds at one time */
+    uint32_t n_slots;            /* largest number of spans that are being copied at one time */
+    uint32_t n_lent;             /* largest number of slices that it holds at one time */
     const struct engine *engine;
 };
 

@@ -25,7 +25,7 @@ struct slice_span {
 /* A zero-initialised struct has nothing open. */
 struct slice_feed {
     struct record_stream from;
-    size_t most;                 /* maximum of bytes of a span, unless a single record has more */
+    size_t most;                 /* largest number of bytes of a span, unless a single record has more */
     const struct engine *engine;
     struct lent_slice *lent;     /* n_lent, used in turn */
     uint32_t n_lent;

@@ -20,7 +20,7 @@
 struct engine;
 
 struct sliced_input_options {
-    uint32_t n_slices;           /* maximum of slices in memory; at least SLICED_INPUT_LEAST */
+    uint32_t n_slices;           /* largest number of slices in memory; at least SLICED_INPUT_LEAST */
     struct chunk_pool *pool;     /* the pool from which some of the slices and chunks come; NULL: no pool */
     const struct sort_rule *rule;   /* as in struct bam_key_order; stays the caller's */
     const struct engine *engine;

@@ -53,7 +53,7 @@ struct range_plan {
     size_t n_ways;               /* runs, then the arenas' sublists; for cuts, all sublists of an arena are one way */
     size_t sample_records;       /* records of a sublist between two samples */
     size_t range_records;        /* records wanted in a range */
-    size_t steps_max;            /* maximum of slices that begin in a range, so that other ranges get some */
+    size_t steps_max;            /* largest number of slices that begin in a range, so that other ranges get some */
     struct run_samples samples[RANGE_ARENAS_MAX];   /* for each arena: where the order may be cut */
     bool planned_all;
     /* The range that is being planned: */

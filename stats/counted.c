@@ -175,7 +175,7 @@ int counted_next(struct counted *c)
     task_wait(is_made, help, c, c->d->engine.clocks);
     const struct record_stream *from = &c->in.each->stream;
     if (c->state == CHUNK_MADE && from->take(from->producer, &c->spare) == 0) {
-        c->taken.n += c->spare.n;
+        c->d->progress.taken = c->taken.n += c->spare.n;
         return 1;
     }
     return c->state == CHUNK_NONE && !latch_tripped(c->d->engine.latch) ? 0 : -1;

@@ -757,12 +757,16 @@ def test_progress_ends_without_the_number_of_records(args, tmp_path):
 
 
 def slow_sort(realistic_bam, *args):
-    """The text on a terminal for a sort whose input and output both take some two seconds."""
+    return slow_run(realistic_bam, "sort", "-u", *args)
+
+
+def slow_run(realistic_bam, *args):
+    """The text on a terminal for a command whose input takes some two seconds; so does output of the same size."""
     try:
         main, terminal = pty.openpty()
     except OSError as e:
         pytest.skip("no terminals here: %s" % e)
-    with subprocess.Popen([BINARY, "sort", "-u", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
+    with subprocess.Popen([BINARY, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
                           env=clean_env(TERM="xterm")) as p:
         os.close(terminal)
         for piece in pieces(realistic_bam, 8):
@@ -775,6 +779,20 @@ def slow_sort(realistic_bam, *args):
         said = os.read(main, 1 << 20).decode()
         os.close(main)
     return said
+
+
+@pytest.mark.slow
+def test_progress_without_a_sort_counts_no_records_or_makes_up_a_share(realistic_bam, tmp_path):
+    """The size of the input is unknown. These commands mostly wait, so they run at the same time."""
+    in_order = tmp_path / "in.bam"
+    assert run(["sort", "-o", in_order, realistic_bam]).returncode == 0
+    commands = {"merge": (["-u", "-o", "-", "-"], "writing"), "flagstat": (["-"], "reading"), "sort": (["--check", "-"], "reading")}
+    with concurrent.futures.ThreadPoolExecutor() as all_of_them:
+        texts = all_of_them.map(lambda c: slow_run(in_order, c, *commands[c][0]), commands)
+    for (command, (_, phase)), said in zip(commands.items(), texts):
+        lines = re.findall(r"samtools %s: (\w+): ([0-9.]+) M records, [0-9]+ MB/s(.*?)\x1b" % command, said)
+        assert lines and {(now, rest) for now, _, rest in lines} == {(phase, "")} and float(lines[-1][1]) > 0, said
+        assert "%" not in said, said
 
 
 @pytest.mark.slow

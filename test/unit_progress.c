@@ -78,6 +78,8 @@ static void test_unknown_length_is_guessed(void **state)
     struct progress_work pipe = {.read_seconds = 5, .read_share = -1, .write_guess = 3}, start = {.read_share = 0};
     assert_true(progress_left(&pipe) < 0);
     assert_true(progress_left(&start) < 0);
+    struct progress_work merge = {.writing = true, .read_share = -1, .write_seconds = 5, .write_share = -1};
+    assert_true(progress_left(&merge) < 0);
     /* The hint was too small: it is only known that writing is still to come. */
     struct progress_work more = {.read_seconds = 5, .read_share = 1.7, .write_guess = 3};
     assert_true(fabs(progress_left(&more) - 3) < 1e-9);

@@ -67,7 +67,7 @@ struct output_blocks {
     struct copied_blocks copied; /* main thread; used if opt.copies */
     uint64_t checksum;           /* of all blocks that have been placed; this and the next: used by placed() */
     struct copied_count count;
-    struct join_tree joins;      /* of the slots' counts; open if how.counts */
+    struct join_tree joins;      /* of the slots' counts; open from the first block on, if how.counts */
     uint64_t n_begun;            /* blocks; main thread */
 };
 
