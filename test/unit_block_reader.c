@@ -53,7 +53,8 @@ static const struct engine engine = {.latch = &latch, .n_threads = 1};
 /* Reads all of the producer's records. -1: failed, and the error is in the latch. */
 static int read_all(struct producer *producer)
 {
-    struct input in = {.name = "in.sam", .stream = {advance, take, help, NULL, producer, 0}};
+    struct input in = {.name = "in.sam"};
+    in.stream = (struct record_stream){.advance = advance, .take = take, .help = help, .producer = producer};
     struct inputs inputs = {.each = &in, .n = 1};
     /* A slice is exchanged as soon as it is copied. */
     struct block_reader_options how = {.inputs = &inputs, .n_slots = N_SLICES, .n_lent = 1, .engine = &engine};
