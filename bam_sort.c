@@ -5,18 +5,19 @@
  *     reading and sorting                               full arenas    merging and writing
  *
  *   in.bam --> pieces --> blocks --> arena --> sublists --> (runs) ---> ranges --> blocks --> out.bam
- *              read       inflate    records   sort         what does   merge      deflate    renamed
+ *              read       inflate    records   sort         what does   merge      deflate    named
  *              ahead      tasks      and keys  tasks        not fit     tasks      tasks      when complete
  *
  * The steps of the main thread: deal_blocks(), take_block(), change_arena(), next_range(), output_blocks_flush().
  *
- * BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that stream is
- * sam_reader, which parses SAM; cram_reader or hts_reader, which decode CRAM; passed_records, which filters or changes
- * records; or a producer that runs before the sort. Records go to record_sink for every format of the output:
- * output_block makes blocks of BAM and SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
+ * Compressed BAM comes as blocks from a bgzf_source. Other records come as slices of a stream. The producer of that
+ * stream is raw_records, for uncompressed BAM; sam_reader, which parses SAM; cram_reader, which decodes CRAM 3;
+ * hts_reader, for the other formats of htslib; passed_records, which filters or changes records; or a producer that
+ * runs before the sort. Records go to record_sink for every format of the output: output_block makes blocks of BAM and
+ * SAM for a bgzf_sink, and hts_writer has htslib write CRAM and the rest.
  *
  * The main thread runs the loops. They hand work to tasks and take it back in order. task_team() holds the only `omp
- * parallel`. Everything else runs in tasks, and in a thread that reads a pipe. */
+ * parallel`. Everything else runs in tasks, in a thread that reads or writes a pipe, and in htslib's own threads. */
 #include <string.h>
 #include "base/engine.h"
 #include "base/machine.h"
@@ -46,8 +47,8 @@ static void watch_memory(struct sorted *s)
         memory_watch_look(&s->watch, taken, arenas_with_keys(&s->arenas, block_reader_expected(&s->reader)));
 }
 
-/* Hands the block out. The rest of the input may become a stream while room is made, if the reader finds a record that
- * only the stream can change. The block is then part of that stream, and is not handed out. */
+/* Hands the block out. Making room takes earlier blocks back. If one of them has a record that only a stream can
+ * change, the rest of the input becomes a stream. The block is then part of that stream, and is not handed out. */
 static int deal_block(struct sorted *s, const struct input *in, size_t size)
 {
     const void *producer = in->stream.producer;
@@ -62,7 +63,8 @@ static int deal_block(struct sorted *s, const struct input *in, size_t size)
 
 /* A block is up to 64 KiB of records, compressed on its own. While there is one, the loop makes room for it, takes its
  * place in the arena, and hands it to an inflate task. The task also walks the records: it checks them, makes their
- * keys and adds up their checksum. */
+ * keys and adds up their checksum. It guesses where the first one begins; if that is wrong, take_block() walks them
+ * again. A stream gives spans of its slices in place of blocks, and a task copies each. */
 static int deal_blocks(struct sorted *s, const struct input *in)
 {
     for (;;) {
@@ -85,17 +87,17 @@ static int take_blocks(struct sorted *s, bool wait)
     return taken;
 }
 
-/* Returns how many records come before all threads wait for the last sublists. They wait when the input ends or, if
- * arenas are spilled, when this one is full. */
+/* Returns how many records will still come before all threads have to wait for the last sublists: at the end of the
+ * input or, if arenas are spilled, when this arena is full. */
 static uint64_t records_to_come(const struct sorted *s)
 {
     uint64_t come = block_reader_to_come(&s->reader), fit = arenas_records_to_fit(&s->arenas);
     return s->spill.spilling && fit < come ? fit : come;
 }
 
-/* Takes the oldest block back, and accepts what its task has found: keys, number of records, checksum. Every 2^20
- * records, and sooner near the end, it closes a sublist (keys of one arena) and gives it to a task that sorts it. wait:
- * it waits until the block is inflated. 1: done; 0: there is no block; -1: stop. */
+/* Takes the oldest block back, and accepts what its task has found: keys, number of records, checksum. If a sublist is
+ * due (2^20 keys of one arena, fewer near the end), closes it and gives it to a task that sorts it. wait: it waits
+ * until the block is inflated. 1: done; 0: there is no block; -1: stop. */
 static int take_block(struct sorted *s, bool wait)
 {
     int taken = block_reader_take(&s->reader, wait);
@@ -119,7 +121,7 @@ static int read_input(struct sorted *s, size_t number)
     clocks_leave(s->engine->clocks, before, 0);
     if (more < 0)
         return -1;
-    if (number + 1 < s->in.n)
+    if (number + 1 < s->in.n)                    /* the last one is closed by a task of sorted_finish() */
         input_end(in);
     return 0;
 }
@@ -215,10 +217,10 @@ static int change_arena(struct sorted *s)
     return 0;
 }
 
-/* Returns whether the room left in the arena is worth filling. All of the arena's blocks are taken back at this point.
- * Blocks under way count as if they held the smallest records. So, to fill the arena, each round would deal out fewer
- * blocks than the one before, and would end with all threads waiting for the last block. Instead, an arena that is
- * spilled stays up to 1/16 empty. */
+/* Returns whether the room left in the arena is worth filling. No block is handed out at this point. The keys of a
+ * block are not known until it is inflated, so it reserves room for as many as it could have. Each round would
+ * therefore deal out fewer blocks than the one before, and would end with all threads waiting for the last block.
+ * Instead, an arena that is spilled stays up to 1/16 empty. */
 static bool is_worth_filling(const struct sorted *s, size_t size)
 {
     enum { LEAST_SHARE = 16 };
@@ -245,10 +247,10 @@ static int make_room(struct sorted *s, size_t size)
 
 /* ---------------------------------------------------- merging and writing */
 
-/* A range is the keys from one value to another, which a task merged from all sublists and runs. While there is a
- * merged range, written_put() puts its records to the sink. When a block is full there, output_blocks_flush() hands it
- * to a deflate task. Until then lists only point at the records of the
- * block. The task copies them together, and the block's ticket gives it a place in the file. */
+/* A range is the keys from one value to another, which a task merged from all sublists and runs. written_put() passes
+ * its list to the sink. The list only points at records; the deflate task of each block copies them together. A task
+ * that has finished a block also writes it, and those after it that are finished, unless enough threads are writing
+ * (base/bgzf_ticket.h). */
 static int next_range(void *sorted, struct record_list *list)
 {
     return merge_ring_next(((struct sorted *)sorted)->merge, list);
@@ -294,7 +296,7 @@ static int sort(const struct engine_opts *opts, struct driver *d, struct sorted 
             command_report_measure_memory(&d->report);
     }
     uint64_t records = s->arenas.filled ? s->arenas.filled->n_records : 0;
-    sorted_finish(s, n_threads, d);              /* names the output and frees the memory, in a second team */
+    sorted_finish(s, n_threads, d);              /* names the output; a second team frees the memory */
     return driver_end(d, records);               /* the finish is in the report */
 }
 

@@ -2,13 +2,13 @@
 /* The driver of `sort --check`, which reads a file as a merge would, and checks that it is in order.
  *
  *   in.bam --> blocks --> chunks ----> slices -----------> checksum
- *              inflate    records      compared with the   printed
- *              tasks      and keys,    slice before;       when complete
- *                         compared     summed up by
- *                         by tasks     tasks
+ *              inflate    records      compared with the   if --checksum
+ *              tasks      and keys,    slice before        asks for it,
+ *                         compared                         when complete
+ *                         by tasks
  *
- * The main thread hands the work out and takes the slices in order: take_all(), take_slice(), check_order(). Only the
- * slices that are being summed up are in memory. */
+ * The main thread hands the work out and takes the slices in order: take_all(), take_slice(), check_order(). Tasks
+ * compute the checksum of samtools. Only the chunks that are read ahead and these slices are in memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "bam/bam_record.h"
@@ -37,7 +37,7 @@ struct sort_check {
     struct merge_request request; /* requests records with keys, changed as htslib would write them */
     struct sort_rule *rule;
     struct record_stream stream; /* gives the records */
-    struct task_ring ring;       /* the slices taken; the sums of a slice are computed in its slot */
+    struct task_ring ring;       /* slices whose samtools checksum is being computed; slot i holds slices[i] */
     struct record_slice *slices; /* the slice of each slot */
     struct tally taken;
     struct samtools_checksum *samtools;   /* checksum of the records; NULL: not requested */

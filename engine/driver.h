@@ -14,8 +14,8 @@ struct inputs;
 struct engine_opts;
 
 struct driver {
-    struct engine engine;        /* this field and the next two serve producers and the output. The command sets the
-                                  * latch, and driver_begin() sets the rest */
+    struct engine engine;        /* producers and the output use this field and the next two. The command sets the
+                                  * latch, and driver_begin() the rest of this field */
     struct progress progress;
     struct written out;
     struct command_report report;
@@ -33,13 +33,14 @@ int driver_begin(struct driver *driver, const struct engine_opts *opts);
  * driver_end() anyway. */
 int driver_open(struct driver *driver, const struct engine_opts *opts, const struct memory_rings *rings);
 
-/* Runs work(arg) on the main thread of a team. A signal ends the process here. Returns the number of threads in the
- * team. */
+/* Runs work(arg) on the main thread of a new team. If a signal was caught, removes the unfinished output and ends the
+ * process without returning. Returns the number of threads in the team. */
 int driver_run(struct driver *driver, const struct engine_opts *opts, const struct inputs *inputs,
                void (*work)(void *arg), void *arg);
 
 /* Gives the outputs their names, unless the latch holds an error. A failure here is recorded in the latch. Closes the
- * output. Call it after the parallel region of the work. */
+ * output. Call it after the parallel region of the work. After it the output is in place; later errors (of reports, or
+ * of statistics) only change the exit status. */
 void driver_finish(struct driver *driver);
 
 /* Resets the driver after a failed attempt, when producers and output are finished. Keeps the report. */

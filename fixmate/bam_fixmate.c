@@ -2,12 +2,12 @@
 /* The driver of `fixmate`, which gives each record of a template the data of its mate.
  *
  *   in.bam --> blocks --> chunks ---> blocks --> out.bam
- *              inflate    templates   deflate    renamed
+ *              inflate    templates   deflate    named
  *              tasks      fixed by    tasks      when complete
  *                         tasks
  *
- * The main thread hands the work out and takes it back in order (fixmate/fixed.h). No record stays
- * in memory, except that a template that continues in the next chunk is carried there. */
+ * The main thread hands the work out and takes it back in order (fixmate/fixed.h). A slice stays in memory until it is
+ * written, and a template that continues in the next chunk is carried there. */
 #include "fixmate/bam_fixmate.h"
 #include "base/engine.h"
 #include "base/machine.h"

@@ -2,10 +2,11 @@
 /* The driver of `markdup`, which marks the duplicates in a sorted file.
  *
  *   in.bam --> blocks --> chunks --> keys --> sets ---> waiting --> blocks --> out.bam
- *              inflate    records    tasks    tasks,    marked      deflate    renamed
+ *              inflate    records    tasks    tasks,    marked      deflate    named
  *              tasks      by tasks            by key    by tasks    tasks      when complete
  *
- * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). */
+ * The main thread hands the work out and takes it back in order (markdup/marked.h, markdup/marked_flow.h). Slices wait
+ * until no set is open before them, in memory or in a temporary file. */
 #include "markdup/bam_markdup.h"
 #include "base/engine.h"
 #include "base/machine.h"

@@ -3,12 +3,13 @@
  *
  *   in1.bam --> blocks --> chunks --> slices --\
  *   in2.bam --> blocks --> chunks --> slices ---> ranges --> blocks --> out.bam
- *   ...         inflate    records    sorted      merge      deflate    renamed
+ *   ...         inflate    records    sorted      merge      deflate    named
  *               tasks      remapped,  already     tasks      tasks      when complete
  *                          with keys
  *
- * The main thread hands the work out and takes it back in order (merge/merged.h). Only the slices that are being merged
- * are in memory. */
+ * The main thread hands the work out and takes it back in order (merge/merged.h). Only the chunks that are read ahead
+ * and the slices that are being merged are in memory. If a record is out of order, a warning says so, and the main
+ * thread merges the rest alone (sort/greedy_merge.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include "merge/bam_merge.h"

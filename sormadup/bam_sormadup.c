@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `sormadup`: fixmate, sort and markdup as one. Its producers, each of which reads the one before it:
+/* The driver of `sormadup`: fixmate, sort and markdup as one. Its steps, each of which takes the records of the one
+ * before it:
  *
  *   read      the inputs                      blocks, lines or containers (read/)
  *   collate   groups records by name          a sort of its own (collated.h); only if they are not grouped
@@ -31,11 +32,12 @@ struct sormadup {
     struct driver *d;            /* has the output */
     struct memory_rings rings;
     struct sormadup_use use;     /* set when the inputs are open */
-    int held;                    /* inputs_held() of them */
-    struct inputs in;            /* the input of the producer that is opened next */
+    int held;                    /* references whose full length the output must hold: inputs_held() */
+    struct inputs in;            /* what the next producer reads; each open_*() replaces it by its own stream */
     struct collated collated;
     struct fixed_inputs fixed;
-    struct orphans *orphans;     /* found by fixmate */
+    struct orphans *orphans;     /* hashes of reads whose mate is not beside them. If both reads of a pair are
+                                  * there, the input is not grouped */
     struct sorted sorted;
     struct sorted_stream merged;
     struct record_stream in_order;   /* the records of `merged` */
@@ -89,7 +91,7 @@ static int open_collated(struct sormadup *c)
     return c->use.collates ? collated_open(&c->collated, &c->in, &how) : 0;
 }
 
-/* Orphans are searched for in the memory of the markdup producer, which begins later. */
+/* The search for orphans uses the memory that markdup will need only after the search has ended. */
 static int open_fixed(struct sormadup *c)
 {
     struct orphans_options search = {
@@ -131,7 +133,7 @@ static int prepare_output(struct sormadup *c)
 
 /* ------------------------------------------------------------- running them */
 
-/* Adds one @PG line for each step. */
+/* Adds the @PG lines of the steps that have none yet; written_header() adds the last one. */
 static int put_header(struct sormadup *c)
 {
     const struct sormadup_opts *o = c->opts;
@@ -176,7 +178,7 @@ static void work(void *sormadup)
 
 static void finish(struct sormadup *c, int n_threads)
 {
-    sorted_finish(&c->sorted, n_threads, c->d);
+    sorted_finish(&c->sorted, n_threads, c->d);  /* names the output */
     collated_finish(&c->collated, n_threads);
     marking_close(&c->marking);
     sorted_stream_close(&c->merged);

@@ -33,7 +33,7 @@ enum sort_turn {
 
 struct sorted_options {
     const struct engine_opts *opts;    /* all options except for their inputs, ... */
-    const struct input_request *in;    /* ... which this request replaces; NULL if `opened` is set */
+    const struct input_request *in;    /* ... which this request replaces; not read if `opened` is set */
     struct inputs *opened;       /* open inputs, which the sort takes over. NULL: it opens the inputs of `in` */
     enum sort_turn turn;
     uint64_t size_hint;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of `stats`, `flagstat` and `idxstats`: it counts the records of a file.
+/* The driver of `stats`, `flagstat` and `idxstats`, which count the records of a file.
  *
  *   in.bam --> blocks --> chunks ----> counts ---> text
  *              inflate    counted by   joined in   printed
  *              tasks      tasks        order       when complete
  *
- * The main thread hands out the work and takes the results back in order (stats/counted.h). Only the counts are
- * kept; the records are not. */
+ * The main thread hands out the work; tasks join the counts in order (stats/join_tree.h). Counters that need the
+ * records in sequence count on the main thread (stats/counted.h). Only the counts are kept; the records are not. With
+ * an index, idxstats prints what it says and reads no record. */
 #include "stats/bam_stats.h"
 #include <stdlib.h>
 #include "hts/hts_file.h"
@@ -41,15 +42,25 @@ static int print(void *stats, FILE *to)
     return 0;
 }
 
+/* Puts all files in place, or none. Signals wait meanwhile. */
+static void commit(struct bam_stats *s)
+{
+    struct latch *latch = s->counted.d->engine.latch;
+    latch_hide_signals(true);
+    if (counted_files_commit(&s->files, latch) < 0 || out_file_commit(&s->out, latch) < 0)
+        counted_files_take_back(&s->files);
+    latch_hide_signals(false);
+}
+
 static void put_text(struct bam_stats *s)
 {
     struct latch *latch = s->counted.d->engine.latch;
     bool has_files = !s->index;
     if (out_file_open(&s->out, "-", latch) == 0
         && (!has_files || counted_files_write(&s->files, s->counted.counts, 0, latch) == 0)
-        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0
-        && counted_files_commit(&s->files, latch) == 0)
-        out_file_commit(&s->out, latch);
+        && out_text_print(&s->out, print, s, latch) == 0 && out_file_finish(&s->out, latch) == 0)
+        commit(s);
+    counted_files_abandon(&s->files);            /* after a signal, driver_run() does not return */
 }
 
 static void work(void *stats)

@@ -697,6 +697,8 @@ MUTANTS = [
      "only a few tiles of a large group are in memory"),
     ("take_open", "g->n < from->n_open;", "0;", ["unit_dup_cells"], "the scan goes on from tile to tile"),
     ("mark_list", "if (list->bytes > t->store->most)", "if (0)", ["unit_dup_cells"], "a large tile stays in files"),
+    ("commit", "        counted_files_take_back(&s->files);\n", "        ;\n", ["test_stats.py::test_only_some_files_of_values_appear"],
+     "files of values that have their names are removed when another cannot get its name"),
     ("say_all", "    progress_end(&m->d->progress, true, marking_count(m));\n", "", ["test_report.py::test_statistics_begin_in_a_painted_line"],
      "the line of progress has gone when statistics are written"),
     ("get_losses", "return byte_hash(data, n, 0) == hash ? 0", "return 1 ? 0", [MARKDUP + "test_fault_passes[losses:flip]"],

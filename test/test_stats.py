@@ -306,6 +306,18 @@ def test_what_cannot_be_split_leaves_nothing(tmp_path, words, records, told):
     assert [x.name for x in tmp_path.iterdir()] == ["in.bam"]
 
 
+@pytest.mark.parametrize("fault", ("FAULT_SIGNAL=15", "FAULT_ERROR=28"))
+@pytest.mark.parametrize("call, at", [("linkat", 1), ("linkat", 2), ("rename", 1), ("rename", 2), ("rename", 3)])
+def test_only_some_files_of_values_appear(tmp_path, fault_shim, call, at, fault):
+    """A signal, or a full disk, while the files of the values get their names."""
+    write(tmp_path / "in.bam", [bamgen.record("a", 0, 0, 5 + i, tags=b"XVZ%d\0" % (i % 3)) for i in range(30)])
+    p = run(["stats", "-@", "2", "-S", "XV", "in.bam"], cwd=tmp_path,
+            env={**fault_shim, "FAULT_CALL": call, "FAULT_AT": str(at), **dict([fault.split("=")])})
+    files = sorted(x.name for x in tmp_path.iterdir() if x.name != "in.bam")
+    assert p.returncode == (1 if "ERROR" in fault else -15), p.stderr
+    assert files in ([], ["in.bam_%d.bamstat" % v for v in range(3)]) and not (files and "ERROR" in fault)
+
+
 def test_errors_of_the_reference_end_with_the_order(tmp_path):
     """A name that is missing in the FASTA file is an error only while the records are in order."""
     (tmp_path / "one.fa").write_text(">chr1\n" + "ACGT" * 5000 + "\n")
