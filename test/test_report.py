@@ -713,7 +713,7 @@ def test_statistics_begin_in_a_painted_line(realistic_bam, tmp_path):
     for args in ["fixmate", "-m", realistic_bam, tmp_path / "f.bam"], ["sort", "-o", fixed, tmp_path / "f.bam"]:
         assert subprocess.run([BINARY, *map(str, args)], timeout=HANG, check=False).returncode == 0
     said = on_terminal(["-s", "-@", "2", "-", "-"], pieces(fixed), command="markdup")
-    assert re.search(r"\rsamtools markdup: writing [^\n]*\r\x1b\[KCOMMAND: ", said), said
+    assert re.search(r"\rsamtools markdup: writing: [^\n]*\r\x1b\[KCOMMAND: ", said), said
 
 
 def test_size_hint_gives_no_percentage(realistic_bam):
