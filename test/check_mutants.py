@@ -165,9 +165,19 @@ def spans(text, begin, end, old):
     return [(begin + where[i][0], begin + where[i + n - 1][1]) for i in range(len(there) - n + 1) if there[i:i + n] == wanted]
 
 
+@functools.cache
+def is_there(test):
+    file, _, name = test.partition("::")
+    path = ROOT / "test" / (file + ".c" if is_unit(test) else file)
+    return path.exists() and (not name or re.search(r"^def %s\(" % name.partition("[")[0], path.read_text(), re.M))
+
+
 def find(row):
     """The file of the row's text, and the text's start and end."""
     places = places_of(row)
+    for test in row[3]:
+        if not is_there(test):
+            raise Broken("there is no test %s" % test)
     found = [(p[0], *span) for p in places for span in spans((ROOT / p[0]).read_text(), *p[1:], row[1])]
     if not places:
         raise Broken("there is no %s" % row[0])

@@ -620,7 +620,7 @@ MUTANTS = [
     ("read/raw_records.c: take", "release(held);", "", ["unit_raw_records"], "pieces whose records were used are let go"),
     ("accept", "if (w->fault == BAM_CUT)", "if (0)", ["test_safety.py::test_bad_record_passes_in_another_layout"],
      "a record at the end that is cut, of uncompressed BAM"),
-    ("cut_span", "c->carry.is_broken = !is_whole(span, last);", "", [SORMADUP + "test_cut_part_is_a_seam"],
+    ("cut_span", "c->carry.is_broken = !is_whole(span, last);", "", [SORMADUP + "test_cut_part_is_a_boundary"],
      "likewise, where another input follows"),
     ("lend", "return request->orphans ? request->orphans(", "return 0 ? request->orphans(",
      [SORMADUP + "test_records_apart_pass[found]"], "mates that are apart are told"),
