@@ -103,22 +103,13 @@ static void seen(void *counted, uint32_t chunk)
     join_tree_add(&((struct counted *)counted)->tree, chunk);
 }
 
-static bool is_joined(void *counted)
-{
-    const struct counted *c = counted;
-    return join_tree_has(&c->tree, c->n_looked) || latch_tripped(c->d->engine.latch);
-}
-
 static int looked(void *counted, uint32_t chunk, const struct byte_buffer *records)
 {
     struct counted *c = counted;
     (void)chunk;
     c->n_looked++;
-    if (c->looks.look) {
-        /* The wait is short: the thread that joins never sleeps. */
-        task_wait(is_joined, task_no_help, c, c->d->engine.clocks);
-        return latch_tripped(c->d->engine.latch) ? -1 : 0;
-    }
+    if (c->looks.look)                           /* the wait is short: the thread that joins never sleeps */
+        return join_tree_wait(&c->tree, c->n_looked, task_no_help, NULL, c->d->engine.latch);
     for (size_t at = 0, size; at < records->n; at += size) {
         size = bam_record_size((const struct bam_record *)(records->p + at));
         counts_add_joined(c->counts, task_thread(), records->p + at, (uint32_t)size);

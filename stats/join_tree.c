@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include "base/clocks.h"
+#include "base/latch.h"
 #include "stats/counts.h"
 #include "stats/join_tree.h"
 
@@ -162,4 +163,34 @@ void join_tree_work(struct join_tree *t, uint32_t slot)
     }
     pthread_mutex_unlock(&t->lock);
     clocks_leave(t->clocks, before, 0);
+}
+
+/* ---- on the main thread ---- */
+
+struct join_wait {
+    const struct join_tree *tree;
+    uint64_t n;
+    task_help_fn *help;
+    void *arg;
+    const struct latch *latch;
+};
+
+static bool is_joined(void *wait)
+{
+    const struct join_wait *w = wait;
+    return join_tree_has(w->tree, w->n) || latch_tripped(w->latch);
+}
+
+static bool help_caller(void *wait)
+{
+    const struct join_wait *w = wait;
+    return w->help(w->arg);
+}
+
+int join_tree_wait(const struct join_tree *t, uint64_t n, task_help_fn *help, void *arg, const struct latch *latch)
+{
+    struct join_wait w = {t, n, help, arg, latch};
+    if (!is_joined(&w))
+        task_wait(is_joined, help_caller, &w, t->clocks);
+    return latch_tripped(latch) ? -1 : 0;
 }

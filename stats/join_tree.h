@@ -17,9 +17,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/task_ring.h"
 
 struct clocks;
 struct counts;
+struct latch;
 
 /* Neighbouring slots that wait together are a run. */
 struct join_slot {
@@ -62,5 +64,9 @@ static inline bool join_tree_has(const struct join_tree *tree, uint64_t n)
 {
     return atomic_load_explicit(&tree->joined, memory_order_acquire) >= n;
 }
+
+/* Waits on the main thread until at least n parts are joined, which threads must have left or be about to leave. arg:
+ * of help. Returns -1 if the latch has tripped. */
+int join_tree_wait(const struct join_tree *tree, uint64_t n, task_help_fn *help, void *arg, const struct latch *latch);
 
 #endif

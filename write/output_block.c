@@ -422,29 +422,15 @@ static int begin_text(struct output_blocks *o, uint32_t slot, const struct recor
     return 0;
 }
 
-struct join_wait {
-    const struct output_blocks *blocks;
-    uint64_t n;
-};
-
-static bool is_joined(void *wait)
+static bool help_deflate(void *blocks)
 {
-    const struct join_wait *w = wait;
-    return join_tree_has(&w->blocks->joins, w->n) || latch_tripped(w->blocks->opt.engine->latch);
-}
-
-static bool help_deflate(void *wait)
-{
-    return bgzf_sink_help(((const struct join_wait *)wait)->blocks->bgzf);
+    return bgzf_sink_help(((const struct output_blocks *)blocks)->bgzf);
 }
 
 /* Waits until the counts of the first n blocks are joined. All these blocks have been deflated. */
-static int wait_for_joins(const struct output_blocks *o, uint64_t n)
+static int wait_for_joins(struct output_blocks *o, uint64_t n)
 {
-    struct join_wait w = {o, n};
-    if (o->how.counts && !is_joined(&w))
-        task_wait(is_joined, help_deflate, &w, o->opt.engine->clocks);
-    return latch_tripped(o->opt.engine->latch) ? -1 : 0;
+    return o->how.counts ? join_tree_wait(&o->joins, n, help_deflate, o, o->opt.engine->latch) : 0;
 }
 
 static int begin_counts(struct output_blocks *o)
