@@ -732,6 +732,8 @@ MUTANTS = [
      ["test_counted.py::test_long_or_odd_record_is_not_counted"], "the last segment of a record is not counted as a record"),
     ("write/output_block.c: is_whole", "&& r->size < BGZF_FILL", "",
      ["test_counted.py::test_long_or_odd_record_is_not_counted"], "nor is the first one"),
+    ("write/output_block.c: is_whole", "&& !is_parted(block, i)", "", ["test_counted.py::test_copied_blocks_are_not_counted"],
+     "nor is either part of a record that is in two blocks"),
     ("write/output_block.c: is_parted", "(i == 0 && block->before > 0) ||", "",
      [COPIES + "test_gathered_files_are_deflated_again[straddle]"], "a record has a part in the block before"),
     ("write/output_block.c: is_parted", "|| (i + 1 == block->n && block->behind > 0)", "",
