@@ -32,7 +32,7 @@ static const uint8_t complement[16] = {15, 8, 4, 12, 2, 10, 6, 14, 1, 9, 10, 13,
 /* ---- the index: k-mer -> place in the FASTA ---- */
 
 /* Hash table with open addressing and linear probing. NO_KMER marks a free slot. */
-struct slot {
+struct kmer_slot {
     uint64_t hash;
     uint64_t place;              /* first base of the k-mer; bases are counted through all sequences */
 };
@@ -42,7 +42,7 @@ struct slot {
 #define PLACE_MASK (REPEATED - 1)
 
 struct kmer_index {
-    struct slot *slots;          /* NULL: no index */
+    struct kmer_slot *slots;     /* NULL: no index */
     uint8_t *filter;             /* one byte for each slot, see met() */
     int log2_slots;
     size_t n;
@@ -66,7 +66,7 @@ struct minhash {
 
 static size_t index_bytes(int log2_slots)
 {
-    return (sizeof(struct slot) + 1) << log2_slots;
+    return (sizeof(struct kmer_slot) + 1) << log2_slots;
 }
 
 /* Makes an empty table. It requests huge pages; otherwise each look-up would cause a TLB miss besides its cache
@@ -117,7 +117,7 @@ static inline bool met(const struct kmer_index *index, uint64_t hash)
 }
 
 /* Finds the slot that holds hash, or the free slot for it. */
-static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
+static inline struct kmer_slot *find(const struct kmer_index *index, uint64_t hash)
 {
     size_t mask = ((size_t)1 << index->log2_slots) - 1, i = home(index, hash);
     while (index->slots[i].hash != hash && index->slots[i].hash != NO_KMER)
@@ -125,7 +125,7 @@ static inline struct slot *find(const struct kmer_index *index, uint64_t hash)
     return &index->slots[i];
 }
 
-static void put(struct kmer_index *index, struct slot *free_slot, struct slot filled)
+static void put(struct kmer_index *index, struct kmer_slot *free_slot, struct kmer_slot filled)
 {
     *free_slot = filled;
     index->filter[home(index, filled.hash)] |= (uint8_t)filter_bit(index, filled.hash);
@@ -136,8 +136,8 @@ static int grow(struct kmer_index *index)
     struct kmer_index bigger = *index;
     if (table_new(&bigger, index->log2_slots + 1) != 0)
         return -1;
-    const struct slot *end = index->slots + ((size_t)1 << index->log2_slots);
-    for (const struct slot *s = index->slots; s < end; s++)
+    const struct kmer_slot *end = index->slots + ((size_t)1 << index->log2_slots);
+    for (const struct kmer_slot *s = index->slots; s < end; s++)
         if (s->hash != NO_KMER)
             put(&bigger, find(&bigger, s->hash), *s);
     table_free(index);
@@ -152,12 +152,12 @@ static int add(struct kmer_index *index, uint64_t hash, uint64_t place)
         index->empty_place = place;
         return 0;
     }
-    struct slot *s = find(index, hash);
+    struct kmer_slot *s = find(index, hash);
     if (s->hash == hash) {
         s->place = place | REPEATED;
         return 0;
     }
-    put(index, s, (struct slot){hash, place});
+    put(index, s, (struct kmer_slot){hash, place});
     return ++index->n > INDEX_FULL(index->log2_slots) ? grow(index) : 0;
 }
 
@@ -349,7 +349,7 @@ struct matches {
 
 static inline void match(const struct kmer_index *index, uint64_t hash, int64_t at, struct matches *found)
 {
-    const struct slot *s = find(index, hash);
+    const struct kmer_slot *s = find(index, hash);
     if (s->hash == NO_KMER) {
         found->absent = smaller(found->absent, hash, at);
     } else if (s->place & REPEATED) {
