@@ -18,7 +18,7 @@ enum {
 _Static_assert(N_STAGES <= 1 << STAGE_BITS, "a span holds its stage");
 
 /* Relaxed order: each number is correct by itself, whenever another thread reads it. */
-struct counter {
+struct stage_counts {
     _Atomic uint64_t ns, blocked_ns, bytes, events, records;
 };
 
@@ -30,7 +30,7 @@ struct thread_slot {
     uint64_t *spans;             /* end << STAGE_BITS | stage; each begins at the end of the one before it */
     size_t n_spans;
     const char *name;            /* set by clocks_join() */
-    struct counter counters[N_STAGES];
+    struct stage_counts counters[N_STAGES];
 };
 
 /* The number of threads that are in a stage now, and the time in which there was at least one. The lock of clocks
@@ -248,7 +248,7 @@ static void add_point(struct clocks *s, uint64_t now)
 static void change(struct clocks *s, struct thread_slot *slot, enum stage next)
 {
     uint64_t now = time_of_change(s, slot->stage, next), took = now - slot->since;
-    struct counter *c = &slot->counters[slot->stage];
+    struct stage_counts *c = &slot->counters[slot->stage];
     bool blocks = s->cpu_is_counted && stages[slot->stage].may_block;
     uint64_t cpu = blocks || (s->cpu_is_counted && stages[next].may_block) ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     add(&c->ns, took);
@@ -365,7 +365,7 @@ const char *clocks_name(const struct clocks *s, int slot, char name[CLOCKS_NAME_
 
 struct clocks_count clocks_of(const struct clocks *s, int slot, enum stage stage)
 {
-    const struct counter *c = &s->slots[slot].counters[stage];
+    const struct stage_counts *c = &s->slots[slot].counters[stage];
     return (struct clocks_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
                                 value(&c->records)};
 }
