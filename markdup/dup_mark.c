@@ -6,7 +6,7 @@
 /* The tags that may change, in the order in which new ones are appended. */
 enum { ORIGINAL, TYPE, COUNT, UMI, N_TAGS };
 
-struct request {
+struct tag_request {
     bool drops;                  /* the first existing one is removed */
     bool wanted;                 /* the first one that is left gets the value; if there is none, a new tag is added */
     const char *text;            /* the value, n bytes without NUL; NULL: the value is the number */
@@ -18,7 +18,7 @@ struct request {
 /* A record being written to the buffer, which has room for it. */
 struct marking {
     uint8_t *at;                 /* where its next byte goes */
-    struct request requests[N_TAGS];
+    struct tag_request requests[N_TAGS];
 };
 
 #define TEXT(fault, text) [fault] = (text),
@@ -79,7 +79,7 @@ static void put_typed_number(struct marking *m, uint32_t number, size_t least)
 static void put_tag(struct marking *m, unsigned tag, const uint8_t *old)
 {
     static const char names[N_TAGS][3] = {[ORIGINAL] = "do", [TYPE] = "dt", [COUNT] = "dc", [UMI] = "RX"};
-    struct request *request = &m->requests[tag];
+    struct tag_request *request = &m->requests[tag];
     request->wanted = false;
     put(m, names[tag], 2);
     if (!request->text) {
@@ -102,7 +102,7 @@ static unsigned tag_of(const uint8_t *p)
 static enum dup_mark_fault take_tag(struct marking *m, const uint8_t *p, const uint8_t *next)
 {
     unsigned tag = tag_of(p);
-    struct request *request = tag < N_TAGS ? &m->requests[tag] : NULL;
+    struct tag_request *request = tag < N_TAGS ? &m->requests[tag] : NULL;
     if (request && request->drops) {
         request->drops = false;
         return DUP_MARK_OK;
@@ -155,9 +155,10 @@ static enum dup_mark_fault put_tags(struct marking *m, const struct dup_mark_rul
 
 /* ---- the record ---- */
 
-static struct request request_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
+static struct tag_request request_text(const char *text, size_t n, bool drops, enum dup_mark_fault otherwise)
 {
-    return (struct request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n, .otherwise = otherwise};
+    return (struct tag_request){.drops = drops, .wanted = text, .text = text ? text : "", .n = n,
+                                .otherwise = otherwise};
 }
 
 /* samtools checks the type of dt only when the chain pass finds that the record is an optical duplicate. */
@@ -178,7 +179,7 @@ static void make_requests(struct marking *m, const struct dup_mark_rule *rule, c
     m->requests[ORIGINAL] = request_text(original, original ? strlen(original) : 0, clears, DUP_MARK_BAD_ORIGINAL);
     m->requests[TYPE] = request_text(!type ? NULL : type == DUP_TYPE_SEQUENCING ? "SQ" : "LB", 2, clears,
                                 bad_type(rule, record, type));
-    m->requests[COUNT] = (struct request){
+    m->requests[COUNT] = (struct tag_request){
         .drops = rule->counts && rule->others && !stays,
         .wanted = rule->counts && stays, .number = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count,
     };
