@@ -4,7 +4,7 @@
 #include "markdup/dup_tiles.h"
 
 /* A cluster in a list, followed by its name. */
-struct listed {
+struct listed_cluster {
     uint64_t member;
     int64_t score;
     long x, y;
@@ -81,7 +81,7 @@ static struct tile_list *list_of(struct dup_tiles *t, const struct dup_cluster *
 
 int dup_tiles_add(struct dup_tiles *t, const struct dup_cluster *cluster, uint64_t member)
 {
-    struct listed listed;
+    struct listed_cluster listed;
     struct tile_list *list = list_of(t, cluster);
     memset(&listed, 0, sizeof listed);           /* also the padding */
     listed.member = member;
@@ -119,7 +119,7 @@ static int read_list(const struct dup_tiles *t, const struct tile_list *list, st
 /* Reads the cluster of a list that begins at *at, and moves *at past it. */
 static struct dup_cluster read_cluster(const uint8_t *bytes, size_t *at, uint64_t *member)
 {
-    struct listed l;
+    struct listed_cluster l;
     memcpy(&l, bytes + *at, sizeof l);
     const char *name = (const char *)bytes + *at + sizeof l;
     *at += sizeof l + l.name_len;
