@@ -238,7 +238,7 @@ static void copy_to(struct byte_buffer *to, const sam_hdr_t *sam, size_t *at, si
     *at = end;
 }
 
-static void add_line(struct byte_buffer *to, const struct header_line *line)
+static void append_line(struct byte_buffer *to, const struct header_line *line)
 {
     memcpy(to->p + to->n, line->p, line->n + 1);
     to->n += line->n + 1;
@@ -262,7 +262,7 @@ static bool join_lines(struct byte_buffer *to, const sam_hdr_t *sam, const char 
             return false;
         if (!follows)
             copy_to(to, sam, &at, sam->l_text);
-        add_line(to, &line);
+        append_line(to, &line);
     }
     if (next_other(sam, at, &next, &end))
         return false;
