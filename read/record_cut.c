@@ -202,7 +202,7 @@ static const uint8_t *record_in(const struct slice_span *span, size_t number)
 }
 
 /* Returns whether the record is complete: the last record of a stream may be broken, or cut. */
-static bool is_whole(const struct slice_span *span, size_t number)
+static bool is_complete(const struct slice_span *span, size_t number)
 {
     struct bam_key key = span->slice->keys[span->first + number];
     return bam_key_record_size(span->slice->records.p, key) == bam_record_said_size(record_in(span, number));
@@ -215,7 +215,7 @@ static void cut_span(void *cut, const struct slice_span *span, struct chunk_cut 
     struct record_cut *c = cut;
     struct unit_borders b = {.any = false};
     size_t first = 0, last = span->n - 1;
-    c->carry.is_broken = !is_whole(span, last);
+    c->carry.is_broken = !is_complete(span, last);
     if (c->opt.counts_bytes)
         clocks_leave(c->clocks, clocks_enter(c->clocks, STAGE_FIND), span->size);
     if (!c->opt.by_name)

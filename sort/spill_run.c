@@ -276,7 +276,7 @@ struct range_merge {
 
 /* The first slice that can have a record of this sort key or a larger one. A slice that begins with the key may follow
  * one that ends with it. */
-static size_t first_slice(const struct spill_run *run, uint64_t key)
+static size_t first_slice_with(const struct spill_run *run, uint64_t key)
 {
     size_t slice = 0;
     while (slice + 1 < run->n && run->slices[slice + 1].first_key < key)
@@ -346,7 +346,7 @@ int spill_merge(const struct spill_merge *how)
         for (size_t i = 0; i < how->n; i++) {
             m.buffers[i].home = how->memory + i * how->slice_size;
             m.buffers[i].home_size = how->slice_size;
-            m.next[i] = first_slice(&how->runs[i], how->from);
+            m.next[i] = first_slice_with(&how->runs[i], how->from);
         }
         if (run_merge_start(&merge, load_next, &m) == 0)
             result = merge_into(&writer, &merge) < 0 ? -1 : 1;
