@@ -76,7 +76,7 @@ static void add(_Atomic uint64_t *to, uint64_t n)
     atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static uint64_t value(const _Atomic uint64_t *of)
+static uint64_t load(const _Atomic uint64_t *of)
 {
     return atomic_load_explicit(of, memory_order_relaxed);
 }
@@ -366,8 +366,8 @@ const char *clocks_name(const struct clocks *s, int slot, char name[CLOCKS_NAME_
 struct clocks_count clocks_of(const struct clocks *s, int slot, enum stage stage)
 {
     const struct stage_counts *c = &s->slots[slot].counters[stage];
-    return (struct clocks_count){value(&c->ns), value(&c->blocked_ns), value(&c->bytes), value(&c->events),
-                                value(&c->records)};
+    return (struct clocks_count){load(&c->ns), load(&c->blocked_ns), load(&c->bytes), load(&c->events),
+                                load(&c->records)};
 }
 
 struct clocks_count clocks_total(const struct clocks *s, enum stage stage)
