@@ -373,6 +373,7 @@ MUTANTS = [
     ("put_in_memory", "if (s->memory_size - at < n)", "if (0)", ["unit_spill_store"], "memory for packed slices has an end"),
     ("get", "        if (got == 0)\n            return spill_store_damaged(s, place);", "        if (got == 0)\n            return 0;",
      ["unit_spill_store"], "a temporary file that became shorter"),
+    ("spill_policy_decide", "!p->fits && !p->spilling && (", "!p->fits && (", ["unit_spill_policy"], "sizes stay while runs are written"),
     ("spill_is_done", "== TASK_DONE", "!= TASK_READY", ["unit_spill"], "a range counts when it is written"),
     ("put_anywhere", "    return latch_tripped(s->engine->latch) ? -1 : all_full(s, n);", "    return 0;", ["unit_spill_store"], "full disks"),
 
