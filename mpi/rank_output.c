@@ -32,8 +32,8 @@ static uint64_t records_to_write(const struct rank_parts *s)
     return s->b.arenas.filled->n_records + (s->keeps ? s->shares.records[s->team.rank] : 0);
 }
 
-/* Runs the first merge of B, which finds where blocks begin. If all records are in memory, their order is kept, and
- * they are not merged again: sort A has freed more memory than the order takes. */
+/* Runs the first merge of B, which finds where blocks begin. If all records are in memory, the order is kept for the
+ * output, so that they need not be merged again. It takes less memory than sort A has freed. */
 static void measure_records(void *sort)
 {
     struct rank_parts *s = sort;

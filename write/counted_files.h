@@ -18,7 +18,7 @@ struct counted_files {
 /* Writes and finishes the files of counter number i. -1: failed, and the error is recorded in the latch. */
 int counted_files_write(struct counted_files *files, struct counts *counts, size_t i, struct latch *latch);
 
-/* Puts all files in place, or none. Signals must be held back (latch_hide_signals()). -1: failed, and the error is
+/* Puts all files in place, or none. The caller holds signals back (latch_hide_signals()). -1: failed, and the error is
  * recorded in the latch. */
 int counted_files_commit(struct counted_files *files, struct latch *latch);
 
